@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCHEDLAB_ABI_SYSTEM_CALLS_H
+#define SCHEDLAB_ABI_SYSTEM_CALLS_H
+
+/*
+ * System-call numbers, in register a7; arguments in a0 to a5; the result in a0.
+ *
+ * Numbers 1 to 21 are those of xv6 for RISC-V, with its arguments and its one
+ * failure value, -1. Numbers 22 to 63 stay free, for what a course adds. Ours
+ * begin at 64. After a failure, last_error() says why (abi/errors.h).
+ *
+ * docs/system-calls.md describes each call with its errors.
+ */
+enum system_call_number {
+    SYSTEM_CALL_FORK = 1,
+    SYSTEM_CALL_EXIT = 2,
+    SYSTEM_CALL_WAIT = 3,
+    SYSTEM_CALL_PIPE = 4,
+    SYSTEM_CALL_READ = 5,
+    SYSTEM_CALL_KILL = 6,
+    SYSTEM_CALL_EXEC = 7,
+    SYSTEM_CALL_FSTAT = 8,
+    SYSTEM_CALL_CHDIR = 9,
+    SYSTEM_CALL_DUP = 10,
+    SYSTEM_CALL_GETPID = 11,
+    SYSTEM_CALL_SBRK = 12,
+    SYSTEM_CALL_SLEEP = 13,
+    SYSTEM_CALL_UPTIME = 14,
+    SYSTEM_CALL_OPEN = 15,
+    SYSTEM_CALL_WRITE = 16,
+    SYSTEM_CALL_MKNOD = 17,
+    SYSTEM_CALL_UNLINK = 18,
+    SYSTEM_CALL_LINK = 19,
+    SYSTEM_CALL_MKDIR = 20,
+    SYSTEM_CALL_CLOSE = 21,
+
+    SYSTEM_CALL_YIELD = 64,              /* int yield(void) */
+    SYSTEM_CALL_LAST_ERROR = 65,         /* int last_error(void): errors.h, of this process */
+    SYSTEM_CALL_CLOCK = 66,              /* int64_t clock(void): nanoseconds since boot */
+    SYSTEM_CALL_CYCLES = 67,             /* int64_t cycles(void): this CPU's cycle counter */
+    SYSTEM_CALL_SETPRIORITY = 68,        /* int setpriority(int pid, int priority) */
+    SYSTEM_CALL_SETTICKETS = 69,         /* int settickets(int tickets): of the caller */
+    SYSTEM_CALL_SETTICKETS_PID = 70,     /* int settickets_pid(int pid, int tickets) */
+    SYSTEM_CALL_SETWEIGHT = 71,          /* int setweight(int pid, int weight) */
+    SYSTEM_CALL_GETPINFO = 72,           /* int getpinfo(struct process_info *, int capacity) */
+    SYSTEM_CALL_GETCONTEXTSWITCHES = 73, /* int64_t getcontextswitches(void): since boot */
+    SYSTEM_CALL_GETSTATS = 74,           /* int getstats(struct system_stats *) */
+    SYSTEM_CALL_SETPOLICY = 75,          /* int setpolicy(const char *): "rr", "rr:table-scan" */
+    SYSTEM_CALL_GETPOLICY = 76,          /* int getpolicy(char *, int capacity) */
+    SYSTEM_CALL_SETTUNABLE = 77,         /* int settunable(const char *name, int64_t value) */
+    SYSTEM_CALL_GETTUNABLE = 78,         /* int gettunable(const char *name, int64_t *value) */
+    SYSTEM_CALL_MARK = 79,               /* int mark(int kind, uint64_t value): into the trace */
+    SYSTEM_CALL_POWEROFF = 80,           /* ends the machine; the host sees the status */
+    SYSTEM_CALL_SYNC = 81,               /* int sync(void): all that was written is on the disk */
+    SYSTEM_CALL_BOOT_ARGUMENT = 82,      /* int boot_argument(const char *name, char *, int n) */
+};
+
+/* kind of SYSTEM_CALL_MARK */
+enum mark_kind {
+    MARK_BEGIN = 1, /* the window that is measured begins */
+    MARK_END = 2,   /* … and ends */
+    MARK_GROUP = 3, /* value: up to 8 characters, the caller's group in the tables */
+    MARK_NOTE = 4,  /* value: anything; shown on the time line */
+};
+
+#endif

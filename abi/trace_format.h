@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCHEDLAB_ABI_TRACE_FORMAT_H
+#define SCHEDLAB_ABI_TRACE_FORMAT_H
+
+#include <stdint.h>
+
+/*
+ * The event trace, version 1; docs/trace-format.md explains it.
+ *
+ * A file is one trace_header and then trace_records, little-endian, in blocks
+ * of one CPU each, in any order of blocks. `sequence` counts all records of the
+ * trace from 0, without a gap: sorted by it, the records are in the order in
+ * which things happened, over all CPUs; a gap is a loss.
+ */
+#define TRACE_MAGIC   0x42414c4445484353ull /* "SCHEDLAB" in a little-endian file */
+#define TRACE_VERSION 1
+
+struct trace_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_bytes; /* where the first record begins */
+    uint32_t record_bytes;
+    uint32_t cpus;
+    uint64_t tick_ns;
+    uint64_t cycles_per_second; /* of the counter in SCHEDULER_ENTER and _EXIT */
+    uint64_t seed;
+    uint8_t reserved[16]; /* 0 */
+};
+
+struct trace_record {
+    uint64_t time; /* nanoseconds since boot; never decreases on one CPU */
+    uint32_t sequence;
+    uint32_t process; /* PID; 0: the CPU's idle loop, or none */
+    uint16_t kind;    /* enum trace_kind */
+    uint16_t cpu;
+    uint32_t first;
+    uint64_t second;
+};
+
+enum trace_kind {
+    TRACE_START = 1,      /* first record of a CPU. second: cycle counter */
+    TRACE_END = 2,        /* last record of a CPU. second: records of this CPU, this one included */
+    TRACE_LOST = 3,       /* second: records that this CPU could not keep */
+    TRACE_FORK = 4,       /* process: parent. first: child's PID */
+    TRACE_EXEC = 5,       /* name: 8 bytes in second, 4 in first, the rest in TEXT */
+    TRACE_TEXT = 6,       /* 12 more bytes of text for the record before it on this CPU */
+    TRACE_EXIT = 7,       /* first: status */
+    TRACE_WAKEUP = 8,     /* process: woken. first: waker's PID, 0 an interrupt. second: its CPU */
+    TRACE_BLOCK = 9,      /* first: enum block_reason */
+    TRACE_SWITCH = 10,    /* process: next. first: previous. second: previous's process_state */
+    TRACE_YIELD = 11,     /* the process gave up its CPU of its own will */
+    TRACE_PREEMPT = 12,   /* first: enum preempt_reason */
+    TRACE_MIGRATE = 13,   /* first: from CPU. second: to CPU */
+    TRACE_POLICY = 14,    /* "name" or "name:preset": text as in EXEC */
+    TRACE_TUNABLE = 15,   /* second: value. Its name follows in TEXT */
+    TRACE_ATTRIBUTE = 16, /* first: enum attribute_kind. second: value */
+    TRACE_SCHEDULER_ENTER = 17, /* process: leaving. second: cycle counter */
+    TRACE_SCHEDULER_EXIT = 18,  /* process: entering. second: cycle counter */
+    TRACE_DECISION = 19, /* process: picked. first: how many waited. second: policy's remark */
+    TRACE_MARK = 20,     /* first: enum mark_kind. second: value */
+};
+
+enum preempt_reason {
+    PREEMPT_SLICE = 1,  /* the policy said so at a tick */
+    PREEMPT_WAKEUP = 2, /* for a process that woke or was forked */
+    PREEMPT_POLICY = 3, /* the policy or an attribute changed */
+};
+
+enum attribute_kind {
+    ATTRIBUTE_PRIORITY = 1,
+    ATTRIBUTE_TICKETS = 2,
+    ATTRIBUTE_WEIGHT = 3,
+};
+
+_Static_assert(sizeof(struct trace_header) == 64, "the header's layout is fixed");
+_Static_assert(sizeof(struct trace_record) == 32, "the record's layout is fixed");
+
+#endif

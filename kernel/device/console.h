@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_DEVICE_CONSOLE_H
+#define KERNEL_DEVICE_CONSOLE_H
+
+/*
+ * The console: a 16550 UART. Input is edited by line (backspace, ^U, ^D for the
+ * end of input, ^C kills the foreground children of the shell, ^P lists processes).
+ */
+void console_init_early(void); /* output works, by polling */
+void console_init(void);       /* input by interrupt; registers DEVICE_CONSOLE */
+/* One character out, at once, by polling; any time, even in a panic. */
+void console_put(char c);
+
+#endif

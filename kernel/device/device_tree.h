@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_DEVICE_DEVICE_TREE_H
+#define KERNEL_DEVICE_DEVICE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CPUS_MAX 64
+
+struct device_range {
+    uint64_t start; /* physical; 0 bytes: there is none */
+    uint64_t bytes;
+};
+
+#define VIRTIO_SLOTS_MAX 16
+
+/* What the machine is made of, as its flattened device tree (version 17) says. */
+struct machine {
+    uint32_t cpus;
+    uint64_t hart[CPUS_MAX];              /* the hardware's number of each CPU */
+    uint32_t interrupt_context[CPUS_MAX]; /* its S-mode context at the interrupt controller */
+    struct device_range memory;
+    struct device_range initial_ramdisk;
+    uint64_t timebase_hz;
+    bool has_supervisor_timer; /* Sstc on all CPUs */
+    struct device_range clint; /* software interrupts */
+    struct device_range interrupt_controller;
+    struct device_range console;
+    uint32_t console_interrupt;
+    uint32_t virtio_count;
+    struct device_range virtio[VIRTIO_SLOTS_MAX];
+    uint32_t virtio_interrupt[VIRTIO_SLOTS_MAX];
+    struct device_range power; /* sifive,test0 */
+    bool has_host_interface;   /* HTIF: Spike */
+    char boot_arguments[1024];
+};
+
+extern struct machine machine;
+
+/* Reads the tree at `blob` into `machine`. 0, or -EINVAL with a message in the log; any bytes may
+ * be in the blob after its header. */
+int device_tree_read(const void *blob, struct machine *machine);
+
+/* The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
+ * double quotes). False: not there, and `value` is unchanged. */
+bool boot_argument_text(const char *name, char *value, size_t size);
+/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds). */
+uint64_t boot_argument_number(const char *name, uint64_t otherwise);
+
+#endif

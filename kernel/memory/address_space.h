@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_MEMORY_ADDRESS_SPACE_H
+#define KERNEL_MEMORY_ADDRESS_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout.h"
+
+/*
+ * A process's memory: pages from address 0 up to `end`, as in xv6: program,
+ * guard, stack, heap. Only its own process changes it, so it needs no lock.
+ */
+struct address_space {
+    uint64_t *root; /* Sv39 root page table; the upper half is shared with all */
+    uint64_t end;   /* first address past the heap; sbrk() moves it */
+};
+
+enum page_right {
+    PAGE_READ = 1 << 1, /* the bits of a Sv39 page-table entry */
+    PAGE_WRITE = 1 << 2,
+    PAGE_EXECUTE = 1 << 3,
+};
+
+/* At boot, on one CPU: completes the kernel's half of `root`, which the boot code made. */
+void kernel_address_space_init(uint64_t *root);
+
+/* A mapped kernel stack above a guard: gives its top; null: out of memory. */
+void *kernel_stack_create(void);
+void kernel_stack_destroy(void *top);
+
+/* An empty address space. 0 or -ENOMEM. */
+int address_space_create(struct address_space *space);
+void address_space_destroy(struct address_space *space);
+
+/* A copy that shares all pages until one side writes. 0 or -ENOMEM (then `copy` holds nothing). */
+int address_space_copy(struct address_space *copy, struct address_space *from);
+
+/* New zeroed pages for [start, end), with these rights, readable by the user. 0 or -ENOMEM. */
+int address_space_map(struct address_space *space, uint64_t start, uint64_t end, int rights);
+void address_space_unmap(struct address_space *space, uint64_t start, uint64_t end);
+
+/*
+ * Moves `end` by `change` bytes. lazy: pages come when they are touched.
+ * 0, -ENOMEM, or -EINVAL (below the heap's start or beyond USER_END), then nothing has changed.
+ */
+int address_space_grow(struct address_space *space, int64_t change, bool lazy);
+
+/*
+ * A user access at `address` failed. Makes it possible if it should be
+ * (copy-on-write, lazy heap): 0, and the access is tried again; -EFAULT: the
+ * process has no such right; -ENOMEM.
+ */
+int address_space_fault(struct address_space *space, uint64_t address, enum page_right access);
+
+/* The kernel's view of a user page that may be accessed so; makes it so if needed. Null: not. */
+void *address_space_page(struct address_space *space, uint64_t address, enum page_right access);
+
+/* Makes this CPU use the address space. Null: the kernel's own, without a user half. */
+void address_space_activate(const struct address_space *space);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_PROCESS_PROCESS_H
+#define KERNEL_PROCESS_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../abi/process_info.h"
+#include "../../policies/policy.h"
+#include "../lib/list.h"
+#include "../memory/address_space.h"
+#include "../sync/spinlock.h"
+#include "../sync/wait_queue.h"
+#include "../trap/registers.h"
+
+struct file_table;
+
+struct process {
+    int32_t pid;
+    char name[PROCESS_NAME_BYTES];
+    int last_error; /* of its last system call that failed */
+
+    struct spinlock lock; /* guards state, reason and the change from blocked to runnable */
+    enum process_state state;
+    enum block_reason reason;
+    bool on_cpu; /* its registers are in a CPU: nobody else may run it */
+    bool killed; /* it ends before it is back in user mode */
+
+    /* For the scheduler: guarded by the lock of the run queue of task.cpu. */
+    struct task task;
+    uint64_t policy_state[POLICY_TASK_BYTES / 8];
+    enum enqueue_reason enqueue_reason;
+    uint64_t created;
+    uint64_t first_run;
+    uint64_t waiting_time;
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+
+    struct switch_frame switch_frame; /* callee-saved registers while it does not run */
+    void *kernel_stack;               /* its top */
+    struct trap_frame *trap_frame;    /* user registers, at the top of the kernel stack */
+    struct address_space space;
+    struct file_table *files;
+
+    /* The tree: guarded by LOCK_PROCESS_TREE. */
+    struct process *parent;
+    struct list children;
+    struct list sibling; /* in the parent's children */
+    struct list all;     /* in the list of all processes */
+    struct list hash;    /* in the PID table */
+    struct wait_queue child_ended;
+    int exit_status;
+};
+
+/* The process that runs on this CPU; null in the idle loop. */
+struct process *current_process(void);
+/* Has the current process been killed? Long work inside the kernel asks and gives up. */
+bool current_killed(void);
+
+/*
+ * Serves interrupts that are pending, and gives the CPU away if its turn is over.
+ * Call it between steps of long work, with no spin lock held.
+ */
+void preemption_point(void);
+
+#endif

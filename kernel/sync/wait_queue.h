@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_SYNC_WAIT_QUEUE_H
+#define KERNEL_SYNC_WAIT_QUEUE_H
+
+#include "../../abi/process_info.h"
+#include "../lib/list.h"
+#include "spinlock.h"
+
+/*
+ * Where processes wait until somebody wakes them: a condition variable. The
+ * condition is guarded by a spin lock of the caller's, and is looked at again
+ * after each wait:
+ *
+ *     spinlock_acquire(&lock);
+ *     while (!condition && !error)
+ *         error = wait_on(&queue, &lock, BLOCK_PIPE);
+ *
+ * Waking costs in proportion to those woken, whoever else is blocked.
+ */
+struct wait_queue {
+    struct spinlock lock;
+    struct list waiters;
+};
+
+void wait_queue_init(struct wait_queue *queue, const char *name);
+
+/*
+ * Blocks the current process; `lock` is released meanwhile, and held again on
+ * return. It must be the only spin lock held. Gives 0, or -EINTR at once if the
+ * process has been killed. May return without having been woken.
+ */
+int wait_on(struct wait_queue *queue, struct spinlock *lock, enum block_reason reason);
+
+/* The same for what must not be cut short (a disk transfer): a kill does not end it. */
+void wait_on_always(struct wait_queue *queue, struct spinlock *lock, enum block_reason reason);
+
+/* In the order in which they began to wait. */
+void wake_one(struct wait_queue *queue);
+void wake_all(struct wait_queue *queue);
+
+#endif

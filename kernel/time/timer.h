@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_TIME_TIMER_H
+#define KERNEL_TIME_TIMER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Calls a function once, at or after a time, on the CPU that started the timer,
+ * in its interrupt handler, with no lock held. Timers of one CPU that are due
+ * together go in the order of their times, then of their starts.
+ */
+struct timer {
+    uint64_t when; /* nanoseconds since boot */
+    void (*expired)(struct timer *timer);
+    /* private: a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986) */
+    uint64_t order;
+    struct cpu *cpu; /* null: not started */
+    struct timer *child;
+    struct timer *sibling;
+    struct timer *previous;
+};
+
+void timer_start(struct timer *timer, uint64_t when, void (*expired)(struct timer *timer));
+/* True: it will not expire any more. False: it has expired, or was not started. */
+bool timer_cancel(struct timer *timer);
+
+#endif

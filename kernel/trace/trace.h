@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_TRACE_TRACE_H
+#define KERNEL_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../abi/trace_format.h"
+
+/* One record of this CPU, now. Cheap; may be called with any lock held. */
+void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second);
+/* A record whose text is in `second`, `first` and TRACE_TEXT records after it. */
+void trace_text(enum trace_kind kind, uint32_t process, const char *text);
+
+/* Once, at boot: allocates the CPUs' buffers. */
+void trace_init(void);
+/* At each tick: lets full blocks leave. */
+void trace_poll(void);
+/* Before the machine ends: all that was recorded leaves. */
+void trace_finish(void);
+uint64_t trace_count(void);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_PLACEMENT_H
+#define SCHEDLAB_PLACEMENT_H
+
+#include "policy.h"
+
+/*
+ * What policies do on several CPUs unless they know better. Loads are read
+ * without locks and may be a moment old: the worst that follows is a task that
+ * is placed second best, and the next balance mends it.
+ */
+
+POLICY_FUNCTION uint32_t queue_load(const run_queue_t *queue)
+{
+    return queue->queued + queue->running;
+}
+
+/* The CPU with the fewest tasks; the task's own CPU where it is one of them, else the lowest. */
+POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t *task)
+{
+    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t best_load = queue_load(scheduler->queue[best]);
+    for (uint32_t cpu = 0; cpu < scheduler->queues && best_load > 0 && LOOP_GUARD; cpu++) {
+        uint32_t load = queue_load(scheduler->queue[cpu]);
+        if (load < best_load) {
+            best = cpu;
+            best_load = load;
+        }
+    }
+    return best;
+}
+
+/*
+ * The CPU whose queue is longest, if taking one task from it makes the two loads
+ * more even: an idle CPU takes any task that waits, a busy one only from a CPU
+ * with at least two tasks more than its own.
+ */
+POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t cpu, bool idle)
+{
+    uint32_t longest = NO_CPU;
+    uint32_t longest_load = idle ? 0 : queue_load(scheduler->queue[cpu]) + 1;
+    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
+        const run_queue_t *queue = scheduler->queue[other];
+        uint32_t load = queue_load(queue);
+        if (other == cpu || queue->queued == 0 || load <= longest_load)
+            continue;
+        longest = other;
+        longest_load = load;
+    }
+    return longest;
+}
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_POLICY_H
+#define SCHEDLAB_POLICY_H
+
+/*
+ * The policy interface, version 1.
+ *
+ * A policy is one C file that defines one `struct policy`. The same source is
+ * compiled into the kernel, into programs of the host, and into a Linux
+ * sched_ext program; so a policy is freestanding C that
+ *
+ *   - keeps no variables of its own: what it must remember lives in the state
+ *     that the host gives it for each scheduler, run queue and task;
+ *   - calls nothing but the functions of policies/: time, randomness and locks
+ *     are the host's, and reach it as data;
+ *   - says what should happen by what it returns; the host makes it happen;
+ *   - guards each loop with LOOP_GUARD, never recurses, never divides by zero,
+ *     has no more than five parameters to a function and 512 bytes of stack.
+ *
+ * Words: a task is what the host schedules (a process of the kernel, a thread
+ * of Linux). A task is queued while it is runnable and not running: from its
+ * enqueue() until pick(), dequeue() or steal() takes it out.
+ */
+
+#ifdef __bpf__
+#define SHARED_MEMORY   __attribute__((address_space(1))) /* a BPF arena */
+#define LOOP_GUARD      can_loop
+#define POLICY_FUNCTION static __attribute__((noinline, unused))
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#define SHARED_MEMORY
+#define LOOP_GUARD      true
+#define POLICY_FUNCTION static __attribute__((unused))
+#endif
+
+/* Bytes of policy state; the host gives them zeroed, aligned to 8. */
+#define POLICY_TASK_BYTES      96
+#define POLICY_QUEUE_BYTES     2048
+#define POLICY_SCHEDULER_BYTES 1024
+#define POLICY_TUNABLES_MAX    32
+
+/* Attributes of a task: set by users, inherited by fork. */
+#define PRIORITY_HIGHEST 0
+#define PRIORITY_LOWEST  10
+#define PRIORITY_DEFAULT 5
+#define TICKETS_MAX      1000000
+#define TICKETS_DEFAULT  1
+#define WEIGHT_MAX       10
+#define WEIGHT_DEFAULT   5
+
+#define NO_CPU UINT32_MAX
+
+typedef struct task SHARED_MEMORY task_t;
+typedef struct run_queue SHARED_MEMORY run_queue_t;
+typedef struct scheduler SHARED_MEMORY scheduler_t;
+
+/* A task as policies see it. The host owns each field but `next`, `previous` and `*state`. */
+struct task {
+    int32_t pid;
+    uint32_t slot;    /* the lowest number that no living or unreaped task had when it was forked */
+    int32_t priority; /* PRIORITY_HIGHEST to PRIORITY_LOWEST */
+    uint32_t tickets; /* 1 to TICKETS_MAX */
+    uint32_t weight;  /* 1 to WEIGHT_MAX */
+    uint32_t cpu;     /* where it runs, is queued, or ran last */
+    uint64_t run_time;     /* nanoseconds on a CPU, up to date whenever a hook is called */
+    uint64_t queued_since; /* when it was enqueued last */
+    uint64_t picked_since; /* when it was picked last */
+    uint64_t selections;   /* times it was picked */
+    task_t *next;          /* links, for the queue that holds it */
+    task_t *previous;
+    void SHARED_MEMORY *state; /* POLICY_TASK_BYTES */
+};
+
+/* One CPU's run queue, or the one run queue of all CPUs (see shared_queue). */
+struct run_queue {
+    scheduler_t *scheduler;
+    uint64_t now;     /* nanoseconds; the time at which the hook is called */
+    uint32_t cpu;     /* whose queue this is; 0 for a shared one */
+    uint32_t queued;  /* tasks queued here; kept by the host; may be read without the lock */
+    uint32_t running; /* tasks that were picked from here and run now; likewise */
+    uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
+    void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
+};
+
+/* One system of CPUs under one policy. */
+struct scheduler {
+    uint32_t cpus;
+    uint32_t queues;  /* run queues in use: cpus, or 1 */
+    uint64_t tick_ns; /* length of a tick */
+    uint64_t seed;    /* of the policy's random generator, if it has one */
+    run_queue_t *queue[64];
+    int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
+    void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES */
+};
+
+enum enqueue_reason {
+    ENQUEUE_NEW,       /* forked */
+    ENQUEUE_WOKEN,     /* was blocked */
+    ENQUEUE_EXPIRED,   /* was running until tick() said TICK_PREEMPT */
+    ENQUEUE_PREEMPTED, /* was running until another task took its CPU */
+    ENQUEUE_YIELDED,   /* gave up its CPU by yield() */
+    ENQUEUE_MOVED,     /* from another queue, or back after an attribute changed */
+    ENQUEUE_ADOPTED,   /* the policy has just been switched to */
+};
+
+enum stop_reason {
+    STOP_RUNNABLE, /* enqueue() with its reason follows */
+    STOP_BLOCKED,
+    STOP_ENDED,
+};
+
+enum tick_verdict {
+    TICK_CONTINUE,
+    TICK_PREEMPT, /* the task's turn is over */
+    TICK_KILL,    /* end the task */
+};
+
+struct tunable {
+    const char *name;
+    const char *meaning; /* one line, with the unit */
+    int64_t minimum;
+    int64_t standard; /* the policy's own default */
+    int64_t maximum;
+};
+
+struct preset_value {
+    const char *tunable;
+    int64_t value;
+};
+
+struct preset {
+    const char *name;
+    const char *meaning;
+    struct preset_value values[POLICY_TUNABLES_MAX]; /* ends with a null name; others: standard */
+};
+
+/*
+ * Hooks marked "locked" are called with the lock of `queue` held, and may touch
+ * all of its state and of its tasks. The others hold no lock: they may read
+ * `queued` and `running` of any queue, and tunables, and must be content with
+ * values that are a moment old. A hook that is null does nothing; what that
+ * means is said with each.
+ */
+struct policy {
+    const char *name;
+    const char *meaning; /* one line */
+    const char *source;  /* author and year of the algorithm */
+    const struct tunable *tunables;
+    uint32_t tunable_count;
+    const struct preset *presets;
+    uint32_t preset_count;
+
+    /* Required, locked. */
+    void (*enqueue)(run_queue_t *queue, task_t *task, enum enqueue_reason reason);
+    /* Required, locked. Takes a queued task out, which is not run. */
+    void (*dequeue)(run_queue_t *queue, task_t *task);
+    /* Required, locked. Takes out the task to run next on `cpu`; null: none is queued. */
+    task_t *(*pick)(run_queue_t *queue, uint32_t cpu);
+
+    /* Required, locked. Called at each tick of a CPU that runs `task`. */
+    enum tick_verdict (*tick)(run_queue_t *queue, task_t *task);
+    /* Required, no lock. Ticks that `task` may run when picked; UINT64_MAX: without limit. */
+    uint64_t (*time_slice)(const scheduler_t *scheduler, const task_t *task);
+
+    /* No lock, before any task. Null: all state stays zero. */
+    void (*scheduler_init)(scheduler_t *scheduler);
+    void (*queue_init)(run_queue_t *queue);
+    /* No lock. A task is forked by `parent`, or (null) adopted. Null: its state stays zero. */
+    void (*task_init)(scheduler_t *scheduler, task_t *task, const task_t *parent);
+    /* No lock. The task has ended. */
+    void (*task_exit)(scheduler_t *scheduler, task_t *task);
+    /* Locked. A picked task leaves its CPU. */
+    void (*stopped)(run_queue_t *queue, task_t *task, enum stop_reason reason);
+    /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. */
+    bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
+    /* No lock. The CPU for a task that is forked or woken. Null: place_fewest(). */
+    uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
+    /* No lock. At a tick and before idling: from whom should `cpu` take a task? NO_CPU: none.
+     * `idle`: the CPU has nothing to run. Null: balance_longest(). */
+    uint32_t (*balance)(const scheduler_t *scheduler, uint32_t cpu, bool idle);
+    /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`; null: none.
+     * Null hook: pick(). */
+    task_t *(*steal)(run_queue_t *queue, uint32_t cpu);
+    /* No lock, when the policy is switched to. One queue for all CPUs? Null: no. */
+    bool (*shared_queue)(const scheduler_t *scheduler);
+};
+
+/* The state that the host gave, as the policy's own type. */
+#define STATE_OF(object, type) ((type SHARED_MEMORY *)(object)->state)
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Round-robin: each task runs for one time slice, then the next in line does.
+ *
+ * As shipped: a first-in first-out run queue for each CPU. A task that is new,
+ * wakes, yields or has used up its slice goes to the end of the line; one that
+ * was preempted by force goes there too. Every operation is O(1).
+ *
+ * Preset `table-scan`: the loop of a teaching kernel over its process table.
+ * One queue serves all CPUs; each CPU takes the next runnable task in the order
+ * of slots after the one that it took last, and every tick ends a turn. Finding
+ * it costs O(n), as the loop does.
+ */
+
+#include "placement.h"
+#include "policy.h"
+#include "task_list.h"
+
+enum { SLICE, TABLE_SCAN };
+
+static const struct tunable rr_tunables[] = {
+    [SLICE] = {"slice", "ticks that a task runs before the next one's turn", 1, 1, 1000},
+    [TABLE_SCAN] = {"table_scan", "1: one queue for all CPUs, in the order of process slots", 0, 0,
+                    1},
+};
+
+static const struct preset rr_presets[] = {
+    {"table-scan", "as a loop over the process table picks", {{"table_scan", 1}}},
+};
+
+struct rr_task {
+    uint32_t ticks; /* of the slice, used */
+};
+
+struct rr_queue {
+    struct task_list tasks;
+    uint32_t last_slot[64]; /* table scan: one past the slot that each CPU took last */
+};
+
+_Static_assert(sizeof(struct rr_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct rr_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+
+/* The first task of the list, which is in the order of slots, at `slot` or after it. */
+POLICY_FUNCTION task_t *rr_first_from(run_queue_t *queue, uint32_t slot)
+{
+    task_t *task = STATE_OF(queue, struct rr_queue)->tasks.first;
+    while (task && task->slot < slot && LOOP_GUARD)
+        task = task->next;
+    return task;
+}
+
+POLICY_FUNCTION void rr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);
+    (void)reason;
+    STATE_OF(task, struct rr_task)->ticks = 0;
+    if (queue->scheduler->tunable[TABLE_SCAN])
+        task_list_insert_before(&state->tasks, task, rr_first_from(queue, task->slot));
+    else
+        task_list_append(&state->tasks, task);
+}
+
+POLICY_FUNCTION void rr_dequeue(run_queue_t *queue, task_t *task)
+{
+    task_list_remove(&STATE_OF(queue, struct rr_queue)->tasks, task);
+}
+
+POLICY_FUNCTION task_t *rr_pick(run_queue_t *queue, uint32_t cpu)
+{
+    struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);
+    if (!queue->scheduler->tunable[TABLE_SCAN])
+        return task_list_take_first(&state->tasks);
+
+    task_t *task = rr_first_from(queue, state->last_slot[cpu & 63]);
+    if (!task)
+        task = state->tasks.first;
+    if (task) {
+        state->last_slot[cpu & 63] = task->slot + 1;
+        task_list_remove(&state->tasks, task);
+    }
+    return task;
+}
+
+POLICY_FUNCTION enum tick_verdict rr_tick(run_queue_t *queue, task_t *task)
+{
+    struct rr_task SHARED_MEMORY *state = STATE_OF(task, struct rr_task);
+    state->ticks++;
+    return state->ticks >= queue->scheduler->tunable[SLICE] ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION uint64_t rr_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)task;
+    return (uint64_t)scheduler->tunable[SLICE];
+}
+
+POLICY_FUNCTION bool rr_shared_queue(const scheduler_t *scheduler)
+{
+    return scheduler->tunable[TABLE_SCAN] != 0;
+}
+
+const struct policy policy_rr = {
+    .name = "rr",
+    .meaning = "round-robin: one slice each, first come, first served",
+    .source = "Kleinrock 1964; the table scan as in teaching kernels of the 1970s and since",
+    .tunables = rr_tunables,
+    .tunable_count = sizeof(rr_tunables) / sizeof(rr_tunables[0]),
+    .presets = rr_presets,
+    .preset_count = sizeof(rr_presets) / sizeof(rr_presets[0]),
+    .enqueue = rr_enqueue,
+    .dequeue = rr_dequeue,
+    .pick = rr_pick,
+    .tick = rr_tick,
+    .time_slice = rr_time_slice,
+    .shared_queue = rr_shared_queue,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_TASK_LIST_H
+#define SCHEDLAB_TASK_LIST_H
+
+#include "policy.h"
+
+/* A first-in first-out list of tasks; a task is on one list at most. Each operation is O(1). */
+typedef struct task_list {
+    task_t *first;
+    task_t *last;
+} SHARED_MEMORY task_list_t;
+
+POLICY_FUNCTION void task_list_append(task_list_t *list, task_t *task)
+{
+    task->next = NULL;
+    task->previous = list->last;
+    if (list->last)
+        list->last->next = task;
+    else
+        list->first = task;
+    list->last = task;
+}
+
+/* Puts `task` before `next`, which is on the list; null: at the end. */
+POLICY_FUNCTION void task_list_insert_before(task_list_t *list, task_t *task, task_t *next)
+{
+    if (!next) {
+        task_list_append(list, task);
+        return;
+    }
+    task->next = next;
+    task->previous = next->previous;
+    if (next->previous)
+        next->previous->next = task;
+    else
+        list->first = task;
+    next->previous = task;
+}
+
+POLICY_FUNCTION void task_list_remove(task_list_t *list, task_t *task)
+{
+    if (task->previous)
+        task->previous->next = task->next;
+    else
+        list->first = task->next;
+    if (task->next)
+        task->next->previous = task->previous;
+    else
+        list->last = task->previous;
+    task->next = NULL;
+    task->previous = NULL;
+}
+
+/* Takes out the oldest task; null: the list is empty. */
+POLICY_FUNCTION task_t *task_list_take_first(task_list_t *list)
+{
+    task_t *task = list->first;
+    if (task)
+        task_list_remove(list, task);
+    return task;
+}
+
+#endif
