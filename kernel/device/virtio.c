@@ -62,7 +62,7 @@ struct virtio_used {
 
 /* One queue lies in one page; the three parts need alignments of 16, 2 and 4. */
 #define AVAILABLE_OFFSET (VIRTIO_QUEUE_SIZE * sizeof(struct virtio_descriptor))
-#define USED_OFFSET      3072
+#define USED_OFFSET      2560
 _Static_assert(AVAILABLE_OFFSET + sizeof(struct virtio_available) <= USED_OFFSET, "no overlap");
 _Static_assert(USED_OFFSET + sizeof(struct virtio_used) <= PAGE_BYTES, "a queue fits a page");
 
