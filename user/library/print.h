@@ -14,13 +14,13 @@
  */
 #define PRINT_BYTES 512
 
-int printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int fprintf(int descriptor, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int printf(const char *format, ...) __attribute__((format(__printf__, 1, 2)));
+int fprintf(int descriptor, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 int vfprintf(int descriptor, const char *format, va_list arguments)
-    __attribute__((format(printf, 2, 0)));
+    __attribute__((format(__printf__, 2, 0)));
 /* Into memory, cut to `size` with its final 0; the characters that the whole takes. */
 int snprintf(char *destination, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((format(__printf__, 3, 4)));
 
 /* What a number of abi/errors.h means. */
 const char *error_text(int error);

@@ -20,7 +20,7 @@ int host_wait(int *status);
 void host_mark(enum mark_kind kind, uint64_t value);
 uint64_t host_seed(void);
 /* A line, to the output or to the errors, in one write. */
-void host_print(bool error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void host_print(bool error, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 /* The caller's own file: a descriptor to write to a new one, or to read from it. -1: failed. */
 int host_open(bool create);
 /* False: fewer bytes went through. */

@@ -68,7 +68,7 @@ void workload_read_file(int64_t bytes);
 void workload_remove_file(void);
 
 /* A line to the console, in one write. */
-void workload_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void workload_print(const char *format, ...) __attribute__((format(__printf__, 1, 2)));
 
 /* A seeded random number from 0 to `limit` - 1; limit > 0. Each process has its own sequence. */
 uint64_t workload_random(uint64_t limit);
