@@ -35,7 +35,7 @@ struct rr_task {
 
 struct rr_queue {
     struct task_list tasks;
-    uint32_t last_slot[64]; /* table scan: one past the slot that each CPU took last */
+    uint32_t last_slot[POLICY_CPUS_MAX]; /* table scan: one past the slot that each CPU took last */
 };
 
 _Static_assert(sizeof(struct rr_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -72,11 +72,11 @@ POLICY_FUNCTION task_t *rr_pick(run_queue_t *queue, uint32_t cpu)
     if (!queue->scheduler->tunable[TABLE_SCAN])
         return task_list_take_first(&state->tasks);
 
-    task_t *task = rr_first_from(queue, state->last_slot[cpu & 63]);
+    task_t *task = rr_first_from(queue, state->last_slot[cpu]);
     if (!task)
         task = state->tasks.first;
     if (task) {
-        state->last_slot[cpu & 63] = task->slot + 1;
+        state->last_slot[cpu] = task->slot + 1;
         task_list_remove(&state->tasks, task);
     }
     return task;
@@ -100,7 +100,7 @@ POLICY_FUNCTION bool rr_shared_queue(const scheduler_t *scheduler)
     return scheduler->tunable[TABLE_SCAN] != 0;
 }
 
-const struct policy policy_rr = {
+POLICY_DEFINITION policy_rr = {
     .name = "rr",
     .meaning = "round-robin: one slice each, first come, first served",
     .source = "Kleinrock 1964; the table scan as in teaching kernels of the 1970s and since",
