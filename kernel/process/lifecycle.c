@@ -286,6 +286,24 @@ int64_t process_kill(int pid)
     return error;
 }
 
+/*
+ * Without job control, the foreground is all but init and what init started: the
+ * shell. Its children, and theirs, end.
+ */
+void process_kill_foreground(void)
+{
+    spinlock_acquire(&process_tree_lock);
+    list_for_each(node, &all_processes)
+    {
+        struct process *process = container_of(node, struct process, all);
+        if (process->parent && process->parent != first_process) {
+            process_mark_killed(process);
+            process_wake(process);
+        }
+    }
+    spinlock_release(&process_tree_lock);
+}
+
 bool process_block(struct process *process, enum block_reason reason, bool killable)
 {
     spinlock_acquire(&process->lock);

@@ -23,9 +23,9 @@ void scheduler_init(void);
 _Noreturn void scheduler_idle(void);
 
 /* The current process gives up the CPU; these return when it runs again. */
-void scheduler_block(void);   /* it has been marked blocked by process_block() */
-void scheduler_yield(void);   /* it stays runnable */
-void scheduler_preempt(void); /* its turn is over */
+void scheduler_block(void);         /* it has been marked blocked by process_block() */
+void scheduler_yield(void);         /* it stays runnable */
+void scheduler_preempt(void);       /* its turn is over */
 _Noreturn void scheduler_end(void); /* it is a zombie */
 /* A new process's first act, in place of the return from the switch. */
 void scheduler_finish_switch(void);

@@ -50,10 +50,10 @@ void preemption_point(void)
 static const char *exception_name(uint64_t cause)
 {
     static const char *const names[16] = {
-        "misaligned fetch", "fetch access fault", "illegal instruction", "breakpoint",
-        "misaligned load", "load access fault", "misaligned store", "store access fault",
-        "system call", "call from the kernel", "exception 10", "call from machine mode",
-        "fetch page fault", "load page fault", "exception 14", "store page fault",
+        "misaligned fetch", "fetch access fault",   "illegal instruction", "breakpoint",
+        "misaligned load",  "load access fault",    "misaligned store",    "store access fault",
+        "system call",      "call from the kernel", "exception 10",        "call from machine mode",
+        "fetch page fault", "load page fault",      "exception 14",        "store page fault",
     };
     return cause < 16 ? names[cause] : "unknown exception";
 }
