@@ -115,7 +115,7 @@ define PROGRAM_RULE
 $B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$(LINKER) -T user/program.ld --no-relax --gc-sections -z max-page-size=4096 $$< $B/library.a -o $$@ --strip-debug
+	@$(LINKER) -T user/program.ld --no-relax --gc-sections -z max-page-size=4096 $$< $B/library.a -o $$@ --strip-all
 endef
 $(foreach source,$(PROGRAM_SOURCES),$(eval $(call PROGRAM_RULE,$(source))))
 
