@@ -84,7 +84,7 @@ PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest
                      tests/guest/*.S bench/guest/*.c))
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
-                   workloads/api/schedlab_host.c
+                   workloads/api/common.c workloads/api/schedlab_host.c
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%=$B/%.o)
 
 $B/user/%.o: user/% Makefile
@@ -115,7 +115,7 @@ define PROGRAM_RULE
 $B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$(LINKER) -T user/program.ld --no-relax --gc-sections -z max-page-size=4096 $$< $B/library.a -o $$@ --strip-debug
+	@$(LINKER) -T user/program.ld --no-relax --gc-sections -z max-page-size=4096 $$< $B/library.a -o $$@ --strip-all
 endef
 $(foreach source,$(PROGRAM_SOURCES),$(eval $(call PROGRAM_RULE,$(source))))
 
