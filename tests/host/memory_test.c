@@ -776,6 +776,26 @@ static void test_more_than_there_is(void)
     check(page_free_count() == free_pages);
 }
 
+/* A page that the kernel copies for its own write: the program sees the copy, too. */
+static void test_kernel_writes_are_seen(void)
+{
+    struct address_space *space = &processes[0].space, sharer;
+    uint64_t free_pages = page_free_count();
+    char byte = 'x';
+
+    check(address_space_create(space) == 0);
+    check(address_space_map(space, 0, PAGE_BYTES, PAGE_WRITE) == 0);
+    check(address_space_copy(&sharer, space) == 0);
+    become(0);
+    check(*machine_access(5, PAGE_READ) == 0 && machine_access(5, PAGE_WRITE) == NULL);
+    check(copy_to_user(5, &byte, 1) == 0);
+    check(*machine_access(5, PAGE_READ) == 'x');
+    check(*((char *)address_space_page(&sharer, 0, PAGE_READ) + 5) == 0);
+    address_space_destroy(space);
+    address_space_destroy(&sharer);
+    check(page_free_count() == free_pages);
+}
+
 /* Kernel stacks */
 
 static bool stack_page_mapped(uint64_t address)
@@ -842,6 +862,7 @@ int main(void)
     run_test(test_random_work);
     run_test(test_out_of_memory_anywhere);
     run_test(test_more_than_there_is);
+    run_test(test_kernel_writes_are_seen);
     check(page_total() - page_free_count() == kernel_pages);
     return 0;
 }
