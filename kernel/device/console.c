@@ -172,7 +172,7 @@ static void receive(char c)
     if (c == CONTROL('P'))
         process_list_print();
     if (c == CONTROL('C'))
-        console_interrupt_foreground();
+        process_kill_foreground();
 }
 
 static void console_interrupt(void *context)
