@@ -75,7 +75,8 @@ static long call(long number, long first, long second, long third)
     return a0;
 }
 
-static void print(const char *text)
+/* It begins the program: so the entry is not at address 0. */
+__attribute__((noinline)) static void print(const char *text)
 {
     long n = 0;
     while (text[n])
@@ -243,8 +244,7 @@ static int run(int argc, char *argv[])
 
 void begin(int argc, char *argv[]);
 
-/* After other functions, so that it does not lie at address 0. */
-__attribute__((section(".text.z"))) void begin(int argc, char *argv[])
+void begin(int argc, char *argv[])
 {
     call(EXIT, run(argc, argv), 0, 0);
 }
