@@ -60,6 +60,9 @@ enum {
 enum { READ_ONLY = 0, WRITE_ONLY = 1, READ_WRITE = 2, CREATE = 0x200, TRUNCATE = 0x400 };
 enum { DIRECTORY = 1, REGULAR = 2, DEVICE = 3 };
 
+/* Something at address 0 that is not the entry. */
+__asm__(".text\n .word 0, 0");
+
 static char initialised[] = "data";
 static char cleared[5000];
 static int failures;
@@ -75,8 +78,7 @@ static long call(long number, long first, long second, long third)
     return a0;
 }
 
-/* It begins the program: so the entry is not at address 0. */
-__attribute__((noinline)) static void print(const char *text)
+static void print(const char *text)
 {
     long n = 0;
     while (text[n])
