@@ -31,14 +31,14 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
 }
 
 /*
- * The CPU whose queue is longest, if taking one task from it makes the two loads
- * more even: an idle CPU takes any task that waits, a busy one only from a CPU
- * with at least two tasks more than its own.
+ * The CPU with the most tasks (the lowest of several), if taking one from it
+ * makes the two loads more even: it must have at least two more than `cpu`. An
+ * idle CPU so leaves alone a task whose own CPU is about to run it.
  */
 POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t longest = NO_CPU;
-    uint32_t longest_load = idle ? 0 : queue_load(scheduler->queue[cpu]) + 1;
+    uint32_t longest_load = idle ? 1 : queue_load(scheduler->queue[cpu]) + 1;
     for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];
         uint32_t load = queue_load(queue);

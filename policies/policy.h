@@ -20,19 +20,25 @@
  * Words: a task is what the host schedules (a process of the kernel, a thread
  * of Linux). A task is queued while it is runnable and not running: from its
  * enqueue() until pick(), dequeue() or steal() takes it out.
+ *
+ * docs/policy-interface.md explains all this with an example, and says in which
+ * order a host does things that happen at the same time.
  */
 
 #ifdef __bpf__
-#define SHARED_MEMORY   __attribute__((address_space(1))) /* a BPF arena */
-#define LOOP_GUARD      can_loop
-#define POLICY_FUNCTION static __attribute__((noinline, unused))
+/* The host's BPF program has defined the fixed-width types, bool, NULL and can_loop before. */
+#define SHARED_MEMORY     __attribute__((address_space(1))) /* a BPF arena */
+#define LOOP_GUARD        can_loop
+#define POLICY_FUNCTION   static __attribute__((noinline, unused))
+#define POLICY_DEFINITION static __attribute__((unused)) const struct policy
 #else
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #define SHARED_MEMORY
-#define LOOP_GUARD      true
-#define POLICY_FUNCTION static __attribute__((unused))
+#define LOOP_GUARD        true
+#define POLICY_FUNCTION   static __attribute__((unused))
+#define POLICY_DEFINITION const struct policy
 #endif
 
 /* Bytes of policy state; the host gives them zeroed, aligned to 8. */
@@ -40,6 +46,7 @@
 #define POLICY_QUEUE_BYTES     2048
 #define POLICY_SCHEDULER_BYTES 1024
 #define POLICY_TUNABLES_MAX    32
+#define POLICY_CPUS_MAX        256
 
 /* Attributes of a task: set by users, inherited by fork. */
 #define PRIORITY_HIGHEST 0
@@ -56,7 +63,15 @@ typedef struct task SHARED_MEMORY task_t;
 typedef struct run_queue SHARED_MEMORY run_queue_t;
 typedef struct scheduler SHARED_MEMORY scheduler_t;
 
-/* A task as policies see it. The host owns each field but `next`, `previous` and `*state`. */
+/*
+ * A task as policies see it. The host owns the fields above `level`, the policy
+ * those below.
+ *
+ * Users may change priority, tickets and weight at any time. A queued task is
+ * taken out by dequeue(), changed, and enqueued again (ENQUEUE_MOVED); so what
+ * the policy read in enqueue() still holds in dequeue(). One that runs is
+ * changed, and its CPU picks again; one that is blocked is only changed.
+ */
 struct task {
     int32_t pid;
     uint32_t slot;    /* the lowest number that no living or unreaped task had when it was forked */
@@ -64,10 +79,11 @@ struct task {
     uint32_t tickets; /* 1 to TICKETS_MAX */
     uint32_t weight;  /* 1 to WEIGHT_MAX */
     uint32_t cpu;     /* where it runs, is queued, or ran last */
-    uint64_t run_time;     /* nanoseconds on a CPU, up to date whenever a hook is called */
+    uint64_t run_time;     /* nanoseconds on a CPU, up to its latest tick() or stopped() */
     uint64_t queued_since; /* when it was enqueued last */
     uint64_t picked_since; /* when it was picked last */
     uint64_t selections;   /* times it was picked */
+    uint64_t level;        /* for people to see: an effective priority, a queue; 0 at first */
     task_t *next;          /* links, for the queue that holds it */
     task_t *previous;
     void SHARED_MEMORY *state; /* POLICY_TASK_BYTES */
@@ -78,8 +94,8 @@ struct run_queue {
     scheduler_t *scheduler;
     uint64_t now;     /* nanoseconds; the time at which the hook is called */
     uint32_t cpu;     /* whose queue this is; 0 for a shared one */
-    uint32_t queued;  /* tasks queued here; kept by the host; may be read without the lock */
-    uint32_t running; /* tasks that were picked from here and run now; likewise */
+    uint32_t queued;  /* tasks queued here; one that a hook puts in or takes out is counted */
+    uint32_t running; /* tasks that run from here; one that is picked or stopped is not counted */
     uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
@@ -90,9 +106,9 @@ struct scheduler {
     uint32_t queues;  /* run queues in use: cpus, or 1 */
     uint64_t tick_ns; /* length of a tick */
     uint64_t seed;    /* of the policy's random generator, if it has one */
-    run_queue_t *queue[64];
+    run_queue_t *queue[POLICY_CPUS_MAX];
     int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
-    void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES */
+    void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
 };
 
 enum enqueue_reason {
@@ -138,10 +154,22 @@ struct preset {
 
 /*
  * Hooks marked "locked" are called with the lock of `queue` held, and may touch
- * all of its state and of its tasks. The others hold no lock: they may read
- * `queued` and `running` of any queue, and tunables, and must be content with
- * values that are a moment old. A hook that is null does nothing; what that
- * means is said with each.
+ * all of its state and of its tasks. The others hold no lock: they may read any
+ * queue's `now`, `queued` and `running`, and numbers in its state, and must be
+ * content with values that are a moment old. What scheduler_init() leaves in the
+ * scheduler's state is read by all; who changes it later does so by atomic
+ * operations (__sync_fetch_and_add()). A hook that is null does nothing; what
+ * that means is said with each.
+ *
+ * Switching to a policy: all state is zero, tunables have their values, and the
+ * host calls scheduler_init(), shared_queue(), and queue_init() for each queue.
+ * A task that is alive already becomes known to the policy when it is queued
+ * next: task_init() without a parent, then enqueue(ENQUEUE_ADOPTED). For those
+ * that are queued now this is at once, in the order in which the old policy would
+ * have run them; those that run leave their CPUs as soon as they can. Before that
+ * no hook is called for a task, and none is called for tasks of another policy.
+ *
+ * Tunables do not change under a policy: who sets one switches to it anew.
  */
 struct policy {
     const char *name;
@@ -156,7 +184,7 @@ struct policy {
     void (*enqueue)(run_queue_t *queue, task_t *task, enum enqueue_reason reason);
     /* Required, locked. Takes a queued task out, which is not run. */
     void (*dequeue)(run_queue_t *queue, task_t *task);
-    /* Required, locked. Takes out the task to run next on `cpu`; null: none is queued. */
+    /* Required, locked. Takes out the task to run next on `cpu`; null only if none is queued. */
     task_t *(*pick)(run_queue_t *queue, uint32_t cpu);
 
     /* Required, locked. Called at each tick of a CPU that runs `task`. */
@@ -164,24 +192,27 @@ struct policy {
     /* Required, no lock. Ticks that `task` may run when picked; UINT64_MAX: without limit. */
     uint64_t (*time_slice)(const scheduler_t *scheduler, const task_t *task);
 
-    /* No lock, before any task. Null: all state stays zero. */
+    /* No lock, before any task. Null: the state stays zero. */
     void (*scheduler_init)(scheduler_t *scheduler);
     void (*queue_init)(run_queue_t *queue);
-    /* No lock. A task is forked by `parent`, or (null) adopted. Null: its state stays zero. */
+    /* With or without the lock, before the task's first enqueue(). It is forked by `parent`, which
+     * runs and calls this itself, or (null) adopted. Null: its state stays zero. */
     void (*task_init)(scheduler_t *scheduler, task_t *task, const task_t *parent);
-    /* No lock. The task has ended. */
+    /* With or without the lock. The task has ended. */
     void (*task_exit)(scheduler_t *scheduler, task_t *task);
     /* Locked. A picked task leaves its CPU. */
     void (*stopped)(run_queue_t *queue, task_t *task, enum stop_reason reason);
-    /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. */
+    /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
+     * several that run from a shared queue, one gives way that the others would preempt. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
-    /* No lock. The CPU for a task that is forked or woken. Null: place_fewest(). */
+    /* No lock. The CPU for a task that is forked or woken. Null: place_fewest(). This hook and
+     * the next two are not called with a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
     /* No lock. At a tick and before idling: from whom should `cpu` take a task? NO_CPU: none.
      * `idle`: the CPU has nothing to run. Null: balance_longest(). */
     uint32_t (*balance)(const scheduler_t *scheduler, uint32_t cpu, bool idle);
-    /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`; null: none.
-     * Null hook: pick(). */
+    /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`, where
+     * enqueue(ENQUEUE_MOVED) follows; null: none. Null hook: pick(). */
     task_t *(*steal)(run_queue_t *queue, uint32_t cpu);
     /* No lock, when the policy is switched to. One queue for all CPUs? Null: no. */
     bool (*shared_queue)(const scheduler_t *scheduler);

@@ -11,4 +11,9 @@ void console_init(void);       /* input by interrupt; registers DEVICE_CONSOLE *
 /* One character out, at once, by polling; any time, even in a panic. */
 void console_put(char c);
 
+/* What the console asks of the rest of the kernel, in its interrupt handler, with no lock held:
+ * ^P and ^C. */
+void process_list_print(void);
+void process_kill_foreground(void);
+
 #endif

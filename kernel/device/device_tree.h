@@ -15,19 +15,22 @@ struct device_range {
 
 #define VIRTIO_SLOTS_MAX 16
 
+#define INTERRUPT_SOURCES      1024 /* of a PLIC; source 0 is none */
+#define INTERRUPT_CONTEXT_NONE 0xffffffffu
+
 /* What the machine is made of, as its flattened device tree (version 17) says. */
 struct machine {
     uint32_t cpus;
-    uint64_t hart[CPUS_MAX];              /* the hardware's number of each CPU */
+    uint64_t hart[CPUS_MAX];              /* the hardware's number of each CPU; ascending */
     uint32_t interrupt_context[CPUS_MAX]; /* its S-mode context at the interrupt controller */
-    struct device_range memory;
-    struct device_range initial_ramdisk;
+    struct device_range memory;           /* the largest, if there are several */
+    struct device_range initial_ramdisk;  /* inside memory */
     uint64_t timebase_hz;
     bool has_supervisor_timer; /* Sstc on all CPUs */
     struct device_range clint; /* software interrupts */
     struct device_range interrupt_controller;
     struct device_range console;
-    uint32_t console_interrupt;
+    uint32_t console_interrupt; /* 0: none; else below INTERRUPT_SOURCES */
     uint32_t virtio_count;
     struct device_range virtio[VIRTIO_SLOTS_MAX];
     uint32_t virtio_interrupt[VIRTIO_SLOTS_MAX];
@@ -43,9 +46,11 @@ extern struct machine machine;
 int device_tree_read(const void *blob, struct machine *machine);
 
 /* The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
- * double quotes). False: not there, and `value` is unchanged. */
+ * double quotes; a name alone has an empty value). Given twice, the last one counts. False: not
+ * there, or longer than size - 1 with a message in the log; `value` is unchanged. */
 bool boot_argument_text(const char *name, char *value, size_t size);
-/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds). */
+/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds). Not there,
+ * or no such number, with a message in the log: gives `otherwise`. */
 uint64_t boot_argument_number(const char *name, uint64_t otherwise);
 
 #endif

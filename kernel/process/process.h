@@ -29,7 +29,9 @@ struct process {
     /* For the scheduler: guarded by the lock of the run queue of task.cpu. */
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
-    enum enqueue_reason enqueue_reason;
+    uint32_t policy_generation; /* of the policy that knows this task */
+    bool queued;                /* the policy holds it in a run queue */
+    struct list drained;        /* while the policy is being switched */
     uint64_t created;
     uint64_t first_run;
     uint64_t waiting_time;
@@ -44,10 +46,11 @@ struct process {
 
     /* The tree: guarded by LOCK_PROCESS_TREE. */
     struct process *parent;
-    struct list children;
-    struct list sibling; /* in the parent's children */
-    struct list all;     /* in the list of all processes */
-    struct list hash;    /* in the PID table */
+    struct list children; /* that live */
+    struct list zombies;  /* children that have ended, the first to end first */
+    struct list sibling;  /* in one of the parent's two lists */
+    struct list all;      /* in the list of all processes */
+    struct list hash;     /* in the PID table */
     struct wait_queue child_ended;
     int exit_status;
 };

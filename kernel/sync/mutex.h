@@ -4,7 +4,7 @@
 
 #include "wait_queue.h"
 
-/* A lock that puts the process to sleep while another holds it; served in order of arrival. */
+/* A lock that puts the process to sleep while another holds it; woken in order of arrival. */
 struct mutex {
     struct spinlock lock;
     struct wait_queue waiters;

@@ -22,6 +22,7 @@ enum lock_rank {
     LOCK_RUN_QUEUE = 80,    /* a run queue; two: that of the lower CPU first */
     LOCK_OBJECTS = 90,      /* an object cache */
     LOCK_PAGES = 95,        /* free pages */
+    LOCK_TRACE = 96,        /* full trace blocks */
     LOCK_HOST = 97,         /* the host interface, a trace device */
     LOCK_PRINT = 99,        /* the kernel's log */
 };
@@ -39,6 +40,8 @@ void spinlock_acquire(struct spinlock *lock);
 void spinlock_release(struct spinlock *lock);
 /* Takes the lock if it is free. Not bound by the order of ranks: it never waits. */
 bool spinlock_try(struct spinlock *lock);
+/* In a panic, when all other CPUs are parked: whoever holds a lock will not give it back. */
+void spinlocks_ignore(void);
 /* Held by this CPU? */
 bool spinlock_held(const struct spinlock *lock);
 

@@ -15,7 +15,8 @@ struct timer {
     void (*expired)(struct timer *timer);
     /* private: a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986) */
     uint64_t order;
-    struct cpu *cpu; /* null: not started */
+    struct cpu *cpu; /* where it was started last */
+    bool pending;    /* started, and neither expired nor cancelled */
     struct timer *child;
     struct timer *sibling;
     struct timer *previous;

@@ -5,19 +5,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../abi/trace_format.h"
+#include "abi/trace_format.h"
 
 /* One record of this CPU, now. Cheap; may be called with any lock held. */
 void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second);
 /* A record whose text is in `second`, `first` and TRACE_TEXT records after it. */
 void trace_text(enum trace_kind kind, uint32_t process, const char *text);
 
+/* TRACE_TUNABLE, with its name in TRACE_TEXT records after it. */
+void trace_tunable(const char *name, int64_t value);
+
 /* Once, at boot: allocates the CPUs' buffers. */
 void trace_init(void);
 /* At each tick: lets full blocks leave. */
 void trace_poll(void);
-/* Before the machine ends: all that was recorded leaves. */
+/* Before the machine ends, with the other CPUs stopped: all that was recorded leaves. */
 void trace_finish(void);
+/* The same in a panic, with the other CPUs parked anywhere: as much as can be saved. */
+void trace_abandon(void);
 uint64_t trace_count(void);
 
 #endif

@@ -7,8 +7,8 @@
 /* A user program's registers while the kernel runs for it. trap/entry.S knows this layout. */
 struct trap_frame {
     uint64_t x[32]; /* x[0]: the program counter */
-    uint64_t status;
     uint64_t reserved;
+    struct cpu *cpu; /* whose registers these were, for the way back into the kernel */
 };
 
 enum { REGISTER_PC = 0, REGISTER_RA = 1, REGISTER_SP = 2, REGISTER_A0 = 10, REGISTER_A7 = 17 };

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_BOOT_SHUTDOWN_H
+#define KERNEL_BOOT_SHUTDOWN_H
+
+#include <stdint.h>
+
+/* Ends the machine in good order, the trace whole. The caller holds no lock. */
+_Noreturn void shutdown(int status);
+/* The same with MACHINE_LIMIT, once the time of the boot argument `limit` has come. */
+void shutdown_at_limit(uint64_t now);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What processes are told of each other, and the attributes that they set. */
+
+#include "abi/errors.h"
+#include "lib/print.h"
+#include "lib/string.h"
+#include "memory/user_copy.h"
+#include "process/lifecycle.h"
+#include "process/process_table.h"
+#include "scheduler/scheduler.h"
+#include "time/clock.h"
+
+#define ROWS_AT_ONCE 4
+
+int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value)
+{
+    int error = -ESRCH;
+    spinlock_acquire(&process_tree_lock);
+    struct process *process = pid ? process_table_find(pid) : current_process();
+    if (process) {
+        spinlock_acquire(&process->lock);
+        if (process->state != PROCESS_ZOMBIE)
+            error = scheduler_set_attribute(process, kind, value);
+        spinlock_release(&process->lock);
+    }
+    spinlock_release(&process_tree_lock);
+    return error;
+}
+
+/* A moment's view: the scheduler goes on meanwhile. */
+static void describe(const struct process *process, struct process_info *row)
+{
+    *row = (struct process_info){
+        .pid = process->pid,
+        .parent = process->parent ? process->parent->pid : 0,
+        .state = process->state,
+        .reason = process->state == PROCESS_BLOCKED ? process->reason : BLOCK_NONE,
+        .cpu = process->task.cpu,
+        .priority = process->task.priority,
+        .tickets = process->task.tickets,
+        .weight = process->task.weight,
+        .time_slice = scheduler_time_slice(process),
+        .selections = process->task.selections,
+        .run_time = process->task.run_time,
+        .waiting_time = process->waiting_time,
+        .created = process->created,
+        .first_run = process->first_run,
+        .voluntary_switches = process->voluntary_switches,
+        .involuntary_switches = process->involuntary_switches,
+    };
+    text_copy(row->name, process->name, sizeof(row->name));
+}
+
+/*
+ * Up to `room` rows of processes that come after `*last` in the order of
+ * creation; `*last` moves on. If that process has ended meanwhile, PIDs tell
+ * where to go on.
+ */
+static int describe_next(struct process_info *rows, int room, int *last)
+{
+    int filled = 0;
+    spinlock_acquire(&process_tree_lock);
+    struct process *start = process_table_find(*last);
+    struct list *node = start ? start->all.next : all_processes.next;
+    for (; node != &all_processes && filled < room; node = node->next) {
+        struct process *process = container_of(node, struct process, all);
+        if (!start && process->pid <= *last)
+            continue;
+        describe(process, &rows[filled++]);
+        *last = process->pid;
+    }
+    spinlock_release(&process_tree_lock);
+    return filled;
+}
+
+int64_t process_get_info(uint64_t address, int64_t capacity)
+{
+    struct process_info rows[ROWS_AT_ONCE];
+    int last = 0;
+    int64_t total = 0;
+    int filled;
+    while (total < capacity && (filled = describe_next(rows, ROWS_AT_ONCE, &last)) > 0) {
+        if (filled > capacity - total)
+            filled = (int)(capacity - total);
+        if (copy_to_user(address + (uint64_t)total * sizeof(rows[0]), rows,
+                         (size_t)filled * sizeof(rows[0])))
+            return -EFAULT;
+        total += filled;
+        preemption_point();
+    }
+    return capacity <= 0 ? (int64_t)process_count() : total;
+}
+
+uint32_t process_count(void)
+{
+    return process_table_count();
+}
+
+void process_list_print(void)
+{
+    static const char *const states[] = {"new", "runnable", "running", "blocked", "zombie"};
+    spinlock_acquire(&process_tree_lock);
+    print("\nPID STATE CPU NAME\n");
+    list_for_each(node, &all_processes)
+    {
+        const struct process *process = container_of(node, struct process, all);
+        print("%d %s %u %s\n", process->pid, states[process->state], process->task.cpu,
+              process->name);
+    }
+    spinlock_release(&process_tree_lock);
+}

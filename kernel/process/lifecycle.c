@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A process's life: fork, exec, exit, wait, kill. */
+
+#include "process/lifecycle.h"
+
+#include <stddef.h>
+
+#include "abi/errors.h"
+#include "abi/files.h"
+#include "abi/machine_status.h"
+#include "boot/shutdown.h"
+#include "fs/file.h"
+#include "lib/panic.h"
+#include "lib/print.h"
+#include "lib/string.h"
+#include "memory/executable.h"
+#include "memory/object.h"
+#include "memory/page.h"
+#include "memory/user_copy.h"
+#include "process/process_table.h"
+#include "scheduler/cpu.h"
+#include "scheduler/scheduler.h"
+#include "time/clock.h"
+#include "time/timer.h"
+
+#define STATUS_KILLED (-1)
+
+static struct object_cache process_cache;
+static struct process *first_process;
+static uint64_t finished; /* processes that have ended: guarded by process_tree_lock */
+
+void process_entry(void); /* trap/entry.S */
+void process_begin(void);
+
+void process_init(void)
+{
+    object_cache_init(&process_cache, "processes", sizeof(struct process));
+    process_table_init();
+}
+
+struct process *current_process(void)
+{
+    return this_cpu()->current;
+}
+
+bool current_killed(void)
+{
+    return __atomic_load_n(&current_process()->killed, __ATOMIC_RELAXED);
+}
+
+/* Without memory, files and a place in the table; null: out of memory. */
+static struct process *allocate_process(void)
+{
+    struct process *process = object_allocate(&process_cache);
+    if (!process)
+        return NULL;
+    process->kernel_stack = kernel_stack_create();
+    if (!process->kernel_stack) {
+        object_free(&process_cache, process);
+        return NULL;
+    }
+    process->trap_frame = (struct trap_frame *)process->kernel_stack - 1;
+    process->switch_frame.ra = (uint64_t)process_entry;
+    process->switch_frame.sp = (uint64_t)process->trap_frame;
+    process->task.state = process->policy_state;
+    process->created = clock_now();
+    spinlock_init(&process->lock, "process", LOCK_PROCESS);
+    wait_queue_init(&process->child_ended, "child ended");
+    list_init(&process->children);
+    list_init(&process->zombies);
+    list_init(&process->sibling);
+    list_init(&process->drained);
+    return process;
+}
+
+static void free_process(struct process *process)
+{
+    kernel_stack_destroy(process->kernel_stack);
+    object_free(&process_cache, process);
+}
+
+/* In the table, as a child of `parent`, and runnable. 0 or -EAGAIN. */
+static int start_process(struct process *process, struct process *parent)
+{
+    spinlock_acquire(&process_tree_lock);
+    int error = process_table_add(process);
+    if (!error && parent) {
+        process->parent = parent;
+        list_append(&parent->children, &process->sibling);
+    }
+    spinlock_release(&process_tree_lock);
+    if (error)
+        return error;
+    spinlock_acquire(&process->lock);
+    trace_record(TRACE_FORK, parent ? (uint32_t)parent->pid : 0, (uint32_t)process->pid, 0);
+    scheduler_add(process, ENQUEUE_NEW);
+    spinlock_release(&process->lock);
+    return 0;
+}
+
+void process_create_first(void)
+{
+    struct process *process = allocate_process();
+    if (!process || address_space_create(&process->space))
+        panic("no memory for the first process: give the machine more memory");
+    text_copy(process->name, "init", sizeof(process->name));
+    process->task.priority = PRIORITY_DEFAULT;
+    process->task.tickets = TICKETS_DEFAULT;
+    process->task.weight = WEIGHT_DEFAULT;
+    first_process = process;
+    start_process(process, NULL);
+}
+
+static int execute(const char *path, char *const arguments[]);
+
+static void become_init(void)
+{
+    char *arguments[] = {"init", NULL};
+    int error = file_system_init();
+    if (error)
+        panic("no file system: error %d. Is there a disk, made by `make image`?", -error);
+    current_process()->files = file_table_create();
+    error = execute("/init", arguments);
+    if (error < 0)
+        panic("/init cannot be run: error %d. Was the disk made by `make image`?", -error);
+    current_process()->trap_frame->x[REGISTER_A0] = (uint64_t)error;
+}
+
+/* A new process's first steps in the kernel, on its own stack; then it goes to user mode. */
+void process_begin(void)
+{
+    scheduler_finish_switch();
+    if (current_process() == first_process)
+        become_init();
+}
+
+static void inherit(struct process *child, const struct process *parent)
+{
+    memcpy(child->name, parent->name, sizeof(child->name));
+    *child->trap_frame = *parent->trap_frame;
+    child->trap_frame->x[REGISTER_A0] = 0;
+    child->task.priority = parent->task.priority;
+    child->task.tickets = parent->task.tickets;
+    child->task.weight = parent->task.weight;
+    child->task.cpu = parent->task.cpu;
+}
+
+int64_t process_fork(void)
+{
+    struct process *parent = current_process();
+    struct process *child = allocate_process();
+    if (!child)
+        return -ENOMEM;
+    int error = address_space_copy(&child->space, &parent->space);
+    if (error)
+        goto free_child;
+    child->files = file_table_copy(parent->files);
+    if (!child->files) {
+        error = -ENOMEM;
+        goto free_space;
+    }
+    inherit(child, parent);
+    /* The child may end, and be freed by nobody but this process: its PID stays readable. */
+    error = start_process(child, parent);
+    if (!error)
+        return child->pid;
+
+    file_table_destroy(child->files);
+free_space:
+    address_space_destroy(&child->space);
+free_child:
+    free_process(child);
+    return error;
+}
+
+static void adopt_children(struct list *children, struct list *to)
+{
+    while (!list_empty(children)) {
+        struct list *node = children->next;
+        container_of(node, struct process, sibling)->parent = first_process;
+        list_remove(node);
+        list_append(to, node);
+    }
+}
+
+/* The process's last words: from here on its parent may free it, once it is off its CPU. */
+static void become_zombie(struct process *process, int status)
+{
+    struct process *parent = process->parent;
+    spinlock_acquire(&process->lock);
+    process->state = PROCESS_ZOMBIE;
+    process->reason = BLOCK_EXIT;
+    process->exit_status = status;
+    spinlock_release(&process->lock);
+    list_remove(&process->sibling);
+    list_append(&parent->zombies, &process->sibling);
+    wake_all(&parent->child_ended);
+}
+
+_Noreturn void process_exit(int status)
+{
+    struct process *process = current_process();
+    if (process == first_process) {
+        print("init has ended with status %d\n", status);
+        shutdown(MACHINE_FAILED);
+    }
+    file_table_destroy(process->files);
+    process->files = NULL;
+    address_space_activate(NULL);
+    address_space_destroy(&process->space);
+    trace_record(TRACE_EXIT, (uint32_t)process->pid, (uint32_t)status, 0);
+
+    spinlock_acquire(&process_tree_lock);
+    finished++;
+    adopt_children(&process->children, &first_process->children);
+    if (!list_empty(&process->zombies)) {
+        adopt_children(&process->zombies, &first_process->zombies);
+        wake_all(&first_process->child_ended);
+    }
+    become_zombie(process, status);
+    spinlock_release(&process_tree_lock);
+    scheduler_end();
+}
+
+/* A child that has ended, out of the table; null: none has. */
+static struct process *take_zombie(struct process *parent)
+{
+    if (list_empty(&parent->zombies))
+        return NULL;
+    struct process *child = container_of(parent->zombies.next, struct process, sibling);
+    list_remove(&child->sibling);
+    process_table_remove(child);
+    return child;
+}
+
+static int wait_for_zombie(struct process *parent, struct process **child)
+{
+    int error = 0;
+    spinlock_acquire(&process_tree_lock);
+    while (!(*child = take_zombie(parent)) && !error) {
+        if (list_empty(&parent->children))
+            error = -ECHILD;
+        else
+            error = wait_on(&parent->child_ended, &process_tree_lock, BLOCK_CHILD);
+    }
+    spinlock_release(&process_tree_lock);
+    return *child ? 0 : error;
+}
+
+/* Can the program's integer at `address` be written? It keeps its value. */
+static int check_writable(uint64_t address)
+{
+    int value;
+    int error = copy_from_user(&value, address, sizeof(value));
+    return error ? error : copy_to_user(address, &value, sizeof(value));
+}
+
+int64_t process_wait(uint64_t status)
+{
+    struct process *child;
+    int error = status ? check_writable(status) : 0;
+    if (!error)
+        error = wait_for_zombie(current_process(), &child);
+    if (error)
+        return error;
+    int64_t pid = child->pid;
+    int exit_status = child->exit_status;
+    while (__atomic_load_n(&child->on_cpu, __ATOMIC_ACQUIRE))
+        ; /* it is in its last switch */
+    scheduler_forget(child);
+    free_process(child);
+    if (status)
+        copy_to_user(status, &exit_status, sizeof(exit_status));
+    return pid;
+}
+
+void process_mark_killed(struct process *process)
+{
+    __atomic_store_n(&process->killed, true, __ATOMIC_RELAXED);
+}
+
+int64_t process_kill(int pid)
+{
+    int error = 0;
+    spinlock_acquire(&process_tree_lock);
+    struct process *process = process_table_find(pid);
+    if (!process)
+        error = -ESRCH;
+    else if (process == first_process)
+        error = -EPERM;
+    else
+        process_mark_killed(process);
+    if (!error)
+        process_wake(process);
+    spinlock_release(&process_tree_lock);
+    return error;
+}
+
+/*
+ * Without job control, the foreground is all but init and what init started: the
+ * shell. Its children, and theirs, end.
+ */
+void process_kill_foreground(void)
+{
+    spinlock_acquire(&process_tree_lock);
+    list_for_each(node, &all_processes)
+    {
+        struct process *process = container_of(node, struct process, all);
+        if (process->parent && process->parent != first_process) {
+            process_mark_killed(process);
+            process_wake(process);
+        }
+    }
+    spinlock_release(&process_tree_lock);
+}
+
+bool process_block(struct process *process, enum block_reason reason, bool killable)
+{
+    spinlock_acquire(&process->lock);
+    bool block = !(killable && process->killed);
+    if (block) {
+        process->state = PROCESS_BLOCKED;
+        process->reason = reason;
+    }
+    spinlock_release(&process->lock);
+    return block;
+}
+
+void process_wake(struct process *process)
+{
+    spinlock_acquire(&process->lock);
+    if (process->state == PROCESS_BLOCKED) {
+        while (__atomic_load_n(&process->on_cpu, __ATOMIC_ACQUIRE))
+            ; /* it is on its way to the switch */
+        process->reason = BLOCK_NONE;
+        scheduler_add(process, ENQUEUE_WOKEN);
+    }
+    spinlock_release(&process->lock);
+}
+
+struct sleeper {
+    struct timer timer;
+    struct process *process;
+};
+
+static void sleep_is_over(struct timer *timer)
+{
+    process_wake(container_of(timer, struct sleeper, timer)->process);
+}
+
+int64_t process_sleep(int64_t ticks)
+{
+    struct sleeper sleeper = {.process = current_process()};
+    if (ticks <= 0)
+        return 0;
+    uint64_t until = (clock_ticks() + (uint64_t)ticks) * clock_tick_ns();
+    timer_start(&sleeper.timer, until, sleep_is_over);
+    while (sleeper.timer.pending && process_block(sleeper.process, BLOCK_SLEEP, true))
+        scheduler_block();
+    timer_cancel(&sleeper.timer);
+    return current_killed() ? -EINTR : 0;
+}
+
+/* exec() */
+
+static int64_t read_program(void *context, void *destination, uint64_t offset, uint64_t n)
+{
+    return inode_read(context, destination, offset, n);
+}
+
+static int load_program(const char *path, char *const arguments[], struct address_space *space,
+                        struct start_state *start)
+{
+    struct inode *inode;
+    int error = inode_open(path, &inode);
+    if (error)
+        return error;
+    struct executable file = {
+        .size = inode_size(inode),
+        .read = read_program,
+        .context = inode,
+    };
+    error = executable_load(space, &file, arguments, start);
+    inode_close(inode);
+    return error;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *part = path;
+    for (; *path; path++) {
+        if (path[0] == '/' && path[1])
+            part = path + 1;
+    }
+    return part;
+}
+
+/* Replaces the current process's program. argc, or an error and nothing has changed. */
+static int execute(const char *path, char *const arguments[])
+{
+    struct process *process = current_process();
+    struct address_space space;
+    struct start_state start;
+    int error = load_program(path, arguments, &space, &start);
+    if (error)
+        return error;
+    struct address_space old = process->space;
+    process->space = space;
+    address_space_activate(&process->space);
+    address_space_destroy(&old);
+    text_copy(process->name, last_part(path), sizeof(process->name));
+    process->trap_frame->x[REGISTER_PC] = start.entry;
+    process->trap_frame->x[REGISTER_SP] = start.stack;
+    process->trap_frame->x[REGISTER_A0 + 1] = start.stack;
+    trace_text(TRACE_EXEC, (uint32_t)process->pid, process->name);
+    return (int)start.arguments;
+}
+
+/* The arguments' texts, one behind the other in a page, and pointers to them. */
+static int copy_arguments(uint64_t from, char *page, char *arguments[])
+{
+    size_t used = 0;
+    for (int i = 0; i <= ARGUMENTS_MAX; i++) {
+        uint64_t text;
+        int error = copy_from_user(&text, from + 8 * (uint64_t)i, sizeof(text));
+        if (error)
+            return error;
+        arguments[i] = NULL;
+        if (!text)
+            return 0;
+        if (i == ARGUMENTS_MAX || used == PAGE_BYTES)
+            return -E2BIG;
+        arguments[i] = page + used;
+        int length = copy_text_from_user(arguments[i], text, PAGE_BYTES - used);
+        if (length < 0)
+            return length == -ENAMETOOLONG ? -E2BIG : length;
+        used += (size_t)length + 1;
+    }
+    return -E2BIG;
+}
+
+int64_t process_exec(uint64_t path_address, uint64_t arguments_address)
+{
+    char path[PATH_BYTES];
+    char *arguments[ARGUMENTS_MAX + 1];
+    int error = copy_text_from_user(path, path_address, sizeof(path));
+    if (error < 0)
+        return error;
+    char *page = page_allocate();
+    if (!page)
+        return -ENOMEM;
+    error = copy_arguments(arguments_address, page, arguments);
+    if (!error)
+        error = execute(path, arguments);
+    page_release(page);
+    return error;
+}
+
+uint64_t process_finished(void)
+{
+    return __atomic_load_n(&finished, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_PROCESS_LIFECYCLE_H
+#define KERNEL_PROCESS_LIFECYCLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/trace_format.h"
+#include "process/process.h"
+
+void process_init(void);
+/* The first process, PID 1: mounts the file system and becomes the program `init`. */
+void process_create_first(void);
+
+/* The child's PID, -EAGAIN or -ENOMEM. */
+int64_t process_fork(void);
+/* Ends the current process; its children go to PID 1. */
+_Noreturn void process_exit(int status);
+/* Waits for a child to end: its PID, its status at user address `status` unless that is 0.
+ * -ECHILD, -EINTR, -EFAULT. */
+int64_t process_wait(uint64_t status);
+/* The process ends before it is back in user mode. 0, -ESRCH, or -EPERM for PID 1. */
+int64_t process_kill(int pid);
+/* Replaces the program; on success gives argc, which becomes its first argument. */
+int64_t process_exec(uint64_t path, uint64_t arguments);
+/* Until `ticks` ticks have passed. 0 or -EINTR. */
+int64_t process_sleep(int64_t ticks);
+
+/* 0, -ESRCH or -ERANGE. pid 0: the caller. */
+int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value);
+/* Fills rows in user memory: how many processes there are, or -EFAULT. */
+int64_t process_get_info(uint64_t rows, int64_t capacity);
+uint32_t process_count(void);
+uint64_t process_finished(void);
+
+void process_mark_killed(struct process *process);
+
+/* The current process counts as blocked from now on. False: it was killed, and is not. */
+bool process_block(struct process *process, enum block_reason reason, bool killable);
+/* If it is blocked, it becomes runnable. */
+void process_wake(struct process *process);
+
+/* For the console, ^C: ends the shell's children. */
+void process_kill_foreground(void);
+/* For the console: ^P. */
+void process_list_print(void);
+
+#endif

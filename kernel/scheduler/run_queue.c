@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "scheduler/run_queue.h"
+
+#include <stddef.h>
+
+#include "abi/errors.h"
+#include "device/device_tree.h"
+#include "lib/panic.h"
+#include "lib/print.h"
+#include "lib/string.h"
+#include "policies/placement.h"
+#include "policies/registry.h"
+#include "scheduler/events.h"
+#include "scheduler/scheduler.h"
+#include "time/clock.h"
+
+static struct queue queues[CPUS_MAX]; /* in the order of CPUs, which is that of locking */
+static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
+static uint32_t generation; /* of the policy: a count of its switches. All queues locked */
+static char policy_text[64];
+
+struct scheduler scheduler;
+const struct policy *policy;
+
+static struct queue *queue_serving(uint32_t cpu)
+{
+    return &queues[__atomic_load_n(&scheduler.queues, __ATOMIC_RELAXED) == 1 ? 0 : cpu];
+}
+
+/* Which queue serves a CPU may change until one is locked. */
+struct queue *queue_lock(uint32_t cpu)
+{
+    for (;;) {
+        struct queue *queue = queue_serving(cpu);
+        spinlock_acquire(&queue->lock);
+        if (queue == queue_serving(cpu)) {
+            queue->view.now = clock_now();
+            return queue;
+        }
+        spinlock_release(&queue->lock);
+    }
+}
+
+struct queue *queue_lock_of_process(const struct process *process)
+{
+    for (;;) {
+        uint32_t cpu = __atomic_load_n(&process->task.cpu, __ATOMIC_RELAXED);
+        struct queue *queue = queue_lock(cpu);
+        if (cpu == process->task.cpu)
+            return queue;
+        queue_unlock(queue);
+    }
+}
+
+void queue_unlock(struct queue *queue)
+{
+    spinlock_release(&queue->lock);
+}
+
+bool queue_knows(const struct process *process)
+{
+    return process->policy_generation == generation;
+}
+
+/* Makes the process known to the policy: a forked one inherits from the current process. */
+static void introduce(struct process *process, enum enqueue_reason reason)
+{
+    const struct process *parent = reason == ENQUEUE_NEW ? current_process() : NULL;
+    const struct task *inherit_from = parent && queue_knows(parent) ? &parent->task : NULL;
+    memset(process->policy_state, 0, sizeof(process->policy_state));
+    process->task.level = 0;
+    process->task.next = process->task.previous = NULL;
+    if (policy->task_init)
+        policy->task_init(&scheduler, &process->task, inherit_from);
+    process->policy_generation = generation;
+}
+
+void queue_add(struct queue *queue, struct process *process, enum enqueue_reason reason)
+{
+    kernel_assert(spinlock_held(&queue->lock) && !process->queued);
+    if (!queue_knows(process)) {
+        introduce(process, reason);
+        reason = reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
+    }
+    process->state = PROCESS_RUNNABLE;
+    process->queued = true;
+    process->task.queued_since = queue->view.now;
+    policy->enqueue(&queue->view, &process->task, reason);
+    queue->view.queued++;
+}
+
+/* The process is out of the policy's hands. */
+static void taken_out(struct queue *queue, struct process *process)
+{
+    kernel_assert(process->queued && process->state == PROCESS_RUNNABLE);
+    kernel_assert(queue->view.queued > 0 && queue_knows(process));
+    process->queued = false;
+    queue->view.queued--;
+}
+
+void queue_remove(struct queue *queue, struct process *process)
+{
+    kernel_assert(spinlock_held(&queue->lock));
+    policy->dequeue(&queue->view, &process->task);
+    taken_out(queue, process);
+}
+
+struct process *queue_pick(struct queue *queue, uint32_t cpu)
+{
+    kernel_assert(spinlock_held(&queue->lock));
+    queue->view.remark = 0;
+    struct task *task = policy->pick(&queue->view, cpu);
+    kernel_assert((task == NULL) == (queue->view.queued == 0));
+    if (!task)
+        return NULL;
+    struct process *process = container_of(task, struct process, task);
+    taken_out(queue, process);
+    return process;
+}
+
+uint32_t queue_balance(uint32_t cpu, bool idle)
+{
+    if (__atomic_load_n(&scheduler.queues, __ATOMIC_RELAXED) == 1)
+        return NO_CPU;
+    uint32_t from = policy->balance ? policy->balance(&scheduler, cpu, idle)
+                                    : balance_longest(&scheduler, cpu, idle);
+    return from < scheduler.cpus && from != cpu ? from : NO_CPU;
+}
+
+uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
+{
+    if (__atomic_load_n(&scheduler.queues, __ATOMIC_RELAXED) == 1)
+        return process->task.cpu;
+    uint32_t cpu = policy->place ? policy->place(&scheduler, &process->task, reason)
+                                 : place_fewest(&scheduler, &process->task);
+    return cpu < scheduler.cpus ? cpu : 0;
+}
+
+/* Both locked, the lower CPU's first. False: a switch of policy left one queue for both. */
+static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct queue **from)
+{
+    if (cpu < other) {
+        *own = queue_lock(cpu);
+        if (queue_serving(other) == *own)
+            return false;
+        *from = queue_lock(other);
+    } else {
+        *from = queue_lock(other);
+        if (queue_serving(cpu) == *from) {
+            *own = *from;
+            return false;
+        }
+        *own = queue_lock(cpu);
+    }
+    return true;
+}
+
+static struct process *steal(struct queue *from, uint32_t cpu)
+{
+    if (!policy->steal)
+        return queue_pick(from, cpu);
+    struct task *task = policy->steal(&from->view, cpu);
+    if (!task)
+        return NULL;
+    struct process *process = container_of(task, struct process, task);
+    taken_out(from, process);
+    return process;
+}
+
+struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
+{
+    struct queue *from;
+    uint32_t other = queue_balance(cpu, idle);
+    if (other == NO_CPU)
+        return NULL;
+    queue_unlock(*own);
+    if (!lock_two(cpu, other, own, &from))
+        return NULL;
+    struct process *process = steal(from, cpu);
+    if (process) {
+        trace_record(TRACE_MIGRATE, (uint32_t)process->pid, process->task.cpu, cpu);
+        __atomic_store_n(&process->task.cpu, cpu, __ATOMIC_RELAXED);
+        queue_add(*own, process, ENQUEUE_MOVED);
+    }
+    queue_unlock(from);
+    return process;
+}
+
+static void lock_all(void)
+{
+    for (uint32_t i = 0; i < machine.cpus; i++) {
+        spinlock_acquire(&queues[i].lock);
+        queues[i].view.now = clock_now();
+    }
+}
+
+static void unlock_all(void)
+{
+    for (uint32_t i = machine.cpus; i > 0; i--)
+        spinlock_release(&queues[i - 1].lock);
+}
+
+/* Takes all processes out of the queues, in the order in which the policy would run them. */
+static void drain(struct list *drained)
+{
+    for (uint32_t i = 0; i < scheduler.queues; i++) {
+        struct process *process;
+        while ((process = queue_pick(&queues[i], i)))
+            list_append(drained, &process->drained);
+    }
+}
+
+static void init_queue(uint32_t i)
+{
+    struct queue *queue = &queues[i];
+    memset(queue->state, 0, sizeof(queue->state));
+    queue->view = (struct run_queue){
+        .scheduler = &scheduler,
+        .now = queue->view.now,
+        .cpu = i,
+        .state = queue->state,
+    };
+    scheduler.queue[i] = &queue->view;
+    if (policy->queue_init)
+        policy->queue_init(&queue->view);
+}
+
+/* What is to be installed: a policy and a value for each of its tunables. */
+struct setting {
+    const struct policy *policy;
+    int64_t tunable[POLICY_TUNABLES_MAX];
+};
+
+static enum policy_error read_setting(const char *text, struct setting *setting)
+{
+    struct policy_choice choice;
+    enum policy_error error = policy_choose(text, strlen(text), &choice);
+    if (error)
+        return error;
+    *setting = (struct setting){.policy = choice.policy};
+    for (uint32_t i = 0; i < choice.policy->tunable_count; i++)
+        setting->tunable[i] = policy_default(&choice, i);
+    return POLICY_OK;
+}
+
+static bool wants_shared_queue(void)
+{
+    return policy->shared_queue && policy->shared_queue(&scheduler);
+}
+
+/* With nothing queued. */
+static void install(const struct setting *setting)
+{
+    policy = setting->policy;
+    generation++;
+    memset(scheduler_state, 0, sizeof(scheduler_state));
+    memcpy(scheduler.tunable, setting->tunable, sizeof(scheduler.tunable));
+    if (policy->scheduler_init)
+        policy->scheduler_init(&scheduler);
+    __atomic_store_n(&scheduler.queues, wants_shared_queue() ? 1 : machine.cpus, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < machine.cpus; i++)
+        init_queue(i);
+    for (uint32_t i = 0; i < machine.cpus; i++)
+        queue_serving(i)->view.running += cpus[i].occupied;
+}
+
+/*
+ * With every run queue locked no process can begin to wait, run or move. Those
+ * that run or are blocked get to know the new policy when they are queued next.
+ */
+static void switch_to(const struct setting *setting)
+{
+    struct list drained;
+    list_init(&drained);
+    drain(&drained);
+    install(setting);
+    while (!list_empty(&drained)) {
+        struct process *process = container_of(drained.next, struct process, drained);
+        list_remove(&process->drained);
+        queue_add(queue_serving(process->task.cpu), process, ENQUEUE_ADOPTED);
+    }
+    for (uint32_t i = 0; i < machine.cpus; i++)
+        scheduler_request(&cpus[i], PREEMPT_POLICY);
+}
+
+int scheduler_set_policy(const char *text)
+{
+    struct setting setting;
+    if (read_setting(text, &setting))
+        return -EINVAL;
+    lock_all();
+    trace_text(TRACE_POLICY, 0, text);
+    switch_to(&setting);
+    text_copy(policy_text, text, sizeof(policy_text));
+    unlock_all();
+    return 0;
+}
+
+const char *scheduler_policy_text(void)
+{
+    return policy_text;
+}
+
+/* A tunable that decides how many queues there are makes the policy begin anew. */
+static int set_tunable_locked(const char *name, int64_t value)
+{
+    uint32_t index = tunable_find(policy, name, strlen(name));
+    if (index == NO_TUNABLE)
+        return -ENOENT;
+    bool shared = wants_shared_queue();
+    int64_t old = scheduler.tunable[index];
+    if (tunable_set(&scheduler, policy, index, value))
+        return -ERANGE;
+    trace_tunable(name, value);
+    if (wants_shared_queue() != shared) {
+        struct setting setting = {.policy = policy};
+        memcpy(setting.tunable, scheduler.tunable, sizeof(setting.tunable));
+        scheduler.tunable[index] = old;
+        switch_to(&setting);
+    }
+    return 0;
+}
+
+int scheduler_set_tunable(const char *name, int64_t value)
+{
+    lock_all();
+    int error = set_tunable_locked(name, value);
+    unlock_all();
+    return error;
+}
+
+int scheduler_get_tunable(const char *name, int64_t *value)
+{
+    struct queue *queue = queue_lock(0);
+    uint32_t index = tunable_find(policy, name, strlen(name));
+    if (index != NO_TUNABLE)
+        *value = scheduler.tunable[index];
+    queue_unlock(queue);
+    return index == NO_TUNABLE ? -ENOENT : 0;
+}
+
+/* The boot argument set=name=value,name=value */
+static void set_boot_tunables(struct setting *setting)
+{
+    char text[512] = "";
+    boot_argument_text("set", text, sizeof(text));
+    for (char *pair = text; *pair;) {
+        size_t length = 0;
+        uint32_t index;
+        int64_t value;
+        while (pair[length] && pair[length] != ',')
+            length++;
+        enum policy_error error = tunable_parse(setting->policy, pair, length, &index, &value);
+        if (error)
+            panic("boot argument set=%s: %s (policy %s)", text, policy_error_text(error),
+                  setting->policy->name);
+        setting->tunable[index] = value;
+        pair += length + (pair[length] == ',');
+    }
+}
+
+void run_queues_init(void)
+{
+    struct setting setting;
+    text_copy(policy_text, "rr", sizeof(policy_text));
+    boot_argument_text("policy", policy_text, sizeof(policy_text));
+    enum policy_error error = read_setting(policy_text, &setting);
+    if (error)
+        panic("boot argument policy=%s: %s", policy_text, policy_error_text(error));
+    set_boot_tunables(&setting);
+    for (uint32_t i = 0; i < machine.cpus; i++)
+        spinlock_init(&queues[i].lock, "run queue", LOCK_RUN_QUEUE);
+    scheduler = (struct scheduler){
+        .cpus = machine.cpus,
+        .tick_ns = clock_tick_ns(),
+        .seed = boot_argument_number("seed", 1),
+        .state = scheduler_state,
+    };
+    install(&setting);
+}

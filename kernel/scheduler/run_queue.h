@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_SCHEDULER_RUN_QUEUE_H
+#define KERNEL_SCHEDULER_RUN_QUEUE_H
+
+#include "policies/policy.h"
+#include "process/process.h"
+#include "scheduler/cpu.h"
+#include "sync/spinlock.h"
+
+/*
+ * The run queues, one for each CPU or one for all, and the policy that orders
+ * them. A process is runnable if and only if it is on exactly one run queue;
+ * functions here keep that and assert it. Private to kernel/scheduler/.
+ */
+struct queue {
+    struct spinlock lock; /* guards all of this, the tasks queued, and the CPUs' `current` */
+    struct run_queue view;
+    uint64_t state[POLICY_QUEUE_BYTES / 8];
+};
+
+/* Changed only with all queues locked; may be read with any one locked. */
+extern const struct policy *policy;
+extern struct scheduler scheduler;
+
+/* The queue that serves a CPU, locked, its time set to now. */
+struct queue *queue_lock(uint32_t cpu);
+/* The queue of the process's CPU, locked; the process stays on that CPU while it is. */
+struct queue *queue_lock_of_process(const struct process *process);
+void queue_unlock(struct queue *queue);
+
+void queue_add(struct queue *queue, struct process *process, enum enqueue_reason reason);
+void queue_remove(struct queue *queue, struct process *process);
+/* Takes out the process to run next on `cpu`; null: none. */
+struct process *queue_pick(struct queue *queue, uint32_t cpu);
+/* Does the policy know this process? False after a switch, until it is queued again. */
+bool queue_knows(const struct process *process);
+
+/*
+ * Moves one process to the CPU's queue, *own, from the one that the policy names.
+ * *own is locked, and is again on return, but not in between. Null: there was none.
+ */
+struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
+/* From which CPU queue_pull() would take one; NO_CPU: none. Without a lock. */
+uint32_t queue_balance(uint32_t cpu, bool idle);
+/* The CPU for a process that is new or wakes. Without a lock. */
+uint32_t queue_place(const struct process *process, enum enqueue_reason reason);
+
+#endif

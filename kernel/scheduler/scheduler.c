@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The context switch, and what leads to one. A CPU picks again in reschedule():
+ * when its process blocks, ends or yields, when a tick or a wake-up asks for it,
+ * and when it is idle. The run queue stays locked over the switch, and the next
+ * process unlocks it (scheduler_finish_switch): so nobody can pick the previous
+ * one before its registers are put away.
+ */
+
+#include "scheduler/scheduler.h"
+
+#include "abi/errors.h"
+#include "lib/panic.h"
+#include "memory/address_space.h"
+#include "process/process.h"
+#include "scheduler/events.h"
+#include "scheduler/run_queue.h"
+#include "time/clock.h"
+#include "trap/csr.h"
+#include "trap/trap.h"
+
+void switch_context(struct switch_frame *from, const struct switch_frame *to);
+
+static uint64_t idle_cpus; /* a bit for each CPU in the idle loop; a hint, read without a lock */
+
+static uint32_t pid_of(const struct process *process)
+{
+    return process ? (uint32_t)process->pid : 0;
+}
+
+void scheduler_init(void)
+{
+    run_queues_init();
+}
+
+void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
+{
+    /* The end of a slice is the better reason: it decides where the process is queued. */
+    if (!(cpu->reschedule && cpu->reschedule_reason == PREEMPT_SLICE))
+        cpu->reschedule_reason = reason;
+    __atomic_store_n(&cpu->reschedule, true, __ATOMIC_RELEASE);
+    if (cpu != this_cpu())
+        cpu_interrupt(cpu);
+}
+
+static bool is_idle(uint32_t cpu)
+{
+    return __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED) >> cpu & 1;
+}
+
+static void set_idle(const struct cpu *cpu, bool idle)
+{
+    if (idle)
+        __atomic_or_fetch(&idle_cpus, 1ul << cpu->id, __ATOMIC_RELAXED);
+    else
+        __atomic_and_fetch(&idle_cpus, ~(1ul << cpu->id), __ATOMIC_RELAXED);
+}
+
+/* Counts the time that the current process has run. Its run queue is locked. */
+static void account(struct cpu *cpu, uint64_t now)
+{
+    if (cpu->current)
+        cpu->current->task.run_time += now - cpu->accounted;
+    cpu->accounted = now;
+}
+
+/* The process gives up the CPU: back into the queue if it is still runnable. */
+static void leave(struct queue *queue, struct process *process, enum stop_reason stop,
+                  enum enqueue_reason reason)
+{
+    struct cpu *cpu = this_cpu();
+    kernel_assert(process->on_cpu && cpu->occupied && queue->view.running > 0);
+    account(cpu, queue->view.now);
+    cpu->occupied = false;
+    queue->view.running--;
+    if (policy->stopped && queue_knows(process))
+        policy->stopped(&queue->view, &process->task, stop);
+    if (stop == STOP_RUNNABLE)
+        queue_add(queue, process, reason);
+}
+
+/* The process gets the CPU. */
+static void enter(struct queue *queue, struct process *process)
+{
+    struct cpu *cpu = this_cpu();
+    uint64_t now = queue->view.now;
+    kernel_assert(process == cpu->current || !process->on_cpu);
+    process->state = PROCESS_RUNNING;
+    process->on_cpu = true;
+    process->waiting_time += now - process->task.queued_since;
+    process->task.picked_since = now;
+    process->task.selections++;
+    __atomic_store_n(&process->task.cpu, cpu->id, __ATOMIC_RELAXED);
+    if (process->task.selections == 1)
+        process->first_run = now;
+    cpu->occupied = true;
+    cpu->accounted = now;
+    queue->view.running++;
+}
+
+static void count_switch(struct cpu *cpu, struct process *next, bool voluntary)
+{
+    struct process *previous = cpu->current;
+    if (previous && voluntary)
+        previous->voluntary_switches++;
+    else if (previous)
+        previous->involuntary_switches++;
+    if (next) {
+        cpu->context_switches++;
+        cpu->idle_time += previous ? 0 : clock_now() - cpu->idle_since;
+    } else {
+        cpu->idle_switches++;
+        cpu->idle_since = clock_now();
+    }
+}
+
+static void record_decision(const struct queue *queue, const struct process *next)
+{
+    if (next && queue->view.remark)
+        trace_record(TRACE_DECISION, pid_of(next), queue->view.queued, queue->view.remark);
+}
+
+static void end_scheduling(struct cpu *cpu)
+{
+    uint64_t cycles = clock_cycles();
+    cpu->scheduler_cycles += cycles - cpu->enter_cycles;
+    trace_record(TRACE_SCHEDULER_EXIT, pid_of(cpu->current), 0, cycles);
+}
+
+void scheduler_finish_switch(void)
+{
+    struct cpu *cpu = this_cpu();
+    struct process *previous = cpu->previous;
+    /* Before the queue is free: from then on another CPU may run it. */
+    if (previous)
+        __atomic_store_n(&previous->on_cpu, false, __ATOMIC_RELEASE);
+    end_scheduling(cpu);
+    queue_unlock(cpu->locked_queue);
+}
+
+/* To another process, or to the idle loop (null). Returns when the current one runs again. */
+static void switch_to(struct queue *queue, struct process *next)
+{
+    struct cpu *cpu = this_cpu();
+    struct process *previous = cpu->current;
+    trace_record(TRACE_SWITCH, pid_of(next), pid_of(previous),
+                 previous ? (uint64_t)previous->state : 0);
+    cpu->previous = previous;
+    cpu->current = next;
+    cpu->locked_queue = queue;
+    set_idle(cpu, !next);
+    address_space_activate(next ? &next->space : NULL);
+    switch_context(previous ? &previous->switch_frame : &cpu->idle_frame,
+                   next ? &next->switch_frame : &cpu->idle_frame);
+    scheduler_finish_switch();
+}
+
+/* Picks again. The current process leaves as `stop` and `reason` say. */
+static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool voluntary)
+{
+    struct cpu *cpu = this_cpu();
+    struct process *previous = cpu->current;
+    enum preempt_reason why = cpu->reschedule_reason;
+    kernel_assert(!cpu->held);
+    cpu->enter_cycles = clock_cycles();
+    trace_record(TRACE_SCHEDULER_ENTER, pid_of(previous), 0, cpu->enter_cycles);
+
+    struct queue *queue = queue_lock(cpu->id);
+    cpu->reschedule = false;
+    if (previous)
+        leave(queue, previous, stop, reason);
+    struct process *next = queue_pick(queue, cpu->id);
+    while (!next && queue_pull(&queue, cpu->id, true))
+        next = queue_pick(queue, cpu->id);
+    record_decision(queue, next);
+    if (next)
+        enter(queue, next);
+    if (next == previous) {
+        end_scheduling(cpu);
+        queue_unlock(queue);
+        return;
+    }
+    if (previous && !voluntary)
+        trace_record(TRACE_PREEMPT, pid_of(previous), why, 0);
+    count_switch(cpu, next, voluntary);
+    switch_to(queue, next);
+}
+
+void scheduler_block(void)
+{
+    struct process *process = current_process();
+    trace_record(TRACE_BLOCK, pid_of(process), process->reason, 0);
+    reschedule(STOP_BLOCKED, ENQUEUE_WOKEN, true);
+}
+
+void scheduler_yield(void)
+{
+    trace_record(TRACE_YIELD, pid_of(current_process()), 0, 0);
+    reschedule(STOP_RUNNABLE, ENQUEUE_YIELDED, true);
+}
+
+void scheduler_preempt(void)
+{
+    bool expired = this_cpu()->reschedule_reason == PREEMPT_SLICE;
+    reschedule(STOP_RUNNABLE, expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED, false);
+}
+
+_Noreturn void scheduler_end(void)
+{
+    reschedule(STOP_ENDED, ENQUEUE_WOKEN, true);
+    panic("a process that has ended runs again");
+}
+
+/* The running process of a CPU that must give way to `process`; its queue is locked. */
+static struct cpu *find_preempted(struct queue *queue, const struct process *process)
+{
+    bool shared = scheduler.queues == 1;
+    uint32_t first = shared ? 0 : process->task.cpu;
+    uint32_t last = shared ? scheduler.cpus - 1 : process->task.cpu;
+    for (uint32_t i = first; policy->preempts && i <= last; i++) {
+        struct process *running = cpus[i].current;
+        if (running && cpus[i].occupied && queue_knows(running) &&
+            policy->preempts(&queue->view, &process->task, &running->task))
+            return &cpus[i];
+    }
+    return NULL;
+}
+
+/*
+ * Someone was queued: an idle CPU of the queue should run it, or a busy one give
+ * way to it; else an idle CPU of another queue may come and take it.
+ */
+static void announce(struct queue *queue, struct process *process)
+{
+    uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED);
+    struct cpu *preempted = NULL;
+    if (is_idle(process->task.cpu))
+        scheduler_request(&cpus[process->task.cpu], PREEMPT_WAKEUP);
+    else if (scheduler.queues > 1 && (preempted = find_preempted(queue, process)))
+        scheduler_request(preempted, PREEMPT_WAKEUP);
+    else if (idle)
+        scheduler_request(&cpus[__builtin_ctzl(idle)], PREEMPT_WAKEUP);
+    else if (scheduler.queues == 1 && (preempted = find_preempted(queue, process)))
+        scheduler_request(preempted, PREEMPT_WAKEUP);
+}
+
+void scheduler_add(struct process *process, enum enqueue_reason reason)
+{
+    struct cpu *cpu = this_cpu();
+    uint32_t from = process->task.cpu;
+    uint32_t to = queue_place(process, reason);
+    struct queue *queue = queue_lock(to);
+    __atomic_store_n(&process->task.cpu, to, __ATOMIC_RELAXED);
+    if (reason == ENQUEUE_WOKEN) {
+        trace_record(TRACE_WAKEUP, pid_of(process), pid_of(cpu->current), to);
+        if (from != to)
+            trace_record(TRACE_MIGRATE, pid_of(process), from, to);
+    }
+    queue_add(queue, process, reason);
+    announce(queue, process);
+    queue_unlock(queue);
+}
+
+void scheduler_forget(struct process *process)
+{
+    struct queue *queue = queue_lock(process->task.cpu);
+    kernel_assert(!process->queued && !process->on_cpu);
+    if (policy->task_exit && queue_knows(process))
+        policy->task_exit(&scheduler, &process->task);
+    queue_unlock(queue);
+}
+
+static void tick_process(struct cpu *cpu, struct process *process)
+{
+    struct queue *queue = queue_lock(cpu->id);
+    account(cpu, queue->view.now);
+    enum tick_verdict verdict = TICK_CONTINUE;
+    if (queue_knows(process))
+        verdict = policy->tick(&queue->view, &process->task);
+    queue_unlock(queue);
+    if (verdict == TICK_KILL)
+        process->killed = true;
+    if (verdict == TICK_PREEMPT)
+        scheduler_request(cpu, PREEMPT_SLICE);
+}
+
+/* Takes a share of the others' work. */
+static void tick_balance(struct cpu *cpu)
+{
+    bool idle = !cpu->current;
+    if (queue_balance(cpu->id, idle) == NO_CPU)
+        return;
+    if (idle) {
+        scheduler_request(cpu, PREEMPT_WAKEUP);
+        return;
+    }
+    struct queue *queue = queue_lock(cpu->id);
+    struct process *moved = queue_pull(&queue, cpu->id, false);
+    if (moved)
+        announce(queue, moved);
+    queue_unlock(queue);
+}
+
+void scheduler_tick(void)
+{
+    struct cpu *cpu = this_cpu();
+    if (cpu->current)
+        tick_process(cpu, cpu->current);
+    tick_balance(cpu);
+}
+
+_Noreturn void scheduler_idle(void)
+{
+    struct cpu *cpu = this_cpu();
+    cpu->idle_since = clock_now();
+    set_idle(cpu, true);
+    cpu->reschedule = true;
+    for (;;) {
+        interrupts_serve();
+        if (cpu->reschedule)
+            reschedule(STOP_BLOCKED, ENQUEUE_WOKEN, true);
+        else
+            wait_for_interrupt();
+    }
+}
+
+static bool attribute_allowed(enum attribute_kind kind, int64_t value)
+{
+    switch (kind) {
+    case ATTRIBUTE_PRIORITY:
+        return value >= PRIORITY_HIGHEST && value <= PRIORITY_LOWEST;
+    case ATTRIBUTE_TICKETS:
+        return value >= 1 && value <= TICKETS_MAX;
+    case ATTRIBUTE_WEIGHT:
+        return value >= 1 && value <= WEIGHT_MAX;
+    }
+    return false;
+}
+
+static void store_attribute(struct task *task, enum attribute_kind kind, int64_t value)
+{
+    if (kind == ATTRIBUTE_PRIORITY)
+        task->priority = (int32_t)value;
+    else if (kind == ATTRIBUTE_TICKETS)
+        task->tickets = (uint32_t)value;
+    else
+        task->weight = (uint32_t)value;
+}
+
+int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value)
+{
+    if (!attribute_allowed(kind, value))
+        return -ERANGE;
+    struct queue *queue = queue_lock_of_process(process);
+    bool queued = process->queued;
+    trace_record(TRACE_ATTRIBUTE, pid_of(process), kind, (uint64_t)value);
+    if (queued)
+        queue_remove(queue, process);
+    store_attribute(&process->task, kind, value);
+    if (queued) {
+        queue_add(queue, process, ENQUEUE_MOVED);
+        announce(queue, process);
+    } else if (process->on_cpu) {
+        scheduler_request(&cpus[process->task.cpu], PREEMPT_POLICY);
+    }
+    queue_unlock(queue);
+    return 0;
+}
+
+uint64_t scheduler_time_slice(const struct process *process)
+{
+    return queue_knows(process) ? policy->time_slice(&scheduler, &process->task) : 0;
+}

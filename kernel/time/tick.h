@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_TIME_TICK_H
+#define KERNEL_TIME_TICK_H
+
+#include "time/clock.h"
+#include "time/timer.h"
+
+/* Once: reads the boot argument `tick`; time begins. */
+void clock_init(void);
+/* On each CPU: its first tick is the next multiple of the tick's length. */
+void tick_init_cpu(void);
+/* The timer interrupt: timers that are due, then the tick if it is. */
+void tick_interrupt(void);
+
+#endif

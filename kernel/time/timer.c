@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "time/timer.h"
+
+#include <stddef.h>
+
+#include "boot/inject.h"
+#include "boot/shutdown.h"
+#include "lib/panic.h"
+#include "scheduler/cpu.h"
+#include "scheduler/scheduler.h"
+#include "time/clock.h"
+#include "time/tick.h"
+#include "time/timer_heap.h"
+#include "trap/csr.h"
+
+/* Asks for the next interrupt: at the tick, or before it at the earliest timer. */
+static void program_interrupt(const struct cpu *cpu)
+{
+    uint64_t when = cpu->next_tick;
+    if (cpu->timers && cpu->timers->when < when)
+        when = cpu->timers->when;
+    csr_write(0x14d, clock_hardware(when)); /* stimecmp */
+}
+
+void timer_start(struct timer *timer, uint64_t when, void (*expired)(struct timer *timer))
+{
+    struct cpu *cpu = this_cpu();
+    spinlock_acquire(&cpu->timer_lock);
+    kernel_assert(!timer->pending);
+    *timer = (struct timer){
+        .when = when,
+        .expired = expired,
+        .order = cpu->timer_order++,
+        .cpu = cpu,
+        .pending = true,
+    };
+    cpu->timers = timer_heap_meld(cpu->timers, timer);
+    if (cpu->timers == timer)
+        program_interrupt(cpu);
+    spinlock_release(&cpu->timer_lock);
+}
+
+/*
+ * A timer that is expiring on another CPU: waits until its function has
+ * returned, so that the caller may free what it uses.
+ */
+bool timer_cancel(struct timer *timer)
+{
+    struct cpu *cpu = timer->cpu;
+    if (!cpu)
+        return false;
+    spinlock_acquire(&cpu->timer_lock);
+    bool pending = timer->pending;
+    if (pending) {
+        cpu->timers = timer_heap_remove(cpu->timers, timer);
+        timer->pending = false;
+    }
+    while (cpu != this_cpu() && __atomic_load_n(&cpu->expiring, __ATOMIC_RELAXED) == timer) {
+        spinlock_release(&cpu->timer_lock);
+        spinlock_acquire(&cpu->timer_lock);
+    }
+    spinlock_release(&cpu->timer_lock);
+    return pending;
+}
+
+/* Calls the functions of all timers that are due. */
+static void expire_timers(struct cpu *cpu, uint64_t now)
+{
+    spinlock_acquire(&cpu->timer_lock);
+    while (cpu->timers && cpu->timers->when <= now) {
+        struct timer *timer = cpu->timers;
+        cpu->timers = timer_heap_remove(cpu->timers, timer);
+        timer->pending = false;
+        __atomic_store_n(&cpu->expiring, timer, __ATOMIC_RELAXED);
+        spinlock_release(&cpu->timer_lock);
+        timer->expired(timer);
+        spinlock_acquire(&cpu->timer_lock);
+        __atomic_store_n(&cpu->expiring, NULL, __ATOMIC_RELAXED);
+    }
+    spinlock_release(&cpu->timer_lock);
+}
+
+void tick_init_cpu(void)
+{
+    struct cpu *cpu = this_cpu();
+    spinlock_init(&cpu->timer_lock, "timers", LOCK_TIMER);
+    cpu->next_tick = (clock_ticks() + 1) * clock_tick_ns();
+    program_interrupt(cpu);
+}
+
+void tick_interrupt(void)
+{
+    struct cpu *cpu = this_cpu();
+    uint64_t now = clock_now();
+    expire_timers(cpu, now);
+    if (now >= cpu->next_tick) {
+        shutdown_at_limit(now);
+        inject_fault(now);
+        cpu->next_tick = (now / clock_tick_ns() + 1) * clock_tick_ns();
+        scheduler_tick();
+        trace_poll();
+    }
+    spinlock_acquire(&cpu->timer_lock);
+    program_interrupt(cpu);
+    spinlock_release(&cpu->timer_lock);
+}

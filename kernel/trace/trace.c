@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Each CPU fills blocks of its own, without a lock: only the sequence number is
+ * shared, and one atomic addition takes it. A full block joins a line of those
+ * that wait to leave the machine; the output takes one at a time and works on
+ * its own, so no process waits for it. Only when all blocks of a CPU are full
+ * does that CPU wait for one: a trace is never thinned out.
+ */
+
+#include "trace/trace.h"
+
+#include <stddef.h>
+
+#include "device/device_tree.h"
+#include "device/host.h"
+#include "lib/panic.h"
+#include "lib/string.h"
+#include "memory/page.h"
+#include "scheduler/cpu.h"
+#include "time/clock.h"
+
+#define BLOCK_PAGES   16
+#define BLOCK_RECORDS (BLOCK_PAGES * PAGE_BYTES / sizeof(struct trace_record))
+
+/* A block on its way out. */
+struct outgoing {
+    const void *start;
+    size_t bytes;
+    bool *full; /* to be cleared once it is out; null: the header */
+};
+
+static uint32_t sequence;
+
+/* Guards the line, and the `full` of all blocks. */
+static struct spinlock trace_lock = {.name = "trace", .rank = LOCK_TRACE};
+static struct outgoing line[CPUS_MAX * TRACE_BLOCKS + 1];
+static uint32_t line_first, line_length;
+static bool under_way; /* the first of the line */
+
+static void join_line(const void *start, size_t bytes, bool *full)
+{
+    uint32_t last = (line_first + line_length) % (sizeof(line) / sizeof(line[0]));
+    kernel_assert(line_length < sizeof(line) / sizeof(line[0]));
+    line[last] = (struct outgoing){start, bytes, full};
+    line_length++;
+}
+
+static void leave_line(void)
+{
+    struct outgoing *first = &line[line_first];
+    if (first->full)
+        __atomic_store_n(first->full, false, __ATOMIC_RELEASE);
+    line_first = (line_first + 1) % (sizeof(line) / sizeof(line[0]));
+    line_length--;
+    under_way = false;
+}
+
+/* Lets the output go on as far as it can without waiting. */
+static void pump(void)
+{
+    if (under_way && !trace_output_busy())
+        leave_line();
+    if (!under_way && line_length > 0)
+        under_way = trace_output_start(line[line_first].start, line[line_first].bytes);
+}
+
+static void pump_all(void)
+{
+    while (line_length > 0)
+        pump();
+}
+
+/*
+ * The current block is full: on to the next one, which may have to leave first.
+ * Apart from trace_record(), which so needs no stack.
+ */
+static __attribute__((noinline)) void next_block(struct trace_buffer *buffer)
+{
+    uint32_t done = buffer->current;
+    uint32_t next = (done + 1) % TRACE_BLOCKS;
+    spinlock_acquire(&trace_lock);
+    buffer->full[done] = true;
+    join_line(buffer->block[done], BLOCK_RECORDS * sizeof(struct trace_record),
+              &buffer->full[done]);
+    pump();
+    while (buffer->full[next])
+        pump();
+    spinlock_release(&trace_lock);
+    buffer->current = next;
+    buffer->next = buffer->block[next];
+    buffer->end = buffer->next + BLOCK_RECORDS;
+}
+
+void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second)
+{
+    struct cpu *cpu = this_cpu();
+    struct trace_record *record = cpu->trace.next;
+    if (!record)
+        return;
+    record->time = clock_now();
+    record->sequence = __atomic_fetch_add(&sequence, 1, __ATOMIC_RELAXED);
+    record->process = process;
+    record->kind = (uint16_t)kind;
+    record->cpu = (uint16_t)cpu->id;
+    record->first = first;
+    record->second = second;
+    cpu->trace.records++;
+    cpu->trace.next = record + 1;
+    if (cpu->trace.next == cpu->trace.end)
+        next_block(&cpu->trace);
+}
+
+/* Twelve characters as the two arguments of a record; the text moves on. */
+static const char *pack_text(const char *text, uint32_t *first, uint64_t *second)
+{
+    char packed[12] = {0};
+    for (int i = 0; i < 12 && *text; i++)
+        packed[i] = *text++;
+    memcpy(second, packed, 8);
+    memcpy(first, packed + 8, 4);
+    return text;
+}
+
+void trace_text(enum trace_kind kind, uint32_t process, const char *text)
+{
+    do {
+        uint32_t first;
+        uint64_t second;
+        text = pack_text(text, &first, &second);
+        trace_record(kind, process, first, second);
+        kind = TRACE_TEXT;
+    } while (*text);
+}
+
+void trace_tunable(const char *name, int64_t value)
+{
+    trace_record(TRACE_TUNABLE, 0, 0, (uint64_t)value);
+    trace_text(TRACE_TEXT, 0, name);
+}
+
+static struct trace_header header;
+
+static void fill_header(void)
+{
+    header = (struct trace_header){
+        .magic = TRACE_MAGIC,
+        .version = TRACE_VERSION,
+        .header_bytes = sizeof(struct trace_header),
+        .record_bytes = sizeof(struct trace_record),
+        .cpus = machine.cpus,
+        .tick_ns = clock_tick_ns(),
+        .cycles_per_second = clock_cycles_per_second(),
+        .seed = boot_argument_number("seed", 1),
+    };
+}
+
+static void create_buffer(struct trace_buffer *buffer)
+{
+    for (uint32_t i = 0; i < TRACE_BLOCKS; i++) {
+        buffer->block[i] = page_allocate_row(BLOCK_PAGES);
+        if (!buffer->block[i])
+            panic("no memory for the trace: give the machine more memory");
+    }
+    buffer->end = buffer->block[0] + BLOCK_RECORDS;
+    buffer->next = buffer->block[0];
+}
+
+void trace_init(void)
+{
+    if (!trace_output_init())
+        return;
+    fill_header();
+    join_line(&header, sizeof(header), NULL);
+    for (uint32_t i = 0; i < machine.cpus; i++)
+        create_buffer(&cpus[i].trace);
+}
+
+void trace_poll(void)
+{
+    if (this_cpu()->trace.next && line_length > 0 && spinlock_try(&trace_lock)) {
+        pump();
+        spinlock_release(&trace_lock);
+    }
+}
+
+/* The records of a block that is not full. The other CPUs are parked. */
+static void flush_rest(struct trace_buffer *buffer)
+{
+    struct trace_record *start = buffer->block[buffer->current];
+    if (buffer->next > start)
+        join_line(start, (size_t)((char *)buffer->next - (char *)start), NULL);
+    buffer->next = NULL;
+}
+
+static void end_cpu(struct cpu *cpu)
+{
+    struct trace_record record = {
+        .time = clock_now(),
+        .sequence = sequence++,
+        .kind = TRACE_END,
+        .cpu = (uint16_t)cpu->id,
+        .second = cpu->trace.records + 1,
+    };
+    *cpu->trace.next++ = record; /* there is always room for one */
+}
+
+void trace_finish(void)
+{
+    if (!this_cpu()->trace.next)
+        return;
+    spinlock_acquire(&trace_lock);
+    for (uint32_t i = 0; i < machine.cpus; i++) {
+        end_cpu(&cpus[i]);
+        flush_rest(&cpus[i].trace);
+    }
+    pump_all();
+    spinlock_release(&trace_lock);
+}
+
+void trace_abandon(void)
+{
+    if (!this_cpu()->trace.next)
+        return;
+    for (uint32_t i = 0; i < machine.cpus; i++)
+        flush_rest(&cpus[i].trace);
+    pump_all();
+}
+
+uint64_t trace_count(void)
+{
+    return sequence;
+}

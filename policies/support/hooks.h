@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_HOOKS_H
+#define SCHEDLAB_HOOKS_H
+
+/*
+ * How hosts call the hooks that a policy may leave out. Each function says what
+ * happens then, so that all hosts agree. In a BPF program `policy` must be a
+ * constant: everything folds into direct calls.
+ */
+
+#include "../placement.h"
+#include "../policy.h"
+
+#define HOOK_FUNCTION static inline __attribute__((always_inline, unused))
+
+HOOK_FUNCTION void policy_init_scheduler(const struct policy *policy, scheduler_t *scheduler)
+{
+    if (policy->scheduler_init)
+        policy->scheduler_init(scheduler);
+}
+
+HOOK_FUNCTION bool policy_wants_shared_queue(const struct policy *policy,
+                                             const scheduler_t *scheduler)
+{
+    return policy->shared_queue && policy->shared_queue(scheduler);
+}
+
+HOOK_FUNCTION void policy_init_queue(const struct policy *policy, run_queue_t *queue)
+{
+    if (policy->queue_init)
+        policy->queue_init(queue);
+}
+
+/* `parent` is null for a task that is adopted. */
+HOOK_FUNCTION void policy_init_task(const struct policy *policy, scheduler_t *scheduler,
+                                    task_t *task, const task_t *parent)
+{
+    if (policy->task_init)
+        policy->task_init(scheduler, task, parent);
+}
+
+HOOK_FUNCTION void policy_exit_task(const struct policy *policy, scheduler_t *scheduler,
+                                    task_t *task)
+{
+    if (policy->task_exit)
+        policy->task_exit(scheduler, task);
+}
+
+HOOK_FUNCTION void policy_stop(const struct policy *policy, run_queue_t *queue, task_t *task,
+                               enum stop_reason reason)
+{
+    if (policy->stopped)
+        policy->stopped(queue, task, reason);
+}
+
+HOOK_FUNCTION bool policy_preempts(const struct policy *policy, run_queue_t *queue,
+                                   const task_t *task, const task_t *running)
+{
+    return policy->preempts && policy->preempts(queue, task, running);
+}
+
+/* The queue for a task that is forked or woken: a number below scheduler->queues. */
+HOOK_FUNCTION uint32_t policy_place(const struct policy *policy, const scheduler_t *scheduler,
+                                    const task_t *task, enum enqueue_reason reason)
+{
+    if (scheduler->queues == 1)
+        return 0;
+    uint32_t cpu =
+        policy->place ? policy->place(scheduler, task, reason) : place_fewest(scheduler, task);
+    return cpu < scheduler->queues ? cpu : 0;
+}
+
+/* The queue from which `cpu` should take a task: below scheduler->queues and not its own, or
+ * NO_CPU. */
+HOOK_FUNCTION uint32_t policy_balance(const struct policy *policy, const scheduler_t *scheduler,
+                                      uint32_t cpu, bool idle)
+{
+    if (scheduler->queues == 1)
+        return NO_CPU;
+    uint32_t from = policy->balance ? policy->balance(scheduler, cpu, idle)
+                                    : balance_longest(scheduler, cpu, idle);
+    return from < scheduler->queues && from != cpu ? from : NO_CPU;
+}
+
+HOOK_FUNCTION task_t *policy_steal(const struct policy *policy, run_queue_t *queue, uint32_t cpu)
+{
+    return policy->steal ? policy->steal(queue, cpu) : policy->pick(queue, cpu);
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+#include "../registry.h"
+
+const char *policy_error_text(enum policy_error error)
+{
+    switch (error) {
+    case POLICY_OK:
+        return "no error";
+    case POLICY_ERROR_TEXT:
+        return "not of the form NAME=VALUE with a whole number";
+    case POLICY_ERROR_POLICY:
+        return "no such policy";
+    case POLICY_ERROR_PRESET:
+        return "the policy has no such preset";
+    case POLICY_ERROR_TUNABLE:
+        return "the policy has no such tunable";
+    case POLICY_ERROR_RANGE:
+        return "the value is out of the tunable's range";
+    }
+    return "unknown error";
+}
+
+/* Is `text` of `length` bytes the whole of `name`? */
+static bool same_name(const char *name, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] == '\0' || name[i] != text[i])
+            return false;
+    }
+    return name[length] == '\0';
+}
+
+static size_t name_length(const char *name)
+{
+    size_t length = 0;
+    while (name[length] != '\0')
+        length++;
+    return length;
+}
+
+const struct policy *policy_find(const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < policies_count; i++) {
+        if (same_name(policies[i]->name, name, length))
+            return policies[i];
+    }
+    return NULL;
+}
+
+const struct preset *preset_find(const struct policy *policy, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < policy->preset_count; i++) {
+        if (same_name(policy->presets[i].name, name, length))
+            return &policy->presets[i];
+    }
+    return NULL;
+}
+
+uint32_t tunable_find(const struct policy *policy, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < policy->tunable_count; i++) {
+        if (same_name(policy->tunables[i].name, name, length))
+            return i;
+    }
+    return NO_TUNABLE;
+}
+
+uint32_t policy_number(const struct policy *policy)
+{
+    uint32_t number = 0;
+    while (number < policies_count && policies[number] != policy)
+        number++;
+    return number;
+}
+
+/* Reads an optional minus sign and decimal digits. False: anything else, or too large. */
+static bool parse_number(const char *text, size_t length, int64_t *number)
+{
+    bool negative = length > 0 && text[0] == '-';
+    size_t first = negative ? 1 : 0;
+    int64_t value = 0; /* kept negative: INT64_MIN has no positive twin */
+    if (first == length)
+        return false;
+    for (size_t i = first; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        int64_t digit = text[i] - '0';
+        if (value < (INT64_MIN + digit) / 10)
+            return false;
+        value = value * 10 - digit;
+    }
+    if (!negative && value == INT64_MIN)
+        return false;
+    *number = negative ? value : -value;
+    return true;
+}
+
+enum policy_error policy_choose(const char *text, size_t length, struct policy_choice *choice)
+{
+    size_t name_end = 0;
+    while (name_end < length && text[name_end] != ':')
+        name_end++;
+
+    const struct policy *policy = policy_find(text, name_end);
+    int64_t number;
+    if (!policy && parse_number(text, name_end, &number) && number >= 0 && number < policies_count)
+        policy = policies[number];
+    if (!policy)
+        return POLICY_ERROR_POLICY;
+
+    const struct preset *preset = NULL;
+    if (name_end < length) {
+        preset = preset_find(policy, text + name_end + 1, length - name_end - 1);
+        if (!preset)
+            return POLICY_ERROR_PRESET;
+    }
+    choice->policy = policy;
+    choice->preset = preset;
+    return POLICY_OK;
+}
+
+int64_t policy_default(const struct policy_choice *choice, uint32_t index)
+{
+    const struct tunable *tunable = &choice->policy->tunables[index];
+    const struct preset *preset = choice->preset;
+    for (uint32_t i = 0; preset && i < POLICY_TUNABLES_MAX && preset->values[i].tunable; i++) {
+        const char *name = preset->values[i].tunable;
+        if (same_name(tunable->name, name, name_length(name)))
+            return preset->values[i].value;
+    }
+    return tunable->standard;
+}
+
+void policy_set_defaults(scheduler_t *scheduler, const struct policy_choice *choice)
+{
+    for (uint32_t i = 0; i < POLICY_TUNABLES_MAX; i++) {
+        bool used = i < choice->policy->tunable_count;
+        scheduler->tunable[i] = used ? policy_default(choice, i) : 0;
+    }
+}
+
+static bool in_range(const struct tunable *tunable, int64_t value)
+{
+    return value >= tunable->minimum && value <= tunable->maximum;
+}
+
+enum policy_error tunable_set(scheduler_t *scheduler, const struct policy *policy, uint32_t index,
+                              int64_t value)
+{
+    if (index >= policy->tunable_count)
+        return POLICY_ERROR_TUNABLE;
+    if (!in_range(&policy->tunables[index], value))
+        return POLICY_ERROR_RANGE;
+    scheduler->tunable[index] = value;
+    return POLICY_OK;
+}
+
+enum policy_error tunable_parse(const struct policy *policy, const char *text, size_t length,
+                                uint32_t *index, int64_t *value)
+{
+    size_t name_end = 0;
+    while (name_end < length && text[name_end] != '=' && text[name_end] != ' ')
+        name_end++;
+
+    int64_t number;
+    if (name_end == length || !parse_number(text + name_end + 1, length - name_end - 1, &number))
+        return POLICY_ERROR_TEXT;
+    uint32_t found = tunable_find(policy, text, name_end);
+    if (found == NO_TUNABLE)
+        return POLICY_ERROR_TUNABLE;
+    if (!in_range(&policy->tunables[found], number))
+        return POLICY_ERROR_RANGE;
+    *index = found;
+    *value = number;
+    return POLICY_OK;
+}
+
+/* A name is made of lower-case letters and digits, with '-' or '_' within, and begins with a
+ * letter: never taken for a number. */
+static bool is_name(const char *name)
+{
+    if (!name || name[0] < 'a' || name[0] > 'z')
+        return false;
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        bool letter = name[i] >= 'a' && name[i] <= 'z';
+        bool digit = name[i] >= '0' && name[i] <= '9';
+        if (!letter && !digit && name[i] != '-' && name[i] != '_')
+            return false;
+    }
+    return true;
+}
+
+static const char *tunables_flaw(const struct policy *policy)
+{
+    if (policy->tunable_count > POLICY_TUNABLES_MAX)
+        return "too many tunables";
+    for (uint32_t i = 0; i < policy->tunable_count; i++) {
+        const struct tunable *tunable = &policy->tunables[i];
+        if (!is_name(tunable->name) || !tunable->meaning)
+            return "a tunable lacks its name or meaning";
+        if (!in_range(tunable, tunable->standard))
+            return "a tunable's default is out of its range";
+        if (tunable_find(policy, tunable->name, name_length(tunable->name)) != i)
+            return "two tunables have one name";
+    }
+    return NULL;
+}
+
+static const char *preset_flaw(const struct policy *policy, const struct preset *preset)
+{
+    if (!is_name(preset->name) || !preset->meaning)
+        return "a preset lacks its name or meaning";
+    if (preset_find(policy, preset->name, name_length(preset->name)) != preset)
+        return "two presets have one name";
+    for (uint32_t i = 0; i < POLICY_TUNABLES_MAX && preset->values[i].tunable; i++) {
+        const struct preset_value *value = &preset->values[i];
+        uint32_t index = tunable_find(policy, value->tunable, name_length(value->tunable));
+        if (index == NO_TUNABLE)
+            return "a preset sets an unknown tunable";
+        if (!in_range(&policy->tunables[index], value->value))
+            return "a preset's value is out of the tunable's range";
+    }
+    return NULL;
+}
+
+const char *policy_flaw(const struct policy *policy)
+{
+    if (!is_name(policy->name) || !policy->meaning || !policy->source)
+        return "the name, meaning or source is missing";
+    if (!policy->enqueue || !policy->dequeue || !policy->pick || !policy->tick ||
+        !policy->time_slice)
+        return "a required hook is missing";
+    const char *flaw = tunables_flaw(policy);
+    for (uint32_t i = 0; !flaw && i < policy->preset_count; i++)
+        flaw = preset_flaw(policy, &policy->presets[i]);
+    return flaw;
+}

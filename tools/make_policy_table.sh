@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# usage: make_policy_table.sh POLICY.c...
+#
+# Prints the table of policies (policies/registry.h) as C. A file NAME.c defines
+# `const struct policy policy_NAME`, with each - of the name as _. Round-robin
+# comes first, the others by name: the order of the arguments does not matter.
+set -eu
+
+if [ $# -eq 0 ]; then
+    echo "usage: $0 POLICY.c..." >&2
+    exit 2
+fi
+
+names=
+for file; do
+    name=$(basename "$file" .c | tr - _)
+    case $file in
+    *.c) ;;
+    *)
+        echo "$0: $file: not a C file" >&2
+        exit 2
+        ;;
+    esac
+    case $name in
+    *[!a-z0-9_]* | [!a-z]*)
+        echo "$0: $file: a policy's name is of a-z, 0-9, - and begins with a letter" >&2
+        exit 2
+        ;;
+    esac
+    case " $names " in
+    *" $name "*)
+        echo "$0: $file: a second policy of the name $name" >&2
+        exit 2
+        ;;
+    esac
+    names="$names $name"
+done
+
+first=
+others=
+for name in $(printf '%s\n' $names | LC_ALL=C sort); do
+    if [ "$name" = rr ]; then
+        first=rr
+    else
+        others="$others $name"
+    fi
+done
+names="$first $others"
+
+echo "/* Made by tools/make_policy_table.sh. */"
+echo '#include "policies/registry.h"'
+echo
+for name in $names; do
+    echo "extern const struct policy policy_$name;"
+done
+echo
+echo "const struct policy *const policies[] = {"
+for name in $names; do
+    echo "    &policy_$name,"
+done
+echo "};"
+echo "const uint32_t policies_count = sizeof(policies) / sizeof(policies[0]);"
