@@ -57,6 +57,11 @@ static unsigned entry_index(uint64_t address, int level)
     return address >> (12 + 9 * level) & (ENTRIES - 1);
 }
 
+static uint64_t satp_of(const uint64_t *root)
+{
+    return SATP_SV39 | pointer_to_physical(root) / PAGE_BYTES;
+}
+
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -125,13 +130,16 @@ static void table_release(uint64_t *table, int level, uint64_t bytes)
 
 void address_space_destroy(struct address_space *space)
 {
-    if (space->root == NULL)
+    struct address_space old = *space;
+
+    if (old.root == NULL)
         return;
-    if (translation_root() == (SATP_SV39 | pointer_to_physical(space->root) / PAGE_BYTES))
-        address_space_activate(NULL);
-    table_release(space->root, ROOT_LEVEL, space->end);
-    page_release(space->root);
+    /* It holds nothing from here on: whoever activates it at a preemption point gets no ruins. */
     *space = (struct address_space){0};
+    if (translation_root() == satp_of(old.root))
+        address_space_activate(NULL);
+    table_release(old.root, ROOT_LEVEL, old.end);
+    page_release(old.root);
 }
 
 /* Shares the pages of a level 0 table, copy-on-write if they are writable. */
@@ -374,8 +382,8 @@ void *address_space_page(struct address_space *space, uint64_t address, enum pag
 
 void address_space_activate(const struct address_space *space)
 {
-    const uint64_t *root = space != NULL ? space->root : kernel_root;
-    uint64_t satp = SATP_SV39 | pointer_to_physical(root) / PAGE_BYTES;
+    bool none = space == NULL || space->root == NULL;
+    uint64_t satp = satp_of(none ? kernel_root : space->root);
 
     if (translation_root() != satp)
         translation_set_root(satp);
