@@ -18,10 +18,10 @@
 
 #define KERNEL_DEVICE_MMIO_H /* in place of kernel/device/mmio.h */
 #include "kernel/memory/layout.h"
-static uint8_t mmio_read_8(physical_t address) __attribute__((unused));
-static uint32_t mmio_read_32(physical_t address) __attribute__((unused));
-static void mmio_write_8(physical_t address, uint8_t value) __attribute__((unused));
-static void mmio_write_32(physical_t address, uint32_t value) __attribute__((unused));
+uint8_t mmio_read_8(physical_t address);
+uint32_t mmio_read_32(physical_t address);
+void mmio_write_8(physical_t address, uint8_t value);
+void mmio_write_32(physical_t address, uint32_t value);
 static inline void mmio_fence(void)
 {
 }
