@@ -119,17 +119,6 @@ $B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
 endef
 $(foreach source,$(PROGRAM_SOURCES),$(eval $(call PROGRAM_RULE,$(source))))
 
-# Programs as made for xv6: no library, one segment, an entry that is not at address 0.
-
-RAW_SOURCES  := $(sort $(wildcard tests/guest/raw/*.c))
-RAW_PROGRAMS := $(patsubst tests/guest/raw/%.c,$B/programs/%,$(RAW_SOURCES))
-PROGRAMS     += $(RAW_PROGRAMS)
-
-$(RAW_PROGRAMS): $B/programs/%: $B/tests/guest/raw/%.c.o
-	@mkdir -p $(@D)
-	@echo "  $@"
-	@$(LINKER) -N -Ttext 0 -e begin --no-relax $< -o $@ --strip-debug
-
 # Programs made as for another kernel of the same interface: without our library.
 
 RAW_SOURCES := $(sort $(wildcard tests/guest/raw/*.c))
