@@ -5,7 +5,7 @@
 /* With what status the machine ends; poweroff() may give any other from 0 to 127 too. */
 enum machine_status {
     MACHINE_SUCCESS = 0,
-    MACHINE_FAILED = 1, /* the workload said so, or could not be started */
+    MACHINE_FAILED = 1,  /* the workload said so, or could not be started */
     MACHINE_PANIC = 101, /* the kernel found itself broken; its message is on the console */
     MACHINE_LIMIT = 102, /* the boot argument limit=TIME was reached */
 };

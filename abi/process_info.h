@@ -58,7 +58,7 @@ struct system_stats {
     uint64_t idle_switches;    /* to idle */
     uint64_t scheduler_cycles; /* spent between leaving a process and entering the next */
     uint64_t idle_time;        /* nanoseconds, over all CPUs */
-    uint64_t finished; /* processes */
+    uint64_t finished;         /* processes */
     uint64_t memory_pages;
     uint64_t free_pages;
     uint64_t trace_records;

@@ -69,8 +69,8 @@ typedef struct scheduler SHARED_MEMORY scheduler_t;
  *
  * Users may change priority, tickets and weight at any time. A queued task is
  * taken out by dequeue(), changed, and enqueued again (ENQUEUE_MOVED); so what
- * the policy read in enqueue() still holds in dequeue(). One that runs or is
- * blocked is changed without a word: the policy sees it at the next hook.
+ * the policy read in enqueue() still holds in dequeue(). One that runs is
+ * changed, and its CPU picks again; one that is blocked is only changed.
  */
 struct task {
     int32_t pid;
@@ -79,7 +79,7 @@ struct task {
     uint32_t tickets; /* 1 to TICKETS_MAX */
     uint32_t weight;  /* 1 to WEIGHT_MAX */
     uint32_t cpu;     /* where it runs, is queued, or ran last */
-    uint64_t run_time;     /* nanoseconds on a CPU, up to date whenever a hook is called */
+    uint64_t run_time;     /* nanoseconds on a CPU, up to its latest tick() or stopped() */
     uint64_t queued_since; /* when it was enqueued last */
     uint64_t picked_since; /* when it was picked last */
     uint64_t selections;   /* times it was picked */
@@ -94,8 +94,8 @@ struct run_queue {
     scheduler_t *scheduler;
     uint64_t now;     /* nanoseconds; the time at which the hook is called */
     uint32_t cpu;     /* whose queue this is; 0 for a shared one */
-    uint32_t queued;  /* tasks queued here; the host counts, after the hook that queues or takes */
-    uint32_t running; /* tasks that were picked from here and run now; likewise */
+    uint32_t queued;  /* tasks queued here; one that a hook puts in or takes out is counted */
+    uint32_t running; /* tasks that run from here; one that is picked or stopped is not counted */
     uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
@@ -161,14 +161,15 @@ struct preset {
  * operations (__sync_fetch_and_add()). A hook that is null does nothing; what
  * that means is said with each.
  *
- * Tunables may change between any two hooks, within their ranges. If
- * shared_queue() then answers otherwise, the host switches to the policy anew.
+ * Switching to a policy: all state is zero, tunables have their values, and the
+ * host calls scheduler_init(), shared_queue(), and queue_init() for each queue.
+ * A task that is alive already becomes known to the policy when it is queued
+ * next: task_init() without a parent, then enqueue(ENQUEUE_ADOPTED). For those
+ * that are queued now this is at once, in the order in which the old policy would
+ * have run them; those that run leave their CPUs as soon as they can. Before that
+ * no hook is called for a task, and none is called for tasks of another policy.
  *
- * When a policy is switched to, state is zero, and the host calls, in this order:
- * scheduler_init(), shared_queue(), queue_init() for each queue, task_init() for
- * each task that is alive, and enqueue() for each that was queued. A task that
- * runs at that moment keeps its CPU, though this policy never picked it: tick()
- * and stopped() may come first.
+ * Tunables do not change under a policy: who sets one switches to it anew.
  */
 struct policy {
     const char *name;
@@ -194,10 +195,10 @@ struct policy {
     /* No lock, before any task. Null: the state stays zero. */
     void (*scheduler_init)(scheduler_t *scheduler);
     void (*queue_init)(run_queue_t *queue);
-    /* No lock, before `task` is known to others. It is forked by `parent`, which calls this on its
-     * own CPU, or (null) adopted. Null: its state stays zero. */
+    /* With or without the lock, before the task's first enqueue(). It is forked by `parent`, which
+     * runs and calls this itself, or (null) adopted. Null: its state stays zero. */
     void (*task_init)(scheduler_t *scheduler, task_t *task, const task_t *parent);
-    /* No lock. The task has ended. */
+    /* With or without the lock. The task has ended. */
     void (*task_exit)(scheduler_t *scheduler, task_t *task);
     /* Locked. A picked task leaves its CPU. */
     void (*stopped)(run_queue_t *queue, task_t *task, enum stop_reason reason);

@@ -63,10 +63,8 @@ void policy_set_defaults(scheduler_t *scheduler, const struct policy_choice *cho
 /* The value that `choice` gives to the tunable at `index`. */
 int64_t policy_default(const struct policy_choice *choice, uint32_t index);
 
-/*
- * Sets one tunable, or changes nothing. POLICY_ERROR_TUNABLE (no such index) or
- * _RANGE. On a scheduler in use the caller then asks policy_wants_shared_queue().
- */
+/* Sets one tunable, or changes nothing. POLICY_ERROR_TUNABLE (no such index) or _RANGE. Before
+ * policy->scheduler_init(). */
 enum policy_error tunable_set(scheduler_t *scheduler, const struct policy *policy, uint32_t index,
                               int64_t value);
 

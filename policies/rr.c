@@ -17,12 +17,12 @@
 #include "policy.h"
 #include "task_list.h"
 
-enum { SLICE, TABLE_SCAN };
+enum { RR_SLICE, RR_TABLE_SCAN };
 
 static const struct tunable rr_tunables[] = {
-    [SLICE] = {"slice", "ticks that a task runs before the next one's turn", 1, 1, 1000},
-    [TABLE_SCAN] = {"table_scan", "1: one queue for all CPUs, in the order of process slots", 0, 0,
-                    1},
+    [RR_SLICE] = {"slice", "ticks that a task runs before the next one's turn", 1, 1, 1000},
+    [RR_TABLE_SCAN] = {"table_scan", "1: one queue for all CPUs, in the order of process slots", 0,
+                       0, 1},
 };
 
 static const struct preset rr_presets[] = {
@@ -55,7 +55,7 @@ POLICY_FUNCTION void rr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_r
     struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);
     (void)reason;
     STATE_OF(task, struct rr_task)->ticks = 0;
-    if (queue->scheduler->tunable[TABLE_SCAN])
+    if (queue->scheduler->tunable[RR_TABLE_SCAN])
         task_list_insert_before(&state->tasks, task, rr_first_from(queue, task->slot));
     else
         task_list_append(&state->tasks, task);
@@ -69,7 +69,7 @@ POLICY_FUNCTION void rr_dequeue(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION task_t *rr_pick(run_queue_t *queue, uint32_t cpu)
 {
     struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);
-    if (!queue->scheduler->tunable[TABLE_SCAN])
+    if (!queue->scheduler->tunable[RR_TABLE_SCAN])
         return task_list_take_first(&state->tasks);
 
     task_t *task = rr_first_from(queue, state->last_slot[cpu]);
@@ -86,18 +86,18 @@ POLICY_FUNCTION enum tick_verdict rr_tick(run_queue_t *queue, task_t *task)
 {
     struct rr_task SHARED_MEMORY *state = STATE_OF(task, struct rr_task);
     state->ticks++;
-    return state->ticks >= queue->scheduler->tunable[SLICE] ? TICK_PREEMPT : TICK_CONTINUE;
+    return state->ticks >= queue->scheduler->tunable[RR_SLICE] ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION uint64_t rr_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
     (void)task;
-    return (uint64_t)scheduler->tunable[SLICE];
+    return (uint64_t)scheduler->tunable[RR_SLICE];
 }
 
 POLICY_FUNCTION bool rr_shared_queue(const scheduler_t *scheduler)
 {
-    return scheduler->tunable[TABLE_SCAN] != 0;
+    return scheduler->tunable[RR_TABLE_SCAN] != 0;
 }
 
 POLICY_DEFINITION policy_rr = {

@@ -5,10 +5,11 @@
 #include "policy.h"
 
 /* A first-in first-out list of tasks; a task is on one list at most. Each operation is O(1). */
-typedef struct task_list {
+struct task_list {
     task_t *first;
     task_t *last;
-} SHARED_MEMORY task_list_t;
+};
+typedef struct task_list SHARED_MEMORY task_list_t;
 
 POLICY_FUNCTION void task_list_append(task_list_t *list, task_t *task)
 {

@@ -14,6 +14,6 @@ void console_put(char c);
 /* What the console asks of the rest of the kernel, in its interrupt handler, with no lock held:
  * ^P and ^C. */
 void process_list_print(void);
-void console_interrupt_foreground(void);
+void process_kill_foreground(void);
 
 #endif

@@ -39,7 +39,7 @@ static inline void list_remove(struct list *node)
     list_init(node);
 }
 
-#define list_for_each(node, list)                                                                  \
-    for (struct list *node = (list)->next; (node) != (list); (node) = (node)->next)
+#define list_for_each(node, head)                                                                  \
+    for (struct list *node = (head)->next; (node) != (head); (node) = (node)->next)
 
 #endif

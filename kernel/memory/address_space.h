@@ -11,9 +11,13 @@
 /*
  * A process's memory: pages from address 0 up to `end`, as in xv6: program,
  * guard, stack, heap. Only its own process changes it, so it needs no lock.
+ *
+ * Functions that take time in proportion to memory (create and fault do not)
+ * call preemption_point(): no spin lock may be held.
  */
 struct address_space {
     uint64_t *root; /* Sv39 root page table; the upper half is shared with all */
+    uint64_t heap;  /* where the heap begins; below `end`, or at it */
     uint64_t end;   /* first address past the heap; sbrk() moves it */
 };
 
@@ -26,18 +30,26 @@ enum page_right {
 /* At boot, on one CPU: completes the kernel's half of `root`, which the boot code made. */
 void kernel_address_space_init(uint64_t *root);
 
-/* A mapped kernel stack above a guard: gives its top; null: out of memory. */
+/*
+ * A mapped kernel stack above a guard: gives its top; null: out of memory. The
+ * pages of a stack that is destroyed stay mapped, and wait for the next create:
+ * no CPU ever has a stale translation of a kernel stack.
+ */
 void *kernel_stack_create(void);
 void kernel_stack_destroy(void *top);
 
-/* An empty address space. 0 or -ENOMEM. */
+/* An empty address space. 0 or -ENOMEM (then `space` holds nothing). */
 int address_space_create(struct address_space *space);
+/* Gives all back; `space` holds nothing then. One that holds nothing may be destroyed, too. */
 void address_space_destroy(struct address_space *space);
 
 /* A copy that shares all pages until one side writes. 0 or -ENOMEM (then `copy` holds nothing). */
 int address_space_copy(struct address_space *copy, struct address_space *from);
 
-/* New zeroed pages for [start, end), with these rights, readable by the user. 0 or -ENOMEM. */
+/*
+ * New zeroed pages for [start, end), with these rights, readable by the user.
+ * `end` of the address space rises to the new pages' end. 0 or -ENOMEM.
+ */
 int address_space_map(struct address_space *space, uint64_t start, uint64_t end, int rights);
 void address_space_unmap(struct address_space *space, uint64_t start, uint64_t end);
 
@@ -57,7 +69,12 @@ int address_space_fault(struct address_space *space, uint64_t address, enum page
 /* The kernel's view of a user page that may be accessed so; makes it so if needed. Null: not. */
 void *address_space_page(struct address_space *space, uint64_t address, enum page_right access);
 
-/* Makes this CPU use the address space. Null: the kernel's own, without a user half. */
+/*
+ * Makes this CPU use the address space. Null, or one that holds nothing: the
+ * kernel's own, without a user half. A CPU that leaves a process, even to be idle, must activate
+ * something else before that process may run on another CPU or be destroyed; so a CPU that still
+ * uses an address space has seen all of its changes, and this does nothing.
+ */
 void address_space_activate(const struct address_space *space);
 
 #endif

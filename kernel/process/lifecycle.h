@@ -40,6 +40,8 @@ bool process_block(struct process *process, enum block_reason reason, bool killa
 /* If it is blocked, it becomes runnable. */
 void process_wake(struct process *process);
 
+/* For the console, ^C: ends the shell's children. */
+void process_kill_foreground(void);
 /* For the console: ^P. */
 void process_list_print(void);
 

@@ -49,8 +49,8 @@ struct process {
     struct list children; /* that live */
     struct list zombies;  /* children that have ended, the first to end first */
     struct list sibling;  /* in one of the parent's two lists */
-    struct list all;     /* in the list of all processes */
-    struct list hash;    /* in the PID table */
+    struct list all;      /* in the list of all processes */
+    struct list hash;     /* in the PID table */
     struct wait_queue child_ended;
     int exit_status;
 };

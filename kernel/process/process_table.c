@@ -7,9 +7,9 @@
 #include "abi/errors.h"
 #include "lib/panic.h"
 
-#define PID_MAX    1000000000
-#define SLOTS_MAX  65536
-#define HASH_SIZE  4096
+#define PID_MAX   1000000000
+#define SLOTS_MAX 65536
+#define HASH_SIZE 4096
 
 struct spinlock process_tree_lock;
 struct list all_processes;

@@ -15,10 +15,10 @@ struct process;
 
 /* What machine mode keeps for a hart, in an array by hart. boot/entry.S knows this layout. */
 struct machine_mode_state {
-    uint64_t saved;              /* a register of the code that was interrupted */
-    volatile uint64_t software;  /* physical address of this hart's software-interrupt register */
-    volatile uint64_t halt;      /* park at the next software interrupt, for good */
-    volatile uint64_t halted;    /* parked */
+    uint64_t saved;             /* a register of the code that was interrupted */
+    volatile uint64_t software; /* physical address of this hart's software-interrupt register */
+    volatile uint64_t halt;     /* park at the next software interrupt, for good */
+    volatile uint64_t halted;   /* parked */
 };
 
 /* One CPU's blocks of trace records; touched only by that CPU, but for `full`. */
@@ -37,8 +37,8 @@ struct trace_buffer {
 struct cpu {
     uint32_t id; /* 0 to machine.cpus - 1 */
     uint64_t hart;
-    struct process *current;        /* null: idle. Written with the CPU's run queue locked */
-    struct process *previous;       /* who is being switched from */
+    struct process *current;  /* null: idle. Written with the CPU's run queue locked */
+    struct process *previous; /* who is being switched from */
     bool occupied; /* a process was picked and has not left: guarded by the run queue's lock */
     struct queue *locked_queue;     /* held over the switch */
     struct switch_frame idle_frame; /* the idle loop, while a process runs */
@@ -52,9 +52,9 @@ struct cpu {
     uint64_t timer_order;
     uint64_t next_tick; /* nanoseconds */
 
-    uint64_t accounted;     /* until when the current process's time is counted, nanoseconds */
-    uint64_t idle_since;    /* nanoseconds; when the idle loop was entered */
-    uint64_t enter_cycles;  /* when the scheduler was entered */
+    uint64_t accounted;    /* until when the current process's time is counted, nanoseconds */
+    uint64_t idle_since;   /* nanoseconds; when the idle loop was entered */
+    uint64_t enter_cycles; /* when the scheduler was entered */
     uint64_t context_switches;
     uint64_t idle_switches;
     uint64_t scheduler_cycles;

@@ -69,7 +69,7 @@ static void introduce(struct process *process, enum enqueue_reason reason)
     const struct process *parent = reason == ENQUEUE_NEW ? current_process() : NULL;
     const struct task *inherit_from = parent && queue_knows(parent) ? &parent->task : NULL;
     memset(process->policy_state, 0, sizeof(process->policy_state));
-    process->task.state = process->policy_state;
+    process->task.level = 0;
     process->task.next = process->task.previous = NULL;
     if (policy->task_init)
         policy->task_init(&scheduler, &process->task, inherit_from);
@@ -86,8 +86,8 @@ void queue_add(struct queue *queue, struct process *process, enum enqueue_reason
     process->state = PROCESS_RUNNABLE;
     process->queued = true;
     process->task.queued_since = queue->view.now;
-    queue->view.queued++;
     policy->enqueue(&queue->view, &process->task, reason);
+    queue->view.queued++;
 }
 
 /* The process is out of the policy's hands. */
@@ -168,15 +168,15 @@ static struct process *steal(struct queue *from, uint32_t cpu)
     return process;
 }
 
-bool queue_pull(struct queue **own, uint32_t cpu, bool idle)
+struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
 {
     struct queue *from;
     uint32_t other = queue_balance(cpu, idle);
     if (other == NO_CPU)
-        return false;
+        return NULL;
     queue_unlock(*own);
     if (!lock_two(cpu, other, own, &from))
-        return false;
+        return NULL;
     struct process *process = steal(from, cpu);
     if (process) {
         trace_record(TRACE_MIGRATE, (uint32_t)process->pid, process->task.cpu, cpu);
@@ -184,7 +184,7 @@ bool queue_pull(struct queue **own, uint32_t cpu, bool idle)
         queue_add(*own, process, ENQUEUE_MOVED);
     }
     queue_unlock(from);
-    return process != NULL;
+    return process;
 }
 
 static void lock_all(void)
@@ -244,6 +244,11 @@ static enum policy_error read_setting(const char *text, struct setting *setting)
     return POLICY_OK;
 }
 
+static bool wants_shared_queue(void)
+{
+    return policy->shared_queue && policy->shared_queue(&scheduler);
+}
+
 /* With nothing queued. */
 static void install(const struct setting *setting)
 {
@@ -253,8 +258,7 @@ static void install(const struct setting *setting)
     memcpy(scheduler.tunable, setting->tunable, sizeof(scheduler.tunable));
     if (policy->scheduler_init)
         policy->scheduler_init(&scheduler);
-    bool shared = policy->shared_queue && policy->shared_queue(&scheduler);
-    __atomic_store_n(&scheduler.queues, shared ? 1 : machine.cpus, __ATOMIC_RELAXED);
+    __atomic_store_n(&scheduler.queues, wants_shared_queue() ? 1 : machine.cpus, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < machine.cpus; i++)
         init_queue(i);
     for (uint32_t i = 0; i < machine.cpus; i++)
@@ -298,18 +302,23 @@ const char *scheduler_policy_text(void)
     return policy_text;
 }
 
+/* A tunable that decides how many queues there are makes the policy begin anew. */
 static int set_tunable_locked(const char *name, int64_t value)
 {
-    struct setting setting = {.policy = policy};
     uint32_t index = tunable_find(policy, name, strlen(name));
     if (index == NO_TUNABLE)
         return -ENOENT;
-    if (value < policy->tunables[index].minimum || value > policy->tunables[index].maximum)
+    bool shared = wants_shared_queue();
+    int64_t old = scheduler.tunable[index];
+    if (tunable_set(&scheduler, policy, index, value))
         return -ERANGE;
-    memcpy(setting.tunable, scheduler.tunable, sizeof(setting.tunable));
-    setting.tunable[index] = value;
     trace_tunable(name, value);
-    switch_to(&setting);
+    if (wants_shared_queue() != shared) {
+        struct setting setting = {.policy = policy};
+        memcpy(setting.tunable, scheduler.tunable, sizeof(setting.tunable));
+        scheduler.tunable[index] = old;
+        switch_to(&setting);
+    }
     return 0;
 }
 

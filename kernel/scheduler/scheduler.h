@@ -23,9 +23,9 @@ void scheduler_init(void);
 _Noreturn void scheduler_idle(void);
 
 /* The current process gives up the CPU; these return when it runs again. */
-void scheduler_block(void);   /* it has been marked blocked by process_block() */
-void scheduler_yield(void);   /* it stays runnable */
-void scheduler_preempt(void); /* its turn is over */
+void scheduler_block(void);         /* it has been marked blocked by process_block() */
+void scheduler_yield(void);         /* it stays runnable */
+void scheduler_preempt(void);       /* its turn is over */
 _Noreturn void scheduler_end(void); /* it is a zombie */
 /* A new process's first act, in place of the return from the switch. */
 void scheduler_finish_switch(void);
@@ -47,7 +47,7 @@ const char *scheduler_policy_text(void);
 /* -ENOENT: no such tunable. -ERANGE: not allowed. */
 int scheduler_set_tunable(const char *name, int64_t value);
 int scheduler_get_tunable(const char *name, int64_t *value);
-/* Ticks that a process may run when it is picked. */
+/* Ticks that a process may run when it is picked; 0: the policy does not know it yet. */
 uint64_t scheduler_time_slice(const struct process *process);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "abi/errors.h"
 #include "lib/panic.h"
+#include "process/lifecycle.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
 

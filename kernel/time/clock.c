@@ -7,11 +7,12 @@
 #include "time/tick.h"
 #include "trap/csr.h"
 
-#define SECOND_NS     1000000000ul
-#define TICK_STANDARD 10000000ul
-#define TICK_SHORTEST 100000ul
+#define SECOND_NS      1000000000ul
+#define TICK_STANDARD  10000000ul
+#define TICK_SHORTEST  100000ul
+#define CALIBRATION_NS 2000000ul
 
-static uint64_t boot_time; /* of the hardware's counter */
+struct clock_base clock_base;
 static uint64_t tick_ns;
 
 void clock_init(void)
@@ -19,27 +20,31 @@ void clock_init(void)
     if (machine.timebase_hz == 0 || SECOND_NS % machine.timebase_hz != 0)
         panic("the timer runs at %lu Hz, which is no whole number of nanoseconds",
               machine.timebase_hz);
-    boot_time = csr_read(time);
+    clock_base.step = SECOND_NS / machine.timebase_hz;
+    clock_base.boot = csr_read(time);
     tick_ns = boot_argument_number("tick", TICK_STANDARD);
     if (tick_ns < TICK_SHORTEST || tick_ns > SECOND_NS)
         panic("boot argument tick=%lu ns: it must be from 100us to 1s", tick_ns);
 }
 
-uint64_t clock_now(void)
-{
-    return (csr_read(time) - boot_time) * (SECOND_NS / machine.timebase_hz);
-}
-
-/* The hardware counter's value at a time. */
 uint64_t clock_hardware(uint64_t ns)
 {
-    uint64_t step = SECOND_NS / machine.timebase_hz;
-    return boot_time + (ns + step - 1) / step;
+    return clock_base.boot + (ns + clock_base.step - 1) / clock_base.step;
 }
 
-uint64_t clock_cycles(void)
+/*
+ * On Spike a CPU is a model that does one cycle a nanosecond. Elsewhere the
+ * counter is what the machine makes of it, and is measured.
+ */
+uint64_t clock_cycles_per_second(void)
 {
-    return csr_read(cycle);
+    if (machine.has_host_interface)
+        return SECOND_NS;
+    uint64_t start = clock_now();
+    uint64_t cycles = clock_cycles();
+    while (clock_now() - start < CALIBRATION_NS)
+        ;
+    return (clock_cycles() - cycles) * (SECOND_NS / CALIBRATION_NS);
 }
 
 uint64_t clock_tick_ns(void)

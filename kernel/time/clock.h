@@ -4,12 +4,31 @@
 
 #include <stdint.h>
 
+#include "trap/csr.h"
+
+/* Private: how the hardware's timer becomes nanoseconds. */
+struct clock_base {
+    uint64_t boot; /* its value at boot */
+    uint64_t step; /* nanoseconds from one value to the next */
+};
+extern struct clock_base clock_base;
+
 /* Nanoseconds since boot, the same on all CPUs. */
-uint64_t clock_now(void);
+static inline uint64_t clock_now(void)
+{
+    return (csr_read(time) - clock_base.boot) * clock_base.step;
+}
+
 /* The first value of the hardware's timer at or after a time in nanoseconds since boot. */
 uint64_t clock_hardware(uint64_t ns);
 /* This CPU's cycle counter. */
-uint64_t clock_cycles(void);
+static inline uint64_t clock_cycles(void)
+{
+    return csr_read(cycle);
+}
+
+/* How fast the cycle counters run. Takes a moment where it must be measured. */
+uint64_t clock_cycles_per_second(void);
 /* Length of a tick in nanoseconds, and the number of whole ticks since boot. */
 uint64_t clock_tick_ns(void);
 uint64_t clock_ticks(void);

@@ -71,8 +71,11 @@ static void pump_all(void)
         pump();
 }
 
-/* The current block is full: on to the next one, which may have to leave first. */
-static void next_block(struct trace_buffer *buffer)
+/*
+ * The current block is full: on to the next one, which may have to leave first.
+ * Apart from trace_record(), which so needs no stack.
+ */
+static __attribute__((noinline)) void next_block(struct trace_buffer *buffer)
 {
     uint32_t done = buffer->current;
     uint32_t next = (done + 1) % TRACE_BLOCKS;
@@ -89,29 +92,23 @@ static void next_block(struct trace_buffer *buffer)
     buffer->end = buffer->next + BLOCK_RECORDS;
 }
 
-static void append(struct trace_buffer *buffer, const struct trace_record *record)
-{
-    *buffer->next++ = *record;
-    buffer->records++;
-    if (buffer->next == buffer->end)
-        next_block(buffer);
-}
-
 void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second)
 {
     struct cpu *cpu = this_cpu();
-    if (!cpu->trace.next)
+    struct trace_record *record = cpu->trace.next;
+    if (!record)
         return;
-    struct trace_record record = {
-        .time = clock_now(),
-        .sequence = __atomic_fetch_add(&sequence, 1, __ATOMIC_RELAXED),
-        .process = process,
-        .kind = (uint16_t)kind,
-        .cpu = (uint16_t)cpu->id,
-        .first = first,
-        .second = second,
-    };
-    append(&cpu->trace, &record);
+    record->time = clock_now();
+    record->sequence = __atomic_fetch_add(&sequence, 1, __ATOMIC_RELAXED);
+    record->process = process;
+    record->kind = (uint16_t)kind;
+    record->cpu = (uint16_t)cpu->id;
+    record->first = first;
+    record->second = second;
+    cpu->trace.records++;
+    cpu->trace.next = record + 1;
+    if (cpu->trace.next == cpu->trace.end)
+        next_block(&cpu->trace);
 }
 
 /* Twelve characters as the two arguments of a record; the text moves on. */
@@ -153,7 +150,7 @@ static void fill_header(void)
         .record_bytes = sizeof(struct trace_record),
         .cpus = machine.cpus,
         .tick_ns = clock_tick_ns(),
-        .cycles_per_second = 1000000000,
+        .cycles_per_second = clock_cycles_per_second(),
         .seed = boot_argument_number("seed", 1),
     };
 }

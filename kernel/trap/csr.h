@@ -18,11 +18,11 @@
 #define csr_clear(name, bits)                                                                      \
     __asm__ volatile("csrc " #name ", %0" : : "r"((uint64_t)(bits)) : "memory")
 
-#define CAUSE_INTERRUPT         (1ul << 63)
-#define CAUSE_USER_CALL         8
-#define CAUSE_FETCH_PAGE_FAULT  12
-#define CAUSE_LOAD_PAGE_FAULT   13
-#define CAUSE_STORE_PAGE_FAULT  15
+#define CAUSE_INTERRUPT        (1ul << 63)
+#define CAUSE_USER_CALL        8
+#define CAUSE_FETCH_PAGE_FAULT 12
+#define CAUSE_LOAD_PAGE_FAULT  13
+#define CAUSE_STORE_PAGE_FAULT 15
 
 #define INTERRUPT_SOFTWARE (1ul << 1) /* in sip and sie */
 #define INTERRUPT_TIMER    (1ul << 5)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+#
+# make kernel      build/kernel.elf
+# make image       build/disk.img: the programs, in a file system
+# make all         both, and the programs of the host: mkfs, fsck, policy_list
+# make host-tests  build/host-tests/*: run by pytest
+#
+# CLANG names the one compiler that everything is built with.
+
+CLANG     ?= clang-19
+VERSION   := $(patsubst clang%,%,$(notdir $(CLANG)))
+LINKER    := $(if $(findstring /,$(CLANG)),$(dir $(CLANG)),)ld.lld$(VERSION)
+NM        := $(if $(findstring /,$(CLANG)),$(dir $(CLANG)),)llvm-nm$(VERSION)
+B         := build
+
+WARNINGS  := -Wall -Wextra -Werror
+TARGET    := --target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax
+COMMON    := $(TARGET) -std=c17 -O2 -g $(WARNINGS) -ffreestanding -fno-builtin-printf -MMD -MP -I.
+KERNEL_C  := $(COMMON) -mcmodel=medany -Ikernel -fno-omit-frame-pointer
+USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
+HOST_C    := -std=c17 -O2 -g $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
+
+.PHONY: all kernel image host-tests host-tools clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: kernel image host-tools
+
+# The kernel: linked twice, the second time with the table of its own functions.
+
+KERNEL_SOURCES := $(sort $(wildcard kernel/*/*.c kernel/*/*.S)) \
+                  $(sort $(wildcard policies/*.c policies/support/*.c))
+KERNEL_OBJECTS := $(KERNEL_SOURCES:%=$B/%.o) $B/policy_table.c.o
+
+kernel: $B/kernel.elf
+
+$B/kernel/%.c.o: kernel/%.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(KERNEL_C) -c $< -o $@
+
+$B/kernel/%.S.o: kernel/%.S Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(KERNEL_C) -c $< -o $@
+
+$B/policies/%.c.o: policies/%.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(KERNEL_C) -c $< -o $@
+
+$B/policy_table.c: tools/make_policy_table.sh $(wildcard policies/*.c)
+	@mkdir -p $(@D)
+	sh $< $(wildcard policies/*.c) > $@
+
+$B/policy_table.c.o: $B/policy_table.c
+	@echo "  $@"
+	@$(CLANG) $(KERNEL_C) -c $< -o $@
+
+$B/no_symbols.S: tools/make_symbols.sh
+	@mkdir -p $(@D)
+	sh $< $(NM) > $@
+
+$B/symbols.S: tools/make_symbols.sh $B/kernel-without-symbols.elf
+	sh $< $(NM) $B/kernel-without-symbols.elf > $@
+
+$B/%ymbols.o: $B/%ymbols.S
+	@echo "  $@"
+	@$(CLANG) $(TARGET) -c $< -o $@
+
+LINK_KERNEL = $(LINKER) -T kernel/boot/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings
+
+$B/kernel-without-symbols.elf: $(KERNEL_OBJECTS) $B/no_symbols.o kernel/boot/kernel.ld
+	@echo "  $@"
+	@$(LINK_KERNEL) $(KERNEL_OBJECTS) $B/no_symbols.o -o $@
+
+$B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
+	@echo "  $@"
+	@$(LINK_KERNEL) $(KERNEL_OBJECTS) $B/symbols.o -o $@
+
+# Programs: each C file of these folders is one, and lies in / of the disk.
+
+PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest/*.c \
+                     bench/guest/*.c))
+PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
+LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
+                   workloads/api/common.c workloads/api/schedlab_host.c
+LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%=$B/%.o)
+
+$B/user/%.o: user/% Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(USER_C) -c $< -o $@
+
+$B/workloads/%.o: workloads/% Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(USER_C) -c $< -o $@
+
+$B/tests/%.o: tests/% Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(USER_C) -c $< -o $@
+
+$B/bench/%.o: bench/% Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(USER_C) -c $< -o $@
+
+$B/library.a: $(LIBRARY_OBJECTS)
+	rm -f $@
+	$(NM:%nm$(VERSION)=%ar$(VERSION)) rcs $@ $^
+
+define PROGRAM_RULE
+$B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$(LINKER) -T user/program.ld --no-relax --gc-sections -z max-page-size=4096 $$< $B/library.a -o $$@ --strip-all
+endef
+$(foreach source,$(PROGRAM_SOURCES),$(eval $(call PROGRAM_RULE,$(source))))
+
+# Programs made as for another kernel of the same interface: without our library.
+
+RAW_SOURCES := $(sort $(wildcard tests/guest/raw/*.c))
+RAW_PROGRAMS := $(RAW_SOURCES:tests/guest/raw/%.c=$B/raw/%)
+PROGRAMS += $(RAW_PROGRAMS)
+
+$B/raw/%: $B/tests/guest/raw/%.c.o
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(LINKER) -N -Ttext 0 -e begin --no-relax $< -o $@
+
+IMAGE_BLOCKS ?= 8192
+
+image: $B/disk.img
+
+$B/disk.img: $B/mkfs $(PROGRAMS)
+	@echo "  $@"
+	@$B/mkfs $@ $(IMAGE_BLOCKS) $(PROGRAMS)
+
+# Programs of the host.
+
+HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(wildcard tools/*.c))
+
+host-tools: $(HOST_TOOLS)
+
+$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.c policies/support/*.c)
+	@echo "  $@"
+	@$(CLANG) $(HOST_C) $(filter %.c,$^) -o $@
+
+$B/%: tools/%.c
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(HOST_C) $< -o $@
+
+HOST_TESTS := $(patsubst tests/host/%.c,$B/host-tests/%,$(wildcard tests/host/*_test.c))
+
+host-tests: $(HOST_TESTS)
+
+$B/host-tests/%: tests/host/%.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(HOST_C) -DHOST_TEST -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
+	    -fno-sanitize-recover=all $< -o $@
+
+include bench/policy_cost.mk
+
+clean:
+	rm -rf $B
+
+-include $(shell find $B -name '*.d' 2>/dev/null)

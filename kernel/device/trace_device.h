@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_DEVICE_TRACE_DEVICE_H
+#define KERNEL_DEVICE_TRACE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A way for trace blocks to leave the machine. host.c calls it with its lock held. */
+enum trace_device_state {
+    TRACE_DEVICE_BUSY,
+    TRACE_DEVICE_DONE,
+    TRACE_DEVICE_FAILED, /* the block did not arrive as a whole */
+};
+
+struct trace_device {
+    const char *name;
+    bool (*init)(void); /* false: the machine does not have it, or no trace is wanted */
+    void (*start)(const void *block, size_t bytes);
+    enum trace_device_state (*poll)(void); /* of the block that was started last */
+};
+
+extern const struct trace_device host_file;      /* Spike: the file named by trace=FILE */
+extern const struct trace_device virtio_console; /* QEMU */
+
+#endif

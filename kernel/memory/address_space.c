@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+#include "address_space.h"
+
+#include "../../abi/errors.h"
+#include "../lib/panic.h"
+#include "../lib/string.h"
+#include "../process/process.h"
+#include "../sync/spinlock.h"
+#include "page.h"
+#include "translation.h"
+
+/*
+ * Sv39: three levels of tables of 512 entries; level 2 is the root. An entry
+ * holds a page number above ten bits of flags; at levels 2 and 1 of a process's
+ * half it always points to a table. Invariants of that half:
+ *
+ *   - no page and no table lies wholly at or above space->end;
+ *   - a page is mapped by as many address spaces as it has users;
+ *   - an entry is writable, or it is copy-on-write, or its page is never written;
+ *   - accessed and dirty are always set: hardware may leave setting them to us.
+ */
+enum {
+    ENTRY_VALID = 1 << 0,
+    ENTRY_USER = 1 << 4,
+    ENTRY_ACCESSED = 1 << 6,
+    ENTRY_DIRTY = 1 << 7,
+    ENTRY_COPY_ON_WRITE = 1 << 8, /* one of two bits left to software */
+    ENTRY_FLAGS = (1 << 10) - 1,
+
+    ENTRIES = 512,
+    ROOT_LEVEL = 2,
+    MAP_STEP = 64, /* pages mapped between two preemption points */
+};
+
+#define SATP_SV39 (8ul << 60)
+
+static uint64_t *kernel_root;
+
+static uint64_t entry_to(const void *page, uint64_t flags)
+{
+    return pointer_to_physical(page) >> 12 << 10 | flags;
+}
+
+static void *entry_page(uint64_t entry)
+{
+    return physical_to_pointer(entry >> 10 << 12);
+}
+
+/* Bytes that an entry of a table at this level stands for. */
+static uint64_t entry_span(int level)
+{
+    return PAGE_BYTES << (9 * level);
+}
+
+static unsigned entry_index(uint64_t address, int level)
+{
+    return address >> (12 + 9 * level) & (ENTRIES - 1);
+}
+
+static uint64_t satp_of(const uint64_t *root)
+{
+    return SATP_SV39 | pointer_to_physical(root) / PAGE_BYTES;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The end of the last page: rights are those of whole pages, for the kernel as for the hardware. */
+static uint64_t pages_end(const struct address_space *space)
+{
+    return round_up(space->end, PAGE_BYTES);
+}
+
+/* The level 0 entry for the address; null: there is no table for it. */
+static uint64_t *entry_find(uint64_t *table, uint64_t address)
+{
+    for (int level = ROOT_LEVEL; level > 0; level--) {
+        uint64_t entry = table[entry_index(address, level)];
+
+        if (!(entry & ENTRY_VALID))
+            return NULL;
+        table = entry_page(entry);
+    }
+    return &table[entry_index(address, 0)];
+}
+
+/* The same, with new tables where there are none; null: out of memory. */
+static uint64_t *entry_make(uint64_t *table, uint64_t address)
+{
+    for (int level = ROOT_LEVEL; level > 0; level--) {
+        uint64_t *entry = &table[entry_index(address, level)];
+
+        if (!(*entry & ENTRY_VALID)) {
+            void *below = page_allocate_zeroed();
+
+            if (below == NULL)
+                return NULL;
+            *entry = entry_to(below, ENTRY_VALID);
+        }
+        table = entry_page(*entry);
+    }
+    return &table[entry_index(address, 0)];
+}
+
+int address_space_create(struct address_space *space)
+{
+    uint64_t *root = page_allocate();
+
+    *space = (struct address_space){.root = root};
+    if (root == NULL)
+        return -ENOMEM;
+    memset(root, 0, PAGE_BYTES / 2);
+    memcpy(&root[ENTRIES / 2], &kernel_root[ENTRIES / 2], PAGE_BYTES / 2);
+    return 0;
+}
+
+/* Releases what a table maps in its first `bytes` bytes: all that it maps. Not the table. */
+static void table_release(uint64_t *table, int level, uint64_t bytes)
+{
+    uint64_t span = entry_span(level);
+
+    for (uint64_t start = 0; start < bytes; start += span, table++) {
+        if (!(*table & ENTRY_VALID))
+            continue;
+        void *page = entry_page(*table);
+
+        if (level > 0)
+            table_release(page, level - 1, smaller(bytes - start, span));
+        page_release(page);
+        if (level == 1 && bytes - start > span)
+            preemption_point();
+    }
+}
+
+void address_space_destroy(struct address_space *space)
+{
+    struct address_space old = *space;
+
+    if (old.root == NULL)
+        return;
+    /* It holds nothing from here on: whoever activates it at a preemption point gets no ruins. */
+    *space = (struct address_space){0};
+    if (translation_root() == satp_of(old.root))
+        address_space_activate(NULL);
+    table_release(old.root, ROOT_LEVEL, old.end);
+    page_release(old.root);
+}
+
+/* Shares the pages of a level 0 table, copy-on-write if they are writable. */
+static void pages_copy(uint64_t *to, uint64_t *from, uint64_t count)
+{
+    for (uint64_t index = 0; index < count; index++) {
+        uint64_t entry = from[index];
+
+        if (!(entry & ENTRY_VALID))
+            continue;
+        if (entry & PAGE_WRITE) {
+            entry = (entry & ~(uint64_t)PAGE_WRITE) | ENTRY_COPY_ON_WRITE;
+            from[index] = entry;
+        }
+        page_share(entry_page(entry));
+        to[index] = entry;
+    }
+}
+
+/* Copies what a table maps in its first `bytes` bytes. 0 or -ENOMEM. */
+static int table_copy(uint64_t *to, uint64_t *from, int level, uint64_t bytes)
+{
+    uint64_t span = entry_span(level);
+
+    if (level == 0) {
+        pages_copy(to, from, round_up(bytes, PAGE_BYTES) / PAGE_BYTES);
+        return 0;
+    }
+    for (uint64_t start = 0; start < bytes; start += span, to++, from++) {
+        if (!(*from & ENTRY_VALID))
+            continue;
+        uint64_t *below = page_allocate_zeroed();
+
+        if (below == NULL)
+            return -ENOMEM;
+        *to = entry_to(below, ENTRY_VALID);
+        if (table_copy(below, entry_page(*from), level - 1, smaller(bytes - start, span)) != 0)
+            return -ENOMEM;
+        if (level == 1 && bytes - start > span)
+            preemption_point();
+    }
+    return 0;
+}
+
+int address_space_copy(struct address_space *copy, struct address_space *from)
+{
+    int error = address_space_create(copy);
+
+    if (error != 0)
+        return error;
+    copy->heap = from->heap;
+    copy->end = from->end;
+    error = table_copy(copy->root, from->root, ROOT_LEVEL, from->end);
+    translation_flush(); /* pages that were writable are not any more */
+    if (error != 0)
+        address_space_destroy(copy);
+    return error;
+}
+
+/* Puts a page of the caller's at the address. 0 or -ENOMEM. */
+static int page_map(uint64_t *root, uint64_t address, void *page, uint64_t flags)
+{
+    uint64_t *entry = entry_make(root, address);
+
+    if (entry == NULL)
+        return -ENOMEM;
+    kernel_assert(!(*entry & ENTRY_VALID));
+    *entry = entry_to(page, flags | ENTRY_VALID | ENTRY_ACCESSED | ENTRY_DIRTY);
+    return 0;
+}
+
+/* A new zeroed user page. 0 or -ENOMEM. */
+static int page_add(struct address_space *space, uint64_t address, uint64_t rights)
+{
+    void *page = page_allocate_zeroed();
+
+    if (page == NULL)
+        return -ENOMEM;
+    if (page_map(space->root, address, page, rights | PAGE_READ | ENTRY_USER) != 0) {
+        page_release(page);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+int address_space_map(struct address_space *space, uint64_t start, uint64_t end, int rights)
+{
+    kernel_assert(start % PAGE_BYTES == 0 && end % PAGE_BYTES == 0);
+    kernel_assert(start <= end && end <= USER_END);
+    kernel_assert((rights & ~(PAGE_READ | PAGE_WRITE | PAGE_EXECUTE)) == 0);
+
+    if ((end - start) / PAGE_BYTES > page_free_count())
+        return -ENOMEM;
+    for (uint64_t address = start; address < end; address += PAGE_BYTES) {
+        if (page_add(space, address, (uint64_t)rights) != 0) {
+            address_space_unmap(space, start, address + PAGE_BYTES);
+            return -ENOMEM;
+        }
+        if (address / PAGE_BYTES % MAP_STEP == MAP_STEP - 1)
+            preemption_point();
+    }
+    if (end > space->end)
+        space->end = end;
+    return 0;
+}
+
+static bool table_empty(const uint64_t *table)
+{
+    for (int index = 0; index < ENTRIES; index++) {
+        if (table[index] & ENTRY_VALID)
+            return false;
+    }
+    return true;
+}
+
+/* Releases the pages in [start, end) of what a table maps, and tables that become empty. */
+static void table_unmap(uint64_t *table, int level, uint64_t start, uint64_t end)
+{
+    uint64_t span = entry_span(level);
+
+    for (uint64_t next; start < end; start = next) {
+        uint64_t *entry = &table[entry_index(start, level)];
+
+        next = smaller(round_down(start, span) + span, end);
+        if (!(*entry & ENTRY_VALID))
+            continue;
+        void *page = entry_page(*entry);
+
+        if (level > 0) {
+            table_unmap(page, level - 1, start, next);
+            if (next - start < span && !table_empty(page))
+                continue;
+        }
+        *entry = 0;
+        page_release(page);
+        if (level == 1 && next < end)
+            preemption_point();
+    }
+}
+
+void address_space_unmap(struct address_space *space, uint64_t start, uint64_t end)
+{
+    kernel_assert(start % PAGE_BYTES == 0 && end % PAGE_BYTES == 0);
+    kernel_assert(start <= end && end <= USER_END);
+    table_unmap(space->root, ROOT_LEVEL, start, end);
+    translation_flush();
+}
+
+int address_space_grow(struct address_space *space, int64_t change, bool lazy)
+{
+    uint64_t end = space->end + (uint64_t)change;
+    uint64_t old_pages_end = pages_end(space);
+    uint64_t new_pages_end = round_up(end, PAGE_BYTES);
+
+    if (change < 0 ? end > space->end || end < space->heap : end < space->end || end > USER_END)
+        return -EINVAL;
+    if (new_pages_end > old_pages_end && !lazy) {
+        int error = address_space_map(space, old_pages_end, new_pages_end, PAGE_WRITE);
+
+        if (error != 0)
+            return error;
+    } else if (new_pages_end < old_pages_end) {
+        address_space_unmap(space, new_pages_end, old_pages_end);
+    }
+    space->end = end;
+    return 0;
+}
+
+/* The first access to a page of the heap that was promised. */
+static int fault_lazy(struct address_space *space, uint64_t address, enum page_right access)
+{
+    if (address < space->heap || access == PAGE_EXECUTE)
+        return -EFAULT;
+    int error = page_add(space, round_down(address, PAGE_BYTES), PAGE_WRITE);
+    translation_flush_page(address);
+    return error;
+}
+
+/* Makes a copy-on-write page the process's own: takes it over from others who left, or a copy. */
+static int fault_copy(uint64_t *entry, uint64_t address)
+{
+    void *page = entry_page(*entry);
+    uint64_t flags = (*entry & ENTRY_FLAGS & ~(uint64_t)ENTRY_COPY_ON_WRITE) | PAGE_WRITE;
+
+    if (page_shared(page)) {
+        void *copy = page_allocate();
+
+        if (copy == NULL)
+            return -ENOMEM;
+        memcpy(copy, page, PAGE_BYTES);
+        *entry = entry_to(copy, flags);
+        page_release(page);
+    } else {
+        *entry = entry_to(page, flags);
+    }
+    if (flags & PAGE_EXECUTE)
+        translation_flush(); /* instructions come from a new place */
+    else
+        translation_flush_page(address);
+    return 0;
+}
+
+int address_space_fault(struct address_space *space, uint64_t address, enum page_right access)
+{
+    if (address >= pages_end(space))
+        return -EFAULT;
+    uint64_t *entry = entry_find(space->root, address);
+    if (entry == NULL || !(*entry & ENTRY_VALID))
+        return fault_lazy(space, address, access);
+
+    if (*entry & access) { /* the CPU remembered an older state */
+        translation_flush_page(address);
+        return 0;
+    }
+    if (access == PAGE_WRITE && (*entry & ENTRY_COPY_ON_WRITE))
+        return fault_copy(entry, address);
+    return -EFAULT;
+}
+
+/* The page if the access is possible as it is; null: not. */
+static void *page_ready(struct address_space *space, uint64_t address, enum page_right access)
+{
+    if (address >= pages_end(space))
+        return NULL;
+    uint64_t *entry = entry_find(space->root, address);
+    if (entry == NULL || !(*entry & ENTRY_VALID) || !(*entry & access))
+        return NULL;
+    kernel_assert(*entry & ENTRY_USER);
+    return entry_page(*entry);
+}
+
+void *address_space_page(struct address_space *space, uint64_t address, enum page_right access)
+{
+    void *page = page_ready(space, address, access);
+
+    if (page == NULL && address_space_fault(space, address, access) == 0)
+        page = page_ready(space, address, access);
+    return page;
+}
+
+void address_space_activate(const struct address_space *space)
+{
+    bool none = space == NULL || space->root == NULL;
+    uint64_t satp = satp_of(none ? kernel_root : space->root);
+
+    if (translation_root() != satp)
+        translation_set_root(satp);
+}
+
+/*
+ * Kernel stacks, in slots of the area from KERNEL_STACKS up. The first entry of a
+ * slot's guard is never valid: when the slot is free, it links to the next free one.
+ */
+enum {
+    SLOTS_PER_ROOT_ENTRY = (PAGE_BYTES << 18) / KERNEL_STACK_STRIDE,
+    SLOT_FREE = 1 << 1, /* in a link, below the number of the next slot + 1 */
+    SLOT_NEXT_SHIFT = 2,
+};
+
+static struct {
+    struct spinlock lock; /* guards all below, and the level 1 and 0 tables of the area */
+    uint64_t limit;       /* slots for which there are level 1 tables */
+    uint64_t made;        /* slots that have pages: 0 to made - 1 */
+    uint64_t free;        /* the first of these that is free, + 1; 0: none */
+} stacks;
+
+/*
+ * The root entries for all stacks that could ever fill the memory, since address
+ * spaces copy them. One level 1 table holds the stacks of 512 MiB.
+ */
+void kernel_address_space_init(uint64_t *root)
+{
+    uint64_t slots_wanted = page_total() / (KERNEL_STACK_BYTES / PAGE_BYTES);
+    unsigned first = entry_index(KERNEL_STACKS, ROOT_LEVEL);
+
+    kernel_assert(kernel_root == NULL);
+    kernel_root = root;
+    spinlock_init(&stacks.lock, "kernel stacks", LOCK_OBJECTS);
+    for (unsigned index = first; index < ENTRIES && stacks.limit < slots_wanted; index++) {
+        void *table = page_allocate_zeroed();
+
+        kernel_assert(table != NULL);
+        kernel_assert(!(root[index] & ENTRY_VALID));
+        root[index] = entry_to(table, ENTRY_VALID);
+        stacks.limit += SLOTS_PER_ROOT_ENTRY;
+    }
+}
+
+static uint64_t slot_address(uint64_t slot)
+{
+    return KERNEL_STACKS + slot * KERNEL_STACK_STRIDE;
+}
+
+static bool stack_map_page(uint64_t address)
+{
+    void *page = page_allocate();
+
+    if (page == NULL)
+        return false;
+    if (page_map(kernel_root, address, page, PAGE_READ | PAGE_WRITE) != 0) {
+        page_release(page);
+        return false;
+    }
+    translation_flush_page(address);
+    return true;
+}
+
+static void stack_unmap_page(uint64_t address)
+{
+    uint64_t *entry = entry_find(kernel_root, address);
+
+    page_release(entry_page(*entry));
+    *entry = 0;
+    translation_flush_page(address);
+}
+
+/* Gives the slot its pages: all or none. */
+static bool stack_map(uint64_t slot)
+{
+    uint64_t top = slot_address(slot) + KERNEL_STACK_STRIDE;
+    uint64_t bottom = top - KERNEL_STACK_BYTES;
+
+    for (uint64_t address = bottom; address < top; address += PAGE_BYTES) {
+        if (stack_map_page(address))
+            continue;
+        while (address > bottom) {
+            address -= PAGE_BYTES;
+            stack_unmap_page(address);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* The link to the next free slot, in the guard. */
+static uint64_t *slot_link(uint64_t slot)
+{
+    uint64_t *link = entry_find(kernel_root, slot_address(slot));
+
+    kernel_assert(link != NULL && !(*link & ENTRY_VALID));
+    return link;
+}
+
+void *kernel_stack_create(void)
+{
+    uint64_t slot;
+    bool made = true;
+
+    spinlock_acquire(&stacks.lock);
+    if (stacks.free != 0) {
+        slot = stacks.free - 1;
+        stacks.free = *slot_link(slot) >> SLOT_NEXT_SHIFT;
+        *slot_link(slot) = 0;
+    } else {
+        slot = stacks.made;
+        made = slot < stacks.limit && stack_map(slot);
+        if (made)
+            stacks.made++;
+    }
+    spinlock_release(&stacks.lock);
+    return made ? (void *)(slot_address(slot) + KERNEL_STACK_STRIDE) : NULL;
+}
+
+void kernel_stack_destroy(void *top)
+{
+    uint64_t slot = ((uintptr_t)top - KERNEL_STACKS) / KERNEL_STACK_STRIDE - 1;
+
+    kernel_assert((uintptr_t)top % KERNEL_STACK_STRIDE == 0);
+    spinlock_acquire(&stacks.lock);
+    kernel_assert(slot < stacks.made);
+    kernel_assert(*slot_link(slot) == 0);
+    *slot_link(slot) = stacks.free << SLOT_NEXT_SHIFT | SLOT_FREE;
+    stacks.free = slot + 1;
+    spinlock_release(&stacks.lock);
+}

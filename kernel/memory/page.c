@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "page.h"
+
+#include "../lib/panic.h"
+#include "../lib/string.h"
+#include "../sync/spinlock.h"
+#include "poison.h"
+
+/* A free page begins with a link to the next. */
+struct free_page {
+    struct free_page *next;
+};
+
+/*
+ * A page is free as long as it has no users; it is then on the free list, or
+ * lies at `fresh` or above, if it has never been used. Pages are thus touched
+ * only when they are needed, and the time to boot does not grow with memory.
+ */
+static struct {
+    struct spinlock lock; /* guards all but first and end; a count leaves or reaches 0 under it */
+    physical_t first;
+    physical_t end;
+    physical_t fresh;
+    struct free_page *free;
+    uint64_t free_count;
+    uint32_t *users; /* of each page from `first` */
+} pages;
+
+void page_init(physical_t start, physical_t end)
+{
+    start = round_up(start, PAGE_BYTES);
+    end = round_down(end, PAGE_BYTES);
+    kernel_assert(pages.end == 0);
+    kernel_assert(start < end && end <= KERNEL_DIRECT_END - KERNEL_BASE);
+
+    uint64_t counts_bytes = round_up((end - start) / PAGE_BYTES * sizeof(*pages.users), PAGE_BYTES);
+    kernel_assert(counts_bytes < end - start);
+
+    spinlock_init(&pages.lock, "pages", LOCK_PAGES);
+    pages.users = physical_to_pointer(start);
+    memset(pages.users, 0, counts_bytes);
+    pages.first = start + counts_bytes;
+    pages.fresh = pages.first;
+    pages.end = end;
+    pages.free_count = page_total();
+}
+
+static uint32_t *users_of(const void *page)
+{
+    physical_t address = pointer_to_physical(page);
+
+    kernel_assert(address >= pages.first && address < pages.end);
+    kernel_assert(address % PAGE_BYTES == 0);
+    return &pages.users[(address - pages.first) / PAGE_BYTES];
+}
+
+/* The next free page, off its list. */
+static void *take_page(void)
+{
+    struct free_page *page = pages.free;
+
+    if (page != NULL) {
+        pages.free = page->next;
+    } else if (pages.fresh < pages.end) {
+        page = physical_to_pointer(pages.fresh);
+        pages.fresh += PAGE_BYTES;
+    }
+    return page;
+}
+
+void *page_allocate(void)
+{
+    spinlock_acquire(&pages.lock);
+    void *page = take_page();
+    if (page != NULL) {
+        uint32_t *users = users_of(page);
+
+        kernel_assert(*users == 0);
+        __atomic_store_n(users, 1, __ATOMIC_RELAXED);
+        pages.free_count--;
+        unpoison(page, PAGE_BYTES);
+    }
+    spinlock_release(&pages.lock);
+    return page;
+}
+
+void *page_allocate_zeroed(void)
+{
+    void *page = page_allocate();
+
+    if (page != NULL)
+        memset(page, 0, PAGE_BYTES);
+    return page;
+}
+
+/* The first of `count` free pages in a row; page_total() if there is no such row. */
+static uint64_t find_row(size_t count)
+{
+    uint64_t total = page_total();
+    size_t row = 0;
+
+    for (uint64_t index = 0; index < total; index++) {
+        row = pages.users[index] == 0 ? row + 1 : 0;
+        if (row == count)
+            return index + 1 - count;
+    }
+    return total;
+}
+
+/* Takes the free pages in [start, end) off the free list and out of the fresh ones. */
+static void take_row(physical_t start, physical_t end)
+{
+    struct free_page **link = &pages.free;
+
+    while (*link != NULL) {
+        physical_t address = pointer_to_physical(*link);
+
+        if (address >= start && address < end)
+            *link = (*link)->next;
+        else
+            link = &(*link)->next;
+    }
+    kernel_assert(start <= pages.fresh);
+    if (end > pages.fresh)
+        pages.fresh = end;
+}
+
+void *page_allocate_row(size_t count)
+{
+    void *row = NULL;
+
+    kernel_assert(count > 0);
+    spinlock_acquire(&pages.lock);
+    uint64_t index = find_row(count);
+    if (index < page_total()) {
+        physical_t start = pages.first + index * PAGE_BYTES;
+
+        take_row(start, start + count * PAGE_BYTES);
+        for (size_t page = 0; page < count; page++)
+            pages.users[index + page] = 1;
+        pages.free_count -= count;
+        row = physical_to_pointer(start);
+        unpoison(row, count * PAGE_BYTES);
+    }
+    spinlock_release(&pages.lock);
+    return row;
+}
+
+void page_share(void *page)
+{
+    uint32_t before = __atomic_fetch_add(users_of(page), 1, __ATOMIC_RELAXED);
+
+    kernel_assert(before != 0 && before != UINT32_MAX);
+}
+
+void page_release(void *page)
+{
+    uint32_t *users = users_of(page);
+    uint32_t count = __atomic_load_n(users, __ATOMIC_RELAXED);
+
+    /* All users but the last leave without the lock. Where there is one, nobody can come. */
+    while (count > 1) {
+        if (__atomic_compare_exchange_n(users, &count, count - 1, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+
+    struct free_page *free = page;
+    spinlock_acquire(&pages.lock);
+    kernel_assert(*users == 1);
+    __atomic_store_n(users, 0, __ATOMIC_RELAXED);
+    free->next = pages.free;
+    pages.free = free;
+    pages.free_count++;
+    poison(free + 1, PAGE_BYTES - sizeof(*free));
+    spinlock_release(&pages.lock);
+}
+
+bool page_shared(const void *page)
+{
+    uint32_t count = __atomic_load_n(users_of(page), __ATOMIC_ACQUIRE);
+
+    kernel_assert(count != 0);
+    return count > 1;
+}
+
+uint64_t page_total(void)
+{
+    return (pages.end - pages.first) / PAGE_BYTES;
+}
+
+uint64_t page_free_count(void)
+{
+    return __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The way from a system call's number to the function that serves it. Each
+ * function takes what it needs from the argument registers and gives a result,
+ * or the negative of an error, which the process finds by last_error().
+ */
+
+#include "system_call/system_call.h"
+
+#include <stddef.h>
+
+#include "abi/errors.h"
+#include "abi/system_calls.h"
+#include "boot/shutdown.h"
+#include "device/device_tree.h"
+#include "fs/file.h"
+#include "lib/string.h"
+#include "memory/address_space.h"
+#include "memory/page.h"
+#include "memory/user_copy.h"
+#include "process/lifecycle.h"
+#include "process/process.h"
+#include "scheduler/cpu.h"
+#include "scheduler/scheduler.h"
+#include "time/clock.h"
+
+#define TEXT_BYTES 64 /* names of policies and tunables */
+#define BOOT_BYTES 512
+#define SBRK_LAZY  2
+
+/* The six argument registers. */
+typedef int64_t system_call_function(const uint64_t argument[]);
+
+static int64_t call_fork(const uint64_t argument[])
+{
+    (void)argument;
+    return process_fork();
+}
+
+static int64_t call_exit(const uint64_t argument[])
+{
+    process_exit((int)argument[0]);
+}
+
+static int64_t call_wait(const uint64_t argument[])
+{
+    return process_wait(argument[0]);
+}
+
+static int64_t call_pipe(const uint64_t argument[])
+{
+    return system_pipe(argument[0]);
+}
+
+static int64_t call_read(const uint64_t argument[])
+{
+    return system_read((int)argument[0], argument[1], (int)argument[2]);
+}
+
+static int64_t call_kill(const uint64_t argument[])
+{
+    return process_kill((int)argument[0]);
+}
+
+static int64_t call_exec(const uint64_t argument[])
+{
+    return process_exec(argument[0], argument[1]);
+}
+
+static int64_t call_fstat(const uint64_t argument[])
+{
+    return system_fstat((int)argument[0], argument[1]);
+}
+
+static int64_t call_chdir(const uint64_t argument[])
+{
+    return system_chdir(argument[0]);
+}
+
+static int64_t call_dup(const uint64_t argument[])
+{
+    return system_dup((int)argument[0]);
+}
+
+static int64_t call_getpid(const uint64_t argument[])
+{
+    (void)argument;
+    return current_process()->pid;
+}
+
+/* The second argument is that of today's xv6; older programs leave anything there. */
+static int64_t call_sbrk(const uint64_t argument[])
+{
+    struct address_space *space = &current_process()->space;
+    uint64_t old_end = space->end;
+    int64_t change = (int64_t)argument[0];
+    bool lazy = argument[1] == SBRK_LAZY && change > 0;
+    int error = address_space_grow(space, change, lazy);
+    return error ? error : (int64_t)old_end;
+}
+
+static int64_t call_sleep(const uint64_t argument[])
+{
+    return process_sleep((int)argument[0]);
+}
+
+static int64_t call_uptime(const uint64_t argument[])
+{
+    (void)argument;
+    return (int64_t)clock_ticks();
+}
+
+static int64_t call_open(const uint64_t argument[])
+{
+    return system_open(argument[0], (int)argument[1]);
+}
+
+static int64_t call_write(const uint64_t argument[])
+{
+    return system_write((int)argument[0], argument[1], (int)argument[2]);
+}
+
+static int64_t call_mknod(const uint64_t argument[])
+{
+    return system_mknod(argument[0], (int)argument[1], (int)argument[2]);
+}
+
+static int64_t call_unlink(const uint64_t argument[])
+{
+    return system_unlink(argument[0]);
+}
+
+static int64_t call_link(const uint64_t argument[])
+{
+    return system_link(argument[0], argument[1]);
+}
+
+static int64_t call_mkdir(const uint64_t argument[])
+{
+    return system_mkdir(argument[0]);
+}
+
+static int64_t call_close(const uint64_t argument[])
+{
+    return system_close((int)argument[0]);
+}
+
+static int64_t call_yield(const uint64_t argument[])
+{
+    (void)argument;
+    scheduler_yield();
+    return 0;
+}
+
+static int64_t call_last_error(const uint64_t argument[])
+{
+    (void)argument;
+    return current_process()->last_error;
+}
+
+static int64_t call_clock(const uint64_t argument[])
+{
+    (void)argument;
+    return (int64_t)clock_now();
+}
+
+static int64_t call_cycles(const uint64_t argument[])
+{
+    (void)argument;
+    return (int64_t)clock_cycles();
+}
+
+static int64_t call_setpriority(const uint64_t argument[])
+{
+    return process_set_attribute((int)argument[0], ATTRIBUTE_PRIORITY, (int)argument[1]);
+}
+
+static int64_t call_settickets(const uint64_t argument[])
+{
+    return process_set_attribute(0, ATTRIBUTE_TICKETS, (int)argument[0]);
+}
+
+static int64_t call_settickets_pid(const uint64_t argument[])
+{
+    return process_set_attribute((int)argument[0], ATTRIBUTE_TICKETS, (int)argument[1]);
+}
+
+static int64_t call_setweight(const uint64_t argument[])
+{
+    return process_set_attribute((int)argument[0], ATTRIBUTE_WEIGHT, (int)argument[1]);
+}
+
+static int64_t call_getpinfo(const uint64_t argument[])
+{
+    return process_get_info(argument[0], (int)argument[1]);
+}
+
+static struct system_stats gather_stats(void)
+{
+    struct system_stats stats = {
+        .cpus = machine.cpus,
+        .processes = process_count(),
+        .tick_ns = clock_tick_ns(),
+        .time = clock_now(),
+        .finished = process_finished(),
+        .memory_pages = page_total(),
+        .free_pages = page_free_count(),
+        .trace_records = trace_count(),
+    };
+    for (uint32_t i = 0; i < machine.cpus; i++) {
+        stats.context_switches += cpus[i].context_switches;
+        stats.idle_switches += cpus[i].idle_switches;
+        stats.scheduler_cycles += cpus[i].scheduler_cycles;
+        stats.idle_time += cpus[i].idle_time;
+    }
+    return stats;
+}
+
+static int64_t call_getcontextswitches(const uint64_t argument[])
+{
+    (void)argument;
+    return (int64_t)gather_stats().context_switches;
+}
+
+static int64_t call_getstats(const uint64_t argument[])
+{
+    struct system_stats stats = gather_stats();
+    return copy_to_user(argument[0], &stats, sizeof(stats));
+}
+
+static int64_t call_setpolicy(const uint64_t argument[])
+{
+    char text[TEXT_BYTES];
+    int error = copy_text_from_user(text, argument[0], sizeof(text));
+    return error < 0 ? error : scheduler_set_policy(text);
+}
+
+/* Gives a text and its final 0 to the user: its length, or -ERANGE if there is no room. */
+static int64_t give_text(uint64_t address, int64_t capacity, const char *text)
+{
+    int64_t length = (int64_t)strlen(text);
+    if (length >= capacity)
+        return -ERANGE;
+    int error = copy_to_user(address, text, (size_t)length + 1);
+    return error ? error : length;
+}
+
+static int64_t call_getpolicy(const uint64_t argument[])
+{
+    char text[TEXT_BYTES];
+    text_copy(text, scheduler_policy_text(), sizeof(text));
+    return give_text(argument[0], (int)argument[1], text);
+}
+
+static int64_t call_settunable(const uint64_t argument[])
+{
+    char name[TEXT_BYTES];
+    int error = copy_text_from_user(name, argument[0], sizeof(name));
+    return error < 0 ? error : scheduler_set_tunable(name, (int64_t)argument[1]);
+}
+
+static int64_t call_gettunable(const uint64_t argument[])
+{
+    char name[TEXT_BYTES];
+    int64_t value;
+    int error = copy_text_from_user(name, argument[0], sizeof(name));
+    if (error >= 0)
+        error = scheduler_get_tunable(name, &value);
+    return error < 0 ? error : copy_to_user(argument[1], &value, sizeof(value));
+}
+
+static int64_t call_mark(const uint64_t argument[])
+{
+    int kind = (int)argument[0];
+    if (kind < MARK_BEGIN || kind > MARK_NOTE)
+        return -EINVAL;
+    trace_record(TRACE_MARK, (uint32_t)current_process()->pid, (uint32_t)kind, argument[1]);
+    return 0;
+}
+
+static int64_t call_poweroff(const uint64_t argument[])
+{
+    int status = (int)argument[0];
+    if (status < 0 || status > 127)
+        return -EINVAL;
+    shutdown(status);
+}
+
+static int64_t call_sync(const uint64_t argument[])
+{
+    (void)argument;
+    return system_sync();
+}
+
+static int64_t call_boot_argument(const uint64_t argument[])
+{
+    char name[TEXT_BYTES];
+    char value[BOOT_BYTES];
+    int error = copy_text_from_user(name, argument[0], sizeof(name));
+    if (error < 0)
+        return error;
+    if (!boot_argument_text(name, value, sizeof(value)))
+        return -ENOENT;
+    return give_text(argument[1], (int)argument[2], value);
+}
+
+static system_call_function *const functions[] = {
+    [SYSTEM_CALL_FORK] = call_fork,
+    [SYSTEM_CALL_EXIT] = call_exit,
+    [SYSTEM_CALL_WAIT] = call_wait,
+    [SYSTEM_CALL_PIPE] = call_pipe,
+    [SYSTEM_CALL_READ] = call_read,
+    [SYSTEM_CALL_KILL] = call_kill,
+    [SYSTEM_CALL_EXEC] = call_exec,
+    [SYSTEM_CALL_FSTAT] = call_fstat,
+    [SYSTEM_CALL_CHDIR] = call_chdir,
+    [SYSTEM_CALL_DUP] = call_dup,
+    [SYSTEM_CALL_GETPID] = call_getpid,
+    [SYSTEM_CALL_SBRK] = call_sbrk,
+    [SYSTEM_CALL_SLEEP] = call_sleep,
+    [SYSTEM_CALL_UPTIME] = call_uptime,
+    [SYSTEM_CALL_OPEN] = call_open,
+    [SYSTEM_CALL_WRITE] = call_write,
+    [SYSTEM_CALL_MKNOD] = call_mknod,
+    [SYSTEM_CALL_UNLINK] = call_unlink,
+    [SYSTEM_CALL_LINK] = call_link,
+    [SYSTEM_CALL_MKDIR] = call_mkdir,
+    [SYSTEM_CALL_CLOSE] = call_close,
+    [SYSTEM_CALL_YIELD] = call_yield,
+    [SYSTEM_CALL_LAST_ERROR] = call_last_error,
+    [SYSTEM_CALL_CLOCK] = call_clock,
+    [SYSTEM_CALL_CYCLES] = call_cycles,
+    [SYSTEM_CALL_SETPRIORITY] = call_setpriority,
+    [SYSTEM_CALL_SETTICKETS] = call_settickets,
+    [SYSTEM_CALL_SETTICKETS_PID] = call_settickets_pid,
+    [SYSTEM_CALL_SETWEIGHT] = call_setweight,
+    [SYSTEM_CALL_GETPINFO] = call_getpinfo,
+    [SYSTEM_CALL_GETCONTEXTSWITCHES] = call_getcontextswitches,
+    [SYSTEM_CALL_GETSTATS] = call_getstats,
+    [SYSTEM_CALL_SETPOLICY] = call_setpolicy,
+    [SYSTEM_CALL_GETPOLICY] = call_getpolicy,
+    [SYSTEM_CALL_SETTUNABLE] = call_settunable,
+    [SYSTEM_CALL_GETTUNABLE] = call_gettunable,
+    [SYSTEM_CALL_MARK] = call_mark,
+    [SYSTEM_CALL_POWEROFF] = call_poweroff,
+    [SYSTEM_CALL_SYNC] = call_sync,
+    [SYSTEM_CALL_BOOT_ARGUMENT] = call_boot_argument,
+};
+
+void system_call(struct trap_frame *frame)
+{
+    uint64_t number = frame->x[REGISTER_A7];
+    system_call_function *function = NULL;
+    if (number < sizeof(functions) / sizeof(functions[0]))
+        function = functions[number];
+    int64_t result = function ? function(&frame->x[REGISTER_A0]) : -ENOSYS;
+    if (result < 0) {
+        current_process()->last_error = (int)-result;
+        result = -1;
+    }
+    frame->x[REGISTER_A0] = (uint64_t)result;
+}

@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HOST_POLICY_HARNESS_H
+#define TESTS_HOST_POLICY_HARNESS_H
+
+/*
+ * A model of a machine with several CPUs, for tests of policies: run queues,
+ * tasks, ticks; no costs. It calls a policy's hooks as the kernel does, in the
+ * order that docs/policy-interface.md lays down, and checks at every step
+ *
+ *   - that a task is on one queue, on one CPU, or on none, and never lost: a
+ *     policy hands out only tasks that are queued there, and has one to hand out
+ *     as long as one is queued;
+ *   - that a policy changes nothing but what is its own;
+ *   - that no CPU is idle while its own queue holds a task.
+ *
+ * State has its exact size, so that AddressSanitizer sees a policy that leaves it.
+ * The program that includes this links a table of policies and the registry.
+ */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../policies/registry.h"
+#include "../../policies/support/hooks.h"
+#include "check.h"
+
+#define MODEL_CPUS_MAX 16
+#define MODEL_TICK_NS  10000000ull
+
+enum model_place { MODEL_NEW, MODEL_QUEUED, MODEL_RUNNING, MODEL_BLOCKED, MODEL_ENDED };
+
+enum model_attribute { MODEL_PRIORITY, MODEL_TICKETS, MODEL_WEIGHT };
+
+struct model_task {
+    struct task task;
+    enum model_place place;
+    uint32_t queue;      /* where it is queued */
+    uint32_t generation; /* of the policy that knows it; 0: none does */
+    uint64_t accounted;  /* until when run_time counts */
+    uint64_t wake_at;    /* blocked with a timer: when it wakes; 0: no timer */
+    uint64_t wake_order; /* the timer's start */
+    uint32_t wake_cpu;   /* whose timer it is */
+};
+
+struct model_cpu {
+    struct model_task *current;
+    bool reschedule;
+    bool expired; /* why: the policy ended the turn at a tick */
+};
+
+struct model {
+    const struct policy *policy;
+    uint32_t generation;
+    uint64_t now;
+    uint64_t timers; /* started */
+    struct scheduler scheduler;
+    struct run_queue queues[MODEL_CPUS_MAX];
+    struct model_cpu cpus[MODEL_CPUS_MAX];
+    struct model_task **tasks; /* in the order of forks; ended ones too */
+    uint32_t task_count;
+    int32_t last_pid;
+    uint64_t picks;
+    uint64_t pick_hash; /* of all picks: who, where, in which order */
+    char log[4096];     /* picks since model_clear_log(), as "3" or, with several CPUs, "1:3" */
+    size_t log_length;
+};
+
+/* ---- what a policy must leave alone ---- */
+
+struct model_snapshot {
+    struct task task;
+    struct run_queue queue;
+    struct scheduler scheduler;
+};
+
+static inline void model_remember(struct model_snapshot *before, const struct model *model,
+                                  const struct run_queue *queue, const struct task *task)
+{
+    memcpy(&before->scheduler, &model->scheduler, sizeof(before->scheduler));
+    if (queue)
+        memcpy(&before->queue, queue, sizeof(before->queue));
+    if (task)
+        memcpy(&before->task, task, sizeof(before->task));
+}
+
+static inline void model_compare(const struct model_snapshot *before, const struct model *model,
+                                 const struct run_queue *queue, const struct task *task)
+{
+    check(memcmp(&before->scheduler, &model->scheduler, sizeof(before->scheduler)) == 0);
+    if (queue) {
+        const size_t remark_end = offsetof(struct run_queue, remark) + sizeof(queue->remark);
+        check(memcmp(&before->queue, queue, offsetof(struct run_queue, remark)) == 0);
+        check(memcmp((const char *)&before->queue + remark_end, (const char *)queue + remark_end,
+                     sizeof(*queue) - remark_end) == 0);
+    }
+    if (task) {
+        check(memcmp(&before->task, task, offsetof(struct task, level)) == 0);
+        check(before->task.state == task->state);
+    }
+}
+
+/* ---- the calls of hooks ---- */
+
+static inline struct run_queue *model_queue(struct model *model, uint32_t cpu)
+{
+    struct run_queue *queue = &model->queues[model->scheduler.queues == 1 ? 0 : cpu];
+    queue->now = model->now;
+    return queue;
+}
+
+static inline struct model_task *model_task_of(struct task *task)
+{
+    return (struct model_task *)((char *)task - offsetof(struct model_task, task));
+}
+
+static inline bool model_knows(const struct model *model, const struct model_task *task)
+{
+    return task->generation == model->generation;
+}
+
+static inline void model_introduce(struct model *model, struct model_task *task,
+                                   const struct model_task *parent)
+{
+    struct model_snapshot before;
+    memset(task->task.state, 0, POLICY_TASK_BYTES);
+    task->task.level = 0;
+    task->task.next = task->task.previous = NULL;
+    model_remember(&before, model, NULL, &task->task);
+    policy_init_task(model->policy, &model->scheduler, &task->task,
+                     parent && model_knows(model, parent) ? &parent->task : NULL);
+    model_compare(&before, model, NULL, &task->task);
+    task->generation = model->generation;
+}
+
+static inline void model_enqueue(struct model *model, struct run_queue *queue,
+                                 struct model_task *task, enum enqueue_reason reason,
+                                 const struct model_task *parent)
+{
+    struct model_snapshot before;
+    check(task->place != MODEL_QUEUED && task->place != MODEL_ENDED);
+    if (!model_knows(model, task)) {
+        model_introduce(model, task, parent);
+        reason = reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
+    }
+    task->place = MODEL_QUEUED;
+    task->queue = queue->cpu;
+    task->task.queued_since = model->now;
+    queue->queued++;
+    model_remember(&before, model, queue, &task->task);
+    model->policy->enqueue(queue, &task->task, reason);
+    model_compare(&before, model, queue, &task->task);
+}
+
+static inline void model_taken(struct model *model, struct run_queue *queue,
+                               struct model_task *task)
+{
+    check(task->place == MODEL_QUEUED && task->queue == queue->cpu && model_knows(model, task));
+    check(queue->queued > 0);
+    task->place = MODEL_BLOCKED;
+    queue->queued--;
+}
+
+static inline void model_dequeue(struct model *model, struct model_task *task)
+{
+    struct model_snapshot before;
+    struct run_queue *queue = model_queue(model, task->queue);
+    model_remember(&before, model, queue, &task->task);
+    model->policy->dequeue(queue, &task->task);
+    model_compare(&before, model, queue, &task->task);
+    model_taken(model, queue, task);
+}
+
+static inline struct model_task *model_pick(struct model *model, struct run_queue *queue,
+                                            uint32_t cpu)
+{
+    struct model_snapshot before;
+    queue->remark = 0;
+    model_remember(&before, model, queue, NULL);
+    struct task *task = model->policy->pick(queue, cpu);
+    model_compare(&before, model, queue, NULL);
+    check((task == NULL) == (queue->queued == 0));
+    if (!task)
+        return NULL;
+    model_taken(model, queue, model_task_of(task));
+    return model_task_of(task);
+}
+
+static inline void model_stop(struct model *model, struct run_queue *queue, struct model_task *task,
+                              enum stop_reason reason)
+{
+    struct model_snapshot before;
+    if (!model_knows(model, task))
+        return;
+    model_remember(&before, model, queue, &task->task);
+    policy_stop(model->policy, queue, &task->task, reason);
+    model_compare(&before, model, queue, &task->task);
+}
+
+/* ---- how a CPU changes over to another task ---- */
+
+static inline void model_account(struct model *model, struct model_task *task)
+{
+    task->task.run_time += model->now - task->accounted;
+    task->accounted = model->now;
+}
+
+static inline void model_leave(struct model *model, uint32_t cpu, enum stop_reason stop,
+                               enum enqueue_reason reason)
+{
+    struct run_queue *queue = model_queue(model, cpu);
+    struct model_task *task = model->cpus[cpu].current;
+    check(task->place == MODEL_RUNNING && queue->running > 0);
+    model_account(model, task);
+    queue->running--;
+    model->cpus[cpu].current = NULL;
+    task->place = MODEL_BLOCKED;
+    model_stop(model, queue, task, stop);
+    if (stop == STOP_RUNNABLE)
+        model_enqueue(model, queue, task, reason, NULL);
+}
+
+static inline void model_log_pick(struct model *model, uint32_t cpu, int32_t pid)
+{
+    char text[32];
+    model->picks++;
+    model->pick_hash = (model->pick_hash ^ cpu ^ (uint64_t)pid << 8) * 0x100000001b3ull;
+    const char *space = model->log_length > 0 ? " " : "";
+    if (model->scheduler.cpus > 1)
+        snprintf(text, sizeof(text), "%s%u:%d", space, cpu, pid);
+    else
+        snprintf(text, sizeof(text), "%s%d", space, pid);
+    size_t length = strlen(text);
+    if (model->log_length + length < sizeof(model->log)) {
+        memcpy(model->log + model->log_length, text, length + 1);
+        model->log_length += length;
+    }
+}
+
+static inline void model_enter(struct model *model, uint32_t cpu, struct model_task *task)
+{
+    check(task->place == MODEL_BLOCKED);
+    task->place = MODEL_RUNNING;
+    task->accounted = model->now;
+    task->task.cpu = cpu;
+    task->task.picked_since = model->now;
+    task->task.selections++;
+    model_queue(model, cpu)->running++;
+    model->cpus[cpu].current = task;
+    model_log_pick(model, cpu, task->task.pid);
+}
+
+/* Moves one task to the CPU's queue, from the one that the policy names. */
+static inline bool model_pull(struct model *model, uint32_t cpu, bool idle)
+{
+    struct model_snapshot before;
+    model_remember(&before, model, NULL, NULL);
+    uint32_t from = policy_balance(model->policy, &model->scheduler, cpu, idle);
+    model_compare(&before, model, NULL, NULL);
+    if (from == NO_CPU)
+        return false;
+    struct run_queue *queue = model_queue(model, from);
+    model_remember(&before, model, queue, NULL);
+    struct task *task = policy_steal(model->policy, queue, cpu);
+    model_compare(&before, model, queue, NULL);
+    if (!task)
+        return false;
+    model_taken(model, queue, model_task_of(task));
+    task->cpu = cpu;
+    model_enqueue(model, model_queue(model, cpu), model_task_of(task), ENQUEUE_MOVED, NULL);
+    return true;
+}
+
+static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop_reason stop,
+                                    enum enqueue_reason reason)
+{
+    struct run_queue *queue = model_queue(model, cpu);
+    model->cpus[cpu].reschedule = model->cpus[cpu].expired = false;
+    if (model->cpus[cpu].current)
+        model_leave(model, cpu, stop, reason);
+    struct model_task *next = model_pick(model, queue, cpu);
+    while (!next && model_pull(model, cpu, true))
+        next = model_pick(model, queue, cpu);
+    if (next)
+        model_enter(model, cpu, next);
+}
+
+static inline void model_check(struct model *model)
+{
+    uint32_t queued[MODEL_CPUS_MAX] = {0};
+    uint32_t running[MODEL_CPUS_MAX] = {0};
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = model->tasks[i];
+        if (task->place == MODEL_QUEUED)
+            queued[task->queue]++;
+        if (task->place == MODEL_RUNNING) {
+            check(model->cpus[task->task.cpu].current == task);
+            running[model->scheduler.queues == 1 ? 0 : task->task.cpu]++;
+        }
+    }
+    for (uint32_t i = 0; i < model->scheduler.queues; i++)
+        check(model->queues[i].queued == queued[i] && model->queues[i].running == running[i]);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
+        check(model->cpus[cpu].current || model_queue(model, cpu)->queued == 0);
+}
+
+/* CPUs that were asked to pick again do so, in their order. */
+static inline void model_settle(struct model *model)
+{
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        if (model->cpus[cpu].reschedule)
+            model_reschedule(model, cpu, STOP_RUNNABLE,
+                             model->cpus[cpu].expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED);
+    }
+    model_check(model);
+}
+
+/* ---- who hears of a task that was queued ---- */
+
+static inline bool model_would_preempt(struct model *model, struct run_queue *queue,
+                                       const struct model_task *task,
+                                       const struct model_task *running)
+{
+    struct model_snapshot before;
+    model_remember(&before, model, queue, &running->task);
+    bool preempts = policy_preempts(model->policy, queue, &task->task, &running->task);
+    model_compare(&before, model, queue, &running->task);
+    return preempts;
+}
+
+/* The CPU that must give way to the task; NO_CPU: none. */
+static inline uint32_t model_find_preempted(struct model *model, struct run_queue *queue,
+                                            const struct model_task *task)
+{
+    bool shared = model->scheduler.queues == 1;
+    uint32_t first = shared ? 0 : queue->cpu;
+    uint32_t last = shared ? model->scheduler.cpus - 1 : queue->cpu;
+    uint32_t found = NO_CPU;
+    for (uint32_t cpu = first; cpu <= last; cpu++) {
+        const struct model_task *running = model->cpus[cpu].current;
+        if (!running || !model_knows(model, running) ||
+            !model_would_preempt(model, queue, task, running))
+            continue;
+        if (found == NO_CPU ||
+            model_would_preempt(model, queue, model->cpus[found].current, running))
+            found = cpu;
+    }
+    return found;
+}
+
+/* Is the CPU idle, and not asked already? */
+static inline bool model_is_free(const struct model *model, uint32_t cpu)
+{
+    return !model->cpus[cpu].current && !model->cpus[cpu].reschedule;
+}
+
+/* The task's CPU if it is free, else the first CPU that is; NO_CPU: none. */
+static inline uint32_t model_find_free(const struct model *model, const struct model_task *task)
+{
+    if (model_is_free(model, task->task.cpu))
+        return task->task.cpu;
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        if (model_is_free(model, cpu))
+            return cpu;
+    }
+    return NO_CPU;
+}
+
+static inline void model_announce(struct model *model, struct run_queue *queue,
+                                  const struct model_task *task)
+{
+    uint32_t chosen = NO_CPU;
+    if (model->scheduler.queues == 1)
+        chosen = model_find_free(model, task);
+    else if (!model->cpus[task->task.cpu].current)
+        chosen = task->task.cpu;
+    if (chosen == NO_CPU)
+        chosen = model_find_preempted(model, queue, task);
+    if (chosen == NO_CPU)
+        chosen = model_find_free(model, task);
+    if (chosen != NO_CPU)
+        model->cpus[chosen].reschedule = true;
+}
+
+static inline void model_make_runnable(struct model *model, struct model_task *task,
+                                       enum enqueue_reason reason, const struct model_task *parent)
+{
+    struct model_snapshot before;
+    model_remember(&before, model, NULL, &task->task);
+    uint32_t cpu = policy_place(model->policy, &model->scheduler, &task->task, reason);
+    model_compare(&before, model, NULL, &task->task);
+    if (model->scheduler.queues > 1)
+        task->task.cpu = cpu;
+    struct run_queue *queue = model_queue(model, task->task.cpu);
+    model_enqueue(model, queue, task, reason, parent);
+    model_announce(model, queue, task);
+}
+
+/* ---- what tests do ---- */
+
+static inline void model_clear_log(struct model *model)
+{
+    model->log_length = 0;
+    model->log[0] = '\0';
+}
+
+static inline void model_install(struct model *model, const struct policy_choice *choice)
+{
+    const uint32_t cpus = model->scheduler.cpus;
+    model->policy = choice->policy;
+    model->generation++;
+    memset(model->scheduler.state, 0, POLICY_SCHEDULER_BYTES);
+    policy_set_defaults(&model->scheduler, choice);
+    policy_init_scheduler(model->policy, &model->scheduler);
+    model->scheduler.queues =
+        policy_wants_shared_queue(model->policy, &model->scheduler) ? 1 : cpus;
+    for (uint32_t i = 0; i < cpus; i++) {
+        struct run_queue *queue = &model->queues[i];
+        void *state = queue->state;
+        memset(state, 0, POLICY_QUEUE_BYTES);
+        *queue = (struct run_queue){
+            .scheduler = &model->scheduler, .now = model->now, .cpu = i, .state = state};
+        policy_init_queue(model->policy, queue);
+    }
+    for (uint32_t cpu = 0; cpu < cpus; cpu++)
+        model_queue(model, cpu)->running += model->cpus[cpu].current != NULL;
+}
+
+static inline struct policy_choice model_choice(const char *text)
+{
+    struct policy_choice choice;
+    check(policy_choose(text, strlen(text), &choice) == POLICY_OK);
+    check(!policy_flaw(choice.policy));
+    return choice;
+}
+
+/* A machine under "policy" or "policy:preset". */
+static inline struct model *model_new(const char *text, uint32_t cpus, uint64_t seed)
+{
+    struct model *model = calloc(1, sizeof(*model));
+    struct policy_choice choice = model_choice(text);
+    check(model && cpus >= 1 && cpus <= MODEL_CPUS_MAX);
+    model->scheduler.cpus = cpus;
+    model->scheduler.tick_ns = MODEL_TICK_NS;
+    model->scheduler.seed = seed;
+    model->scheduler.state = malloc(POLICY_SCHEDULER_BYTES);
+    for (uint32_t i = 0; i < cpus; i++) {
+        model->queues[i].state = malloc(POLICY_QUEUE_BYTES);
+        model->scheduler.queue[i] = &model->queues[i];
+    }
+    model_install(model, &choice);
+    return model;
+}
+
+static inline void model_free(struct model *model)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        free(model->tasks[i]->task.state);
+        free(model->tasks[i]);
+    }
+    for (uint32_t i = 0; i < model->scheduler.cpus; i++)
+        free(model->queues[i].state);
+    free(model->scheduler.state);
+    free(model->tasks);
+    free(model);
+}
+
+static inline uint32_t model_free_slot(const struct model *model)
+{
+    for (uint32_t slot = 0;; slot++) {
+        bool taken = false;
+        for (uint32_t i = 0; i < model->task_count && !taken; i++)
+            taken = model->tasks[i]->place != MODEL_ENDED && model->tasks[i]->task.slot == slot;
+        if (!taken)
+            return slot;
+    }
+}
+
+/* A new task, which inherits the attributes of `parent` (null: the standard ones). PIDs count
+ * from 1. */
+static inline struct model_task *model_fork(struct model *model, const struct model_task *parent)
+{
+    struct model_task *task = calloc(1, sizeof(*task));
+    uint32_t slot = model_free_slot(model);
+    model->tasks = realloc(model->tasks, (model->task_count + 1) * sizeof(*model->tasks));
+    check(task && model->tasks);
+    model->tasks[model->task_count++] = task;
+    task->task = (struct task){
+        .pid = ++model->last_pid,
+        .slot = slot,
+        .priority = parent ? parent->task.priority : PRIORITY_DEFAULT,
+        .tickets = parent ? parent->task.tickets : TICKETS_DEFAULT,
+        .weight = parent ? parent->task.weight : WEIGHT_DEFAULT,
+        .cpu = parent ? parent->task.cpu : 0,
+        .state = malloc(POLICY_TASK_BYTES),
+    };
+    model_make_runnable(model, task, ENQUEUE_NEW, parent);
+    model_settle(model);
+    return task;
+}
+
+/* The CPU's task blocks until it is woken. */
+static inline void model_block(struct model *model, uint32_t cpu)
+{
+    model_reschedule(model, cpu, STOP_BLOCKED, ENQUEUE_WOKEN);
+    model_settle(model);
+}
+
+/* The CPU's task sleeps until the tick at which `ticks` more have passed. */
+static inline void model_sleep(struct model *model, uint32_t cpu, uint64_t ticks)
+{
+    struct model_task *task = model->cpus[cpu].current;
+    task->wake_at = model->now + ticks * MODEL_TICK_NS;
+    task->wake_order = model->timers++;
+    task->wake_cpu = cpu;
+    model_block(model, cpu);
+}
+
+static inline void model_wake_unsettled(struct model *model, struct model_task *task)
+{
+    check(task->place == MODEL_BLOCKED);
+    task->wake_at = 0;
+    model_make_runnable(model, task, ENQUEUE_WOKEN, NULL);
+}
+
+static inline void model_wake(struct model *model, struct model_task *task)
+{
+    model_wake_unsettled(model, task);
+    model_settle(model);
+}
+
+static inline void model_yield(struct model *model, uint32_t cpu)
+{
+    model_reschedule(model, cpu, STOP_RUNNABLE, ENQUEUE_YIELDED);
+    model_settle(model);
+}
+
+/* Wherever the task is. */
+static inline void model_end(struct model *model, struct model_task *task)
+{
+    if (task->place == MODEL_RUNNING)
+        model_reschedule(model, task->task.cpu, STOP_ENDED, ENQUEUE_WOKEN);
+    else if (task->place == MODEL_QUEUED)
+        model_dequeue(model, task);
+    task->place = MODEL_ENDED;
+    if (model_knows(model, task))
+        policy_exit_task(model->policy, &model->scheduler, &task->task);
+    memset(task->task.state, 0xee, POLICY_TASK_BYTES);
+    task->task.next = task->task.previous = NULL;
+    model_settle(model);
+}
+
+static inline void model_set_attribute(struct model *model, struct model_task *task,
+                                       enum model_attribute attribute, uint32_t value)
+{
+    bool queued = task->place == MODEL_QUEUED;
+    if (queued)
+        model_dequeue(model, task);
+    if (attribute == MODEL_PRIORITY)
+        task->task.priority = (int32_t)value;
+    else if (attribute == MODEL_TICKETS)
+        task->task.tickets = value;
+    else
+        task->task.weight = value;
+    if (queued) {
+        struct run_queue *queue = model_queue(model, task->queue);
+        model_enqueue(model, queue, task, ENQUEUE_MOVED, NULL);
+        model_announce(model, queue, task);
+    } else if (task->place == MODEL_RUNNING) {
+        model->cpus[task->task.cpu].reschedule = true;
+    }
+    model_settle(model);
+}
+
+/* Time passes; nothing happens. */
+static inline void model_advance(struct model *model, uint64_t ns)
+{
+    model->now += ns;
+}
+
+/* The CPU's timer that is due first, by its time and then its start; null: none. */
+static inline struct model_task *model_due(const struct model *model, uint32_t cpu)
+{
+    struct model_task *due = NULL;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = model->tasks[i];
+        if (task->place != MODEL_BLOCKED || task->wake_cpu != cpu || task->wake_at == 0 ||
+            task->wake_at > model->now)
+            continue;
+        if (!due || task->wake_at < due->wake_at ||
+            (task->wake_at == due->wake_at && task->wake_order < due->wake_order))
+            due = task;
+    }
+    return due;
+}
+
+/* One CPU's tick, now: timers, the policy's tick, balancing, then the changes that they ask for. */
+static inline void model_tick_cpu(struct model *model, uint32_t cpu)
+{
+    struct model_snapshot before;
+    struct model_task *due;
+    while ((due = model_due(model, cpu)))
+        model_wake_unsettled(model, due);
+
+    struct model_task *task = model->cpus[cpu].current;
+    enum tick_verdict verdict = TICK_CONTINUE;
+    if (task && model_knows(model, task)) {
+        struct run_queue *queue = model_queue(model, cpu);
+        model_account(model, task);
+        model_remember(&before, model, queue, &task->task);
+        verdict = model->policy->tick(queue, &task->task);
+        model_compare(&before, model, queue, &task->task);
+    }
+    if (verdict == TICK_PREEMPT)
+        model->cpus[cpu].reschedule = model->cpus[cpu].expired = true;
+    if (task && model_pull(model, cpu, false) && model->policy->preempts)
+        model->cpus[cpu].reschedule = true;
+    if (!task)
+        model->cpus[cpu].reschedule = true;
+    if (verdict == TICK_KILL)
+        model_end(model, task);
+    model_settle(model);
+}
+
+/* A tick passes; each CPU has it, in their order. */
+static inline void model_tick(struct model *model)
+{
+    model_advance(model, MODEL_TICK_NS);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
+        model_tick_cpu(model, cpu);
+}
+
+static inline void model_ticks(struct model *model, uint32_t ticks)
+{
+    for (uint32_t i = 0; i < ticks; i++)
+        model_tick(model);
+}
+
+/* Switches the policy under way. */
+static inline void model_switch(struct model *model, const char *text)
+{
+    struct policy_choice choice = model_choice(text);
+    struct model_task **drained = calloc(model->task_count + 1, sizeof(*drained));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->scheduler.queues; i++) {
+        struct model_task *task;
+        while ((task = model_pick(model, model_queue(model, i), i)))
+            drained[count++] = task;
+    }
+    model_install(model, &choice);
+    for (uint32_t i = 0; i < count; i++) {
+        struct run_queue *queue = model_queue(model, drained[i]->task.cpu);
+        model_enqueue(model, queue, drained[i], ENQUEUE_ADOPTED, NULL);
+    }
+    free(drained);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
+        model->cpus[cpu].reschedule = true;
+    model_settle(model);
+}
+
+static inline int32_t model_running(const struct model *model, uint32_t cpu)
+{
+    const struct model_task *task = model->cpus[cpu].current;
+    return task ? task->task.pid : 0;
+}
+
+/* Fails unless the picks since the last call are as `expected`, and clears them. */
+#define check_picks(model, expected)                                                               \
+    do {                                                                                           \
+        if (strcmp((model)->log, expected) != 0)                                                   \
+            fprintf(stderr, "picked:   %s\nexpected: %s\n", (model)->log, expected);               \
+        check(strcmp((model)->log, expected) == 0);                                                \
+        model_clear_log(model);                                                                    \
+    } while (0)
+
+#endif

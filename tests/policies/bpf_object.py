@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel's verifier will ask of a BPF object, as far as the object file tells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from policy_build import output_of
+
+STACK_BYTES = 512  # of a program and all that it calls
+CALL_DEPTH = 8  # frames
+
+
+@dataclass
+class Function:
+    """A function of the object: what it calls, its stack, its loops."""
+
+    name: str
+    section: str
+    start: int
+    end: int
+    stack: int = 0
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    jumps_back: list[tuple[int, int]] = field(default_factory=list)
+    guards: list[int] = field(default_factory=list)
+    indirect_calls: int = 0
+
+    @property
+    def unguarded_loops(self) -> list[tuple[int, int]]:
+        return [
+            (target, jump)
+            for target, jump in self.jumps_back
+            if not any(target <= guard <= jump for guard in self.guards)
+        ]
+
+
+@dataclass
+class Object:
+    """A BPF object file."""
+
+    functions: list[Function]
+    sections: dict[str, str]  # name to flags
+    relocations: list[tuple[str, str, str]]  # section, type, symbol
+
+    def function_at(self, section: str, address: int) -> Function:
+        for function in self.functions:
+            if function.section == section and function.start <= address < function.end:
+                return function
+        raise ValueError(f"no function at {section}+{address:#x}")
+
+    def deepest(self, function: Function, callers: tuple[str, ...] = ()) -> tuple[int, int]:
+        """Stack bytes and frames of the worst chain of calls that begins in `function`."""
+        if function.name in callers:
+            raise ValueError("recursion: " + " > ".join((*callers, function.name)))
+        below = [
+            self.deepest(self.function_at(section, address), (*callers, function.name))
+            for section, address in function.calls
+        ]
+        # The kernel counts a frame in steps of 32 bytes.
+        stack = (max(function.stack, 1) + 31) // 32 * 32
+        return (
+            stack + max((bytes_ for bytes_, _ in below), default=0),
+            1 + max((frames for _, frames in below), default=0),
+        )
+
+
+def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
+    flags: dict[str, str] = {}
+    names: list[str] = []
+    for line in output_of("llvm-readelf-19", "-SW", str(path)):
+        match = re.match(
+            r"\s*\[\s*\d+\] (\S*)\s+\S+\s+[0-9a-f]{16} \S+ \S+ \S+\s+([A-Za-z]*)", line
+        )
+        if match:
+            names.append(match[1])
+            flags[match[1]] = match[2]
+    return flags, names
+
+
+def _functions(path: Path, section_names: list[str]) -> list[Function]:
+    functions = []
+    for line in output_of("llvm-readelf-19", "-sW", str(path)):
+        columns = line.split()
+        if len(columns) == 8 and columns[3] == "FUNC":
+            start = int(columns[1], 16)
+            size = int(columns[2], 0)
+            section = section_names[int(columns[6])]
+            functions.append(Function(columns[7], section, start, start + size))
+    return functions
+
+
+def _relocations(path: Path) -> list[tuple[str, str, str]]:
+    found = []
+    section = ""
+    for line in output_of("llvm-readelf-19", "-rW", str(path)):
+        header = re.match(r"Relocation section '\.rel(\S+)'", line)
+        if header:
+            section = header[1]
+        entry = re.match(r"[0-9a-f]{16}\s+[0-9a-f]{16} (R_BPF_\w+)\s+[0-9a-f]+ (\S+)", line)
+        if entry:
+            found.append((section, entry[1], entry[2]))
+    return found
+
+
+def _jump(instruction: str) -> int | None:
+    match = re.search(r"(?:goto|gotol|may_goto) ([+-]0x[0-9a-f]+)", instruction)
+    return int(match[1], 16) if match else None
+
+
+def _read_instruction(result: Object, section: str, index: int, instruction: str) -> None:
+    function = result.function_at(section, index * 8)
+    for offset in re.findall(r"r10 - (0x[0-9a-f]+)", instruction):
+        function.stack = max(function.stack, int(offset, 16))
+    for offset in re.findall(r"r\d+ \+= -(0x[0-9a-f]+)", instruction):
+        function.stack = max(function.stack, int(offset, 16))
+    if "callx" in instruction:
+        function.indirect_calls += 1
+    elif match := re.match(r"call (-?0x[0-9a-f]+)", instruction):
+        # Within a section relative to the next instruction; a relocation puts that right.
+        function.calls.append((section, (index + 1 + int(match[1], 16)) * 8))
+    if instruction.startswith("may_goto"):
+        function.guards.append(index)
+    elif (offset_found := _jump(instruction)) is not None and offset_found < 0:
+        function.jumps_back.append((index + 1 + offset_found, index))
+
+
+def read_object(path: Path) -> Object:
+    """Reads a BPF object by the LLVM tools."""
+    flags, names = _sections(path)
+    result = Object(_functions(path, names), flags, _relocations(path))
+    section = ""
+    for line in output_of("llvm-objdump-19", "-dr", "--no-show-raw-insn", str(path)):
+        if header := re.match(r"Disassembly of section (\S+):", line):
+            section = header[1]
+        elif code := re.match(r"\s+(\d+):\t(.*)", line):
+            _read_instruction(result, section, int(code[1]), code[2].strip())
+        elif call := re.match(r"\s+([0-9a-f]{16}):\s+R_BPF_64_32\s+(\S+)", line):
+            index = int(call[1], 16) // 8
+            caller = result.function_at(section, index * 8)
+            _, relative = caller.calls.pop()
+            caller.calls.append((call[2], relative - index * 8))
+    return result

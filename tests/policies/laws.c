@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The laws that every policy keeps, whatever its algorithm: random programs of
+ * forks, blocks, wake-ups, yields, ends, attributes and ticks run on the model of
+ * tests/host/policy_harness.h, which checks at each step. Links all policies of
+ * the registry; prints the case before it fails.
+ *
+ * usage: laws [SEEDS] [FIRST SEED]
+ */
+
+#include "../host/policy_harness.h"
+
+#define STEPS         1500
+#define TASKS_MAX     40
+#define PERIOD_CHECKS 16
+
+static char current_case[160] = "";
+
+static void print_case(void)
+{
+    if (current_case[0] != '\0')
+        fprintf(stderr, "in the case: %s\n", current_case);
+}
+
+/* xorshift64* (Marsaglia 2003, Vigna 2016) */
+static uint64_t random_state;
+
+static uint64_t random_below(uint64_t limit)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
+}
+
+static uint32_t living(const struct model *model)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->task_count; i++)
+        count += model->tasks[i]->place != MODEL_ENDED;
+    return count;
+}
+
+/* A task in the given place, each with the same chance; null: none. */
+static struct model_task *any_task(const struct model *model, enum model_place place)
+{
+    struct model_task *chosen = NULL;
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        if (model->tasks[i]->place == place && random_below(++seen) == 0)
+            chosen = model->tasks[i];
+    }
+    return chosen;
+}
+
+static struct model_task *any_living(const struct model *model)
+{
+    static const enum model_place places[] = {MODEL_QUEUED, MODEL_RUNNING, MODEL_BLOCKED};
+    for (uint64_t i = random_below(3), tries = 0; tries < 3; i = (i + 1) % 3, tries++) {
+        struct model_task *task = any_task(model, places[i]);
+        if (task)
+            return task;
+    }
+    return NULL;
+}
+
+static void set_any_attribute(struct model *model, struct model_task *task)
+{
+    switch (random_below(3)) {
+    case 0:
+        model_set_attribute(model, task, MODEL_PRIORITY,
+                            (uint32_t)random_below(PRIORITY_LOWEST + 1));
+        break;
+    case 1:
+        model_set_attribute(model, task, MODEL_TICKETS,
+                            random_below(8) ? 1 + (uint32_t)random_below(100) : TICKETS_MAX);
+        break;
+    default:
+        model_set_attribute(model, task, MODEL_WEIGHT, 1 + (uint32_t)random_below(WEIGHT_MAX));
+    }
+}
+
+/* One act of the program that runs on the CPU. */
+static void run_step(struct model *model, uint32_t cpu)
+{
+    struct model_task *task = model->cpus[cpu].current;
+    uint64_t act = random_below(100);
+    if (act < 15 && living(model) < TASKS_MAX)
+        model_fork(model, task);
+    else if (act < 35)
+        model_sleep(model, cpu, 1 + random_below(20));
+    else if (act < 45)
+        model_block(model, cpu);
+    else if (act < 60)
+        model_yield(model, cpu);
+    else if (act < 70)
+        set_any_attribute(model, task);
+    else if (act < 74)
+        model_end(model, task);
+}
+
+/* One act from outside. */
+static void outside_step(struct model *model)
+{
+    struct model_task *blocked = any_task(model, MODEL_BLOCKED);
+    struct model_task *any = any_living(model);
+    uint64_t act = random_below(100);
+    if (act < 40 && blocked)
+        model_wake(model, blocked);
+    else if (act < 50 && any)
+        set_any_attribute(model, any);
+    else if (act < 55 && any && living(model) > 4)
+        model_end(model, any);
+    else if (act < 60 && living(model) < TASKS_MAX)
+        model_fork(model, NULL);
+    else
+        model_advance(model, random_below(MODEL_TICK_NS));
+}
+
+static void check_time(const struct model *model, uint64_t *run_time, uint64_t elapsed)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < model->task_count; i++)
+        total += model->tasks[i]->task.run_time;
+    check(total - *run_time <= elapsed * model->scheduler.cpus);
+    *run_time = total;
+}
+
+static void random_step(struct model *model)
+{
+    uint32_t cpu = (uint32_t)random_below(model->scheduler.cpus);
+    uint64_t kind = random_below(10);
+    if (kind < 4)
+        model_tick(model);
+    else if (kind < 7 && model->cpus[cpu].current)
+        run_step(model, cpu);
+    else
+        outside_step(model);
+}
+
+/* Runs a random program; gives what was picked, as a hash. */
+static uint64_t run_program(const char *policy, uint32_t cpus, uint64_t seed)
+{
+    struct model *model = model_new(policy, cpus, seed);
+    random_state = seed * 0x9e3779b97f4a7c15ull | 1;
+    for (int i = 0; i < 6; i++)
+        model_fork(model, NULL);
+    uint64_t run_time = 0;
+    uint64_t since = 0;
+    for (int step = 0; step < STEPS; step++) {
+        random_step(model);
+        if (step % (STEPS / PERIOD_CHECKS) == 0) {
+            model_tick(model); /* all that run are accounted */
+            check_time(model, &run_time, model->now - since + MODEL_TICK_NS);
+            since = model->now - MODEL_TICK_NS;
+        }
+    }
+    uint64_t hash = model->pick_hash;
+    model_free(model);
+    return hash;
+}
+
+/* "policy" or "policy:preset" of a number that counts through all of both; false: too large. */
+static bool nth_choice(uint32_t number, char *text, size_t size)
+{
+    for (uint32_t i = 0; i < policies_count; i++) {
+        const struct policy *policy = policies[i];
+        if (number == 0) {
+            snprintf(text, size, "%s", policy->name);
+            return true;
+        }
+        number--;
+        if (number < policy->preset_count) {
+            snprintf(text, size, "%s:%s", policy->name, policy->presets[number].name);
+            return true;
+        }
+        number -= policy->preset_count;
+    }
+    return false;
+}
+
+static uint32_t choices(void)
+{
+    char text[128];
+    uint32_t count = 0;
+    while (nth_choice(count, text, sizeof(text)))
+        count++;
+    return count;
+}
+
+static void metadata_is_sound(void)
+{
+    for (uint32_t i = 0; i < policies_count; i++) {
+        const char *flaw = policy_flaw(policies[i]);
+        if (flaw)
+            fprintf(stderr, "%s: %s\n", policies[i]->name, flaw);
+        check(!flaw);
+        check(policy_find(policies[i]->name, strlen(policies[i]->name)) == policies[i]);
+    }
+}
+
+/* Each policy alone; and twice the same, since it keeps nothing of its own. */
+static void programs_run(uint64_t seeds, uint64_t first)
+{
+    static const uint32_t cpu_counts[] = {1, 2, 3, 4, 16};
+    char text[128];
+    for (uint32_t number = 0; nth_choice(number, text, sizeof(text)); number++) {
+        for (size_t i = 0; i < sizeof(cpu_counts) / sizeof(cpu_counts[0]); i++) {
+            for (uint64_t seed = first; seed < first + seeds; seed++) {
+                snprintf(current_case, sizeof(current_case), "%s, %u CPUs, seed %llu", text,
+                         cpu_counts[i], (unsigned long long)seed);
+                uint64_t hash = run_program(text, cpu_counts[i], seed);
+                if (seed == first)
+                    check(run_program(text, cpu_counts[i], seed) == hash);
+            }
+        }
+    }
+}
+
+/* All of them in turn, under way. */
+static void switches_lose_nobody(uint64_t seeds, uint64_t first)
+{
+    char text[128];
+    uint32_t all = choices();
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        uint32_t cpus = 1 + (uint32_t)(seed % 8);
+        snprintf(current_case, sizeof(current_case), "switches, %u CPUs, seed %llu", cpus,
+                 (unsigned long long)seed);
+        random_state = seed * 0x9e3779b97f4a7c15ull | 1;
+        struct model *model = model_new(policies[0]->name, cpus, seed);
+        for (int i = 0; i < 20; i++)
+            model_fork(model, NULL);
+        for (int step = 0; step < STEPS; step++) {
+            random_step(model);
+            if (random_below(8) == 0) {
+                nth_choice((uint32_t)random_below(all), text, sizeof(text));
+                model_switch(model, text);
+            }
+        }
+        model_free(model);
+    }
+}
+
+/*
+ * Under the policies' own defaults no CPU is idle at the end of two ticks that
+ * follow each other while a task waits somewhere.
+ */
+static bool waits_while_idle(const struct model *model)
+{
+    bool idle = false;
+    bool waits = false;
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
+        idle |= !model->cpus[cpu].current;
+    for (uint32_t i = 0; i < model->scheduler.queues; i++)
+        waits |= model->queues[i].queued > 0;
+    return idle && waits;
+}
+
+static void work_is_conserved(uint64_t seed)
+{
+    for (uint32_t i = 0; i < policies_count; i++) {
+        for (uint32_t cpus = 2; cpus <= 16; cpus *= 2) {
+            bool waited = false;
+            snprintf(current_case, sizeof(current_case), "idle CPUs, %s, %u CPUs, seed %llu",
+                     policies[i]->name, cpus, (unsigned long long)seed);
+            random_state = seed * 0x9e3779b97f4a7c15ull | 1;
+            struct model *model = model_new(policies[i]->name, cpus, seed);
+            for (uint32_t task = 0; task < cpus + 2; task++)
+                model_fork(model, NULL);
+            for (int step = 0; step < STEPS; step++) {
+                random_step(model);
+                model_tick(model);
+                bool waits = waits_while_idle(model);
+                check(!(waits && waited));
+                waited = waits;
+            }
+            model_free(model);
+        }
+    }
+}
+
+int main(int argument_count, char **arguments)
+{
+    uint64_t seeds = argument_count > 1 ? strtoull(arguments[1], NULL, 10) : 3;
+    uint64_t first = argument_count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
+    atexit(print_case);
+    metadata_is_sound();
+    programs_run(seeds, first);
+    switches_lose_nobody(seeds * 4, first);
+    work_is_conserved(first);
+    current_case[0] = '\0';
+    printf("%u policies, %u presets and defaults: the laws hold\n", policies_count, choices());
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USER_LIBRARY_PROGRAM_H
+#define USER_LIBRARY_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/library/system.h"
+
+/*
+ * Runs a program in place of the caller: a name without a slash is looked for in
+ * the root directory, then in the working directory. Returns only if it failed:
+ * -1, and the reason is in last_error().
+ */
+int exec_program(char *const arguments[]);
+
+/* exec_program() for commands that run others: says what failed; the end, with status 127 when
+ * there is no such program and 126 otherwise. */
+_Noreturn void become_program(const char *caller, char *const arguments[]);
+
+/* fstat() by path. 0 or -1. */
+int file_status_of(const char *path, struct file_status *status);
+
+/* The argument as a number within [minimum, maximum]; otherwise complains and ends with status 2.
+ */
+int64_t number_argument(const char *program, const char *text, int64_t minimum, int64_t maximum);
+
+/* All rows of getpinfo(), in memory from malloc(); null: out of memory. */
+struct process_info *process_table(int *count);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USER_LIBRARY_SYSTEM_H
+#define USER_LIBRARY_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/errors.h"
+#include "abi/files.h"
+#include "abi/machine_status.h"
+#include "abi/process_info.h"
+#include "abi/system_calls.h"
+
+/*
+ * The system calls; docs/system-calls.md has each in full. Those that can fail
+ * give -1 then, and last_error() says why (abi/errors.h).
+ */
+
+/* Processes */
+int fork(void); /* the child's PID; 0 in the child */
+_Noreturn void exit(int status);
+int wait(int *status); /* the PID of a child that ended; status may be null */
+int kill(int pid);
+int exec(const char *path, char *const arguments[]); /* returns only if it failed */
+int getpid(void);
+int yield(void);
+int last_error(void);
+
+/* Files */
+int pipe(int descriptors[2]); /* [0] to read from, [1] to write to */
+int read(int descriptor, void *destination, int bytes);
+int write(int descriptor, const void *source, int bytes);
+int open(const char *path, int flags);
+int close(int descriptor);
+int dup(int descriptor);
+int fstat(int descriptor, struct file_status *status);
+int mknod(const char *path, int major, int minor);
+int unlink(const char *path);
+int link(const char *old_path, const char *new_path);
+int mkdir(const char *path);
+int chdir(const char *path);
+int sync(void);
+
+/* Memory: where the heap ended before. SYSTEM_FAILED if it cannot change so. */
+#define SYSTEM_FAILED ((void *)-1)
+void *sbrk(int64_t change);
+void *sbrk_lazy(int64_t growth); /* the pages come when they are touched */
+
+/* Time */
+int sleep(int ticks);
+int uptime(void);       /* ticks since boot */
+int64_t clock_ns(void); /* nanoseconds since boot */
+int64_t cycles(void);   /* this CPU's cycle counter */
+
+/* Scheduling */
+int setpriority(int pid, int priority);
+int settickets(int tickets); /* of the caller */
+int settickets_pid(int pid, int tickets);
+int setweight(int pid, int weight);
+/* The number of rows filled in; with no capacity, of processes. */
+int getpinfo(struct process_info *rows, int capacity);
+int64_t getcontextswitches(void);
+int getstats(struct system_stats *stats);
+int setpolicy(const char *policy); /* "name" or "name:preset" */
+int getpolicy(char *policy, int capacity);
+int settunable(const char *name, int64_t value);
+int gettunable(const char *name, int64_t *value);
+int mark(int kind, uint64_t value);
+
+/* The machine */
+int poweroff(int status); /* returns only if it failed */
+int boot_argument(const char *name, char *value, int capacity);
+
+#endif

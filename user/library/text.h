@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USER_LIBRARY_TEXT_H
+#define USER_LIBRARY_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* As in the C standard. */
+void *memset(void *destination, int byte, size_t n);
+void *memcpy(void *destination, const void *source, size_t n);
+void *memmove(void *destination, const void *source, size_t n);
+int memcmp(const void *left, const void *right, size_t n);
+size_t strlen(const char *text);
+int strcmp(const char *left, const char *right);
+int strncmp(const char *left, const char *right, size_t n);
+char *strchr(const char *text, int c);
+
+/* Copies as much as fits in `size` bytes with a final 0. False: it was cut. */
+bool text_copy(char *destination, const char *source, size_t size);
+
+/* The whole of `text` as a decimal or (0x) hexadecimal number. False: it is none. */
+bool text_to_number(const char *text, int64_t *number);
+
+/*
+ * Splits `text`, in place, at blanks; '…' and "…" keep theirs. Fills `words` and
+ * ends it with null. The number of words; -1: more than `capacity` - 1, or a
+ * quote that never ends.
+ */
+int text_split(char *text, char *words[], int capacity);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The part of the workload API that is the same on all hosts. */
+
+#include "workloads/api/host.h"
+#include "workloads/api/workload.h"
+
+#include "user/library/random.h"
+
+static struct random numbers;
+static uint64_t started; /* children, so far */
+
+/* Options */
+
+static bool same_text(const char *left, const char *right)
+{
+    while (*left && *left == *right) {
+        left++;
+        right++;
+    }
+    return *left == *right;
+}
+
+static void show_help(const char *program, const char *meaning,
+                      const struct workload_option *options, size_t count)
+{
+    host_print(false, "usage: %s [OPTION NUMBER]...\n%s\n\n", program, meaning);
+    for (size_t i = 0; i < count; i++)
+        host_print(false, "  -%c  %s (%ld; from %ld to %ld)\n", options[i].letter,
+                   options[i].meaning, *options[i].value, options[i].minimum, options[i].maximum);
+    host_print(false, "  -s  seed of the random numbers (the boot argument seed, or 1)\n");
+}
+
+_Noreturn static void wrong_usage(const char *program, const char *text, const char *why)
+{
+    host_print(true, "%s: %s: %s; see %s --help\n", program, text, why, program);
+    host_exit(2);
+}
+
+/* False: it is not a decimal number below 10^18. */
+static bool read_number(const char *text, int64_t *number)
+{
+    int64_t value = 0;
+    int digits = 0;
+    for (; *text >= '0' && *text <= '9' && digits < 18; text++, digits++)
+        value = value * 10 + (*text - '0');
+    *number = value;
+    return digits > 0 && !*text;
+}
+
+static const struct workload_option *
+find_option(const char *text, const struct workload_option *options, size_t count)
+{
+    if (text[0] != '-' || !text[1] || text[2])
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (options[i].letter == text[1])
+            return &options[i];
+    }
+    return NULL;
+}
+
+static void take_option(const char *program, char *const argument[],
+                        const struct workload_option *option)
+{
+    int64_t number;
+    if (!argument[1] || !read_number(argument[1], &number))
+        wrong_usage(program, argument[0], "needs a number");
+    if (number < option->minimum || number > option->maximum)
+        wrong_usage(program, argument[0], "out of range");
+    *option->value = number;
+}
+
+void workload_init(int argc, char *argv[], const char *meaning,
+                   const struct workload_option *options, size_t count)
+{
+    const char *program = argc > 0 ? argv[0] : "workload";
+    int64_t seed = (int64_t)(host_seed() & INT64_MAX);
+    const struct workload_option seed_option = {'s', "", &seed, 0, INT64_MAX};
+
+    for (int i = 1; i < argc; i += 2) {
+        if (same_text(argv[i], "--help")) {
+            show_help(program, meaning, options, count);
+            host_exit(0);
+        }
+        const struct workload_option *option = find_option(argv[i], options, count);
+        if (!option)
+            option = find_option(argv[i], &seed_option, 1);
+        if (!option)
+            wrong_usage(program, argv[i], "no such option");
+        take_option(program, argv + i, option);
+    }
+    numbers.state = (uint64_t)seed;
+}
+
+/* The window and its processes */
+
+void workload_begin(void)
+{
+    workload_group("root");
+    host_mark(MARK_BEGIN, 0);
+}
+
+int workload_finish(void)
+{
+    int failed = workload_wait_all();
+    host_mark(MARK_END, 0);
+    if (failed > 0)
+        host_print(true, "%d processes failed\n", failed);
+    return failed > 0 ? 1 : 0;
+}
+
+int workload_start(void (*run)(int64_t argument), int64_t argument)
+{
+    uint64_t seed = random_next(&numbers) + ++started;
+    int pid = host_fork();
+    if (pid < 0)
+        host_fail("fork");
+    if (pid == 0) {
+        numbers.state = seed;
+        started = 0;
+        run(argument);
+        host_exit(0);
+    }
+    return pid;
+}
+
+int workload_wait_all(void)
+{
+    int failed = 0;
+    int status;
+    while (host_wait(&status) > 0)
+        failed += status != 0;
+    return failed;
+}
+
+void workload_group(const char *label)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8 && label[i]; i++)
+        value |= (uint64_t)(unsigned char)label[i] << (8 * i);
+    host_mark(MARK_GROUP, value);
+}
+
+uint64_t workload_random(uint64_t limit)
+{
+    return random_below(&numbers, limit);
+}
+
+/* Work */
+
+#define BURN_START 88172645463325252u
+
+/* The step is xorshift64 (Marsaglia 2003); the sum keeps the whole chain alive. */
+#ifdef __riscv
+uint64_t workload_burn(uint64_t iterations)
+{
+    uint64_t value = BURN_START;
+    uint64_t sum = 0;
+    uint64_t shifted;
+    if (iterations == 0)
+        return 0;
+    __asm__ volatile(
+        "1: slli %[shifted], %[value], 13\n"
+        "   xor  %[value], %[value], %[shifted]\n"
+        "   srli %[shifted], %[value], 7\n"
+        "   xor  %[value], %[value], %[shifted]\n"
+        "   slli %[shifted], %[value], 17\n"
+        "   xor  %[value], %[value], %[shifted]\n"
+        "   add  %[sum], %[sum], %[value]\n"
+        "   xor  %[sum], %[sum], %[left]\n"
+        "   addi %[left], %[left], -1\n"
+        "   bnez %[left], 1b\n"
+        : [value] "+r"(value), [sum] "+r"(sum), [left] "+r"(iterations), [shifted] "=&r"(shifted));
+    return sum;
+}
+#else
+uint64_t workload_burn(uint64_t iterations)
+{
+    uint64_t value = BURN_START;
+    uint64_t sum = 0;
+    for (; iterations > 0; iterations--) {
+        value ^= value << 13;
+        value ^= value >> 7;
+        value ^= value << 17;
+        sum = (sum + value) ^ iterations;
+        __asm__ volatile("" : "+r"(sum));
+    }
+    return sum;
+}
+#endif
+
+/* Files */
+
+enum { BLOCK_SIZE = 4096 };
+
+static char block[BLOCK_SIZE];
+
+/* What byte `offset` of a process's file is: a block in a wrong place or file is noticed. */
+static char file_byte(int pid, int64_t offset)
+{
+    return (char)(pid * 31 + offset * 7 + offset / 256);
+}
+
+static int part(int64_t left)
+{
+    return left < BLOCK_SIZE ? (int)left : BLOCK_SIZE;
+}
+
+static int open_file(bool create)
+{
+    int descriptor = host_open(create);
+    if (descriptor < 0)
+        host_fail("open");
+    return descriptor;
+}
+
+void workload_write_file(int64_t bytes)
+{
+    int descriptor = open_file(true);
+    int pid = host_process();
+    int n;
+    for (int64_t offset = 0; offset < bytes; offset += n) {
+        n = part(bytes - offset);
+        for (int i = 0; i < n; i++)
+            block[i] = file_byte(pid, offset + i);
+        if (!host_write(descriptor, block, n))
+            host_fail("write");
+    }
+    host_close(descriptor);
+}
+
+void workload_read_file(int64_t bytes)
+{
+    int descriptor = open_file(false);
+    int pid = host_process();
+    int n;
+    for (int64_t offset = 0; offset < bytes; offset += n) {
+        n = part(bytes - offset);
+        if (!host_read(descriptor, block, n))
+            host_fail("read");
+        for (int i = 0; i < n; i++) {
+            if (block[i] != file_byte(pid, offset + i)) {
+                host_print(true, "workload: its file does not hold what was written\n");
+                host_exit(1);
+            }
+        }
+    }
+    host_close(descriptor);
+}
+
+void workload_remove_file(void)
+{
+    if (!host_remove())
+        host_fail("unlink");
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The workload API on Linux. From the environment: WORKLOAD_TICK_US, the length
+ * of a tick in microseconds (1000); WORKLOAD_SEED; WORKLOAD_MARKS, 1: marks go
+ * to the standard errors, one line each. Files lie in TMPDIR, or /tmp.
+ */
+
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The ABI's error names are Linux's own here. */
+#define SCHEDLAB_ABI_ERRORS_H
+#include "workloads/api/host.h"
+#include "workloads/api/workload.h"
+
+static uint64_t environment_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static uint64_t tick_ns(void)
+{
+    uint64_t microseconds = environment_number("WORKLOAD_TICK_US", 1000);
+    return (microseconds ? microseconds : 1) * 1000;
+}
+
+void host_exit(int status)
+{
+    _exit(status); /* everything is printed by write() */
+}
+
+int host_fork(void)
+{
+    return fork();
+}
+
+int host_wait(int *status)
+{
+    int raw;
+    int pid;
+    do {
+        pid = waitpid(-1, &raw, 0);
+    } while (pid < 0 && errno == EINTR);
+    if (pid > 0)
+        *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
+    return pid;
+}
+
+void host_mark(enum mark_kind kind, uint64_t value)
+{
+    static const char *const names[] = {"?", "begin", "end", "group", "note"};
+    if (environment_number("WORKLOAD_MARKS", 0) == 0)
+        return;
+    char label[9] = {0};
+    if (kind == MARK_GROUP)
+        memcpy(label, &value, 8);
+    host_print(true, "mark %d %s %s\n", getpid(), names[kind <= MARK_NOTE ? kind : 0], label);
+}
+
+uint64_t host_seed(void)
+{
+    return environment_number("WORKLOAD_SEED", 1);
+}
+
+void host_print(bool error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vdprintf(error ? 2 : 1, format, arguments);
+    va_end(arguments);
+}
+
+void host_fail(const char *what)
+{
+    host_print(true, "workload: %s: %s\n", what, strerror(errno));
+    _exit(1);
+}
+
+/* A policy under Linux is told of these by its own host; the process has nothing to set. */
+void workload_priority(int priority)
+{
+    (void)priority;
+}
+
+void workload_tickets(int tickets)
+{
+    (void)tickets;
+}
+
+void workload_weight(int weight)
+{
+    (void)weight;
+}
+
+void workload_sleep(int64_t ticks)
+{
+    uint64_t duration = (uint64_t)ticks * tick_ns();
+    struct timespec time = {(time_t)(duration / 1000000000), (long)(duration % 1000000000)};
+    while (nanosleep(&time, &time) < 0) {
+        if (errno != EINTR)
+            host_fail("nanosleep");
+    }
+}
+
+int64_t workload_ticks(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (time.tv_sec * 1000000000 + time.tv_nsec) / (int64_t)tick_ns();
+}
+
+void workload_yield(void)
+{
+    sched_yield();
+}
+
+void workload_print(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = vdprintf(1, format, arguments);
+    va_end(arguments);
+    if (printed < 0)
+        host_fail("print");
+}
+
+static const char *own_file(void)
+{
+    static char path[4096];
+    const char *directory = getenv("TMPDIR");
+    snprintf(path, sizeof(path), "%s/workload.%d", directory ? directory : "/tmp", getpid());
+    return path;
+}
+
+int host_open(bool create)
+{
+    return open(own_file(), create ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0600);
+}
+
+bool host_write(int descriptor, const void *source, int bytes)
+{
+    return write(descriptor, source, (size_t)bytes) == bytes;
+}
+
+bool host_read(int descriptor, void *destination, int bytes)
+{
+    return read(descriptor, destination, (size_t)bytes) == bytes;
+}
+
+void host_close(int descriptor)
+{
+    close(descriptor);
+}
+
+bool host_remove(void)
+{
+    return unlink(own_file()) == 0;
+}
+
+int host_process(void)
+{
+    return getpid();
+}

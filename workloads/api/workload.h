@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WORKLOADS_API_WORKLOAD_H
+#define WORKLOADS_API_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What a workload is written in: one C file against these functions, which our
+ * kernel's user space and Linux both offer. docs/workloads.md explains them.
+ *
+ * A function here that cannot do its work says why and ends the process with
+ * status 1; a child that ends so makes the whole workload fail.
+ */
+
+/* An option with a number: "-n 8". */
+struct workload_option {
+    char letter;
+    const char *meaning; /* one line, with the unit */
+    int64_t *value;      /* holds the default before */
+    int64_t minimum;
+    int64_t maximum;
+};
+
+/*
+ * First thing in main(): reads the options, and -s SEED and --help, which all
+ * workloads have. Without -s the seed is the machine's. Wrong usage ends the
+ * process with status 2.
+ */
+void workload_init(int argc, char *argv[], const char *meaning,
+                   const struct workload_option *options, size_t count);
+
+/* The window that is measured, by the root process, which becomes the group "root". */
+void workload_begin(void);
+/* Waits for all children, and ends the window. The exit status for main(): 0, or 1 when one failed.
+ */
+int workload_finish(void);
+
+/* A child that calls run(argument) and ends. Its PID. Its random numbers are its own. */
+int workload_start(void (*run)(int64_t argument), int64_t argument);
+/* Waits for all children. The number of those that failed. */
+int workload_wait_all(void);
+
+/* The caller's group in the tables: up to 8 characters. */
+void workload_group(const char *label);
+/* What the scheduler shall know of the caller, and of children that it starts later. */
+void workload_priority(int priority);
+void workload_tickets(int tickets);
+void workload_weight(int weight);
+
+/*
+ * CPU work: a chain of operations in registers, which no compiler removes. On
+ * RISC-V one iteration is WORKLOAD_BURN_INSTRUCTIONS instructions, exactly; so
+ * 100,000 are a millisecond of a 1 GHz CPU at one instruction a cycle. The
+ * result depends on `iterations` alone, on every machine.
+ */
+#define WORKLOAD_BURN_INSTRUCTIONS 10
+uint64_t workload_burn(uint64_t iterations);
+
+void workload_sleep(int64_t ticks);
+int64_t workload_ticks(void); /* since some time in the past */
+void workload_yield(void);
+
+/* The caller's own file: creates it with `bytes` bytes; reads it back and compares; removes it. */
+void workload_write_file(int64_t bytes);
+void workload_read_file(int64_t bytes);
+void workload_remove_file(void);
+
+/* A line to the console, in one write. */
+void workload_print(const char *format, ...) __attribute__((format(__printf__, 1, 2)));
+
+/* A seeded random number from 0 to `limit` - 1; limit > 0. Each process has its own sequence. */
+uint64_t workload_random(uint64_t limit);
+
+#endif
