@@ -258,8 +258,8 @@ def evaluate(folder: Path, outcome: Outcome) -> tuple[Metrics | None, Outcome]:
     try:
         return measure(folder), outcome
     except Exception as error:  # whatever it is, the trace is kept, and the other runs go on
-        words = traceback.format_exception_only(error)
-        return None, Outcome("unmeasured", f"the trace could not be measured: {words[-1].strip()}")
+        words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
+        return None, Outcome("unmeasured", f"the trace could not be measured: {words}")
 
 
 def measure(folder: Path) -> Metrics:
