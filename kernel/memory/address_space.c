@@ -67,6 +67,12 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* The end of the last page: rights are those of whole pages, for the kernel as for the hardware. */
+static uint64_t pages_end(const struct address_space *space)
+{
+    return round_up(space->end, PAGE_BYTES);
+}
+
 /* The level 0 entry for the address; null: there is no table for it. */
 static uint64_t *entry_find(uint64_t *table, uint64_t address)
 {
@@ -291,18 +297,18 @@ void address_space_unmap(struct address_space *space, uint64_t start, uint64_t e
 int address_space_grow(struct address_space *space, int64_t change, bool lazy)
 {
     uint64_t end = space->end + (uint64_t)change;
-    uint64_t old_pages_end = round_up(space->end, PAGE_BYTES);
-    uint64_t pages_end = round_up(end, PAGE_BYTES);
+    uint64_t old_pages_end = pages_end(space);
+    uint64_t new_pages_end = round_up(end, PAGE_BYTES);
 
     if (change < 0 ? end > space->end || end < space->heap : end < space->end || end > USER_END)
         return -EINVAL;
-    if (pages_end > old_pages_end && !lazy) {
-        int error = address_space_map(space, old_pages_end, pages_end, PAGE_WRITE);
+    if (new_pages_end > old_pages_end && !lazy) {
+        int error = address_space_map(space, old_pages_end, new_pages_end, PAGE_WRITE);
 
         if (error != 0)
             return error;
-    } else if (pages_end < old_pages_end) {
-        address_space_unmap(space, pages_end, old_pages_end);
+    } else if (new_pages_end < old_pages_end) {
+        address_space_unmap(space, new_pages_end, old_pages_end);
     }
     space->end = end;
     return 0;
@@ -344,7 +350,7 @@ static int fault_copy(uint64_t *entry, uint64_t address)
 
 int address_space_fault(struct address_space *space, uint64_t address, enum page_right access)
 {
-    if (address >= space->end)
+    if (address >= pages_end(space))
         return -EFAULT;
     uint64_t *entry = entry_find(space->root, address);
     if (entry == NULL || !(*entry & ENTRY_VALID))
@@ -362,7 +368,7 @@ int address_space_fault(struct address_space *space, uint64_t address, enum page
 /* The page if the access is possible as it is; null: not. */
 static void *page_ready(struct address_space *space, uint64_t address, enum page_right access)
 {
-    if (address >= space->end)
+    if (address >= pages_end(space))
         return NULL;
     uint64_t *entry = entry_find(space->root, address);
     if (entry == NULL || !(*entry & ENTRY_VALID) || !(*entry & access))
