@@ -167,7 +167,7 @@ struct preset {
  * next: task_init() without a parent, then enqueue(ENQUEUE_ADOPTED). For those
  * that are queued now this is at once, in the order in which the old policy would
  * have run them; those that run leave their CPUs as soon as they can. Before that
- * no hook is called for a task, and none is called for tasks of another policy.
+ * no hook but place() is called for a task.
  *
  * Tunables do not change under a policy: who sets one switches to it anew.
  */
@@ -205,8 +205,8 @@ struct policy {
     /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
      * several that run from a shared queue, one gives way that the others would preempt. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
-    /* No lock. The CPU for a task that is forked or woken. Null: place_fewest(). This hook and
-     * the next two are not called with a shared queue. */
+    /* No lock. The CPU for a task that is forked or woken; the task's state may not be there yet.
+     * Null: place_fewest(). This hook and the next two are not called with a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
     /* No lock. At a tick and before idling: from whom should `cpu` take a task? NO_CPU: none.
      * `idle`: the CPU has nothing to run. Null: balance_longest(). */
