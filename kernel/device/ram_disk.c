@@ -42,14 +42,17 @@ static struct list line; /* of requests without a channel */
 static uint64_t depth;
 static uint64_t latency[BLOCK_FLUSH + 1]; /* by operation, nanoseconds */
 
+static char *block_at(uint64_t block)
+{
+    return (char *)physical_to_pointer(machine.initial_ramdisk.start) + block * BLOCK_BYTES;
+}
+
 static void transfer(const struct block_request *request)
 {
-    char *block = (char *)physical_to_pointer(machine.initial_ramdisk.start) +
-                  request->block * (uint64_t)BLOCK_BYTES;
     if (request->operation == BLOCK_READ)
-        memcpy(request->data, block, BLOCK_BYTES);
+        memcpy(request->data, block_at(request->block), BLOCK_BYTES);
     else if (request->operation == BLOCK_WRITE)
-        memcpy(block, request->data, BLOCK_BYTES);
+        memcpy(block_at(request->block), request->data, BLOCK_BYTES);
 }
 
 static struct channel *free_channel(void)

@@ -63,6 +63,7 @@ static struct process *allocate_process(void)
     process->trap_frame = (struct trap_frame *)process->kernel_stack - 1;
     process->switch_frame.ra = (uint64_t)process_entry;
     process->switch_frame.sp = (uint64_t)process->trap_frame;
+    process->task.state = process->policy_state;
     process->created = clock_now();
     spinlock_init(&process->lock, "process", LOCK_PROCESS);
     wait_queue_init(&process->child_ended, "child ended");
@@ -247,10 +248,20 @@ static int wait_for_zombie(struct process *parent, struct process **child)
     return *child ? 0 : error;
 }
 
+/* Can the program's integer at `address` be written? It keeps its value. */
+static int check_writable(uint64_t address)
+{
+    int value;
+    int error = copy_from_user(&value, address, sizeof(value));
+    return error ? error : copy_to_user(address, &value, sizeof(value));
+}
+
 int64_t process_wait(uint64_t status)
 {
     struct process *child;
-    int error = wait_for_zombie(current_process(), &child);
+    int error = status ? check_writable(status) : 0;
+    if (!error)
+        error = wait_for_zombie(current_process(), &child);
     if (error)
         return error;
     int64_t pid = child->pid;
@@ -259,8 +270,8 @@ int64_t process_wait(uint64_t status)
         ; /* it is in its last switch */
     scheduler_forget(child);
     free_process(child);
-    if (status && copy_to_user(status, &exit_status, sizeof(exit_status)))
-        return -EFAULT;
+    if (status)
+        copy_to_user(status, &exit_status, sizeof(exit_status));
     return pid;
 }
 

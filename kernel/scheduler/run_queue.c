@@ -69,7 +69,7 @@ static void introduce(struct process *process, enum enqueue_reason reason)
     const struct process *parent = reason == ENQUEUE_NEW ? current_process() : NULL;
     const struct task *inherit_from = parent && queue_knows(parent) ? &parent->task : NULL;
     memset(process->policy_state, 0, sizeof(process->policy_state));
-    process->task.state = process->policy_state;
+    process->task.level = 0;
     process->task.next = process->task.previous = NULL;
     if (policy->task_init)
         policy->task_init(&scheduler, &process->task, inherit_from);
@@ -168,15 +168,15 @@ static struct process *steal(struct queue *from, uint32_t cpu)
     return process;
 }
 
-bool queue_pull(struct queue **own, uint32_t cpu, bool idle)
+struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
 {
     struct queue *from;
     uint32_t other = queue_balance(cpu, idle);
     if (other == NO_CPU)
-        return false;
+        return NULL;
     queue_unlock(*own);
     if (!lock_two(cpu, other, own, &from))
-        return false;
+        return NULL;
     struct process *process = steal(from, cpu);
     if (process) {
         trace_record(TRACE_MIGRATE, (uint32_t)process->pid, process->task.cpu, cpu);
@@ -184,7 +184,7 @@ bool queue_pull(struct queue **own, uint32_t cpu, bool idle)
         queue_add(*own, process, ENQUEUE_MOVED);
     }
     queue_unlock(from);
-    return process != NULL;
+    return process;
 }
 
 static void lock_all(void)

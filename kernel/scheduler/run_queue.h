@@ -37,9 +37,9 @@ bool queue_knows(const struct process *process);
 
 /*
  * Moves one process to the CPU's queue, *own, from the one that the policy names.
- * *own is locked, and is again on return, but not in between. False: there was none.
+ * *own is locked, and is again on return, but not in between. Null: there was none.
  */
-bool queue_pull(struct queue **own, uint32_t cpu, bool idle);
+struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
 /* From which CPU queue_pull() would take one; NO_CPU: none. Without a lock. */
 uint32_t queue_balance(uint32_t cpu, bool idle);
 /* The CPU for a process that is new or wakes. Without a lock. */

@@ -296,8 +296,9 @@ static void tick_balance(struct cpu *cpu)
         return;
     }
     struct queue *queue = queue_lock(cpu->id);
-    if (queue_pull(&queue, cpu->id, false) && policy->preempts)
-        scheduler_request(cpu, PREEMPT_WAKEUP);
+    struct process *moved = queue_pull(&queue, cpu->id, false);
+    if (moved)
+        announce(queue, moved);
     queue_unlock(queue);
 }
 
@@ -369,5 +370,5 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
 
 uint64_t scheduler_time_slice(const struct process *process)
 {
-    return policy->time_slice(&scheduler, &process->task);
+    return queue_knows(process) ? policy->time_slice(&scheduler, &process->task) : 0;
 }

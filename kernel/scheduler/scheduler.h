@@ -47,7 +47,7 @@ const char *scheduler_policy_text(void);
 /* -ENOENT: no such tunable. -ERANGE: not allowed. */
 int scheduler_set_tunable(const char *name, int64_t value);
 int scheduler_get_tunable(const char *name, int64_t *value);
-/* Ticks that a process may run when it is picked. */
+/* Ticks that a process may run when it is picked; 0: the policy does not know it yet. */
 uint64_t scheduler_time_slice(const struct process *process);
 
 #endif

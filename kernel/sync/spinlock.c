@@ -7,6 +7,8 @@
 #include "lib/panic.h"
 #include "scheduler/cpu.h"
 
+#define PATIENCE 300000000ul /* spins */
+
 static bool ignored;
 
 void spinlocks_ignore(void)
@@ -39,16 +41,27 @@ static void note_taken(struct spinlock *lock, struct cpu *cpu)
     cpu->held = lock;
 }
 
+/* A lock is held for far less than a tick: who waits for seconds waits for ever. */
+static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
+{
+    uint64_t spins = 0;
+    do {
+        if (ignored)
+            return;
+        if (lock->owner == cpu || ++spins > PATIENCE)
+            panic("deadlock: lock %s is not given back", lock->name);
+        while (__atomic_load_n(&lock->locked, __ATOMIC_RELAXED) && ++spins <= PATIENCE)
+            ;
+    } while (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE));
+}
+
 void spinlock_acquire(struct spinlock *lock)
 {
     struct cpu *cpu = this_cpu();
     if (!may_follow(lock, cpu->held) && !ignored)
         panic("lock order: %s taken while %s is held", lock->name, cpu->held->name);
-    while (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE) && !ignored) {
-        kernel_assert(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) != cpu);
-        while (__atomic_load_n(&lock->locked, __ATOMIC_RELAXED))
-            ;
-    }
+    if (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE))
+        wait_for_lock(lock, cpu);
     note_taken(lock, cpu);
 }
 

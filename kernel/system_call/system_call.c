@@ -94,8 +94,9 @@ static int64_t call_sbrk(const uint64_t argument[])
 {
     struct address_space *space = &current_process()->space;
     uint64_t old_end = space->end;
-    bool lazy = argument[1] == SBRK_LAZY && (int)argument[0] > 0;
-    int error = address_space_grow(space, (int)argument[0], lazy);
+    int64_t change = (int64_t)argument[0];
+    bool lazy = argument[1] == SBRK_LAZY && change > 0;
+    int error = address_space_grow(space, change, lazy);
     return error ? error : (int64_t)old_end;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "boot/inject.h"
 #include "boot/shutdown.h"
 #include "lib/panic.h"
 #include "scheduler/cpu.h"
@@ -95,6 +96,7 @@ void tick_interrupt(void)
     expire_timers(cpu, now);
     if (now >= cpu->next_tick) {
         shutdown_at_limit(now);
+        inject_fault(now);
         cpu->next_tick = (now / clock_tick_ns() + 1) * clock_tick_ns();
         scheduler_tick();
         trace_poll();

@@ -48,7 +48,11 @@ from_kernel:
     csrr sp, sscratch
     csrw sscratch, zero
     mv a0, sp
-    la sp, emergency_stack + 4096
+    la sp, emergency_stacks
+    lwu t0, 0(tp)                   # struct cpu: id
+    addi t0, t0, 1
+    slli t0, t0, 12
+    add sp, sp, t0
     call kernel_fault
 
 # A new process's first steps: it comes here from the scheduler.
@@ -60,5 +64,5 @@ process_entry:
 
     .bss
     .align 12
-emergency_stack:
-    .skip 4096
+emergency_stacks:
+    .skip 64 * 4096                 # CPUS_MAX

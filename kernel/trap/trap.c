@@ -5,6 +5,7 @@
 #include "device/interrupt_controller.h"
 #include "lib/panic.h"
 #include "lib/print.h"
+#include "lib/symbols.h"
 #include "memory/address_space.h"
 #include "process/lifecycle.h"
 #include "process/process.h"
@@ -111,6 +112,10 @@ void user_trap(struct trap_frame *frame)
 
 _Noreturn void kernel_fault(uint64_t stack)
 {
-    panic("%s in the kernel at pc 0x%lx, address 0x%lx, stack 0x%lx",
-          exception_name(csr_read(scause)), csr_read(sepc), csr_read(stval), stack);
+    uint64_t pc = csr_read(sepc);
+    uint64_t offset = 0;
+    const char *function = symbol_find(pc, &offset);
+    panic("%s in the kernel at pc 0x%lx (%s+0x%lx), address 0x%lx, stack 0x%lx",
+          exception_name(csr_read(scause)), pc, function ? function : "no function", offset,
+          csr_read(stval), stack);
 }

@@ -46,10 +46,10 @@ int64_t number_argument(const char *program, const char *text, int64_t minimum, 
 
 struct process_info *process_table(int *count)
 {
-    struct system_stats stats;
-    if (getstats(&stats) < 0)
+    int now = getpinfo(NULL, 0);
+    if (now < 0)
         return NULL;
-    int capacity = (int)stats.processes + 16;
+    int capacity = now + 16; /* some may be forked meanwhile */
     struct process_info *rows = calloc((size_t)capacity, sizeof(*rows));
     if (!rows)
         return NULL;

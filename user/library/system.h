@@ -57,7 +57,8 @@ int setpriority(int pid, int priority);
 int settickets(int tickets); /* of the caller */
 int settickets_pid(int pid, int tickets);
 int setweight(int pid, int weight);
-int getpinfo(struct process_info *rows, int capacity); /* the number of rows filled in */
+/* The number of rows filled in; with no capacity, of processes. */
+int getpinfo(struct process_info *rows, int capacity);
 int64_t getcontextswitches(void);
 int getstats(struct system_stats *stats);
 int setpolicy(const char *policy); /* "name" or "name:preset" */

@@ -25,7 +25,7 @@ int main(int argc, char *argv[])
     show("context_switches", stats.context_switches);
     show("idle_switches", stats.idle_switches);
     show("scheduler_cycles", stats.scheduler_cycles);
-    show("idle_cycles", stats.idle_cycles);
+    show("idle_time_ns", stats.idle_time);
     show("memory_pages", stats.memory_pages);
     show("free_pages", stats.free_pages);
     show("trace_records", stats.trace_records);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_GUEST_CHECK_H
+#define TESTS_GUEST_CHECK_H
+
+#include "user/library/user.h"
+
+/*
+ * Tests that run inside our kernel. A program is a list of tests; each runs in a
+ * process of its own, with a limit in guest time, and prints "ok NAME" or
+ * "FAILED NAME: why". With arguments, only the tests so named run.
+ */
+
+#define TEST_LIMIT_SECONDS 120
+
+struct test {
+    const char *name;
+    void (*run)(void);
+};
+
+#define TEST(function) {#function, function}
+
+static const char *test_name = "?";
+
+/* In the test's own process or a child of it, which ends. */
+_Noreturn __attribute__((noinline)) static void check_failed(const char *file, int line,
+                                                             const char *condition)
+{
+    int error = last_error();
+    printf("FAILED %s: %s:%d: %s (last error: %s)\n", test_name, file, line, condition,
+           error_text(error));
+    exit(1);
+}
+
+#define check(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            check_failed(__FILE__, __LINE__, #condition);                                          \
+    } while (0)
+
+/* The call must give -1, for this reason. */
+#define check_error(call, reason)                                                                  \
+    do {                                                                                           \
+        check((call) == -1);                                                                       \
+        check(last_error() == (reason));                                                           \
+    } while (0)
+
+/* fork() that must work. */
+static inline int test_fork(void)
+{
+    int pid = fork();
+    check(pid >= 0);
+    return pid;
+}
+
+/* Waits for the one child there is. Its status. */
+static inline int test_wait(int pid)
+{
+    int status;
+    check(wait(&status) == pid);
+    return status;
+}
+
+/* The row of a process; false: there is none. */
+static inline bool find_process(int pid, struct process_info *row)
+{
+    int count;
+    struct process_info *table = process_table(&count);
+    check(table);
+    bool found = false;
+    for (int i = 0; i < count && !found; i++) {
+        found = table[i].pid == pid;
+        if (found)
+            *row = table[i];
+    }
+    free(table);
+    return found;
+}
+
+/* Waits until a process is blocked for a reason. */
+static inline void wait_until_blocked(int pid, enum block_reason reason)
+{
+    struct process_info row;
+    for (int i = 0; i < 10000; i++) {
+        check(find_process(pid, &row));
+        if (row.state == PROCESS_BLOCKED && row.reason == (uint32_t)reason)
+            return;
+        sleep(1);
+    }
+    check(!"the process blocks");
+}
+
+static inline int64_t free_pages(void)
+{
+    struct system_stats stats;
+    check(getstats(&stats) == 0);
+    return (int64_t)stats.free_pages;
+}
+
+/* Some work that the compiler keeps. */
+static inline void spin(int64_t iterations)
+{
+    for (; iterations > 0; iterations--)
+        __asm__ volatile("");
+}
+
+static inline int start_watchdog(void)
+{
+    struct system_stats stats;
+    getstats(&stats);
+    int pid = fork();
+    if (pid == 0) {
+        sleep((int)(TEST_LIMIT_SECONDS * 1000000000ul / stats.tick_ns));
+        exit(0);
+    }
+    return pid;
+}
+
+/* True: it passed. */
+static inline bool run_test(const struct test *test)
+{
+    test_name = test->name;
+    int pid = fork();
+    if (pid == 0) {
+        test->run();
+        exit(0);
+    }
+    int watchdog = start_watchdog();
+    int status = -1;
+    bool timed_out = wait(&status) == watchdog;
+    kill(timed_out ? pid : watchdog);
+    wait(NULL);
+
+    bool passed = !timed_out && status == 0;
+    if (passed)
+        printf("ok %s\n", test->name);
+    else if (timed_out)
+        printf("FAILED %s: not done within %d seconds\n", test->name, TEST_LIMIT_SECONDS);
+    else if (status != 1)
+        printf("FAILED %s: ended with status %d\n", test->name, status);
+    return passed;
+}
+
+static inline bool test_wanted(const char *name, int argc, char *argv[])
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    }
+    return argc == 1;
+}
+
+/* The exit status for main(). */
+static inline int run_tests(const struct test *tests, int count, int argc, char *argv[])
+{
+    int run = 0;
+    int failed = 0;
+    for (int i = 0; i < count; i++) {
+        if (!test_wanted(tests[i].name, argc, argv))
+            continue;
+        run++;
+        failed += !run_test(&tests[i]);
+    }
+    printf("%s: %d tests, %d failed\n", argv[0], run, failed);
+    return failed == 0 && run > 0 ? 0 : 1;
+}
+
+#define RUN_TESTS(tests, argc, argv)                                                               \
+    run_tests(tests, (int)(sizeof(tests) / sizeof((tests)[0])), argc, argv)
+
+#endif

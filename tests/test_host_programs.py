@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Runs the C tests of tests/host, each a program of its own under sanitizers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from schedlab.build import build
+from schedlab.paths import BUILD, ROOT
+
+SOURCES = sorted((ROOT / "tests" / "host").glob("*_test.c"))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+def test_host_program(source: Path) -> None:
+    """The program ends with status 0; what it printed explains a failure."""
+    program = BUILD / "host-tests" / source.stem
+    build(str(program.relative_to(ROOT)))
+    done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
