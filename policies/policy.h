@@ -94,7 +94,7 @@ struct run_queue {
     scheduler_t *scheduler;
     uint64_t now;     /* nanoseconds; the time at which the hook is called */
     uint32_t cpu;     /* whose queue this is; 0 for a shared one */
-    uint32_t queued;  /* tasks queued here; one that a hook puts in or takes out is counted */
+    uint32_t queued;  /* tasks queued here; counted after the hook that queues or takes out */
     uint32_t running; /* tasks that run from here; one that is picked or stopped is not counted */
     uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */

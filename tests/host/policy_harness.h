@@ -149,10 +149,10 @@ static inline void model_enqueue(struct model *model, struct run_queue *queue,
     task->place = MODEL_QUEUED;
     task->queue = queue->cpu;
     task->task.queued_since = model->now;
-    queue->queued++;
     model_remember(&before, model, queue, &task->task);
     model->policy->enqueue(queue, &task->task, reason);
     model_compare(&before, model, queue, &task->task);
+    queue->queued++;
 }
 
 static inline void model_taken(struct model *model, struct run_queue *queue,
