@@ -64,8 +64,8 @@ typedef struct run_queue SHARED_MEMORY run_queue_t;
 typedef struct scheduler SHARED_MEMORY scheduler_t;
 
 /*
- * A task as policies see it. The host owns the fields above `level`, the policy
- * those below.
+ * A task as policies see it. The policy owns `level`, `next`, `previous` and what
+ * `state` points to; the rest is the host's.
  *
  * Users may change priority, tickets and weight at any time. A queued task is
  * taken out by dequeue(), changed, and enqueued again (ENQUEUE_MOVED); so what
@@ -115,7 +115,7 @@ enum enqueue_reason {
     ENQUEUE_NEW,       /* forked */
     ENQUEUE_WOKEN,     /* was blocked */
     ENQUEUE_EXPIRED,   /* was running until tick() said TICK_PREEMPT */
-    ENQUEUE_PREEMPTED, /* was running until another task took its CPU */
+    ENQUEUE_PREEMPTED, /* was running until another task took its CPU, or its attribute changed */
     ENQUEUE_YIELDED,   /* gave up its CPU by yield() */
     ENQUEUE_MOVED,     /* from another queue, or back after an attribute changed */
     ENQUEUE_ADOPTED,   /* the policy has just been switched to */
@@ -192,7 +192,7 @@ struct policy {
     /* Required, no lock. Ticks that `task` may run when picked; UINT64_MAX: without limit. */
     uint64_t (*time_slice)(const scheduler_t *scheduler, const task_t *task);
 
-    /* No lock, before any task. Null: the state stays zero. */
+    /* No lock, before any task; the first one before there are queues. Null: state stays zero. */
     void (*scheduler_init)(scheduler_t *scheduler);
     void (*queue_init)(run_queue_t *queue);
     /* With or without the lock, before the task's first enqueue(). It is forked by `parent`, which
