@@ -273,7 +273,7 @@ static void code_is_not_writable(void)
 
 static void data_is_not_executable(void)
 {
-    static uint32_t code[] = {0x00008067}; /* ret */
+    static volatile uint32_t code[] = {0x00008067}; /* ret */
     uint32_t *heap = sbrk(PAGE);
     heap[0] = code[0];
     check(status_of(jump, (uint64_t)code) == -1);
