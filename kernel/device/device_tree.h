@@ -21,7 +21,7 @@ struct device_range {
 /* What the machine is made of, as its flattened device tree (version 17) says. */
 struct machine {
     uint32_t cpus;
-    uint64_t hart[CPUS_MAX];              /* the hardware's number of each CPU; ascending */
+    uint64_t hart[CPUS_MAX];              /* the hardware's number: ascending, below CPUS_MAX */
     uint32_t interrupt_context[CPUS_MAX]; /* its S-mode context at the interrupt controller */
     struct device_range memory;           /* the largest, if there are several */
     struct device_range initial_ramdisk;  /* inside memory */
