@@ -94,10 +94,11 @@ def run_make(targets: tuple[str, ...]) -> None:
         )
         try:
             show_progress(make, total)
-        finally:
-            if make.poll() is None:
-                make.terminate()
             status = make.wait()
+        except BaseException:
+            make.terminate()
+            make.wait()
+            raise
         if status:
             complaints.seek(0)
             raise BuildFailed(f"the build failed:\n{first_lines(complaints.read())}")
