@@ -361,13 +361,6 @@ static struct coroutine *spawn(void (*body)(void *argument), void *argument)
     return NULL;
 }
 
-static void kill_process(struct coroutine *coroutine)
-{
-    coroutine->process.killed = true;
-    if (coroutine->blocked && coroutine->killable)
-        coroutine->blocked = false;
-}
-
 void preemption_point(void)
 {
     check(!*held_locks());

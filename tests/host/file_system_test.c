@@ -515,6 +515,13 @@ static void test_pipes_between_processes(void)
     conduct.spurious = 0;
 }
 
+static void kill_process(struct coroutine *coroutine)
+{
+    coroutine->process.killed = true;
+    if (coroutine->blocked && coroutine->killable)
+        coroutine->blocked = false;
+}
+
 static int64_t blocked_result;
 
 static void read_until_killed(void *unused)
