@@ -168,8 +168,8 @@ static void build(const struct policy_choice *choice, uint32_t count)
                                  .weight = 1 + i % WEIGHT_MAX,
                                  .state = task_states[i]};
         policy_init_task(policy, &scheduler, &tasks[i], NULL);
-        queue.queued++;
         policy->enqueue(&queue, &tasks[i], ENQUEUE_NEW);
+        queue.queued++;
     }
 }
 
@@ -207,11 +207,12 @@ static uint64_t turn(const struct policy *policy)
     task->picked_since = queue.now;
     task->selections++;
     enum enqueue_reason reason = run(policy, task);
-    queue.queued++;
     task->queued_since = queue.now;
     start = instructions();
     policy->enqueue(&queue, task, reason);
-    return picked + instructions() - start;
+    uint64_t enqueued = instructions() - start;
+    queue.queued++;
+    return picked + enqueued;
 }
 
 static void measure(const struct policy_choice *choice, uint32_t count)

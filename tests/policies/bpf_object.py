@@ -23,17 +23,22 @@ class Function:
     end: int
     stack: int = 0
     calls: list[tuple[str, int]] = field(default_factory=list)
-    jumps_back: list[tuple[int, int]] = field(default_factory=list)
-    guards: list[int] = field(default_factory=list)
+    successors: dict[int, list[int]] = field(default_factory=dict)  # of each instruction
+    guards: set[int] = field(default_factory=set)
     indirect_calls: int = 0
 
-    @property
-    def unguarded_loops(self) -> list[tuple[int, int]]:
-        return [
-            (target, jump)
-            for target, jump in self.jumps_back
-            if not any(target <= guard <= jump for guard in self.guards)
-        ]
+    def has_unguarded_loop(self) -> bool:
+        """Is there a way round that meets no guard?"""
+        rest = {
+            index: {target for target in targets if target not in self.guards}
+            for index, targets in self.successors.items()
+            if index not in self.guards
+        }
+        # What leads nowhere is on no way round; if all of it goes, nothing is.
+        while ends := {index for index, targets in rest.items() if not targets & rest.keys()}:
+            for index in ends:
+                del rest[index]
+        return bool(rest)
 
 
 @dataclass
@@ -104,9 +109,12 @@ def _relocations(path: Path) -> list[tuple[str, str, str]]:
     return found
 
 
-def _jump(instruction: str) -> int | None:
-    match = re.search(r"(?:goto|gotol|may_goto) ([+-]0x[0-9a-f]+)", instruction)
-    return int(match[1], 16) if match else None
+def _successors(index: int, instruction: str) -> list[int]:
+    jump = re.search(r"(?:goto|gotol|may_goto) ([+-]0x[0-9a-f]+)", instruction)
+    targets = [index + 1 + int(jump[1], 16)] if jump else []
+    if not instruction.startswith(("goto", "exit")):
+        targets.append(index + 1)
+    return targets
 
 
 def _read_instruction(result: Object, section: str, index: int, instruction: str) -> None:
@@ -120,10 +128,9 @@ def _read_instruction(result: Object, section: str, index: int, instruction: str
     elif match := re.match(r"call (-?0x[0-9a-f]+)", instruction):
         # Within a section relative to the next instruction; a relocation puts that right.
         function.calls.append((section, (index + 1 + int(match[1], 16)) * 8))
+    function.successors[index] = _successors(index, instruction)
     if instruction.startswith("may_goto"):
-        function.guards.append(index)
-    elif (offset_found := _jump(instruction)) is not None and offset_found < 0:
-        function.jumps_back.append((index + 1 + offset_found, index))
+        function.guards.add(index)
 
 
 def read_object(path: Path) -> Object:

@@ -83,7 +83,7 @@ def check_bpf(output: Path) -> None:
     assert len([f for f in program.functions if f.section.startswith("struct_ops/")]) == 13
     for function in program.functions:
         assert function.indirect_calls == 0, f"{function.name} calls through a pointer"
-        assert not function.unguarded_loops, f"{function.name} has a loop without LOOP_GUARD"
+        assert not function.has_unguarded_loop(), f"{function.name} has a loop without LOOP_GUARD"
         stack, frames = program.deepest(function)
         assert stack <= STACK_BYTES, (
             f"{function.name} and what it calls take {stack} bytes of stack"

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""Metrics of runs, from their traces (docs/metrics.md)."""
+
+from schedlab.metrics.compute import Metrics, Weights, compute, load, wakeup_latencies
+from schedlab.metrics.fairness import interquartile_range, jain_index
+from schedlab.metrics.ideal import ideal_shares
+from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
+from schedlab.metrics.window import Window, measured_window
+
+__all__ = [
+    "Metrics",
+    "Weights",
+    "Window",
+    "compute",
+    "cpu_intervals",
+    "ideal_shares",
+    "interquartile_range",
+    "jain_index",
+    "load",
+    "measured_window",
+    "scheduler_intervals",
+    "state_intervals",
+    "wakeup_latencies",
+]
