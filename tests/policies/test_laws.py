@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""All policies keep the laws of tests/policies/laws.c, and the table of policies is as it should be."""
+"""All policies keep the laws of tests/policies/laws.c; the table of policies holds them all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from policy_build import CLANG, POLICIES, ROOT, WARNINGS, run
+from policy_build import CLANG, POLICIES, WARNINGS, run
+
+from schedlab.paths import ROOT
+
+pytestmark = pytest.mark.xdist_group("policy-laws")
 
 TABLE_TOOL = ROOT / "tools/make_policy_table.sh"
 
