@@ -94,11 +94,11 @@ def run_make(targets: tuple[str, ...]) -> None:
         )
         try:
             show_progress(make, total)
-            status = make.wait()
         except BaseException:
             make.terminate()
-            make.wait()
             raise
+        finally:
+            status = make.wait()
         if status:
             complaints.seek(0)
             raise BuildFailed(f"the build failed:\n{first_lines(complaints.read())}")
