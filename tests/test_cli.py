@@ -140,19 +140,17 @@ def test_doctor_survives_an_empty_path(schedlab: Command, tmp_path: Path) -> Non
     assert {"clang", "make", "dtc", "qemu-system-riscv64"} <= set(missing)
 
 
-LISTING = {
-    "policies": [
-        {
-            "name": "rr",
-            "meaning": "round-robin",
-            "source": "",
-            "tunables": [
-                {"name": "slice", "meaning": "ticks", "minimum": 1, "standard": 1, "maximum": 1000}
-            ],
-            "presets": [{"name": "table-scan", "meaning": "", "values": {"slice": 1}}],
-        }
-    ]
-}
+LISTING = [
+    {
+        "name": "rr",
+        "meaning": "round-robin",
+        "source": "",
+        "tunables": [
+            {"name": "slice", "meaning": "ticks", "minimum": 1, "default": 1, "maximum": 1000}
+        ],
+        "presets": [{"name": "table-scan", "meaning": "", "values": {"slice": 1}}],
+    }
+]
 
 
 def catalogue() -> Catalogue:
