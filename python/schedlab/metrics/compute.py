@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: MIT
+"""The metrics of one run, from its trace; docs/metrics.md defines each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from schedlab.metrics.fairness import jain_index
+from schedlab.metrics.ideal import ideal_shares
+from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
+from schedlab.metrics.lives import Lives, attribute, descendants, labels, lives, names
+from schedlab.metrics.window import Window, measured_window
+from schedlab.trace import AttributeKind, Kind, Trace
+from schedlab.trace.model import Integers
+
+Weights = Literal["tickets", "weight", "equal"]
+
+_DEFAULT = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
+"""TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
+_SHARE_BY_TICKETS = ("lottery", "stride")
+_SECOND_NS = 1_000_000_000
+_TABLES = ("summary", "processes", "groups", "cpus")
+
+
+@dataclass(frozen=True, eq=False)
+class Metrics:
+    """What `compute` found. Each column has its unit in its name; null: there is no such value."""
+
+    summary: pl.DataFrame
+    """One row: the workload as a whole, and the machine."""
+    processes: pl.DataFrame
+    """A row per process that lived in the window; `role`: workload, root or other."""
+    groups: pl.DataFrame
+    """A row per group of the workload's processes."""
+    cpus: pl.DataFrame
+    """A row per CPU."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "summary": self.summary.row(0, named=True),
+            "groups": self.groups.to_dicts(),
+            "processes": self.processes.to_dicts(),
+            "cpus": self.cpus.to_dicts(),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict`, as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def write(self, directory: str | Path) -> None:
+        """Writes each table to its NAME.parquet in a directory, which is made if needed."""
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in _TABLES:
+            table: pl.DataFrame = getattr(self, name)
+            table.write_parquet(directory / f"{name}.parquet")
+
+
+def load(directory: str | Path) -> Metrics:
+    """What `Metrics.write` wrote."""
+    directory = Path(directory)
+    return Metrics(**{name: pl.read_parquet(directory / f"{name}.parquet") for name in _TABLES})
+
+
+def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
+    """All metrics of a trace that `validate` found good.
+
+    `weights` names the attribute by which ideal shares are allotted. None:
+    tickets for a policy that shares by them, else weight, if any process of the
+    workload has ever had it set; else the other of the two, likewise; else equal.
+    """
+    window = measured_window(trace)
+    who = lives(trace)
+    states = state_intervals(trace, who)
+    latencies = wakeup_latencies(states, window)
+    processes = _people(trace, who, window)
+    for table in (_times(states, window), _counts(trace, who, window), _latency_table(latencies)):
+        processes = processes.join(table, on="life", how="left", maintain_order="left")
+    counted = pl.col("running_ns", "waiting_ns", "blocked_ns", *_COUNTS)
+    processes = _with_shares(
+        processes.with_columns(counted.fill_null(0)), trace, who, window, weights
+    )
+    workload = processes.filter(pl.col("role") == "workload")
+    waits = latencies.join(workload.select("life", "group"), on="life")
+    cpus = _cpus(trace, window)
+    return Metrics(
+        summary=_summary(trace, window, processes, cpus, waits),
+        processes=processes.drop("life"),
+        groups=_groups(window, workload, waits),
+        cpus=cpus,
+    )
+
+
+def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """Each wake-up in the window that was followed by a run in it: life, latency_ns."""
+    return states.filter((pl.col("cause") == "woken") & window.holds()).select(
+        "life", latency_ns=pl.col("end_ns") - pl.col("begin_ns")
+    )
+
+
+# --- processes
+
+
+def _people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+    """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
+    time = trace.column("time_ns")
+    root = _root(who, window)
+    from_root = descendants(who, root) & (who.fork_row >= window.begin_row)
+    role = np.where(from_root, "workload", "other").astype(object)
+    if root >= 0:
+        role[root] = "root"
+    pids = who.pid.tolist()
+    name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
+    group = [label or own for label, own in zip(labels(trace, who), name, strict=True)]
+
+    def when(row: Integers) -> pl.Series:
+        there = (row >= 0) & (row <= window.end_row)
+        values = pl.Series(time[row] if len(time) else row, dtype=pl.Int64)
+        return values.zip_with(pl.Series(there), pl.Series([None], dtype=pl.Int64))
+
+    status = pl.Series(trace.column("first")[who.exit_row] if len(time) else who.exit_row)
+    people = pl.DataFrame(
+        {
+            "life": np.arange(len(who)),
+            "pid": who.pid,
+            "parent": np.where(who.parent >= 0, who.pid[who.parent], 0) if pids else who.pid,
+            "name": pl.Series(name, dtype=pl.String),
+            "group": pl.Series(group, dtype=pl.String),
+            "role": pl.Series(role.tolist(), dtype=pl.Enum(["workload", "root", "other"])),
+            "fork_ns": when(who.fork_row),
+            "first_run_ns": when(who.first_run_row),
+            "exit_ns": when(who.exit_row),
+            "status": status.cast(pl.UInt32).reinterpret(signed=True),
+        }
+    )
+    # The root's own fork comes before the window, but it does live in it.
+    alive = (who.fork_row <= window.end_row) & (
+        (who.exit_row < 0) | (who.exit_row >= window.begin_row)
+    )
+    fork = pl.col("fork_ns")
+    return people.filter(pl.Series(alive)).with_columns(
+        status=pl.when(pl.col("exit_ns").is_not_null()).then("status"),
+        turnaround_ns=(pl.col("exit_ns") - fork).clip(0),
+        response_ns=(pl.col("first_run_ns") - fork).clip(0),
+    )
+
+
+def _root(who: Lives, window: Window) -> int:
+    lives_of_root = np.flatnonzero(who.pid == window.root_pid)
+    begun = lives_of_root[who.fork_row[lives_of_root] <= window.begin_row]
+    return int((begun if len(begun) else lives_of_root[:1])[-1]) if len(lives_of_root) else -1
+
+
+def _times(states: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """Per life, what of the window it was running, waiting and blocked."""
+    return (
+        states.with_columns(duration=window.duration())
+        .group_by("life")
+        .agg(
+            pl.col("duration").filter(pl.col("state") == state).sum().alias(column)
+            for column, state in (
+                ("running_ns", "running"),
+                ("waiting_ns", "runnable"),
+                ("blocked_ns", "blocked"),
+            )
+        )
+    )
+
+
+_COUNTS = {
+    "selections": Kind.SCHEDULER_EXIT,
+    "wakeups": Kind.WAKEUP,
+    "blocks": Kind.BLOCK,
+    "yields": Kind.YIELD,
+    "preemptions": Kind.PREEMPT,
+    "migrations": Kind.MIGRATE,
+}
+"""Columns that count records of a kind about the process."""
+
+
+def _counts(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+    counts: dict[str, Integers] = {"life": np.arange(len(who))}
+    for column, kind in _COUNTS.items():
+        rows = trace.rows(kind)
+        rows = rows[(rows >= window.begin_row) & (rows <= window.end_row)]
+        pid = trace.column("process")[rows].astype(np.int64)
+        life = who.steps.life_at(pid, rows)
+        counts[column] = np.bincount(life[life >= 0], minlength=len(who))
+    return pl.DataFrame(counts)
+
+
+def _latency_statistics() -> list[pl.Expr]:
+    latency = pl.col("latency_ns")
+    return [
+        latency.median().alias("wakeup_latency_median_ns"),
+        latency.quantile(0.99, "linear").alias("wakeup_latency_p99_ns"),
+        latency.max().alias("wakeup_latency_max_ns"),
+    ]
+
+
+def _latency_table(latencies: pl.DataFrame) -> pl.DataFrame:
+    return latencies.group_by("life").agg(_latency_statistics())
+
+
+def _with_shares(
+    processes: pl.DataFrame, trace: Trace, who: Lives, window: Window, weights: Weights | None
+) -> pl.DataFrame:
+    """Adds, for the workload's processes, what they got of the CPUs and what they should get."""
+    workload = processes.filter(pl.col("role") == "workload")
+    life = workload["life"].to_numpy()
+    weight = _weights(trace, who, window, life, weights)
+    wanted = workload["running_ns"] + workload["waiting_ns"]
+    demand = wanted.to_numpy() / max(window.elapsed_ns, 1)
+    allocation = ideal_shares(weight, demand, trace.header.cpus)
+    running = workload["running_ns"].to_numpy()
+    shares = pl.DataFrame(
+        {
+            "life": life,
+            "weight": weight,
+            "demand_cpus": demand,
+            "share": _part(running.astype(np.float64)),
+            "ideal_share": _part(allocation),
+        }
+    ).with_columns(share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100)
+    return processes.join(shares, on="life", how="left", maintain_order="left")
+
+
+def _weights(
+    trace: Trace, who: Lives, window: Window, life: Integers, weights: Weights | None
+) -> Integers:
+    choice = weights or _chosen_weights(trace, window)
+    if choice == "equal":
+        return np.ones(len(life), np.int64)
+    kind = AttributeKind.TICKETS if choice == "tickets" else AttributeKind.WEIGHT
+    return np.maximum(attribute(trace, who, kind, window.end_row, _DEFAULT[kind])[life], 1)
+
+
+def _chosen_weights(trace: Trace, window: Window) -> Weights:
+    rows = trace.rows(Kind.ATTRIBUTE)
+    used = set(trace.column("first")[rows[rows <= window.end_row]].tolist())
+    by_tickets = _policy(trace, window).startswith(_SHARE_BY_TICKETS)
+    if AttributeKind.TICKETS in used and (by_tickets or AttributeKind.WEIGHT not in used):
+        return "tickets"
+    return "weight" if AttributeKind.WEIGHT in used else "equal"
+
+
+def _policy(trace: Trace, window: Window) -> str:
+    """The policy in force when the window ends, as `name` or `name:preset`."""
+    named = pl.DataFrame({"row": trace.rows(Kind.POLICY)}).filter(pl.col("row") <= window.end_row)
+    texts = trace.texts.join(named, on="row").sort("row")["text"]
+    return str(texts[-1]) if len(texts) else ""
+
+
+def _part(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> pl.Series:
+    """Each value's part of the sum; null if that is 0."""
+    total = values.sum()
+    if total <= 0:
+        return pl.Series([None] * len(values), dtype=pl.Float64)
+    return pl.Series(values / total)
+
+
+# --- groups
+
+
+def _statistics(column: str) -> list[pl.Expr]:
+    stem = column.removesuffix("_ns")
+    value = pl.col(column)
+    return [
+        value.mean().alias(f"{stem}_mean_ns"),
+        value.median().alias(f"{stem}_median_ns"),
+        value.max().alias(f"{stem}_max_ns"),
+    ]
+
+
+def _population() -> list[pl.Expr]:
+    """What is said of any set of processes."""
+    return [
+        pl.len().alias("processes"),
+        pl.col("exit_ns").count().alias("finished"),
+        *_statistics("turnaround_ns"),
+        *_statistics("response_ns"),
+        *_statistics("waiting_ns"),
+        pl.col("running_ns", "blocked_ns", *_COUNTS).sum(),
+    ]
+
+
+def _groups(window: Window, workload: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
+    """Per group the same as for all, and its share of the CPUs."""
+    groups = workload.group_by("group").agg(
+        *_population(), pl.col("share", "ideal_share").sum(), shared=pl.col("share").count()
+    )
+    # A sum of nulls is 0, but a share of nothing is no share.
+    shared = pl.when(pl.col("shared") > 0)
+    return (
+        groups.join(waits.group_by("group").agg(_latency_statistics()), on="group", how="left")
+        .with_columns(shared.then(pl.col("share", "ideal_share")))
+        .with_columns(
+            share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100,
+            throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / _SECOND_NS),
+        )
+        .drop("shared")
+        .sort("group")
+    )
+
+
+def _rate(count: pl.Expr, per: float) -> pl.Expr:
+    return count / per if per > 0 else pl.lit(None, pl.Float64)
+
+
+# --- CPUs
+
+
+def _cpus(trace: Trace, window: Window) -> pl.DataFrame:
+    """Per CPU, its time, its way through the scheduler, its switches."""
+    runs = cpu_intervals(trace).with_columns(duration=window.duration())
+    times = runs.group_by("cpu").agg(
+        running_ns=pl.col("duration").filter(pl.col("pid") != 0).sum(),
+        idle_ns=pl.col("duration").filter(pl.col("pid") == 0).sum(),
+    )
+    visits = scheduler_intervals(trace)
+    scheduler = (
+        visits.filter((pl.col("what") == "scheduler") & window.holds())
+        .group_by("cpu")
+        .agg(scheduler_entries=pl.len(), scheduler_cycles=pl.col("cycles").sum())
+    )
+    idle = (
+        visits.filter(pl.col("what") == "idle")
+        .group_by("cpu")
+        .agg(idle_loop_ns=window.duration().sum())
+    )
+    cpus = pl.DataFrame({"cpu": pl.Series(range(trace.header.cpus), dtype=pl.UInt16)})
+    for table in (times, scheduler, idle, _switches(trace, window)):
+        cpus = cpus.join(table, on="cpu", how="left", maintain_order="left")
+    measured = bool(len(trace.rows(Kind.SCHEDULER_EXIT)))
+    return _with_overhead(cpus.fill_null(0), trace, window, measured)
+
+
+def _switches(trace: Trace, window: Window) -> pl.DataFrame:
+    to, left = pl.col("process"), pl.col("first")
+    events = trace.events[window.begin_row : window.end_row + 1]
+    return (
+        events.filter(pl.col("kind") == Kind.SWITCH)
+        .group_by("cpu")
+        .agg(
+            context_switches=((to != 0) & (left != 0)).sum(),
+            switches_to_idle=(to == 0).sum(),
+            switches_from_idle=(left == 0).sum(),
+        )
+    )
+
+
+def _with_overhead(
+    cpus: pl.DataFrame, trace: Trace, window: Window, measured: bool
+) -> pl.DataFrame:
+    elapsed = window.elapsed_ns
+    if elapsed <= 0 or not measured:
+        nothing = pl.lit(None, pl.Float64)
+        return cpus.with_columns(overhead_share=nothing, overhead_with_idle_share=nothing)
+    scheduler = pl.col("scheduler_cycles") / _elapsed_cycles(trace, window)
+    return cpus.with_columns(
+        overhead_share=scheduler,
+        overhead_with_idle_share=scheduler + pl.col("idle_loop_ns") / elapsed,
+    )
+
+
+def _elapsed_cycles(trace: Trace, window: Window) -> float:
+    """Cycles that one CPU could do in the window; its counter may stand still when it idles."""
+    return window.elapsed_ns * trace.header.cycles_per_second / _SECOND_NS
+
+
+# --- all together
+
+
+def _summary(
+    trace: Trace, window: Window, processes: pl.DataFrame, cpus: pl.DataFrame, waits: pl.DataFrame
+) -> pl.DataFrame:
+    workload = processes.filter(pl.col("role") == "workload")
+    running = {
+        f"{role}_running_ns": processes.filter(pl.col("role") == role)["running_ns"].sum()
+        for role in ("root", "other")
+    }
+    relative = workload.filter(pl.col("ideal_share") > 0)
+    cycles = _elapsed_cycles(trace, window)
+    machine = cpus.select(
+        pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),
+        pl.col("overhead_share", "overhead_with_idle_share").mean(),
+        pl.col("context_switches", "switches_to_idle", "switches_from_idle").sum(),
+    )
+    return pl.concat(
+        [
+            pl.DataFrame(
+                {
+                    "policy": _policy(trace, window),
+                    "cpus": trace.header.cpus,
+                    "seed": pl.Series([trace.header.seed], dtype=pl.UInt64),
+                    "tick_ns": trace.header.tick_ns,
+                    "truncated": trace.truncated,
+                    "lost_records": trace.lost,
+                    "root_pid": pl.Series([window.root_pid], dtype=pl.Int64),
+                    "begin_ns": window.begin_ns,
+                    "end_ns": window.end_ns,
+                    "elapsed_ns": window.elapsed_ns,
+                    "elapsed_cycles": cycles,
+                }
+            ),
+            workload.select(_population()),
+            waits.select(_latency_statistics()),
+            pl.DataFrame(running),
+            machine,
+            pl.DataFrame(
+                {
+                    "fairness_turnaround": _fairness(workload["turnaround_ns"].drop_nulls()),
+                    "fairness_share": _fairness(relative["share"] / relative["ideal_share"]),
+                },
+                schema={"fairness_turnaround": pl.Float64, "fairness_share": pl.Float64},
+            ),
+        ],
+        how="horizontal",
+    ).with_columns(
+        throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / _SECOND_NS),
+        throughput_per_million_cycles=_rate(pl.col("finished"), cycles / 1_000_000),
+    )
+
+
+def _fairness(values: pl.Series) -> list[float | None]:
+    return [jain_index(values.to_numpy())]

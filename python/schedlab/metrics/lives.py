@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Who the processes of a trace are: a row per life, with parents, names, groups, attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from schedlab.trace import AttributeKind, Kind, MarkKind, Step, Timeline, Trace, timeline
+from schedlab.trace.model import Integers
+
+_NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Lives:
+    """Arrays with one element per life; -1: there is none."""
+
+    steps: Timeline
+    pid: Integers
+    parent: Integers
+    """The parent's life."""
+    fork_row: Integers
+    first_run_row: Integers
+    exit_row: Integers
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+
+def lives(trace: Trace) -> Lives:
+    """One life: a PID from its fork to its end."""
+    steps = timeline(trace)
+    first = steps.first
+    pid = steps.pid[first]
+    forked = steps.step[first] == Step.BORN
+    fork_row = np.where(forked, steps.row[first], _NONE)
+    parent_pid = trace.column("process")[np.maximum(fork_row, 0)].astype(np.int64)
+    parent = steps.life_at(parent_pid, fork_row) if len(pid) else np.empty(0, np.int64)
+    return Lives(
+        steps=steps,
+        pid=pid,
+        parent=np.where(forked & (parent_pid != 0), parent, _NONE),
+        fork_row=fork_row,
+        first_run_row=_first_row(steps, Step.IN, len(pid)),
+        exit_row=_first_row(steps, Step.ENDED, len(pid)),
+    )
+
+
+def _first_row(steps: Timeline, step: Step, count: int) -> Integers:
+    rows = np.full(count, _NONE)
+    which = np.flatnonzero(steps.step == step)[::-1]
+    rows[steps.life[which]] = steps.row[which]  # the earliest is written last
+    return rows
+
+
+def descendants(who: Lives, root: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which lives come from `root` by forks, without itself."""
+    mark = np.full(len(who), _NONE)
+    if root < 0:
+        return np.zeros(len(who), bool)
+    mark[root] = 1
+    result: np.ndarray[tuple[int], np.dtype[np.bool_]] = _resolve(mark, who.parent) == 1
+    result[root] = False
+    return result
+
+
+def names(trace: Trace, who: Lives) -> list[str | None]:
+    """Each life's name at its end: of its last EXEC, or its parent's name when it was forked."""
+    texts = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.EXEC)))
+    rows = texts["row"].to_numpy()
+    index = _inherited(who, *_own(trace, who, rows))
+    text = texts["text"].to_list()
+    return [text[at] if at >= 0 else None for at in index.tolist()]
+
+
+def labels(trace: Trace, who: Lives) -> list[str | None]:
+    """Each life's MARK_GROUP label: its own last one, or its parent's when it was forked."""
+    rows = trace.rows(Kind.MARK)
+    rows = rows[trace.column("first")[rows] == MarkKind.GROUP]
+    index = _inherited(who, *_own(trace, who, rows))
+    values = trace.column("second")[rows].tolist()
+    return [group_label(values[at]) if at >= 0 else None for at in index.tolist()]
+
+
+def group_label(value: int) -> str:
+    """The text in the value of a MARK_GROUP."""
+    text = value.to_bytes(8, "little").partition(b"\0")[0]
+    return text.decode("utf-8", "replace")
+
+
+def attribute(
+    trace: Trace, who: Lives, kind: AttributeKind, end_row: int, otherwise: int
+) -> Integers:
+    """Each life's last value of an attribute up to `end_row`: set, inherited, or `otherwise`."""
+    rows = trace.rows(Kind.ATTRIBUTE)
+    rows = rows[(trace.column("first")[rows] == kind) & (rows <= end_row)]
+    index = _inherited(who, *_own(trace, who, rows))
+    values = np.append(trace.column("second")[rows].astype(np.int64), otherwise)
+    return values[index]
+
+
+def _own(trace: Trace, who: Lives, rows: Integers) -> tuple[Integers, Integers]:
+    """The lives that records are about, and their rows."""
+    return who.steps.life_at(trace.column("process")[rows].astype(np.int64), rows), rows
+
+
+def _inherited(who: Lives, life: Integers, row: Integers) -> Integers:
+    """For each life, the index of the last record about it; if there is none, of the last one
+    about its parent before the fork, and so on; -1: there is none at all."""
+    order = np.lexsort((row, life))
+    keys = _key(life[order], row[order])
+
+    def last_of(lives_asked: Integers, before: Integers) -> Integers:
+        at = np.searchsorted(keys, _key(lives_asked, before)) - 1
+        found = (at >= 0) & (lives_asked >= 0)
+        found[found] = life[order[at[found]]] == lives_asked[found]
+        return np.where(found, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
+
+    at_fork = _resolve(last_of(who.parent, who.fork_row), who.parent)
+    own = last_of(np.arange(len(who)), np.full(len(who), (1 << 32) - 1))
+    return np.where(own >= 0, own, at_fork)
+
+
+def _resolve(value: Integers, parent: Integers) -> Integers:
+    """Takes each value that is -1 from the nearest ancestor that has one."""
+    value, link = value.copy(), parent.copy()
+    for _ in range(64):  # each round doubles how far up the tree it looks
+        unknown = np.flatnonzero((value < 0) & (link >= 0))
+        if len(unknown) == 0:
+            break
+        up = link[unknown]
+        value[unknown], link[unknown] = value[up], link[up]
+    return value
+
+
+def _key(life: Integers, row: Integers) -> Integers:
+    return (life << 32) | row

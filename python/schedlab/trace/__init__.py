@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""Reads, checks and exports event traces (docs/trace-format.md)."""
+
+from schedlab.trace.errors import RecordName, TraceError
+from schedlab.trace.exports import FORMATS, event_table, export
+from schedlab.trace.format import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+)
+from schedlab.trace.model import Header, Trace
+from schedlab.trace.reader import read
+from schedlab.trace.timeline import Step, Timeline, timeline
+from schedlab.trace.validation import validate
+
+__all__ = [
+    "FORMATS",
+    "AttributeKind",
+    "BlockReason",
+    "Header",
+    "Kind",
+    "MarkKind",
+    "PreemptReason",
+    "ProcessState",
+    "RecordName",
+    "Step",
+    "Timeline",
+    "Trace",
+    "TraceError",
+    "event_table",
+    "export",
+    "read",
+    "timeline",
+    "validate",
+]

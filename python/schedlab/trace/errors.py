@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What is wrong with a trace, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schedlab.trace.format import Kind, ProcessState
+from schedlab.trace.model import Trace
+
+
+@dataclass(frozen=True)
+class RecordName:
+    """One record of a trace, as an error names it."""
+
+    row: int
+    sequence: int
+    time_ns: int
+    cpu: int
+    kind: int
+    process: int
+    first: int
+    second: int
+
+    @classmethod
+    def of(cls, trace: Trace, row: int) -> RecordName:
+        """The record in a row of `trace.events`."""
+        return cls(row=row, **{name: int(value) for name, value in _named_row(trace, row)})
+
+    @property
+    def kind_name(self) -> str:
+        """The kind's name, or its number if it has none."""
+        return Kind(self.kind).name if self.kind in set(Kind) else f"kind {self.kind}"
+
+    def __str__(self) -> str:
+        return (
+            f"record {self.sequence} at {self.time_ns} ns on CPU {self.cpu}: "
+            f"{self.kind_name}{self._arguments()}"
+        )
+
+    def _arguments(self) -> str:
+        if self.kind == Kind.SWITCH:
+            left = f"process {self.first} ({state_name(self.second)})" if self.first else "idle"
+            return f" from {left} to {process_name(self.process)}"
+        if self.kind == Kind.FORK:
+            return f" of process {self.first} by process {self.process}"
+        if self.kind == Kind.WAKEUP:
+            return f" of process {self.process} by {f'process {self.first}' if self.first else 'an interrupt'}"
+        return f", process {self.process}, first {self.first}, second {self.second}"
+
+
+class TraceError(Exception):
+    """A file is not a trace, or what the trace says cannot have happened."""
+
+    def __init__(self, message: str, record: RecordName | None = None) -> None:
+        super().__init__(message)
+        self.record = record
+
+
+def process_name(pid: int) -> str:
+    """How a message calls a process."""
+    return f"process {pid}" if pid else "idle"
+
+
+def state_name(state: int) -> str:
+    """How a message calls a process's state."""
+    return ProcessState(state).name.lower() if state in set(ProcessState) else f"state {state}"
+
+
+def _named_row(trace: Trace, row: int) -> list[tuple[str, int]]:
+    return list(trace.events.row(row, named=True).items())

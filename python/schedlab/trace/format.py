@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""The trace format, version 1, as abi/trace_format.h and docs/trace-format.md define it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+MAGIC = b"SCHEDLAB"
+VERSION = 1
+
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "<u4"),
+        ("header_bytes", "<u4"),
+        ("record_bytes", "<u4"),
+        ("cpus", "<u4"),
+        ("tick_ns", "<u8"),
+        ("cycles_per_second", "<u8"),
+        ("seed", "<u8"),
+        ("reserved", "V16"),
+    ]
+)
+
+RECORD = np.dtype(
+    [
+        ("time", "<u8"),
+        ("sequence", "<u4"),
+        ("process", "<u4"),
+        ("kind", "<u2"),
+        ("cpu", "<u2"),
+        ("first", "<u4"),
+        ("second", "<u8"),
+    ]
+)
+
+assert HEADER.itemsize == 64
+assert RECORD.itemsize == 32
+
+TEXT_BYTES_PER_RECORD = 12
+"""Eight bytes of `second`, then four of `first`."""
+TEXT_RECORDS_MAX = 21
+"""Records of one text: its own and the TEXT records after it; 252 bytes."""
+
+
+class Kind(IntEnum):
+    """What a record says (enum trace_kind)."""
+
+    START = 1
+    END = 2
+    LOST = 3
+    FORK = 4
+    EXEC = 5
+    TEXT = 6
+    EXIT = 7
+    WAKEUP = 8
+    BLOCK = 9
+    SWITCH = 10
+    YIELD = 11
+    PREEMPT = 12
+    MIGRATE = 13
+    POLICY = 14
+    TUNABLE = 15
+    ATTRIBUTE = 16
+    SCHEDULER_ENTER = 17
+    SCHEDULER_EXIT = 18
+    DECISION = 19
+    MARK = 20
+
+
+class ProcessState(IntEnum):
+    """What a process does (enum process_state)."""
+
+    NEW = 0
+    RUNNABLE = 1
+    RUNNING = 2
+    BLOCKED = 3
+    ZOMBIE = 4
+
+
+class BlockReason(IntEnum):
+    """Why a process is blocked (enum block_reason)."""
+
+    NONE = 0
+    SLEEP = 1
+    CHILD = 2
+    PIPE = 3
+    CONSOLE = 4
+    DISK = 5
+    LOCK = 6
+    JOURNAL = 7
+    EXIT = 8
+
+
+class PreemptReason(IntEnum):
+    """Why a process lost its CPU (enum preempt_reason)."""
+
+    SLICE = 1
+    WAKEUP = 2
+    POLICY = 3
+
+
+class AttributeKind(IntEnum):
+    """What a user set of a process (enum attribute_kind)."""
+
+    PRIORITY = 1
+    TICKETS = 2
+    WEIGHT = 3
+
+
+class MarkKind(IntEnum):
+    """What a program wrote into the trace (enum mark_kind)."""
+
+    BEGIN = 1
+    END = 2
+    GROUP = 3
+    NOTE = 4

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""What a trace is once it has been read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.trace.format import HEADER, RECORD, Kind
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the trace says of the machine that made it."""
+
+    cpus: int
+    tick_ns: int
+    cycles_per_second: int
+    seed: int
+    header_bytes: int = HEADER.itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A trace in memory. `read` makes one."""
+
+    path: Path
+    header: Header
+    events: pl.DataFrame
+    """One row a record, in the order of `sequence`, which is unwrapped: sequence (Int64),
+    time_ns (Int64), cpu, kind (UInt16), process, first (UInt32), second (UInt64)."""
+    texts: pl.DataFrame
+    """Texts of EXEC, POLICY and TUNABLE: row (in `events`), text."""
+    truncated: bool
+    """The machine was cut off: at least one CPU's last records are not there."""
+    missing: int
+    """Sequence numbers between the first and the last that are not there."""
+    declared_lost: int
+    """Records of which the machine itself says that it could not keep them."""
+
+    @property
+    def lost(self) -> int:
+        """Records known to be lost. (A machine may count what it could not keep in either way.)"""
+        return max(self.missing, self.declared_lost)
+
+    @cached_property
+    def begin_ns(self) -> int:
+        """Time of the earliest record; 0 if there is none."""
+        return int(self.column("time_ns").min()) if len(self.events) else 0
+
+    @cached_property
+    def end_ns(self) -> int:
+        """Time of the latest record; 0 if there is none."""
+        return int(self.column("time_ns").max()) if len(self.events) else 0
+
+    def column(self, name: str) -> npt.NDArray[np.int64]:
+        """A column of `events`, of its own integer type, without copying."""
+        return self.events[name].to_numpy()
+
+    def rows(self, kind: Kind) -> Integers:
+        """Rows of `events` that hold this kind of record."""
+        return np.flatnonzero(self.column("kind") == kind)
+
+    def file_offset(self, row: int) -> int:
+        """Where in the file the record of a row begins, in bytes. Reads the file again."""
+        sequence = np.uint32(int(self.events["sequence"][row]) & 0xFFFF_FFFF)
+        with self.path.open("rb") as file:
+            file.seek(self.header.header_bytes)
+            records = np.fromfile(file, RECORD, count=-1)
+        return self.header.header_bytes + RECORD.itemsize * int(
+            np.flatnonzero(records["sequence"] == sequence)[0]
+        )

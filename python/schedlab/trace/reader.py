@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""From a file to tables: columns, order, texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.trace.errors import TraceError
+from schedlab.trace.format import (
+    HEADER,
+    MAGIC,
+    RECORD,
+    TEXT_BYTES_PER_RECORD,
+    TEXT_RECORDS_MAX,
+    VERSION,
+    Kind,
+)
+from schedlab.trace.model import Header, Integers, Trace
+
+Records = npt.NDArray[np.void]
+
+_CPUS_MAX = 0x10000
+_TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE)
+_SPARSE = 4
+"""A trace whose sequence numbers span more than this many times its records is sorted by comparing."""
+
+
+def read(path: str | Path) -> Trace:
+    """Reads a trace and puts its records into order.
+
+    A file that was cut off, or to which CPUs could not write all, is read as far
+    as it goes, and `truncated` says so. Whether what it says can have happened
+    is for `validate` to tell.
+
+    Raises TraceError if the file is no trace or of another version, OSError if
+    it cannot be read.
+    """
+    path = Path(path)
+    header, record_bytes = _read_header(path)
+    records = _map_records(path, header, record_bytes // RECORD.itemsize)
+    sequence = _unwrap(records["sequence"])
+    order = _order(sequence)
+    if order is not None:
+        sequence = sequence[order]
+        records = _gather(records, order)
+    events = _event_table(records, sequence)
+    missing = int(sequence[-1] - sequence[0]) + 1 - len(sequence) if len(sequence) else 0
+    kinds = events["kind"].to_numpy()
+    return Trace(
+        path=path,
+        header=header,
+        events=events,
+        texts=_read_texts(records, kinds),
+        truncated=bool(record_bytes % RECORD.itemsize) or not _all_ended(records, kinds, header),
+        missing=max(missing, 0),
+        declared_lost=int(records["second"][kinds == Kind.LOST].sum()),
+    )
+
+
+def _read_header(path: Path) -> tuple[Header, int]:
+    """The header, and how many bytes of records follow it."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        data = file.read(HEADER.itemsize)
+    if len(data) < HEADER.itemsize:
+        raise TraceError(
+            f"{path}: {size} bytes are too few for a trace: the machine wrote no header"
+        )
+    fields = np.frombuffer(data, HEADER)[0]
+    _check_header(path, fields)
+    header = Header(
+        cpus=int(fields["cpus"]),
+        tick_ns=int(fields["tick_ns"]),
+        cycles_per_second=int(fields["cycles_per_second"]),
+        seed=int(fields["seed"]),
+        header_bytes=int(fields["header_bytes"]),
+    )
+    return header, max(size - header.header_bytes, 0)
+
+
+def _check_header(path: Path, fields: np.void) -> None:
+    if bytes(fields["magic"]) != MAGIC:
+        raise TraceError(f"{path}: not a trace: it does not begin with {MAGIC.decode()}")
+    if fields["version"] != VERSION:
+        raise TraceError(
+            f"{path}: a trace of version {fields['version']}; this reader knows version {VERSION}"
+        )
+    if fields["record_bytes"] != RECORD.itemsize:
+        raise TraceError(
+            f"{path}: records of {fields['record_bytes']} bytes; "
+            f"version {VERSION} has {RECORD.itemsize}"
+        )
+    if fields["header_bytes"] < HEADER.itemsize or fields["header_bytes"] % 8:
+        raise TraceError(
+            f"{path}: a header of {fields['header_bytes']} bytes; expected {HEADER.itemsize}, "
+            "or a larger multiple of 8"
+        )
+    if not 1 <= fields["cpus"] <= _CPUS_MAX:
+        raise TraceError(f"{path}: a machine of {fields['cpus']} CPUs; expected 1 to {_CPUS_MAX}")
+    if fields["cycles_per_second"] == 0:
+        raise TraceError(f"{path}: the header says 0 cycles per second")
+
+
+def _map_records(path: Path, header: Header, count: int) -> Records:
+    if count == 0:
+        return np.empty(0, RECORD)
+    return np.memmap(path, RECORD, mode="r", offset=header.header_bytes, shape=(count,))
+
+
+def _unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
+    """32-bit sequence numbers as 64-bit ones that do not wrap; right for up to 2**31 records."""
+    if len(sequence) == 0:
+        return np.empty(0, np.int64)
+    origin = sequence[0]
+    unwrapped = (sequence - origin).view(np.int32).astype(np.int64)
+    unwrapped += int(origin)
+    if unwrapped.min() < 0:
+        unwrapped += 1 << 32
+    return unwrapped
+
+
+def _order(sequence: Integers) -> Integers | None:
+    """Where the record of each place in the order is to be found; None: they are in order."""
+    if len(sequence) == 0 or bool((sequence[1:] > sequence[:-1]).all()):
+        return None
+    lowest = int(sequence.min())
+    span = int(sequence.max()) - lowest + 1
+    if span <= _SPARSE * len(sequence):
+        found = np.full(span, -1, np.int64)
+        found[sequence - lowest] = np.arange(len(sequence))
+        order = found if span == len(sequence) else found[found >= 0]
+        if len(order) == len(sequence) and order.min() >= 0:
+            return order
+    return np.argsort(sequence, kind="stable")
+
+
+def _gather(records: Records, order: Integers) -> Records:
+    words = records.view(np.uint64).reshape(-1, RECORD.itemsize // 8)
+    gathered: Records = np.take(words, order, axis=0).view(RECORD).reshape(-1)
+    return gathered
+
+
+def _event_table(records: Records, sequence: Integers) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "sequence": sequence,
+            "time_ns": np.ascontiguousarray(records["time"]).view(np.int64),
+            "cpu": records["cpu"].copy(),
+            "kind": records["kind"].copy(),
+            "process": records["process"].copy(),
+            "first": records["first"].copy(),
+            "second": records["second"].copy(),
+        }
+    )
+
+
+def _all_ended(records: Records, kinds: npt.NDArray[np.int64], header: Header) -> bool:
+    ended = np.unique(records["cpu"][kinds == Kind.END])
+    return len(ended) >= header.cpus
+
+
+def _read_texts(records: Records, kinds: npt.NDArray[np.int64]) -> pl.DataFrame:
+    """Puts each text together from its record and the TEXT records that follow it on its CPU."""
+    holders = np.flatnonzero(np.isin(kinds, (*_TEXT_OWNERS, Kind.TEXT)))
+    holders = holders[np.argsort(records["cpu"][holders], kind="stable")]
+    is_owner = kinds[holders] != Kind.TEXT
+    owner = np.cumsum(is_owner) - 1
+    slot = np.arange(len(holders)) - np.maximum.accumulate(
+        np.where(is_owner, np.arange(len(holders)), 0)
+    )
+    usable = (owner >= 0) & (slot < TEXT_RECORDS_MAX)
+    holders, owner, slot = holders[usable], owner[usable], slot[usable]
+    owners = holders[slot == 0]
+    parts = np.zeros((len(owners), int(slot.max(initial=0)) + 1, TEXT_BYTES_PER_RECORD), np.uint8)
+    parts[owner, slot] = _text_bytes(records[holders])
+    # A tunable's own record holds its value; its name begins in the next.
+    tunables = kinds[owners] == Kind.TUNABLE
+    parts[tunables, :-1] = parts[tunables, 1:]
+    parts[tunables, -1] = 0
+    return pl.DataFrame(
+        {"row": owners, "text": _decode(parts.reshape(len(owners), -1))},
+        schema={"row": pl.Int64, "text": pl.String},
+    ).sort("row")
+
+
+def _text_bytes(records: Records) -> npt.NDArray[np.uint8]:
+    joined = np.empty(len(records), np.dtype([("second", "<u8"), ("first", "<u4")]))
+    joined["second"] = records["second"]
+    joined["first"] = records["first"]
+    return joined.view(np.uint8).reshape(-1, TEXT_BYTES_PER_RECORD)
+
+
+def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
+    """Each row up to its first 0 byte, as text. Few are different, so each is decoded once."""
+    if len(texts) == 0:
+        return []
+    different, which = np.unique(texts.view(f"S{texts.shape[1]}").reshape(-1), return_inverse=True)
+    decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in different.tolist()]
+    return [decoded[index] for index in which.tolist()]

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: MIT
+"""Makes traces: a small machine whose processes do things at random, as the kernel would record them."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, PreemptReason, ProcessState
+
+
+class Record(NamedTuple):
+    """One record, its sequence number not yet wrapped."""
+
+    time: int
+    sequence: int
+    process: int
+    kind: int
+    cpu: int
+    first: int
+    second: int
+
+    def pack(self) -> bytes:
+        """Its 32 bytes."""
+        return struct.pack(
+            "<QIIHHIQ", self.time, self.sequence & 0xFFFF_FFFF, self.process, self.kind,
+            self.cpu, self.first, self.second,
+        )  # fmt: skip
+
+
+@dataclass
+class Script:
+    """What may happen in a trace."""
+
+    cpus: int = 2
+    steps: int = 200
+    first_sequence: int = 0
+    cycles_per_second: int = 1_000_000_000
+    marks: bool = True
+    """MARK_BEGIN and MARK_END, somewhere."""
+    drain: bool = False
+    """All processes end before the trace does."""
+    pids: int = 0
+    """Reuse PIDs above 1 once so many have been given; 0: never."""
+
+
+@dataclass
+class Simulator:
+    """Runs one script; `records` are in order, over all CPUs."""
+
+    random: random.Random
+    script: Script
+    records: list[Record] = field(default_factory=list)
+    time: int = 1000
+    state: dict[int, ProcessState] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)
+    next_pid: int = 1
+
+    def __post_init__(self) -> None:
+        cpus = self.script.cpus
+        self.current = [0] * cpus
+        self.cycles = [self.random.randrange(1000) for _ in range(cpus)]
+        self.count = [0] * cpus
+        self.draining = False
+        self.begun_by = 0
+        self.ended = False
+
+    def run(self) -> list[Record]:
+        """The whole trace, from START to END of all CPUs."""
+        cpus = range(self.script.cpus)
+        for cpu in self.random.sample(cpus, len(cpus)):
+            self.emit(cpu, Kind.START, 0, 0, self.cycles[cpu])
+        self.text(0, Kind.POLICY, 0, "lottery:thesis-long-name")
+        self.fork(0, 0)
+        stories = [self.story(cpu) for cpu in cpus]
+        for _ in range(self.script.steps):
+            next(stories[self.random.randrange(len(stories))])
+        self.draining = self.script.drain
+        while self.draining and any(self.current + self.alive()):
+            next(stories[self.random.randrange(len(stories))])
+        # No CPU stops in the middle of switching.
+        for cpu in cpus:
+            while next(stories[cpu]):
+                pass
+        for cpu in cpus:
+            self.emit(cpu, Kind.END, 0, 0, self.count[cpu] + 1)
+        return self.records
+
+    def alive(self) -> list[int]:
+        """PIDs that have not ended."""
+        return [pid for pid, state in self.state.items() if state != ProcessState.ZOMBIE]
+
+    def emit(self, cpu: int, kind: Kind, process: int, first: int = 0, second: int = 0) -> None:
+        """One record, some time later than the last."""
+        self.time += self.random.choice((0, 0, 1, 5, 100, 2000))
+        sequence = self.script.first_sequence + len(self.records)
+        self.records.append(Record(self.time, sequence, process, kind, cpu, first, second))
+        self.count[cpu] += 1
+
+    def text(self, cpu: int, kind: Kind, process: int, text: str) -> None:
+        """A text, twelve bytes a record."""
+        data = text.encode() or b"\0"
+        for at in range(0, len(data), 12):
+            second, first = struct.unpack("<QI", data[at : at + 12].ljust(12, b"\0"))
+            self.emit(cpu, Kind.TEXT if at else kind, process, first, second)
+
+    def cycle_count(self, cpu: int) -> int:
+        """The CPU's counter, some time later."""
+        self.cycles[cpu] += self.random.randrange(500)
+        return self.cycles[cpu]
+
+    def those(self, state: ProcessState) -> list[int]:
+        """PIDs in a state."""
+        return [pid for pid, now in self.state.items() if now == state]
+
+    def fork(self, cpu: int, parent: int) -> None:
+        """A new process, with a PID that is free."""
+        pid = self.next_pid
+        limit = self.script.pids
+        ended = [pid for pid in self.those(ProcessState.ZOMBIE) if pid > 1]
+        if limit and pid > limit:
+            if not ended:
+                return
+            pid = self.random.choice(ended)
+        else:
+            self.next_pid += 1
+        self.state[pid] = ProcessState.RUNNABLE
+        self.parents[pid] = parent
+        self.emit(cpu, Kind.FORK, parent, pid)
+
+    def story(self, cpu: int) -> Iterator[bool]:
+        """What a CPU does, record by record; gives whether it is in the middle of something."""
+        while True:
+            steps = self.of_process(cpu) if self.current[cpu] else self.of_idle(cpu)
+            for _ in steps:
+                yield True
+            yield False
+
+    def of_idle(self, cpu: int) -> Iterator[None]:
+        """An idle CPU: looks for work, or serves an interrupt."""
+        if self.random.random() < 0.3:
+            self.wake(cpu)
+        elif self.those(ProcessState.RUNNABLE) or self.random.random() < 0.1:
+            yield from self.schedule(cpu, ProcessState.RUNNABLE)
+
+    def wake(self, cpu: int) -> None:
+        """Wakes somebody who is blocked, if there is one."""
+        blocked = self.those(ProcessState.BLOCKED)
+        if blocked:
+            pid = self.random.choice(blocked)
+            self.state[pid] = ProcessState.RUNNABLE
+            by = self.current[cpu] if self.random.random() < 0.7 else 0
+            self.emit(cpu, Kind.WAKEUP, pid, by, self.random.randrange(self.script.cpus))
+
+    def of_process(self, cpu: int) -> Iterator[None]:
+        """A CPU that runs a process: it calls the system, or is interrupted."""
+        pid = self.current[cpu]
+        if self.draining:
+            yield from self.exit(cpu, pid)
+            return
+        chance = self.random.random()
+        if chance < 0.12:
+            self.fork(cpu, pid)
+        elif chance < 0.30:
+            self.wake(cpu)
+        elif chance < 0.45:
+            self.remark(cpu, pid)
+        elif chance < 0.60:
+            reasons = [reason for reason in BlockReason if reason not in (0, BlockReason.EXIT)]
+            self.emit(cpu, Kind.BLOCK, pid, self.random.choice(reasons))
+            yield
+            yield from self.schedule(cpu, ProcessState.BLOCKED)
+        elif chance < 0.68:
+            self.emit(cpu, Kind.YIELD, pid)
+            yield
+            yield from self.schedule(cpu, ProcessState.RUNNABLE)
+        elif chance < 0.90:
+            yield from self.schedule(cpu, ProcessState.RUNNABLE, self.random.choice(list(PreemptReason)))
+        elif pid != 1:
+            yield from self.exit(cpu, pid)
+
+    def exit(self, cpu: int, pid: int) -> Iterator[None]:
+        """The end of a process."""
+        self.emit(cpu, Kind.EXIT, pid, self.random.choice((0, 1, 0xFFFF_FFFF)))
+        yield
+        if self.draining or self.random.random() < 0.5:
+            self.wake(cpu)
+        yield from self.schedule(cpu, ProcessState.ZOMBIE)
+
+    def remark(self, cpu: int, pid: int) -> None:
+        """Records that change nobody's state."""
+        choice = self.random.randrange(8)
+        anybody = self.random.choice(list(self.state))
+        if choice == 0:
+            name = self.random.choice(("sh", "a", "twelve-bytes", "thirteen-byte", "bürste"))
+            self.text(cpu, Kind.EXEC, pid, name)
+        elif choice == 1:
+            kind = self.random.choice(list(AttributeKind))
+            self.emit(cpu, Kind.ATTRIBUTE, anybody, kind, self.random.randrange(1, 9))
+        elif choice == 2:
+            self.emit(cpu, Kind.TUNABLE, 0, 0, self.random.randrange(100))
+            self.text(cpu, Kind.TEXT, 0, "boost_ticks")
+        elif choice == 3:
+            group = self.random.choice((b"cpu", b"io", b"eight888"))
+            self.emit(cpu, Kind.MARK, pid, MarkKind.GROUP, int.from_bytes(group, "little"))
+        elif choice == 4:
+            self.emit(cpu, Kind.MIGRATE, anybody, 0, self.random.randrange(self.script.cpus))
+        elif choice == 5:
+            self.emit(cpu, Kind.MARK, pid, MarkKind.NOTE, 7)
+        elif self.script.marks and not self.begun_by:
+            self.begun_by = pid
+            self.emit(cpu, Kind.MARK, pid, MarkKind.BEGIN)
+        elif self.begun_by == pid and not self.ended and self.random.random() < 0.2:
+            self.ended = True
+            self.emit(cpu, Kind.MARK, pid, MarkKind.END)
+
+    def schedule(self, cpu: int, leaves: ProcessState, preempted: int = 0) -> Iterator[None]:
+        """The scheduler, from one process to the next, the same, or idle."""
+        previous = self.current[cpu]
+        self.emit(cpu, Kind.SCHEDULER_ENTER, previous, 0, self.cycle_count(cpu))
+        yield
+        waiting = self.those(ProcessState.RUNNABLE)
+        choices = waiting + [0] * (not waiting)
+        if previous and leaves == ProcessState.RUNNABLE:
+            choices.append(previous)
+        picked = self.random.choice(choices)
+        if self.random.random() < 0.5 and picked:
+            self.emit(cpu, Kind.DECISION, picked, len(waiting), 3)
+        if picked != previous:
+            if preempted and previous:
+                self.emit(cpu, Kind.PREEMPT, previous, preempted)
+            # Only when it is recorded may other CPUs know of it.
+            if previous:
+                self.state[previous] = leaves
+            if picked:
+                self.state[picked] = ProcessState.RUNNING
+            self.current[cpu] = picked
+            self.emit(cpu, Kind.SWITCH, picked, previous, int(leaves) if previous else 0)
+            yield
+        self.emit(cpu, Kind.SCHEDULER_EXIT, picked, 0, self.cycle_count(cpu))
+
+
+def simulate(source: random.Random, script: Script) -> list[Record]:
+    """The records of one random trace, in order."""
+    return Simulator(source, script).run()
+
+
+def header(cpus: int, cycles_per_second: int = 1_000_000_000, **changes: int | bytes) -> bytes:
+    """A header's 64 bytes."""
+    fields: dict[str, int | bytes] = {
+        "magic": b"SCHEDLAB", "version": 1, "header_bytes": 64, "record_bytes": 32, "cpus": cpus,
+        "tick_ns": 1_000_000, "cycles_per_second": cycles_per_second, "seed": 1, **changes,
+    }  # fmt: skip
+    return struct.pack("<8sIIIIQQQ16x", *fields.values())
+
+
+def write(
+    path: Path,
+    records: list[Record],
+    script: Script,
+    block: int = 16,
+    source: random.Random | None = None,
+) -> Path:
+    """A trace file: blocks of one CPU each, in the order in which they were full, or in any."""
+    waiting: dict[int, list[Record]] = {}
+    blocks: list[list[Record]] = []
+    for record in records:
+        part = waiting.setdefault(record.cpu, [])
+        part.append(record)
+        if len(part) == block:
+            blocks.append(waiting.pop(record.cpu))
+    blocks += waiting.values()
+    if source:
+        source.shuffle(blocks)
+    data = b"".join(record.pack() for part in blocks for record in part)
+    path.write_bytes(header(script.cpus, script.cycles_per_second) + data)
+    return path
