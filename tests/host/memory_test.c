@@ -6,6 +6,10 @@
  * memory management unit that is not the kernel's.
  */
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "memory_machine.h"
 
 #include "kernel/memory/address_space.c"
@@ -205,6 +209,82 @@ static void test_objects_out_of_memory(void)
     void *object = object_allocate(&cache);
     check(object != NULL);
     object_free(&cache, object);
+}
+
+/* What the kernel must never do ends it at once. */
+
+static struct object_cache small_objects;
+
+static void free_page_twice(void)
+{
+    void *page = page_allocate();
+
+    page_release(page);
+    page_release(page);
+}
+
+static void free_foreign_page(void)
+{
+    page_release(ram);
+}
+
+static void free_part_of_page(void)
+{
+    page_release((char *)page_allocate() + 8);
+}
+
+static void share_free_page(void)
+{
+    void *page = page_allocate();
+
+    page_release(page);
+    page_share(page);
+}
+
+static void free_object_twice(void)
+{
+    void *object = object_allocate(&small_objects);
+
+    object_allocate(&small_objects);
+    object_free(&small_objects, object);
+    object_free(&small_objects, object);
+}
+
+static void free_foreign_object(void)
+{
+    object_allocate(&small_objects);
+    object_free(&small_objects, page_allocate_zeroed());
+}
+
+static void free_part_of_object(void)
+{
+    object_free(&small_objects, (char *)object_allocate(&small_objects) + 16);
+}
+
+static void check_ends_in_panic(void (*misuse)(void))
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        freopen("/dev/null", "w", stderr);
+        misuse();
+        _exit(0);
+    }
+    check(pid > 0 && waitpid(pid, &status, 0) == pid);
+    check(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void test_misuse(void)
+{
+    object_cache_init(&small_objects, "test", 100);
+    check_ends_in_panic(free_page_twice);
+    check_ends_in_panic(free_foreign_page);
+    check_ends_in_panic(free_part_of_page);
+    check_ends_in_panic(share_free_page);
+    check_ends_in_panic(free_object_twice);
+    check_ends_in_panic(free_foreign_object);
+    check_ends_in_panic(free_part_of_object);
 }
 
 /* The model of an address space */
@@ -928,6 +1008,7 @@ int main(void)
     run_test(test_objects);
     run_test(test_objects_are_used_again);
     run_test(test_objects_out_of_memory);
+    run_test(test_misuse);
 
     /* The boot code's table, in RAM as all tables; the direct map needs no tables here. */
     uint64_t *root = page_allocate_zeroed();
