@@ -23,7 +23,11 @@ static int exec_status(const char *path, char *const arguments[])
 static void check_refused(const char *path, int reason)
 {
     char *const arguments[] = {"program", NULL};
-    check(exec_status(path, arguments) == 1000 + reason);
+    int status = exec_status(path, arguments);
+    if (status == 1000 + reason)
+        return;
+    printf("# exec of \"%s\": status %d, not 1000 + %d\n", path, status, reason);
+    check(!"exec is refused for the right reason");
 }
 
 /* Arguments: this program, run again with a first argument "count" or "show", answers. */
