@@ -23,8 +23,7 @@ static void collect(int descriptor)
     output[used] = 0;
 }
 
-/* Runs a program with its outputs into `output`; its input comes from `input`, a pipe's end, or is
- * empty. Its status. */
+/* Runs a program with its outputs into `output`; its input comes from a pipe's end. Its status. */
 static int run_program(char *const arguments[], int input)
 {
     int ends[2];
@@ -32,16 +31,14 @@ static int run_program(char *const arguments[], int input)
     int pid = test_fork();
     if (pid == 0) {
         close(0);
-        if (input >= 0)
-            dup(input);
+        dup(input);
         close(1);
         dup(ends[1]);
         close(2);
         dup(ends[1]);
         close(ends[0]);
         close(ends[1]);
-        if (input >= 0)
-            close(input);
+        close(input);
         exec_program(arguments);
         exit(1000);
     }
@@ -51,12 +48,22 @@ static int run_program(char *const arguments[], int input)
     return test_wait(pid);
 }
 
+static int run_without_input(char *const arguments[])
+{
+    int ends[2];
+    check(pipe(ends) == 0);
+    close(ends[1]);
+    int status = run_program(arguments, ends[0]);
+    close(ends[0]);
+    return status;
+}
+
 static void check_run(const struct run *run)
 {
     char line[512];
     check(text_copy(line, run->line, sizeof(line)));
     char *const arguments[] = {"sh", "-c", line, NULL};
-    int status = run_program(arguments, -1);
+    int status = run_without_input(arguments);
     if (status == run->status && (!run->output || strcmp(output, run->output) == 0))
         return;
     printf("# %s\n# status %d, not %d; output:\n%s\n# and not:\n%s\n", run->line, status,
@@ -216,12 +223,12 @@ static void endless_lines_are_refused(void)
     char *const arguments[] = {"sh", "-c", line, NULL};
     for (size_t i = 0; i + 4 < sizeof(line); i += 2)
         memcpy(line + i, "a;", 2);
-    check(run_program(arguments, -1) == 2);
+    check(run_without_input(arguments) == 2);
     check(strcmp(output, "sh: the line is too long\n") == 0);
     memset(line, '(', sizeof(line) - 1);
-    check(run_program(arguments, -1) == 2);
+    check(run_without_input(arguments) == 2);
     memset(line, '|', sizeof(line) - 1);
-    check(run_program(arguments, -1) == 2);
+    check(run_without_input(arguments) == 2);
 }
 
 /* Lines from a pipe: what follows a command is that command's input. */
@@ -247,13 +254,10 @@ static void lines_come_from_a_file(void)
     int file = open("/sh.script", OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE);
     check(write(file, lines, sizeof(lines) - 1) == (int)sizeof(lines) - 1);
     close(file);
-    int input[2];
-    check(pipe(input) == 0);
-    close(input[1]);
-    int status = run_program(arguments, input[0]);
+    int status = run_without_input(arguments);
     check(status == 4 && strcmp(output, "a\nb\n") == 0);
     check(unlink("/sh.script") == 0);
-    check(run_program(missing, input[0]) == 127);
+    check(run_without_input(missing) == 127);
 }
 
 /* Programs */
