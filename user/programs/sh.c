@@ -208,6 +208,8 @@ static struct command *parse_command(void)
     else
         command->group = parse_list();
     depth--;
+    if (!broken && !command->group)
+        broken = "a command is missing";
     if (!broken && !accept(")"))
         broken = "a ) is missing";
     while (!broken && parse_redirection(command))
