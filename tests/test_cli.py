@@ -142,25 +142,23 @@ def test_doctor_survives_an_empty_path(schedlab: Command, tmp_path: Path) -> Non
 
 def catalogue() -> Catalogue:
     return catalogue_of(
-        {
-            "policies": [
-                {
-                    "name": "rr",
-                    "meaning": "round-robin",
-                    "source": "",
-                    "tunables": [
-                        {
-                            "name": "slice",
-                            "meaning": "ticks",
-                            "minimum": 1,
-                            "standard": 1,
-                            "maximum": 1000,
-                        }
-                    ],
-                    "presets": [{"name": "table-scan", "meaning": "", "values": {"slice": 1}}],
-                }
-            ]
-        }
+        [
+            {
+                "name": "rr",
+                "meaning": "round-robin",
+                "source": "",
+                "tunables": [
+                    {
+                        "name": "slice",
+                        "meaning": "ticks",
+                        "minimum": 1,
+                        "default": 1,
+                        "maximum": 1000,
+                    }
+                ],
+                "presets": [{"name": "table-scan", "meaning": "", "values": {"slice": 1}}],
+            }
+        ]
     )
 
 

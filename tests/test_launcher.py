@@ -20,7 +20,7 @@ HOST_PROGRAMS = (
     *("sh", "dash", "cat", "sha256sum", "readlink", "dirname", "mkdir", "rm", "mv", "ln"),
     *("flock", "grep", "env", "sleep", "touch", "id", "true"),
 )
-NEEDED = ("clang-19", "ld.lld-19", "make", "dtc", "qemu-system-riscv64")
+NEEDED = ("clang-19", "ld.lld-19", "llvm-nm-19", "make", "dtc", "qemu-system-riscv64")
 
 pytestmark = pytest.mark.skipif(not shutil.which("dash"), reason="no dash")
 
@@ -149,7 +149,8 @@ def test_names_the_command_where_it_may_not_install(host: Host) -> None:
     status, output, messages = host.start("run")
     assert (status, output) == (2, "")
     assert (
-        "    sudo apt-get install --no-install-recommends clang-19 lld-19 device-tree" in messages
+        "    sudo apt-get install --no-install-recommends clang-19 lld-19 llvm-19 device-tree"
+        in messages
     )
     assert "install" not in (host.calls.read_text() if host.calls.exists() else "")
 
@@ -198,8 +199,9 @@ def test_installs_nothing_for_commands_that_need_none(host: Host, arguments: lis
 
 @pytest.mark.parametrize("version", [16, 18, 21])
 def test_another_compiler_serves(host: Host, version: int) -> None:
-    host.add_needed("clang-19", "ld.lld-19")
+    host.add_needed("clang-19", "ld.lld-19", "llvm-nm-19")
     host.add(f"clang-{version}")
+    host.add(f"llvm-nm-{version}")
     assert host.start("run")[0] == 2
     host.add(f"ld.lld-{version}")
     assert host.start("run")[0] == 0

@@ -63,7 +63,7 @@ static bool is_marked(const struct checker *checker, uint32_t number)
 
 /* ---- the journal ---- */
 
-static uint64_t log_address(const struct checker *checker, uint64_t position)
+static uint64_t log_block_at(const struct checker *checker, uint64_t position)
 {
     return checker->super->log_start + position % checker->super->log_blocks;
 }
@@ -86,7 +86,7 @@ static const struct journal_header *latest_header(const struct checker *checker)
 static bool is_committed(const struct checker *checker, uint64_t position, uint64_t sequence)
 {
     struct journal_record record;
-    memcpy(&record, block_at(checker, log_address(checker, position)), sizeof(record));
+    memcpy(&record, block_at(checker, log_block_at(checker, position)), sizeof(record));
     if (record.magic != JOURNAL_RECORD_MAGIC || record.sequence != sequence || record.count == 0 ||
         record.count > RECORD_BLOCKS_MAX || record.count >= checker->super->log_blocks)
         return false;
@@ -95,7 +95,7 @@ static bool is_committed(const struct checker *checker, uint64_t position, uint6
     record.checksum = 0;
     uint64_t sum = checksum_add(CHECKSUM_START, &record, sizeof(record));
     for (uint32_t i = 0; i < record.count; i++) {
-        const void *contents = block_at(checker, log_address(checker, position + 1 + i));
+        const void *contents = block_at(checker, log_block_at(checker, position + 1 + i));
         sum = checksum_add(sum, contents, FS_BLOCK_BYTES);
     }
     return sum == expected;
@@ -103,7 +103,7 @@ static bool is_committed(const struct checker *checker, uint64_t position, uint6
 
 static bool replay_one(struct checker *checker, uint64_t position)
 {
-    const struct journal_record *record = block_at(checker, log_address(checker, position));
+    const struct journal_record *record = block_at(checker, log_block_at(checker, position));
     for (uint32_t i = 0; i < record->count; i++) {
         if (record->home[i] < checker->super->inode_map_start ||
             record->home[i] >= checker->super->block_count) {
@@ -111,7 +111,7 @@ static bool replay_one(struct checker *checker, uint64_t position)
             return false;
         }
         memcpy(block_at(checker, record->home[i]),
-               block_at(checker, log_address(checker, position + 1 + i)), FS_BLOCK_BYTES);
+               block_at(checker, log_block_at(checker, position + 1 + i)), FS_BLOCK_BYTES);
     }
     return true;
 }
@@ -127,7 +127,7 @@ static void replay_journal(struct checker *checker)
     uint64_t sequence = header->sequence;
     uint64_t end = position + checker->super->log_blocks;
     while (position < end && is_committed(checker, position, sequence)) {
-        const struct journal_record *record = block_at(checker, log_address(checker, position));
+        const struct journal_record *record = block_at(checker, log_block_at(checker, position));
         if (!replay_one(checker, position))
             return;
         position += record->count + 1;

@@ -47,7 +47,7 @@ static void mark_rest_used(const struct image *image, uint32_t map_start, uint32
 }
 
 /* 0: the disk is full. */
-static uint32_t take_block(struct image *image)
+static uint32_t give_block(struct image *image)
 {
     if (image->next_block >= image->super.block_count)
         return 0;
@@ -56,7 +56,7 @@ static uint32_t take_block(struct image *image)
 }
 
 /* 0: there are no more. */
-static uint32_t take_inode(struct image *image, uint16_t type)
+static uint32_t give_inode(struct image *image, uint16_t type)
 {
     if (image->next_inode >= image->super.inode_count)
         return 0;
@@ -74,7 +74,7 @@ static void *append_block(struct image *image, struct disk_inode *inode)
 
     for (uint32_t level = 0; level <= path.depth; level++) {
         if (block_path_first_at(&path, level))
-            *pointer = take_block(image);
+            *pointer = give_block(image);
         if (*pointer == 0)
             return NULL;
         if (level < path.depth)
@@ -131,11 +131,11 @@ static const char *image_begin(struct image *image, uint32_t blocks, uint32_t in
     header->checksum = journal_header_checksum(header);
 
     while (image->next_block < super->data_start)
-        take_block(image);
+        give_block(image);
     mark_used(image, super->inode_map_start, 0);
     mark_rest_used(image, super->inode_map_start, super->inode_count);
     mark_rest_used(image, super->block_map_start, super->block_count);
-    take_inode(image, FILE_DIRECTORY);
+    give_inode(image, FILE_DIRECTORY);
     bool added = add_root_entry(image, ROOT_INODE, ".") && add_root_entry(image, ROOT_INODE, "..");
     return added ? NULL : "not enough memory";
 }
@@ -145,7 +145,7 @@ static const char *image_add(struct image *image, const char *name, const void *
 {
     if (size > FILE_BYTES_MAX)
         return "the file is too large";
-    uint32_t number = take_inode(image, FILE_REGULAR);
+    uint32_t number = give_inode(image, FILE_REGULAR);
     if (number == 0)
         return "too many files for this disk";
     if (!fill_file(image, number, contents, size))

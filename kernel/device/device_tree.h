@@ -45,12 +45,15 @@ extern struct machine machine;
  * be in the blob after its header. */
 int device_tree_read(const void *blob, struct machine *machine);
 
-/* The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
+/*
+ * The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
  * double quotes; a name alone has an empty value). Given twice, the last one counts. False: not
- * there, or longer than size - 1 with a message in the log; `value` is unchanged. */
+ * there, and `value` is unchanged. One that does not fit is a panic: nobody shall measure something
+ * else than what they asked for.
+ */
 bool boot_argument_text(const char *name, char *value, size_t size);
-/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds). Not there,
- * or no such number, with a message in the log: gives `otherwise`. */
+/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds); one that is
+ * not there is `otherwise`, one that is no number a panic. */
 uint64_t boot_argument_number(const char *name, uint64_t otherwise);
 
 #endif

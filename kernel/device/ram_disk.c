@@ -2,7 +2,7 @@
 #include "abi/errors.h"
 #include "block_device.h"
 #include "device_tree.h"
-#include "lib/print.h"
+#include "lib/panic.h"
 #include "lib/string.h"
 #include "memory/layout.h"
 #include "sync/spinlock.h"
@@ -107,11 +107,9 @@ static uint64_t bounded_argument(const char *name, uint64_t otherwise, uint64_t 
                                  uint64_t most)
 {
     uint64_t value = boot_argument_number(name, otherwise);
-    if (value >= least && value <= most)
-        return value;
-    print("boot argument %s: %lu is not in %lu to %lu; %lu is used\n", name, value, least, most,
-          otherwise);
-    return otherwise;
+    if (value < least || value > most)
+        panic("boot argument %s=%lu: it must be from %lu to %lu", name, value, least, most);
+    return value;
 }
 
 int ram_disk_init(struct block_device *device)

@@ -6,6 +6,10 @@
 #include "../sync/spinlock.h"
 #include "poison.h"
 
+enum {
+    RESERVE_SHARE = 64, /* the part of memory that is kept back */
+};
+
 /* A free page begins with a link to the next. */
 struct free_page {
     struct free_page *next;
@@ -193,4 +197,11 @@ uint64_t page_total(void)
 uint64_t page_free_count(void)
 {
     return __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
+}
+
+bool page_can_spare(uint64_t count)
+{
+    uint64_t free = page_free_count();
+
+    return count <= free && free - count >= page_total() / RESERVE_SHARE;
 }

@@ -29,6 +29,14 @@ void page_release(void *page);
 /* Is there more than one user? */
 bool page_shared(const void *page);
 
+/*
+ * Can `count` pages be spared for something new, a process or a larger heap? A part
+ * of memory is kept back for the processes that are there: for shared pages that
+ * they write to, for lazy heaps, for exec. So it is the new that is refused, with
+ * an error, and not the old that is killed.
+ */
+bool page_can_spare(uint64_t count);
+
 uint64_t page_total(void);
 uint64_t page_free_count(void);
 

@@ -94,9 +94,10 @@ def run_make(targets: tuple[str, ...]) -> None:
         )
         try:
             show_progress(make, total)
+        except BaseException:
+            make.terminate()
+            raise
         finally:
-            if make.poll() is None:
-                make.terminate()
             status = make.wait()
         if status:
             complaints.seek(0)

@@ -406,7 +406,7 @@ def policies(as_json: bool) -> None:
         for preset in policy.presets.values():
             click.echo(f"    {policy.name}:{preset.name}  {preset.meaning}")
         for tunable in policy.tunables.values():
-            bounds = f"{tunable.minimum} to {tunable.maximum}, usually {tunable.standard}"
+            bounds = f"{tunable.minimum} to {tunable.maximum}, {tunable.default} by default"
             click.echo(f"    --set {tunable.name}=…  {tunable.meaning}; {bounds}")
 
 

@@ -95,6 +95,7 @@ def compilers() -> Iterator[Finding]:
     suffix = chosen.version
     yield program(chosen.clang, "compiles kernel, programs and policies", f"clang-{suffix}", origin)
     yield program(chosen.linker, "links them", f"lld-{suffix}")
+    yield program(chosen.symbol_lister, "reads and packs objects", f"llvm-{suffix}")
     yield program(chosen.formatter, "checks the layout of C files (test)", f"clang-format-{suffix}")
     library = chosen.sanitizer_library
     yield Finding(

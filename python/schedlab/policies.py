@@ -36,7 +36,7 @@ class Tunable:
     name: str
     meaning: str
     minimum: int
-    standard: int
+    default: int
     maximum: int
 
 
@@ -95,10 +95,10 @@ def read_catalogue() -> Catalogue:
     return catalogue_of(json.loads(done.stdout))
 
 
-def catalogue_of(listing: dict[str, Any]) -> Catalogue:
+def catalogue_of(listing: list[dict[str, Any]]) -> Catalogue:
     """The catalogue in what build/policy_list prints."""
     catalogue: Catalogue = {}
-    for policy in listing["policies"]:
+    for policy in listing:
         tunables = {entry["name"]: Tunable(**entry) for entry in policy["tunables"]}
         presets = {entry["name"]: Preset(**entry) for entry in policy["presets"]}
         catalogue[policy["name"]] = Policy(

@@ -11,6 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -254,16 +255,22 @@ def evaluate(folder: Path, outcome: Outcome) -> tuple[Metrics | None, Outcome]:
     """Checks the trace and computes the metrics, where the run left enough for that."""
     if outcome.status not in ("success", "limit"):
         return None, outcome
+    try:
+        return measure(folder), outcome
+    except Exception as error:  # whatever it is, the trace is kept, and the other runs go on
+        words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
+        return None, Outcome("unmeasured", f"the trace could not be measured: {words}")
+
+
+def measure(folder: Path) -> Metrics:
+    """Checks a run's trace, and writes its metrics beside it."""
     from schedlab import metrics, trace
 
-    try:
-        read = trace.read(folder / TRACE_FILE)
-        trace.validate(read)
-        computed = metrics.compute(read)
-    except (trace.TraceError, OSError) as error:
-        return None, Outcome("bad trace", f"the trace is not sound: {error}")
+    read = trace.read(folder / TRACE_FILE)
+    trace.validate(read)
+    computed = metrics.compute(read)
     computed.write(folder / results.METRICS)
-    return computed, outcome
+    return computed
 
 
 def as_json(finished: list[Finished]) -> str:

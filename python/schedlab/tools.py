@@ -24,6 +24,7 @@ class Compiler:
     clang: str
     version: int
     linker: str
+    symbol_lister: str
     formatter: str
 
     @property
@@ -68,11 +69,11 @@ def compiler() -> Compiler:
     if named:
         return _named_compiler(named)
     for version in COMPILER_VERSIONS:
-        if shutil.which(f"clang-{version}") and shutil.which(f"ld.lld-{version}"):
+        if all(shutil.which(f"{name}-{version}") for name in ("clang", "ld.lld", "llvm-nm")):
             return _numbered_compiler(f"clang-{version}", version)
     raise BuildFailed(
-        "no clang of version 16 to 21 with its linker lld is on the PATH: install clang-19 and"
-        " lld-19, or name a clang in SCHEDLAB_CLANG"
+        "no clang of version 16 to 21 with its lld and llvm tools is on the PATH: install clang-19,"
+        " lld-19 and llvm-19, or name a clang in SCHEDLAB_CLANG"
     )
 
 
@@ -91,4 +92,6 @@ def _numbered_compiler(clang: str, version: int) -> Compiler:
         numbered = f"{name}-{version}"
         return numbered if shutil.which(numbered) else name
 
-    return Compiler(clang, version, companion("ld.lld"), companion("clang-format"))
+    return Compiler(
+        clang, version, companion("ld.lld"), companion("llvm-nm"), companion("clang-format")
+    )

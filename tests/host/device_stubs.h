@@ -7,6 +7,7 @@
  * pairs, physical addresses that are the host's own, and a device's registers as
  * functions of the test. Include it before the driver's source.
  */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,13 +52,31 @@ void print(const char *format, ...)
     notes++;
 }
 
+static jmp_buf *after_panic; /* null: a panic fails the test */
+
 _Noreturn void panic(const char *format, ...)
 {
+    if (after_panic)
+        longjmp(*after_panic, 1);
     va_list arguments;
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     exit(1);
+}
+
+/* Does the function end in a panic? */
+__attribute__((unused)) static bool panics(void (*function)(void))
+{
+    jmp_buf here;
+    volatile bool panicked = true;
+    after_panic = &here;
+    if (setjmp(here) == 0) {
+        function();
+        panicked = false;
+    }
+    after_panic = NULL;
+    return panicked;
 }
 
 static unsigned locks_held;

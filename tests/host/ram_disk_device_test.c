@@ -96,10 +96,10 @@ static void finish_all(int expected)
     completions = 0;
 }
 
-static void start_disk(size_t offset, size_t bytes, const char *arguments)
+static void start_disk(size_t offset, size_t bytes, const char *boot_arguments)
 {
     machine.initial_ramdisk = (struct device_range){(uint64_t)(image + offset), bytes};
-    snprintf(machine.boot_arguments, sizeof machine.boot_arguments, "%s", arguments);
+    snprintf(machine.boot_arguments, sizeof machine.boot_arguments, "%s", boot_arguments);
     check(block_init() == 0);
     check(block_count() == bytes / BLOCK_BYTES);
     now = 1000;
@@ -153,14 +153,24 @@ static void test_out_of_range(void)
     check(requests[2].result == 0);
 }
 
+static const char *arguments;
+
+static void start_with_arguments(void)
+{
+    start_disk(0, sizeof image, arguments);
+}
+
 static void test_bad_arguments(void)
 {
-    unsigned before = notes;
-    start_disk(0, sizeof image, "disk_read=11s disk_write=quick disk_depth=0");
-    check(notes == before + 4); /* and one that names the disk */
+    static const char *const bad[] = {"disk_read=11s", "disk_write=quick", "disk_flush=-1",
+                                      "disk_depth=0", "disk_depth=65"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        arguments = bad[i];
+        check(panics(start_with_arguments));
+    }
+    arguments = "";
+    check(!panics(start_with_arguments));
     check(latency[BLOCK_READ] == READ_NS && latency[BLOCK_WRITE] == WRITE_NS && depth == DEPTH);
-    start_disk(0, sizeof image, "disk_depth=65");
-    check(depth == DEPTH);
 }
 
 static void test_no_disk(void)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from policy_build import output_of
+from policy_build import llvm, output_of
 
 STACK_BYTES = 512  # of a program and all that it calls
 CALL_DEPTH = 8  # frames
@@ -26,6 +26,7 @@ class Function:
     successors: dict[int, list[int]] = field(default_factory=dict)  # of each instruction
     guards: set[int] = field(default_factory=set)
     indirect_calls: int = 0
+    previous: str = ""  # the instruction read last
 
     def has_unguarded_loop(self) -> bool:
         """Is there a way round that meets no guard?"""
@@ -74,7 +75,7 @@ class Object:
 def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
     flags: dict[str, str] = {}
     names: list[str] = []
-    for line in output_of("llvm-readelf-19", "-SW", str(path)):
+    for line in output_of(llvm("readelf"), "-SW", str(path)):
         match = re.match(
             r"\s*\[\s*\d+\] (\S*)\s+\S+\s+[0-9a-f]{16} \S+ \S+ \S+\s+([A-Za-z]*)", line
         )
@@ -86,7 +87,7 @@ def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
 
 def _functions(path: Path, section_names: list[str]) -> list[Function]:
     functions = []
-    for line in output_of("llvm-readelf-19", "-sW", str(path)):
+    for line in output_of(llvm("readelf"), "-sW", str(path)):
         columns = line.split()
         if len(columns) == 8 and columns[3] == "FUNC":
             start = int(columns[1], 16)
@@ -99,7 +100,7 @@ def _functions(path: Path, section_names: list[str]) -> list[Function]:
 def _relocations(path: Path) -> list[tuple[str, str, str]]:
     found = []
     section = ""
-    for line in output_of("llvm-readelf-19", "-rW", str(path)):
+    for line in output_of(llvm("readelf"), "-rW", str(path)):
         header = re.match(r"Relocation section '\.rel(\S+)'", line)
         if header:
             section = header[1]
@@ -121,8 +122,11 @@ def _read_instruction(result: Object, section: str, index: int, instruction: str
     function = result.function_at(section, index * 8)
     for offset in re.findall(r"r10 - (0x[0-9a-f]+)", instruction):
         function.stack = max(function.stack, int(offset, 16))
-    for offset in re.findall(r"r\d+ \+= -(0x[0-9a-f]+)", instruction):
-        function.stack = max(function.stack, int(offset, 16))
+    # An address on the stack: a copy of r10, and next the offset.
+    address = re.match(r"(r\d+) \+= -(0x[0-9a-f]+)", instruction)
+    if address and function.previous == f"{address[1]} = r10":
+        function.stack = max(function.stack, int(address[2], 16))
+    function.previous = instruction
     if "callx" in instruction:
         function.indirect_calls += 1
     elif match := re.match(r"call (-?0x[0-9a-f]+)", instruction):
@@ -138,7 +142,7 @@ def read_object(path: Path) -> Object:
     flags, names = _sections(path)
     result = Object(_functions(path, names), flags, _relocations(path))
     section = ""
-    for line in output_of("llvm-objdump-19", "-dr", "--no-show-raw-insn", str(path)):
+    for line in output_of(llvm("objdump"), "-dr", "--no-show-raw-insn", str(path)):
         if header := re.match(r"Disassembly of section (\S+):", line):
             section = header[1]
         elif code := re.match(r"\s+(\d+):\t(.*)", line):

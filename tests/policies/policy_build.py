@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from schedlab.paths import ROOT
+from schedlab.tools import compiler
+
 POLICIES = [
     *sorted((ROOT / "policies").glob("*.c")),
     *sorted((ROOT / "tests/policies").glob("test_*.c")),
 ]
 
-CLANG = "clang-19"
+CLANG = compiler().clang
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 
@@ -21,6 +23,12 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120
     )
+
+
+def llvm(tool: str) -> str:
+    """The tool that came with the compiler."""
+    numbered = f"llvm-{tool}-{compiler().version}"
+    return numbered if shutil.which(numbered) else f"llvm-{tool}"
 
 
 def output_of(*command: str) -> list[str]:

@@ -11,7 +11,6 @@ from functools import cache
 from schedlab.errors import MachineUnfit
 from schedlab.machines.base import Boot, Release
 from schedlab.machines.spike_install import installed_spike, spike_path
-from schedlab.tools import first_line
 
 INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
 _NEEDED_OPTIONS = ("--isa=", "--initrd=", "--bootargs=")
@@ -48,7 +47,8 @@ def need_device_tree_compiler() -> None:
 
 def spike_version(path: str) -> str:
     """What Spike calls itself, without its name."""
-    return first_line(path, "--help").replace("Spike RISC-V ISA Simulator", "").strip()
+    first = _output(path, "--help").partition("\n")[0]  # its exit status is 1
+    return first.replace("Spike RISC-V ISA Simulator", "").strip()
 
 
 def spike_problem(path: str) -> str:

@@ -5,6 +5,8 @@ from schedlab.metrics.compute import Metrics, Weights, compute, load, wakeup_lat
 from schedlab.metrics.fairness import interquartile_range, jain_index
 from schedlab.metrics.ideal import ideal_shares
 from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
+from schedlab.metrics.predictability import predictability
+from schedlab.metrics.tables import tables
 from schedlab.metrics.window import Window, measured_window
 
 __all__ = [
@@ -18,7 +20,9 @@ __all__ = [
     "jain_index",
     "load",
     "measured_window",
+    "predictability",
     "scheduler_intervals",
     "state_intervals",
+    "tables",
     "wakeup_latencies",
 ]

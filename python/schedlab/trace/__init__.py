@@ -2,6 +2,7 @@
 """Reads, checks and exports event traces (docs/trace-format.md)."""
 
 from schedlab.trace.errors import RecordName, TraceError
+from schedlab.trace.exports import FORMATS, event_table, export
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
@@ -16,6 +17,7 @@ from schedlab.trace.timeline import Step, Timeline, timeline
 from schedlab.trace.validation import validate
 
 __all__ = [
+    "FORMATS",
     "AttributeKind",
     "BlockReason",
     "Header",
@@ -28,6 +30,8 @@ __all__ = [
     "Timeline",
     "Trace",
     "TraceError",
+    "event_table",
+    "export",
     "read",
     "timeline",
     "validate",

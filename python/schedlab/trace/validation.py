@@ -96,9 +96,7 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         yield from _loss_check(trace)
 
 
-def _number_check(
-    trace: Trace, kind: Kind, allowed: set[int], called: str
-) -> Iterator[Breach]:
+def _number_check(trace: Trace, kind: Kind, allowed: set[int], called: str) -> Iterator[Breach]:
     rows = trace.rows(kind)
     number = trace.column("first")[rows]
     yield from _first(
@@ -132,8 +130,10 @@ def _order_checks(trace: Trace) -> Iterator[Breach]:
     yield from _first(
         rows,
         wrong,
-        lambda at: f"{step[at] - 1} records before it are missing: "
-        f"expected sequence number {sequence[at] + 1}",
+        lambda at: (
+            f"{step[at] - 1} records before it are missing: "
+            f"expected sequence number {sequence[at] + 1}"
+        ),
     )
 
 
@@ -236,9 +236,7 @@ def _end_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
         stories.begin_of[starts] != starts,
         lambda place: "this CPU has started before",
     )
-    after = np.flatnonzero(
-        (stories.kind[:-1] == Kind.END) & (stories.cpu[1:] == stories.cpu[:-1])
-    )
+    after = np.flatnonzero((stories.kind[:-1] == Kind.END) & (stories.cpu[1:] == stories.cpu[:-1]))
     yield from _earliest(
         stories,
         after + 1,

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""What a person sees after a run: the metrics of one or several runs, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.metrics.compute import Metrics
+
+Row = dict[str, Any]
+Format = Callable[[Row], Text | str]
+
+_NOTHING = "–"
+_NOTABLE_POINTS = 1.0
+"""A share is shown as off its ideal from this many percentage points."""
+
+
+def tables(runs: list[tuple[str, Metrics]]) -> list[Table]:
+    """Two tables, one column per run: the workload as a whole, and its groups.
+
+    `runs` are headings ("2 CPUs", "lottery") and metrics. Without runs there are
+    no tables; without groups there is no second one.
+    """
+    if not runs:
+        return []
+    whole = _workload_table(runs)
+    names = sorted({name for _, metrics in runs for name in metrics.groups["group"]})
+    return [whole, _group_table(runs, names)] if names else [whole]
+
+
+def duration(nanoseconds: float | None) -> str:
+    """A time with three significant digits and a fitting unit."""
+    if nanoseconds is None:
+        return _NOTHING
+    for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        # What would be rounded up to 1000 of a unit is 1 of the next.
+        if abs(nanoseconds) >= 0.9995 * factor:
+            return f"{three_digits(nanoseconds / factor)} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def three_digits(value: float | None) -> str:
+    """A number with three significant digits, and never as a power of ten."""
+    if value is None:
+        return _NOTHING
+    size = abs(value)
+    if size >= 99.95 or size == 0:
+        return f"{value:,.0f}"
+    decimals = 1 if size >= 9.995 else 2 if size >= 0.9995 else 3 if size >= 0.09995 else 4
+    return f"{value:.{decimals}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share in percent."""
+    if share is None:
+        return _NOTHING
+    return f"{share * 100:.{1 if share * 100 >= 9.95 else 2}f} %"
+
+
+def _time(column: str) -> Format:
+    return lambda row: duration(row[column])
+
+
+def _number(column: str) -> Format:
+    return lambda row: three_digits(row[column])
+
+
+def _count(column: str) -> Format:
+    return lambda row: f"{row[column]:,}"
+
+
+def _percent(column: str) -> Format:
+    return lambda row: percent(row[column])
+
+
+def _index(column: str) -> Format:
+    return lambda row: _NOTHING if row[column] is None else f"{row[column]:.3f}"
+
+
+def _finished(row: Row) -> Text:
+    finished, all_of_them = row["finished"], row["processes"]
+    style = "" if finished == all_of_them else "yellow"
+    return Text(f"{finished:,} of {all_of_them:,}", style)
+
+
+_WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
+    (
+        "processes",
+        [("finished", _finished), ("time measured", _time("elapsed_ns"))],
+    ),
+    (
+        "turnaround",
+        [
+            ("mean", _time("turnaround_mean_ns")),
+            ("median", _time("turnaround_median_ns")),
+            ("maximum", _time("turnaround_max_ns")),
+        ],
+    ),
+    (
+        "response",
+        [
+            ("mean", _time("response_mean_ns")),
+            ("median", _time("response_median_ns")),
+            ("maximum", _time("response_max_ns")),
+        ],
+    ),
+    (
+        "waiting",
+        [
+            ("mean", _time("waiting_mean_ns")),
+            ("median", _time("waiting_median_ns")),
+            ("maximum", _time("waiting_max_ns")),
+        ],
+    ),
+    (
+        "wake-up latency",
+        [
+            ("median", _time("wakeup_latency_median_ns")),
+            ("99th percentile", _time("wakeup_latency_p99_ns")),
+            ("maximum", _time("wakeup_latency_max_ns")),
+        ],
+    ),
+    (
+        "throughput",
+        [
+            ("processes a second", _number("throughput_per_second")),
+            ("a million cycles", _number("throughput_per_million_cycles")),
+        ],
+    ),
+    (
+        "overhead",
+        [
+            ("scheduler", _percent("overhead_share")),
+            ("idle counted in", _percent("overhead_with_idle_share")),
+        ],
+    ),
+    (
+        "context switches",
+        [
+            ("process to process", _count("context_switches")),
+            ("to idle", _count("switches_to_idle")),
+            ("from idle", _count("switches_from_idle")),
+        ],
+    ),
+    (
+        "fairness (Jain)",
+        [
+            ("of turnaround", _index("fairness_turnaround")),
+            ("of share ÷ ideal", _index("fairness_share")),
+        ],
+    ),
+]
+
+
+def _workload_table(runs: list[tuple[str, Metrics]]) -> Table:
+    table = _table("Workload", "metric", "", (heading for heading, _ in runs))
+    rows = [metrics.summary.row(0, named=True) for _, metrics in runs]
+    for metric, lines in _WORKLOAD:
+        _add_section(table, metric, lines, rows)
+    cut = [heading for (heading, _), row in zip(runs, rows, strict=True) if row["truncated"]]
+    if cut:
+        table.caption = f"The trace was cut off: {', '.join(cut)}."
+        table.caption_style = "yellow"
+    return table
+
+
+def _share(row: Row) -> Text:
+    if row["share"] is None:
+        return Text(_NOTHING)
+    error = row["share_error_points"]
+    style = "yellow" if abs(error) >= _NOTABLE_POINTS else "green"
+    return Text.assemble(percent(row["share"]), (f" {error:+.1f}", style))
+
+
+_GROUP: list[tuple[str, Format]] = [
+    ("finished", _finished),
+    ("CPU share, off its ideal", _share),
+    ("ideal share", _percent("ideal_share")),
+    ("selections", _count("selections")),
+    ("turnaround, median", _time("turnaround_median_ns")),
+    ("response, median", _time("response_median_ns")),
+    ("waiting, median", _time("waiting_median_ns")),
+    ("wake-up latency, median", _time("wakeup_latency_median_ns")),
+    ("wake-up latency, 99th", _time("wakeup_latency_p99_ns")),
+]
+
+
+def _group_table(runs: list[tuple[str, Metrics]], names: list[str]) -> Table:
+    table = _table("Groups", "group", "", (heading for heading, _ in runs))
+    by_name = [{row["group"]: row for row in metrics.groups.to_dicts()} for _, metrics in runs]
+    for name in names:
+        _add_section(table, name, _GROUP, [rows.get(name) for rows in by_name])
+    return table
+
+
+def _table(title: str, first: str, second: str, headings: Iterable[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table.add_column(first, style="bold", no_wrap=True)
+    table.add_column(second, style="dim", no_wrap=True)
+    for heading in headings:
+        table.add_column(Text(heading), justify="right", no_wrap=True)
+    return table
+
+
+def _add_section(
+    table: Table, title: str, lines: list[tuple[str, Format]], rows: list[Row | None]
+) -> None:
+    for number, (name, show) in enumerate(lines):
+        cells = [_NOTHING if row is None else show(row) for row in rows]
+        last = number == len(lines) - 1
+        table.add_row("" if number else Text(title), name, *cells, end_section=last)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Traces in forms that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+import polars as pl
+
+from schedlab.trace.format import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+)
+from schedlab.trace.model import Trace
+
+Format = Literal["parquet", "csv", "perfetto"]
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def export(trace: Trace, path: str | Path, format: Format) -> None:
+    """Writes a trace as Parquet or CSV (one row a record) or in Perfetto's format.
+
+    Raises ValueError for another format, OSError if the file cannot be written.
+    """
+    path = Path(path)
+    if format == "parquet":
+        event_table(trace).write_parquet(path)
+    elif format == "csv":
+        event_table(trace).write_csv(path)
+    elif format == "perfetto":
+        # Here, so that nothing else pays for loading protobuf.
+        from schedlab.trace.perfetto import write_perfetto
+
+        write_perfetto(trace, path)
+    else:
+        raise ValueError(f"no format {format!r}: there are {', '.join(FORMATS)}")
+
+
+def event_table(trace: Trace) -> pl.DataFrame:
+    """`trace.events` with words for numbers: kind, detail (a state, a reason …) and text."""
+    kinds = pl.Enum([kind.name for kind in Kind] + ["UNKNOWN"])
+    named = {int(kind): kind.name for kind in Kind}
+    return (
+        trace.events.with_row_index("row")
+        .with_columns(pl.col("row").cast(pl.Int64))
+        .join(trace.texts, on="row", how="left", maintain_order="left")
+        .with_columns(detail=_detail())
+        .with_columns(pl.col("kind").replace_strict(named, default="UNKNOWN", return_dtype=kinds))
+        .select(
+            "sequence", "time_ns", "cpu", "kind", "process", "detail", "text", "first", "second"
+        )
+    )
+
+
+def _detail() -> pl.Expr:
+    """The word for the number that a record of some kinds has."""
+    kind, first, second = pl.col("kind"), pl.col("first"), pl.col("second")
+    words: dict[Kind, tuple[pl.Expr, type]] = {
+        Kind.SWITCH: (second, ProcessState),
+        Kind.BLOCK: (first, BlockReason),
+        Kind.PREEMPT: (first, PreemptReason),
+        Kind.ATTRIBUTE: (first, AttributeKind),
+        Kind.MARK: (first, MarkKind),
+    }
+    detail = pl.lit(None, pl.String)
+    for of_kind, (number, enumeration) in words.items():
+        named = {int(member): member.name.lower() for member in enumeration}
+        word = number.replace_strict(named, default=None, return_dtype=pl.String)
+        detail = pl.when(kind == of_kind).then(word).otherwise(detail)
+    # Idle is in no state that a switch from it could tell.
+    return pl.when((kind != Kind.SWITCH) | (first != 0)).then(detail)

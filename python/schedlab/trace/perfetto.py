@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""A trace as ui.perfetto.dev opens it: the scheduler's events in the form of Linux's ftrace.
+
+Perfetto makes its CPU view and its tracks of thread states from ftrace's
+sched_switch, sched_waking and task events, a bundle of them per CPU. What Linux
+has no event for (policies, tunables, attributes, marks) goes on a track of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protobuf
+
+from schedlab.trace.format import AttributeKind, BlockReason, Kind, MarkKind, ProcessState
+from schedlab.trace.model import Trace
+
+_EVENTS_PER_BUNDLE = 8192
+_PRIORITY = 120
+"""Linux's standard one: the trace has no priority that means the same under all policies."""
+_FROM_INTERRUPT = 0x08
+"""In an event's common_flags: a hardware interrupt was being served."""
+_RELEASE = "5.10.0"
+"""Of Linux; Perfetto reads the states below as that release numbers them."""
+_RUNNABLE, _PREEMPTED, _SLEEPING, _SLEEPING_IN_KERNEL, _ZOMBIE = 0x00, 0x100, 0x01, 0x02, 0x20
+_IN_KERNEL = {BlockReason.DISK, BlockReason.LOCK, BlockReason.JOURNAL}
+_BOOT_CLOCK = 6
+_PACKET_SEQUENCE = 1
+_MARKS_TRACK = 1
+
+
+def write_perfetto(trace: Trace, path: Path) -> None:
+    """Writes a trace in Perfetto's format."""
+    path.write_bytes(_Converter(trace).convert())
+
+
+class _Converter:
+    """Goes through the events in order, and keeps what Linux's events say beyond ours."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.texts: dict[int, str] = dict(trace.texts.iter_rows())
+        self.names: dict[int, str] = {}
+        self.stops_as: dict[int, int] = {}
+        """The state in which a process is about to leave its CPU, if it is not plainly runnable."""
+        self.out = protobuf.Trace()
+        self.room = [0] * trace.header.cpus
+        """How many events more the bundle of each CPU takes."""
+        self.bundle: list[Any] = [None] * trace.header.cpus
+
+    def convert(self) -> bytes:
+        """The bytes of the file."""
+        handlers = {
+            Kind.SWITCH: self.switch,
+            Kind.WAKEUP: self.wakeup,
+            Kind.FORK: self.fork,
+            Kind.EXEC: self.exec,
+            Kind.EXIT: self.exit,
+            Kind.BLOCK: self.block,
+            Kind.PREEMPT: self.preempt,
+            Kind.MARK: self.mark,
+            Kind.POLICY: self.policy,
+            Kind.TUNABLE: self.tunable,
+            Kind.ATTRIBUTE: self.attribute,
+        }
+        rows = np.flatnonzero(np.isin(self.trace.column("kind"), list(handlers)))
+        columns = ("time_ns", "cpu", "kind", "process", "first", "second")
+        values = (self.trace.column(name)[rows].tolist() for name in columns)
+        self.begin()
+        for row, time, cpu, kind, process, first, second in zip(rows.tolist(), *values, strict=True):
+            handlers[kind](row, time, cpu, process, first, second)
+        data: bytes = self.out.SerializeToString()
+        return data
+
+    def begin(self) -> None:
+        """What comes before the events: the machine, and a track for marks."""
+        system = self.packet(self.trace.begin_ns).system_info
+        system.num_cpus = self.trace.header.cpus
+        system.utsname.sysname = "Linux"
+        system.utsname.release = _RELEASE
+        system.utsname.machine = "riscv64"
+        track = self.packet(self.trace.begin_ns).track_descriptor
+        track.uuid = _MARKS_TRACK
+        track.name = "schedlab"
+
+    def packet(self, time: int) -> Any:
+        """A packet that is no bundle."""
+        packet = self.out.packet.add(timestamp=time, timestamp_clock_id=_BOOT_CLOCK)
+        packet.trusted_packet_sequence_id = _PACKET_SEQUENCE
+        return packet
+
+    def event(self, time: int, cpu: int, process: int) -> Any:
+        """An ftrace event of a CPU, while `process` ran there."""
+        if self.room[cpu] == 0:
+            packet = self.out.packet.add(trusted_packet_sequence_id=_PACKET_SEQUENCE)
+            self.bundle[cpu] = packet.ftrace_events
+            self.bundle[cpu].cpu = cpu
+            self.room[cpu] = _EVENTS_PER_BUNDLE
+        self.room[cpu] -= 1
+        return self.bundle[cpu].event.add(timestamp=time, pid=process)
+
+    def instant(self, time: int, name: str, kind: int = protobuf.TrackEvent.TYPE_INSTANT) -> None:
+        """Something that is shown on the track of marks."""
+        event = self.packet(time).track_event
+        event.track_uuid = _MARKS_TRACK
+        event.type = kind
+        event.name = name
+
+    def name(self, pid: int, cpu: int) -> str:
+        """What a process is called now."""
+        return self.names.get(pid, f"process {pid}") if pid else f"swapper/{cpu}"
+
+    def switch(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
+        """SWITCH."""
+        switch = self.event(time, cpu, first).sched_switch
+        switch.prev_comm = self.name(first, cpu)
+        switch.prev_pid = first
+        switch.prev_prio = _PRIORITY
+        switch.prev_state = self.state_left(first, second)
+        switch.next_comm = self.name(process, cpu)
+        switch.next_pid = process
+        switch.next_prio = _PRIORITY
+
+    def state_left(self, process: int, state: int) -> int:
+        """The state in which a process left, as Linux numbers it."""
+        said = self.stops_as.pop(process, _RUNNABLE)
+        if process == 0:
+            return _RUNNABLE
+        if state == ProcessState.BLOCKED:
+            return said if said in (_SLEEPING, _SLEEPING_IN_KERNEL) else _SLEEPING
+        if state == ProcessState.ZOMBIE:
+            return _ZOMBIE
+        return said if said == _PREEMPTED else _RUNNABLE
+
+    def block(self, _row: int, _time: int, _cpu: int, process: int, first: int, _second: int) -> None:
+        """BLOCK."""
+        self.stops_as[process] = _SLEEPING_IN_KERNEL if first in _IN_KERNEL else _SLEEPING
+
+    def preempt(self, _row: int, _time: int, _cpu: int, process: int, _: int, _second: int) -> None:
+        """PREEMPT."""
+        self.stops_as[process] = _PREEMPTED
+
+    def wakeup(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
+        """WAKEUP."""
+        event = self.event(time, cpu, first)
+        if first == 0:
+            event.common_flags = _FROM_INTERRUPT
+        waking = event.sched_waking
+        waking.comm = self.name(process, cpu)
+        waking.pid = process
+        waking.prio = _PRIORITY
+        waking.success = 1
+        waking.target_cpu = second & 0xFFFF
+
+    def fork(self, _row: int, time: int, cpu: int, process: int, first: int, _second: int) -> None:
+        """FORK: a new task, which is runnable from now on."""
+        self.names[first] = self.names.get(process, f"process {first}")
+        new = self.event(time, cpu, process).task_newtask
+        new.pid = first
+        new.comm = self.names[first]
+        new.clone_flags = 0
+        # A moment later, so that it adds to the process that the event made.
+        tree = self.packet(time + 1).process_tree
+        tree.processes.add(pid=first, ppid=process, cmdline=[self.names[first]])
+
+    def exec(self, row: int, time: int, cpu: int, process: int, _first: int, _second: int) -> None:
+        """EXEC: a new name."""
+        rename = self.event(time, cpu, process).task_rename
+        rename.pid = process
+        rename.oldcomm = self.name(process, cpu)
+        self.names[process] = rename.newcomm = self.texts.get(row, "")
+        tree = self.packet(time + 1).process_tree
+        tree.processes.add(pid=process, cmdline=[self.names[process]])
+
+    def exit(self, _row: int, time: int, cpu: int, process: int, _first: int, _second: int) -> None:
+        """EXIT."""
+        end = self.event(time, cpu, process).sched_process_exit
+        end.comm = self.name(process, cpu)
+        end.pid = process
+        end.tgid = process
+        end.prio = _PRIORITY
+
+    def mark(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
+        """MARK: the window is a slice, all others are instants."""
+        if first == MarkKind.BEGIN:
+            self.instant(time, "measured window", protobuf.TrackEvent.TYPE_SLICE_BEGIN)
+        elif first == MarkKind.END:
+            self.instant(time, "measured window", protobuf.TrackEvent.TYPE_SLICE_END)
+        elif first == MarkKind.GROUP:
+            label = second.to_bytes(8, "little").partition(b"\0")[0].decode("utf-8", "replace")
+            self.instant(time, f"{self.name(process, cpu)} ({process}) joins {label}")
+        else:
+            self.instant(time, f"note {second} of {self.name(process, cpu)} ({process})")
+
+    def policy(self, row: int, time: int, _cpu: int, _process: int, _: int, _second: int) -> None:
+        """POLICY."""
+        self.instant(time, f"policy {self.texts.get(row, '')}")
+
+    def tunable(self, row: int, time: int, _cpu: int, _process: int, _: int, second: int) -> None:
+        """TUNABLE."""
+        self.instant(time, f"{self.texts.get(row, '')} = {_signed(second)}")
+
+    def attribute(self, _row: int, time: int, cpu: int, process: int, kind: int, value: int) -> None:
+        """ATTRIBUTE."""
+        what = AttributeKind(kind).name.lower() if kind in set(AttributeKind) else f"attribute {kind}"
+        self.instant(time, f"{what} of {self.name(process, cpu)} ({process}) = {_signed(value)}")
+
+
+def _signed(value: int) -> int:
+    """A 64-bit number as C's int64_t."""
+    return value - (1 << 64) if value >> 63 else value
