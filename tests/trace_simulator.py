@@ -179,7 +179,9 @@ class Simulator:
             yield
             yield from self.schedule(cpu, ProcessState.RUNNABLE)
         elif chance < 0.90:
-            yield from self.schedule(cpu, ProcessState.RUNNABLE, self.random.choice(list(PreemptReason)))
+            yield from self.schedule(
+                cpu, ProcessState.RUNNABLE, self.random.choice(list(PreemptReason))
+            )
         elif pid != 1:
             yield from self.exit(cpu, pid)
 

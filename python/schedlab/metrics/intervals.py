@@ -76,7 +76,7 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
     Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above).
     """
     kind = trace.column("kind")
-    rows = np.flatnonzero((kind == Kind.SWITCH) | (kind == Kind.START))
+    rows = trace.rows(Kind.START, Kind.SWITCH)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
     continues = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
@@ -103,8 +103,7 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     begin_row, end_row (as above).
     """
     kind = trace.column("kind")
-    edges = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
-    rows = np.flatnonzero(np.isin(kind, edges))
+    rows = trace.rows(Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
     cycles = trace.column("second")[rows].astype(np.int64)
@@ -159,7 +158,7 @@ def _causes(
 def _last_said(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, Integers]:
     """Kind and `first` of each process's last BLOCK, YIELD or PREEMPT before a row; 0: none."""
     kind = trace.column("kind")
-    rows = np.flatnonzero(np.isin(kind, (Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)))
+    rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)
     if len(rows) == 0:
         return np.zeros_like(pid), np.zeros_like(pid)
     of = trace.column("process")[rows].astype(np.int64)

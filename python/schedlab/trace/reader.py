@@ -15,16 +15,17 @@ from schedlab.trace.format import (
     MAGIC,
     RECORD,
     TEXT_BYTES_PER_RECORD,
+    TEXT_OWNERS,
     TEXT_RECORDS_MAX,
     VERSION,
     Kind,
+    is_kind,
 )
 from schedlab.trace.model import Header, Integers, Trace
 
 Records = npt.NDArray[np.void]
 
 _CPUS_MAX = 0x10000
-_TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE)
 _SPARSE = 4
 """A trace whose sequence numbers span more than this many times its records is sorted by comparing."""
 
@@ -165,7 +166,7 @@ def _all_ended(records: Records, kinds: npt.NDArray[np.int64], header: Header) -
 
 def _read_texts(records: Records, kinds: npt.NDArray[np.int64]) -> pl.DataFrame:
     """Puts each text together from its record and the TEXT records that follow it on its CPU."""
-    holders = np.flatnonzero(np.isin(kinds, (*_TEXT_OWNERS, Kind.TEXT)))
+    holders = np.flatnonzero(is_kind(kinds, *TEXT_OWNERS, Kind.TEXT))
     holders = holders[np.argsort(records["cpu"][holders], kind="stable")]
     is_owner = kinds[holders] != Kind.TEXT
     owner = np.cumsum(is_owner) - 1

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from schedlab.trace.errors import RecordName, TraceError, process_name, state_name
 from schedlab.trace.format import (
+    TEXT_OWNERS,
     TEXT_RECORDS_MAX,
     AttributeKind,
     BlockReason,
@@ -28,6 +29,7 @@ from schedlab.trace.format import (
     MarkKind,
     PreemptReason,
     ProcessState,
+    is_kind,
 )
 from schedlab.trace.model import Integers, Trace
 from schedlab.trace.timeline import EXITING, Step, Timeline, timeline
@@ -96,9 +98,7 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         yield from _loss_check(trace)
 
 
-def _number_check(
-    trace: Trace, kind: Kind, allowed: set[int], called: str
-) -> Iterator[Breach]:
+def _number_check(trace: Trace, kind: Kind, allowed: set[int], called: str) -> Iterator[Breach]:
     rows = trace.rows(kind)
     number = trace.column("first")[rows]
     yield from _first(
@@ -132,8 +132,10 @@ def _order_checks(trace: Trace) -> Iterator[Breach]:
     yield from _first(
         rows,
         wrong,
-        lambda at: f"{step[at] - 1} records before it are missing: "
-        f"expected sequence number {sequence[at] + 1}",
+        lambda at: (
+            f"{step[at] - 1} records before it are missing: "
+            f"expected sequence number {sequence[at] + 1}"
+        ),
     )
 
 
@@ -236,9 +238,7 @@ def _end_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
         stories.begin_of[starts] != starts,
         lambda place: "this CPU has started before",
     )
-    after = np.flatnonzero(
-        (stories.kind[:-1] == Kind.END) & (stories.cpu[1:] == stories.cpu[:-1])
-    )
+    after = np.flatnonzero((stories.kind[:-1] == Kind.END) & (stories.cpu[1:] == stories.cpu[:-1]))
     yield from _earliest(
         stories,
         after + 1,
@@ -261,9 +261,7 @@ def _text_check(stories: _Stories) -> Iterator[Breach]:
     is_text = stories.kind == Kind.TEXT
     texts = np.flatnonzero(is_text)
     owner = _last_before(~is_text, index)[texts]
-    owned = (owner >= stories.begin_of[texts]) & np.isin(
-        stories.kind[owner], (Kind.EXEC, Kind.POLICY, Kind.TUNABLE)
-    )
+    owned = (owner >= stories.begin_of[texts]) & is_kind(stories.kind[owner], *TEXT_OWNERS)
     yield from _earliest(
         stories,
         texts,
@@ -300,7 +298,7 @@ def _running_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
     yield from _earliest(
         stories, switches, left == stories.process[switches], lambda place: f"{runs(place)} already"
     )
-    own = np.flatnonzero(np.isin(stories.kind, _OF_THE_RUNNING))
+    own = np.flatnonzero(is_kind(stories.kind, *_OF_THE_RUNNING))
     yield from _earliest(stories, own, stories.process[own] != stories.current[own], runs)
 
 
@@ -340,7 +338,7 @@ def _process_checks(trace: Trace) -> Iterator[Breach]:
     wrong = ~_ALLOWED[steps.step, before] | _left_wrongly(steps, before)
     # From RUNNING or EXITING, on the CPU of the step before.
     moved = np.diff(cpu.astype(np.int64), prepend=-1) != 0
-    wrong |= moved & np.isin(before, (ProcessState.RUNNING, EXITING))
+    wrong |= moved & ((before == ProcessState.RUNNING) | (before == EXITING))
     if trace.truncated:
         wrong &= steps.row < _certain_rows(trace)
     if wrong.any():
@@ -365,7 +363,7 @@ def _left_wrongly(steps: Timeline, before: npt.NDArray[np.int8]) -> Mask:
     """A process leaves its CPU runnable or blocked, and as a zombie only and always after EXIT."""
     out = steps.step == Step.OUT
     as_zombie = steps.after == ProcessState.ZOMBIE
-    alive = np.isin(steps.after, (ProcessState.RUNNABLE, ProcessState.BLOCKED))
+    alive = (steps.after == ProcessState.RUNNABLE) | (steps.after == ProcessState.BLOCKED)
     return out & ~np.where(before == EXITING, as_zombie, alive)
 
 
