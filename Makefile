@@ -81,7 +81,7 @@ $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 # Programs: each C file of these folders is one, and lies in / of the disk.
 
 PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest/*.c \
-                     tests/guest/*.S bench/guest/*.c))
+                     bench/guest/*.c))
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
                    workloads/api/common.c workloads/api/schedlab_host.c
@@ -119,6 +119,17 @@ $B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
 endef
 $(foreach source,$(PROGRAM_SOURCES),$(eval $(call PROGRAM_RULE,$(source))))
 
+# Programs made as for another kernel of the same interface: without our library.
+
+RAW_SOURCES := $(sort $(wildcard tests/guest/raw/*.c))
+RAW_PROGRAMS := $(RAW_SOURCES:tests/guest/raw/%.c=$B/raw/%)
+PROGRAMS += $(RAW_PROGRAMS)
+
+$B/raw/%: $B/tests/guest/raw/%.c.o
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(LINKER) -N -Ttext 0 -e begin --no-relax $< -o $@
+
 IMAGE_BLOCKS ?= 8192
 
 image: $B/disk.img
@@ -151,6 +162,8 @@ $B/host-tests/%: tests/host/%.c Makefile
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) -DHOST_TEST -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all $< -o $@
+
+include bench/policy_cost.mk
 
 clean:
 	rm -rf $B

@@ -64,8 +64,8 @@ typedef struct run_queue SHARED_MEMORY run_queue_t;
 typedef struct scheduler SHARED_MEMORY scheduler_t;
 
 /*
- * A task as policies see it. The host owns the fields above `level`, the policy
- * those below.
+ * A task as policies see it. The policy owns `level`, `next`, `previous` and what
+ * `state` points to; the rest is the host's.
  *
  * Users may change priority, tickets and weight at any time. A queued task is
  * taken out by dequeue(), changed, and enqueued again (ENQUEUE_MOVED); so what
@@ -94,7 +94,7 @@ struct run_queue {
     scheduler_t *scheduler;
     uint64_t now;     /* nanoseconds; the time at which the hook is called */
     uint32_t cpu;     /* whose queue this is; 0 for a shared one */
-    uint32_t queued;  /* tasks queued here; one that a hook puts in or takes out is counted */
+    uint32_t queued;  /* tasks queued here; counted after the hook that queues or takes out */
     uint32_t running; /* tasks that run from here; one that is picked or stopped is not counted */
     uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
@@ -115,7 +115,7 @@ enum enqueue_reason {
     ENQUEUE_NEW,       /* forked */
     ENQUEUE_WOKEN,     /* was blocked */
     ENQUEUE_EXPIRED,   /* was running until tick() said TICK_PREEMPT */
-    ENQUEUE_PREEMPTED, /* was running until another task took its CPU */
+    ENQUEUE_PREEMPTED, /* was running until another task took its CPU, or its attribute changed */
     ENQUEUE_YIELDED,   /* gave up its CPU by yield() */
     ENQUEUE_MOVED,     /* from another queue, or back after an attribute changed */
     ENQUEUE_ADOPTED,   /* the policy has just been switched to */
@@ -167,7 +167,7 @@ struct preset {
  * next: task_init() without a parent, then enqueue(ENQUEUE_ADOPTED). For those
  * that are queued now this is at once, in the order in which the old policy would
  * have run them; those that run leave their CPUs as soon as they can. Before that
- * no hook is called for a task, and none is called for tasks of another policy.
+ * no hook but place() is called for a task.
  *
  * Tunables do not change under a policy: who sets one switches to it anew.
  */
@@ -192,7 +192,7 @@ struct policy {
     /* Required, no lock. Ticks that `task` may run when picked; UINT64_MAX: without limit. */
     uint64_t (*time_slice)(const scheduler_t *scheduler, const task_t *task);
 
-    /* No lock, before any task. Null: the state stays zero. */
+    /* No lock, before any task; the first one before there are queues. Null: state stays zero. */
     void (*scheduler_init)(scheduler_t *scheduler);
     void (*queue_init)(run_queue_t *queue);
     /* With or without the lock, before the task's first enqueue(). It is forked by `parent`, which
@@ -205,8 +205,8 @@ struct policy {
     /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
      * several that run from a shared queue, one gives way that the others would preempt. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
-    /* No lock. The CPU for a task that is forked or woken. Null: place_fewest(). This hook and
-     * the next two are not called with a shared queue. */
+    /* No lock. The CPU for a task that is forked or woken; the task's state may not be there yet.
+     * Null: place_fewest(). This hook and the next two are not called with a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
     /* No lock. At a tick and before idling: from whom should `cpu` take a task? NO_CPU: none.
      * `idle`: the CPU has nothing to run. Null: balance_longest(). */

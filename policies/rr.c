@@ -5,7 +5,7 @@
  *
  * As shipped: a first-in first-out run queue for each CPU. A task that is new,
  * wakes, yields or has used up its slice goes to the end of the line; one that
- * was preempted by force goes there too. Every operation is O(1).
+ * lost its CPU before goes on with its slice. Every operation is O(1).
  *
  * Preset `table-scan`: the loop of a teaching kernel over its process table.
  * One queue serves all CPUs; each CPU takes the next runnable task in the order
@@ -35,7 +35,7 @@ struct rr_task {
 
 struct rr_queue {
     struct task_list tasks;
-    uint32_t last_slot[POLICY_CPUS_MAX]; /* table scan: one past the slot that each CPU took last */
+    uint32_t next_slot[POLICY_CPUS_MAX]; /* table scan: where each CPU looks first */
 };
 
 _Static_assert(sizeof(struct rr_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -53,12 +53,16 @@ POLICY_FUNCTION task_t *rr_first_from(run_queue_t *queue, uint32_t slot)
 POLICY_FUNCTION void rr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);
-    (void)reason;
-    STATE_OF(task, struct rr_task)->ticks = 0;
-    if (queue->scheduler->tunable[RR_TABLE_SCAN])
+    bool goes_on = reason == ENQUEUE_PREEMPTED;
+    if (!goes_on)
+        STATE_OF(task, struct rr_task)->ticks = 0;
+    if (queue->scheduler->tunable[RR_TABLE_SCAN]) {
         task_list_insert_before(&state->tasks, task, rr_first_from(queue, task->slot));
-    else
-        task_list_append(&state->tasks, task);
+        if (goes_on)
+            state->next_slot[task->cpu] = task->slot;
+    } else {
+        task_list_insert_before(&state->tasks, task, goes_on ? state->tasks.first : NULL);
+    }
 }
 
 POLICY_FUNCTION void rr_dequeue(run_queue_t *queue, task_t *task)
@@ -72,11 +76,11 @@ POLICY_FUNCTION task_t *rr_pick(run_queue_t *queue, uint32_t cpu)
     if (!queue->scheduler->tunable[RR_TABLE_SCAN])
         return task_list_take_first(&state->tasks);
 
-    task_t *task = rr_first_from(queue, state->last_slot[cpu]);
+    task_t *task = rr_first_from(queue, state->next_slot[cpu]);
     if (!task)
         task = state->tasks.first;
     if (task) {
-        state->last_slot[cpu] = task->slot + 1;
+        state->next_slot[cpu] = task->slot + 1;
         task_list_remove(&state->tasks, task);
     }
     return task;

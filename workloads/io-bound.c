@@ -6,7 +6,7 @@
 #include "workloads/api/workload.h"
 
 static int64_t processes = 8;
-static int64_t rounds = 20;
+static int64_t rounds = 60;
 static int64_t file_bytes = 8192;
 static int64_t iterations = 20000;
 

@@ -9,9 +9,9 @@
 #include "workloads/api/workload.h"
 
 static int64_t groups = 6;
-static int64_t gap = 120;
+static int64_t gap = 110;
 static int64_t offset = 8;
-static int64_t iterations = 4000000;
+static int64_t iterations = 5000000;
 
 static void compute(int64_t argument)
 {

@@ -124,13 +124,13 @@ static _Noreturn void run_cpu(void)
     interrupt_controller_init_cpu();
     tick_init_cpu();
     trap_init_cpu();
-    trace_record(TRACE_START, 0, 0, clock_cycles());
     scheduler_idle();
 }
 
 _Noreturn void boot_start_other(struct cpu *cpu)
 {
     __asm__ volatile("mv tp, %0" : : "r"(cpu));
+    trace_record(TRACE_START, 0, 0, clock_cycles());
     run_cpu();
 }
 
@@ -145,6 +145,7 @@ static _Noreturn void boot_continue(void)
     block_init();
     print("schedlab: %u CPUs, %lu KiB of memory free, tick %lu us, policy %s\n", machine.cpus,
           page_free_count() * PAGE_BYTES / 1024, clock_tick_ns() / 1000, scheduler_policy_text());
+    trace_record(TRACE_START, 0, 0, clock_cycles());
     trace_text(TRACE_POLICY, 0, scheduler_policy_text());
     process_create_first();
     release_other_cpus();

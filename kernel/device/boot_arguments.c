@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "device_tree.h"
-#include "lib/print.h"
+#include "lib/panic.h"
 #include "lib/string.h"
 
 struct boot_argument {
@@ -58,10 +58,8 @@ bool boot_argument_text(const char *name, char *value, size_t size)
 
     if (!find_argument(name, &argument))
         return false;
-    if (argument.value_length >= size) {
-        print("boot argument %s: the value is too long\n", name);
-        return false;
-    }
+    if (argument.value_length >= size)
+        panic("boot argument %s: it is longer than %lu characters", name, size - 1);
     memcpy(value, argument.value, argument.value_length);
     value[argument.value_length] = 0;
     return true;
@@ -103,9 +101,8 @@ uint64_t boot_argument_number(const char *name, uint64_t otherwise)
 
     if (!boot_argument_text(name, text, sizeof text))
         return otherwise;
-    if (!number_of(text, &number)) {
-        print("boot argument %s: \"%s\" is not a number; %lu is used\n", name, text, otherwise);
-        return otherwise;
-    }
+    if (!number_of(text, &number))
+        panic("boot argument %s=%s: it is not a number, with ns, us, ms or s if it is a time", name,
+              text);
     return number;
 }

@@ -30,8 +30,9 @@
 #define STATUS_RECEIVED    0x01
 #define STATUS_SENDABLE    0x20
 
-#define INPUT_BYTES 512 /* a power of two */
-#define WRITE_BYTES 512 /* of one write() stay together */
+#define INPUT_BYTES 4096 /* typed ahead; a power of two */
+#define READ_BYTES  512  /* that one read() gives, at most */
+#define WRITE_BYTES 512  /* of one write() stay together */
 
 #define CONTROL(letter) ((letter) - '@')
 #define DELETE          0x7f
@@ -45,6 +46,7 @@ static struct {
     uint32_t taken; /* these three count up for ever; their place is modulo INPUT_BYTES */
     uint32_t finished;
     uint32_t end;
+    bool held_back; /* the ring is full of lines: the rest waits in the UART and beyond */
 } input;
 
 /* Where both machines have it: what goes wrong before the device tree is read can be seen. */
@@ -175,10 +177,32 @@ static void receive(char c)
         process_kill_foreground();
 }
 
+/* A ring that is full without one whole line is not held back: only editing makes room there. */
+static bool hold_back(void)
+{
+    spinlock_acquire(&input.lock);
+    bool held_back = room() <= 1 && input.taken != input.finished;
+    if (held_back) {
+        input.held_back = true;
+        mmio_write_8(uart + UART_INTERRUPT_ENABLE, 0);
+    }
+    spinlock_release(&input.lock);
+    return held_back;
+}
+
+/* There is room again; locked. */
+static void let_in(void)
+{
+    if (!input.held_back)
+        return;
+    input.held_back = false;
+    mmio_write_8(uart + UART_INTERRUPT_ENABLE, INTERRUPT_RECEIVED);
+}
+
 static void console_interrupt(void *context)
 {
     (void)context;
-    while (mmio_read_8(uart + UART_LINE_STATUS) & STATUS_RECEIVED)
+    while ((mmio_read_8(uart + UART_LINE_STATUS) & STATUS_RECEIVED) && !hold_back())
         receive((char)mmio_read_8(uart + UART_DATA));
 }
 
@@ -199,7 +223,7 @@ static uint64_t take_line(char *text, uint64_t n)
 
 static int64_t console_read(struct buffer *destination, uint64_t n)
 {
-    char text[INPUT_BYTES];
+    char text[READ_BYTES];
     int error = 0;
 
     if (n == 0)
@@ -208,6 +232,7 @@ static int64_t console_read(struct buffer *destination, uint64_t n)
     while (input.taken == input.finished && !error)
         error = wait_on(&input.readers, &input.lock, BLOCK_CONSOLE);
     uint64_t count = error ? 0 : take_line(text, n < sizeof text ? n : sizeof text);
+    let_in();
     spinlock_release(&input.lock);
 
     if (!error)

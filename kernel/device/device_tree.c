@@ -279,8 +279,10 @@ static int read_cpu(struct reader *reader, const struct node *node, const struct
     for (uint32_t cpu = 0; cpu < machine->cpus; cpu++)
         if (machine->hart[cpu] == hart.start)
             return refuse("two CPUs have the same number");
-    if (machine->cpus == CPUS_MAX)
-        return refuse("there are more than 64 CPUs");
+    if (hart.start >= CPUS_MAX) {
+        print("device tree: CPU %lu is not used: its number is above 63\n", hart.start);
+        return 0;
+    }
 
     machine->hart[machine->cpus++] = hart.start;
     reader->cpus_with_timer += isa_has(&node->property[PROPERTY_ISA], "sstc") ||

@@ -21,7 +21,7 @@ struct device_range {
 /* What the machine is made of, as its flattened device tree (version 17) says. */
 struct machine {
     uint32_t cpus;
-    uint64_t hart[CPUS_MAX];              /* the hardware's number of each CPU; ascending */
+    uint64_t hart[CPUS_MAX];              /* the hardware's number: ascending, below CPUS_MAX */
     uint32_t interrupt_context[CPUS_MAX]; /* its S-mode context at the interrupt controller */
     struct device_range memory;           /* the largest, if there are several */
     struct device_range initial_ramdisk;  /* inside memory */
@@ -45,12 +45,15 @@ extern struct machine machine;
  * be in the blob after its header. */
 int device_tree_read(const void *blob, struct machine *machine);
 
-/* The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
+/*
+ * The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
  * double quotes; a name alone has an empty value). Given twice, the last one counts. False: not
- * there, or longer than size - 1 with a message in the log; `value` is unchanged. */
+ * there, and `value` is unchanged. One that does not fit is a panic: nobody shall measure something
+ * else than what they asked for.
+ */
 bool boot_argument_text(const char *name, char *value, size_t size);
-/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds). Not there,
- * or no such number, with a message in the log: gives `otherwise`. */
+/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds); one that is
+ * not there is `otherwise`, one that is no number a panic. */
 uint64_t boot_argument_number(const char *name, uint64_t otherwise);
 
 #endif

@@ -2,7 +2,7 @@
 #include "abi/errors.h"
 #include "block_device.h"
 #include "device_tree.h"
-#include "lib/print.h"
+#include "lib/panic.h"
 #include "lib/string.h"
 #include "memory/layout.h"
 #include "sync/spinlock.h"
@@ -42,14 +42,17 @@ static struct list line; /* of requests without a channel */
 static uint64_t depth;
 static uint64_t latency[BLOCK_FLUSH + 1]; /* by operation, nanoseconds */
 
+static char *block_at(uint64_t block)
+{
+    return (char *)physical_to_pointer(machine.initial_ramdisk.start) + block * BLOCK_BYTES;
+}
+
 static void transfer(const struct block_request *request)
 {
-    char *block = (char *)physical_to_pointer(machine.initial_ramdisk.start) +
-                  request->block * (uint64_t)BLOCK_BYTES;
     if (request->operation == BLOCK_READ)
-        memcpy(request->data, block, BLOCK_BYTES);
+        memcpy(request->data, block_at(request->block), BLOCK_BYTES);
     else if (request->operation == BLOCK_WRITE)
-        memcpy(block, request->data, BLOCK_BYTES);
+        memcpy(block_at(request->block), request->data, BLOCK_BYTES);
 }
 
 static struct channel *free_channel(void)
@@ -104,11 +107,9 @@ static uint64_t bounded_argument(const char *name, uint64_t otherwise, uint64_t 
                                  uint64_t most)
 {
     uint64_t value = boot_argument_number(name, otherwise);
-    if (value >= least && value <= most)
-        return value;
-    print("boot argument %s: %lu is not in %lu to %lu; %lu is used\n", name, value, least, most,
-          otherwise);
-    return otherwise;
+    if (value < least || value > most)
+        panic("boot argument %s=%lu: it must be from %lu to %lu", name, value, least, most);
+    return value;
 }
 
 int ram_disk_init(struct block_device *device)

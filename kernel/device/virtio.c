@@ -153,10 +153,14 @@ int virtio_queue_init(struct virtio_queue *queue, struct virtio_device *device, 
     if (!page)
         return -ENOMEM;
 
+    uint32_t size = VIRTIO_QUEUE_SIZE;
+    while (size > size_max)
+        size /= 2;
+
     *queue = (struct virtio_queue){
         .device = device,
         .index = index,
-        .size = size_max < VIRTIO_QUEUE_SIZE ? size_max : VIRTIO_QUEUE_SIZE,
+        .size = size,
         .descriptors = (struct virtio_descriptor *)page,
         .available = (struct virtio_available *)(page + AVAILABLE_OFFSET),
         .used = (struct virtio_used *)(page + USED_OFFSET),

@@ -172,7 +172,7 @@ int virtio_block_init(struct block_device *device)
         error = -ENODEV;
     if (!error)
         error = virtio_queue_init(&queue, &virtio, 0, true);
-    if (error)
+    if (error || queue.size < DESCRIPTORS_PER_SLOT)
         return -ENODEV;
 
     spinlock_init(&lock, "virtio block", LOCK_BLOCK);

@@ -57,9 +57,20 @@ static unsigned entry_index(uint64_t address, int level)
     return address >> (12 + 9 * level) & (ENTRIES - 1);
 }
 
+static uint64_t satp_of(const uint64_t *root)
+{
+    return SATP_SV39 | pointer_to_physical(root) / PAGE_BYTES;
+}
+
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+/* The end of the last page: rights are those of whole pages, for the kernel as for the hardware. */
+static uint64_t pages_end(const struct address_space *space)
+{
+    return round_up(space->end, PAGE_BYTES);
 }
 
 /* The level 0 entry for the address; null: there is no table for it. */
@@ -125,13 +136,16 @@ static void table_release(uint64_t *table, int level, uint64_t bytes)
 
 void address_space_destroy(struct address_space *space)
 {
-    if (space->root == NULL)
+    struct address_space old = *space;
+
+    if (old.root == NULL)
         return;
-    if (translation_root() == (SATP_SV39 | pointer_to_physical(space->root) / PAGE_BYTES))
-        address_space_activate(NULL);
-    table_release(space->root, ROOT_LEVEL, space->end);
-    page_release(space->root);
+    /* It holds nothing from here on: whoever activates it at a preemption point gets no ruins. */
     *space = (struct address_space){0};
+    if (translation_root() == satp_of(old.root))
+        address_space_activate(NULL);
+    table_release(old.root, ROOT_LEVEL, old.end);
+    page_release(old.root);
 }
 
 /* Shares the pages of a level 0 table, copy-on-write if they are writable. */
@@ -283,18 +297,18 @@ void address_space_unmap(struct address_space *space, uint64_t start, uint64_t e
 int address_space_grow(struct address_space *space, int64_t change, bool lazy)
 {
     uint64_t end = space->end + (uint64_t)change;
-    uint64_t old_pages_end = round_up(space->end, PAGE_BYTES);
-    uint64_t pages_end = round_up(end, PAGE_BYTES);
+    uint64_t old_pages_end = pages_end(space);
+    uint64_t new_pages_end = round_up(end, PAGE_BYTES);
 
     if (change < 0 ? end > space->end || end < space->heap : end < space->end || end > USER_END)
         return -EINVAL;
-    if (pages_end > old_pages_end && !lazy) {
-        int error = address_space_map(space, old_pages_end, pages_end, PAGE_WRITE);
+    if (new_pages_end > old_pages_end && !lazy) {
+        int error = address_space_map(space, old_pages_end, new_pages_end, PAGE_WRITE);
 
         if (error != 0)
             return error;
-    } else if (pages_end < old_pages_end) {
-        address_space_unmap(space, pages_end, old_pages_end);
+    } else if (new_pages_end < old_pages_end) {
+        address_space_unmap(space, new_pages_end, old_pages_end);
     }
     space->end = end;
     return 0;
@@ -336,7 +350,7 @@ static int fault_copy(uint64_t *entry, uint64_t address)
 
 int address_space_fault(struct address_space *space, uint64_t address, enum page_right access)
 {
-    if (address >= space->end)
+    if (address >= pages_end(space))
         return -EFAULT;
     uint64_t *entry = entry_find(space->root, address);
     if (entry == NULL || !(*entry & ENTRY_VALID))
@@ -354,7 +368,7 @@ int address_space_fault(struct address_space *space, uint64_t address, enum page
 /* The page if the access is possible as it is; null: not. */
 static void *page_ready(struct address_space *space, uint64_t address, enum page_right access)
 {
-    if (address >= space->end)
+    if (address >= pages_end(space))
         return NULL;
     uint64_t *entry = entry_find(space->root, address);
     if (entry == NULL || !(*entry & ENTRY_VALID) || !(*entry & access))
@@ -374,8 +388,8 @@ void *address_space_page(struct address_space *space, uint64_t address, enum pag
 
 void address_space_activate(const struct address_space *space)
 {
-    const uint64_t *root = space != NULL ? space->root : kernel_root;
-    uint64_t satp = SATP_SV39 | pointer_to_physical(root) / PAGE_BYTES;
+    bool none = space == NULL || space->root == NULL;
+    uint64_t satp = satp_of(none ? kernel_root : space->root);
 
     if (translation_root() != satp)
         translation_set_root(satp);

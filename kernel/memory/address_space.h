@@ -70,10 +70,10 @@ int address_space_fault(struct address_space *space, uint64_t address, enum page
 void *address_space_page(struct address_space *space, uint64_t address, enum page_right access);
 
 /*
- * Makes this CPU use the address space. Null: the kernel's own, without a user
- * half. A CPU that leaves a process, even to be idle, must activate something
- * else before that process may run on another CPU or be destroyed; so a CPU that
- * still uses an address space has seen all of its changes, and this does nothing.
+ * Makes this CPU use the address space. Null, or one that holds nothing: the
+ * kernel's own, without a user half. A CPU that leaves a process, even to be idle, must activate
+ * something else before that process may run on another CPU or be destroyed; so a CPU that still
+ * uses an address space has seen all of its changes, and this does nothing.
  */
 void address_space_activate(const struct address_space *space);
 

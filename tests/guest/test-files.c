@@ -33,23 +33,27 @@ static bool file_holds(const char *path, const char *text)
     return n == (int)strlen(text) && memcmp(other, text, (size_t)n) == 0;
 }
 
-static void enter_directory(const char *path)
+static char home[16]; /* the test's own directory */
+
+static void enter_home(void)
 {
-    check(mkdir(path) == 0);
-    check(chdir(path) == 0);
+    snprintf(home, sizeof(home), "/t%d", getpid());
+    check(mkdir(home) == 0);
+    check(chdir(home) == 0);
 }
 
-static void leave_directory(const char *path)
+/* It must be empty by now. */
+static void leave_home(void)
 {
     check(chdir("/") == 0);
-    check(unlink(path) == 0);
+    check(unlink(home) == 0);
 }
 
 /* Descriptors */
 
 static void what_is_written_is_read(void)
 {
-    enter_directory("/t");
+    enter_home();
     for (size_t i = 0; i < sizeof(block); i++)
         block[i] = (char)(i * 7);
     int descriptor = test_open("file", CREATE);
@@ -66,13 +70,13 @@ static void what_is_written_is_read(void)
     check(file_status_of("file", &status) == 0);
     check(status.size == 4099 && status.type == FILE_REGULAR && status.links == 1);
     check(unlink("file") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void every_size_and_edge_is_right(void)
 {
     static const int sizes[] = {1, 7, 511, 512, 513, 1000, 4095, 4096};
-    enter_directory("/t");
+    enter_home();
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         int descriptor = test_open("file", CREATE | OPEN_TRUNCATE);
         int total = 0;
@@ -92,12 +96,12 @@ static void every_size_and_edge_is_right(void)
         close(descriptor);
     }
     check(unlink("file") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void open_files_share_or_have_an_offset(void)
 {
-    enter_directory("/t");
+    enter_home();
     write_file("file", "abcdefgh");
     char c[2];
     int one = test_open("file", OPEN_READ);
@@ -116,12 +120,12 @@ static void open_files_share_or_have_an_offset(void)
     check(read(one, c, 1) == 1 && c[0] == 'd');
     check(close(one) == 0 && close(same) == 0 && close(two) == 0);
     check(unlink("file") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void open_flags_are_kept(void)
 {
-    enter_directory("/t");
+    enter_home();
     check_error(open("file", OPEN_READ), ENOENT);
     check_error(open("file", OPEN_WRITE), ENOENT);
     write_file("file", "abcdef");
@@ -139,11 +143,11 @@ static void open_flags_are_kept(void)
     descriptor = test_open("file", OPEN_WRITE | OPEN_TRUNCATE);
     close(descriptor);
     check(file_holds("file", ""));
-    check_error(open("/t", OPEN_WRITE), EISDIR);
-    check_error(open("/t", OPEN_BOTH), EISDIR);
-    check(open("/t", OPEN_READ) >= 0);
+    check_error(open(home, OPEN_WRITE), EISDIR);
+    check_error(open(home, OPEN_BOTH), EISDIR);
+    check(open(home, OPEN_READ) >= 0);
     check(unlink("file") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void bad_descriptors_and_counts_fail(void)
@@ -189,7 +193,7 @@ static void descriptors_run_out_and_come_back(void)
 static void links_count(void)
 {
     struct file_status status;
-    enter_directory("/t");
+    enter_home();
     write_file("a", "text");
     check(link("a", "b") == 0);
     check(file_status_of("a", &status) == 0 && status.links == 2);
@@ -206,12 +210,12 @@ static void links_count(void)
     check(link("b", "") == -1);
     check(unlink("b") == 0);
     check_error(unlink("b"), ENOENT);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void an_unlinked_file_lives_while_open(void)
 {
-    enter_directory("/t");
+    enter_home();
     int descriptor = test_open("file", CREATE);
     check(write(descriptor, "before", 6) == 6);
     check(unlink("file") == 0);
@@ -223,36 +227,38 @@ static void an_unlinked_file_lives_while_open(void)
     check(close(descriptor) == 0);
     check(file_holds("file", "another"));
     check(unlink("file") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void directories_nest(void)
 {
     struct file_status status;
-    enter_directory("/t");
-    check(mkdir("a") == 0 && mkdir("a/b") == 0 && mkdir("/t/a/b/c") == 0);
+    enter_home();
+    check(mkdir("a") == 0 && mkdir("a/b") == 0 && mkdir("a/b/c") == 0);
     check_error(mkdir("a"), EEXIST);
     check_error(mkdir("x/y"), ENOENT);
     write_file("a/b/c/file", "deep");
     check(file_holds("a/./b/../b/c/file", "deep"));
-    check(file_holds("//t//a///b/c/file", "deep"));
+    snprintf(other, sizeof(other), "/%s//a///b/c/file", home);
+    check(file_holds(other, "deep"));
     check(chdir("a/b") == 0);
     check(file_holds("c/file", "deep") && file_holds("../../a/b/c/file", "deep"));
-    check(file_holds("../../../../../t/a/b/c/file", "deep")); /* .. of the root is the root */
+    snprintf(other, sizeof(other), "../../../../../%s/a/b/c/file", home);
+    check(file_holds(other, "deep")); /* .. of the root is the root */
     check(file_status_of(".", &status) == 0 && status.type == FILE_DIRECTORY);
     check_error(unlink("c"), ENOTEMPTY);
     check_error(chdir("c/file"), ENOTDIR);
     check_error(open("c/file/x", OPEN_READ), ENOTDIR);
     check_error(open("c/file/x", CREATE), ENOTDIR);
     check(unlink("c/file") == 0 && unlink("c") == 0);
-    check(chdir("/t") == 0);
+    check(chdir(home) == 0);
     check(unlink("a/b") == 0 && unlink("a") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void dots_stay(void)
 {
-    enter_directory("/t");
+    enter_home();
     check(mkdir("d") == 0);
     check(unlink("d/.") == -1);
     check(unlink("d/..") == -1);
@@ -267,30 +273,30 @@ static void dots_stay(void)
     check(open(".", CREATE) == -1);
     check(chdir("") == -1);
     check(unlink("d") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void a_removed_directory_is_dead(void)
 {
-    enter_directory("/t");
+    enter_home();
     check(mkdir("d") == 0);
     check(chdir("d") == 0);
     if (unlink("../d") == 0) { /* or it is in use, and stays */
         check(open("file", CREATE) == -1);
         check(mkdir("x") == -1);
         check(open("missing", OPEN_READ) == -1);
-        check(chdir("/t") == 0);
+        check(chdir(home) == 0);
     } else {
-        check(chdir("/t") == 0);
+        check(chdir(home) == 0);
         check(unlink("d") == 0);
     }
     check(mkdir("d") == 0 && unlink("d") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void names_have_a_length(void)
 {
-    enter_directory("/t");
+    enter_home();
     write_file("fourteen-chars", "14");
     check(file_holds("fourteen-chars", "14"));
     check(unlink("fourteen-chars") == 0);
@@ -307,7 +313,7 @@ static void names_have_a_length(void)
     check_error(mkdir(block), ENAMETOOLONG);
     check_error(chdir(block), ENAMETOOLONG);
     check_error(link("/true", block), ENAMETOOLONG);
-    leave_directory("/t");
+    leave_home();
 }
 
 /* Makes the name number i: x000 and so on. */
@@ -332,7 +338,7 @@ static int count_entries(const char *path)
 static void a_directory_holds_many_files(void)
 {
     enum { FILES = 300 };
-    enter_directory("/t");
+    enter_home();
     for (int i = 0; i < FILES; i++)
         write_file(numbered(i), numbered(i));
     check(count_entries(".") == FILES + 2);
@@ -342,16 +348,16 @@ static void a_directory_holds_many_files(void)
     for (int i = 0; i < FILES; i++)
         check(i % 3 == 0 ? open(numbered(i), OPEN_READ) == -1
                          : file_holds(numbered(i), numbered(i)));
-    check_error(unlink("/t"), ENOTEMPTY);
+    check_error(unlink(home), ENOTEMPTY);
     for (int i = 0; i < FILES; i++)
         check(i % 3 == 0 || unlink(numbered(i)) == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void directories_nest_deeply(void)
 {
     enum { DEPTH = 40 };
-    check(mkdir("/t") == 0 && chdir("/t") == 0);
+    enter_home();
     for (int i = 0; i < DEPTH; i++)
         check(mkdir("d") == 0 && chdir("d") == 0);
     write_file("file", "bottom");
@@ -359,13 +365,13 @@ static void directories_nest_deeply(void)
     check(unlink("file") == 0);
     for (int i = 0; i < DEPTH; i++)
         check(chdir("..") == 0 && unlink("d") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void devices_have_numbers(void)
 {
     struct file_status status;
-    enter_directory("/t");
+    enter_home();
     check(mknod("console", DEVICE_CONSOLE, 0) == 0);
     check(file_status_of("console", &status) == 0 && status.type == FILE_DEVICE);
     check(mknod("console", DEVICE_CONSOLE, 0) == -1);
@@ -380,7 +386,7 @@ static void devices_have_numbers(void)
         check(unlink("device") == 0);
     }
     check(unlink("console") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 /* Space */
@@ -414,7 +420,7 @@ static void check_blocks(const char *path, int count)
 
 static void a_file_grows_large(void)
 {
-    enter_directory("/t");
+    enter_home();
     int wanted = 13 * 256;
     int written = write_blocks("large", wanted);
     check(written == wanted || last_error() == ENOSPC || last_error() == EFBIG);
@@ -424,13 +430,13 @@ static void a_file_grows_large(void)
     check(write_blocks("large", 1) == 1); /* truncated */
     check_blocks("large", 1);
     check(unlink("large") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void a_full_disk_refuses_and_recovers(void)
 {
     static int written[2];
-    enter_directory("/t");
+    enter_home();
     write_file("small", "still here");
     for (int round = 0; round < 2; round++) {
         int files = 0;
@@ -464,7 +470,7 @@ static void a_full_disk_refuses_and_recovers(void)
     check(written[1] >= written[0] - 64); /* no space was lost */
     printf("# a_full_disk_refuses_and_recovers: %d KiB\n", written[0] * 4);
     check(unlink("small") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 /* Side by side */
@@ -479,7 +485,7 @@ static void end_children(int count)
 
 static void writers_of_own_files_do_not_mix(void)
 {
-    enter_directory("/t");
+    enter_home();
     for (int i = 0; i < 6; i++) {
         if (test_fork() != 0)
             continue;
@@ -491,13 +497,13 @@ static void writers_of_own_files_do_not_mix(void)
         exit(0);
     }
     end_children(6);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void writers_of_one_file_take_turns(void)
 {
     enum { WRITERS = 4, LINES = 60, LINE = 50 };
-    enter_directory("/t");
+    enter_home();
     int descriptor = test_open("file", CREATE);
     for (int i = 0; i < WRITERS; i++) {
         if (test_fork() != 0)
@@ -524,13 +530,13 @@ static void writers_of_one_file_take_turns(void)
         check(lines[i] == LINES);
     close(descriptor);
     check(unlink("file") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 /* Eight processes make, link and remove the same few names. */
 static void one_name_has_many_masters(void)
 {
-    enter_directory("/t");
+    enter_home();
     for (int i = 0; i < 8; i++) {
         if (test_fork() != 0)
             continue;
@@ -565,13 +571,13 @@ static void one_name_has_many_masters(void)
     end_children(8);
     for (int i = 0; i < 3; i++)
         unlink(numbered(i));
-    leave_directory("/t"); /* so it is empty */
+    leave_home(); /* so it is empty */
 }
 
 /* Moves between directories and removes them, side by side: no process waits for ever. */
 static void crossing_paths_do_not_lock_up(void)
 {
-    enter_directory("/t");
+    enter_home();
     check(mkdir("a") == 0 && mkdir("b") == 0);
     for (int i = 0; i < 6; i++) {
         if (test_fork() != 0)
@@ -593,12 +599,12 @@ static void crossing_paths_do_not_lock_up(void)
     for (size_t i = 0; i < 6; i++)
         unlink(names[i]);
     check(unlink("a") == 0 && unlink("b") == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 static void killed_writers_leave_order(void)
 {
-    enter_directory("/t");
+    enter_home();
     for (int round = 0; round < 10; round++) {
         int pid = test_fork();
         if (pid == 0) {
@@ -618,18 +624,18 @@ static void killed_writers_leave_order(void)
         check(file_holds("file", "well"));
         check(unlink("file") == 0);
     }
-    leave_directory("/t");
+    leave_home();
 }
 
 static void sync_returns(void)
 {
-    enter_directory("/t");
+    enter_home();
     write_file("file", "kept");
     check(sync() == 0);
     check(file_holds("file", "kept"));
     check(unlink("file") == 0);
     check(sync() == 0);
-    leave_directory("/t");
+    leave_home();
 }
 
 int main(int argc, char *argv[])

@@ -273,10 +273,10 @@ static void code_is_not_writable(void)
 
 static void data_is_not_executable(void)
 {
-    static uint32_t code[] = {0x00008067}; /* ret */
     uint32_t *heap = sbrk(PAGE);
-    heap[0] = code[0];
-    check(status_of(jump, (uint64_t)code) == -1);
+    uint32_t *data = (uint32_t *)(void *)pages;
+    heap[0] = data[0] = 0x00008067; /* ret */
+    check(status_of(jump, (uint64_t)data) == -1);
     check(status_of(jump, (uint64_t)heap) == -1);
 }
 
@@ -337,6 +337,7 @@ static void a_bad_stack_pointer_kills(void)
 /* Pointers in system calls */
 
 static int pipe_ends[2];
+static int some_file;
 
 /* The byte may be lost or not; the pipe is empty afterwards. */
 static int call_read(void *bad)
@@ -361,7 +362,7 @@ static int call_pipe(void *bad)
 
 static int call_fstat(void *bad)
 {
-    return fstat(pipe_ends[0], bad);
+    return fstat(some_file, bad);
 }
 
 static int call_open(void *bad)
@@ -519,6 +520,8 @@ static void bad_pointers_are_refused(void)
                             stack - PAGE, USER_END - 1, 1ul << 36};
     const uint64_t read_only[] = {0, (uint64_t)&in_text, (uint64_t)&check_pointer};
     check(pipe(pipe_ends) == 0);
+    some_file = open("/true", OPEN_READ);
+    check(some_file >= 0);
     for (size_t i = 0; i < sizeof(pointer_calls) / sizeof(pointer_calls[0]); i++) {
         for (size_t j = 0; j < sizeof(bad) / sizeof(bad[0]); j++)
             check_pointer(&pointer_calls[i], bad[j]);
@@ -552,10 +555,11 @@ static void buffers_that_end_too_early_are_refused(void)
     sbrk((int64_t)gap + PAGE);
     char *last = end + gap + PAGE - 100;
     int ends[2];
-    check(pipe(ends) == 0);
+    int file = open("/true", OPEN_READ);
+    check(file >= 0 && pipe(ends) == 0);
     check(write(ends[1], last, 200) < 200);
     check_error(pipe((int *)(void *)(last + 96)), EFAULT);
-    check_error(fstat(0, (struct file_status *)(void *)(last + 96)), EFAULT);
+    check_error(fstat(file, (struct file_status *)(void *)(last + 96)), EFAULT);
     check_error(getstats((struct system_stats *)(void *)(last + 56)), EFAULT);
     /* A failed pipe() leaves no descriptors open. */
     for (int i = 0; i < 40; i++)

@@ -149,10 +149,10 @@ static inline void model_enqueue(struct model *model, struct run_queue *queue,
     task->place = MODEL_QUEUED;
     task->queue = queue->cpu;
     task->task.queued_since = model->now;
-    queue->queued++;
     model_remember(&before, model, queue, &task->task);
     model->policy->enqueue(queue, &task->task, reason);
     model_compare(&before, model, queue, &task->task);
+    queue->queued++;
 }
 
 static inline void model_taken(struct model *model, struct run_queue *queue,
@@ -296,6 +296,8 @@ static inline void model_check(struct model *model)
         const struct model_task *task = model->tasks[i];
         if (task->place == MODEL_QUEUED)
             queued[task->queue]++;
+        if (task->place != MODEL_ENDED && model_knows(model, task))
+            check(model->policy->time_slice(&model->scheduler, &task->task) > 0);
         if (task->place == MODEL_RUNNING) {
             check(model->cpus[task->task.cpu].current == task);
             running[model->scheduler.queues == 1 ? 0 : task->task.cpu]++;
@@ -389,9 +391,12 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
                                        enum enqueue_reason reason, const struct model_task *parent)
 {
     struct model_snapshot before;
+    void *state = task->task.state;
+    task->task.state = NULL; /* place() must not look at it */
     model_remember(&before, model, NULL, &task->task);
     uint32_t cpu = policy_place(model->policy, &model->scheduler, &task->task, reason);
     model_compare(&before, model, NULL, &task->task);
+    task->task.state = state;
     if (model->scheduler.queues > 1)
         task->task.cpu = cpu;
     struct run_queue *queue = model_queue(model, task->task.cpu);
@@ -651,6 +656,8 @@ static inline void model_switch(struct model *model, const char *text)
             drained[count++] = task;
     }
     model_install(model, &choice);
+    for (uint32_t i = 0; i < model->task_count; i++)
+        memset(model->tasks[i]->task.state, 0xee, POLICY_TASK_BYTES);
     for (uint32_t i = 0; i < count; i++) {
         struct run_queue *queue = model_queue(model, drained[i]->task.cpu);
         model_enqueue(model, queue, drained[i], ENQUEUE_ADOPTED, NULL);

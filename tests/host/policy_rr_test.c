@@ -137,6 +137,27 @@ static void a_fork_is_queued_in_the_order_of_the_program(void)
     model_free(model);
 }
 
+static void a_running_task_keeps_its_turn_when_an_attribute_changes(void)
+{
+    struct model *model = model_new("rr", 1, 1);
+    set_slice(model, 3);
+    model_fork(model, NULL);
+    model_fork(model, NULL);
+    model_ticks(model, 2);
+    model_set_attribute(model, model->tasks[0], MODEL_WEIGHT, 9);
+    check_picks(model, "1 1");
+    model_tick(model); /* its third tick */
+    check_picks(model, "2");
+    model_free(model);
+
+    model = machine_with("rr:table-scan", 1, 3);
+    model_tick(model);
+    model_set_attribute(model, model->tasks[1], MODEL_WEIGHT, 9);
+    model_tick(model);
+    check_picks(model, "1 2 2 3");
+    model_free(model);
+}
+
 static void attributes_are_inherited_and_change_nothing_but_the_place(void)
 {
     struct model *model = machine_with("rr", 1, 3);
@@ -267,6 +288,7 @@ int main(void)
     run_test(who_arrives_is_before_whose_slice_ends);
     run_test(timers_wake_in_the_order_of_time_then_start);
     run_test(a_fork_is_queued_in_the_order_of_the_program);
+    run_test(a_running_task_keeps_its_turn_when_an_attribute_changes);
     run_test(attributes_are_inherited_and_change_nothing_but_the_place);
     run_test(new_tasks_go_where_the_fewest_are);
     run_test(an_idle_cpu_takes_from_the_longest);

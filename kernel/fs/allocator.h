@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_ALLOCATOR_H
+#define KERNEL_FS_ALLOCATOR_H
+
+#include "journal.h"
+
+/*
+ * Which blocks and inodes are in use: three bitmaps on the disk, changed as part
+ * of an operation. Each function changes one block of a bitmap, or none if it
+ * fails. What the running transaction has set can always be cleared again.
+ */
+void allocator_init(void);
+
+/* The lowest free block. 0, -ENOSPC, -EIO or -ENOMEM. */
+int allocate_block(struct operation *operation, uint32_t *block);
+/* 0, -EIO or -ENOMEM. */
+int free_block(struct operation *operation, uint32_t block);
+
+/* The same for inode numbers. */
+int allocate_inode_number(struct operation *operation, uint32_t *number);
+int free_inode_number(struct operation *operation, uint32_t number);
+
+/* Notes whether the inode has blocks to give back; a mount finishes what a crash cut short. */
+int reclaim_mark(struct operation *operation, uint32_t number, bool marked);
+/* The first inode from `number` on that is marked; the inode count: there is none. */
+int reclaim_next(uint32_t number, uint32_t *found);
+
+#endif

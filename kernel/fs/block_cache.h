@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_BLOCK_CACHE_H
+#define KERNEL_FS_BLOCK_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../device/block.h"
+#include "../lib/list.h"
+#include "../sync/wait_queue.h"
+
+/*
+ * The disk's blocks in memory, a page each, found by a hash. A block with a user
+ * stays; the others are given up, least recently used first, when the cache is
+ * as large as it may be or memory runs short.
+ *
+ * Contents are guarded by whoever owns the block: a file's blocks and its inode
+ * by the inode's mutex, the bitmaps by the allocator's. Only the journal writes
+ * blocks to the disk, so whoever changes contents says so to journal_write().
+ */
+struct cached_block {
+    uint32_t number;
+    void *data; /* BLOCK_BYTES */
+
+    /* guarded by the cache's lock */
+    uint32_t users;
+    bool valid;   /* holds the block's contents */
+    bool reading; /* … or will, when the transfer ends */
+    struct cached_block *hash_next;
+    struct list unused; /* while it has no users */
+    struct wait_queue readers;
+
+    /* the journal's */
+    bool in_transaction;
+    struct list transaction; /* changed by the running transaction */
+    struct list unsettled;   /* committed, and not yet written to its home */
+
+    struct block_request request; /* of the one transfer under way */
+};
+
+/* 0 or -ENOMEM. */
+int block_cache_init(void);
+
+/* The block with its contents, one user more; waits for the disk if need be. 0, -EIO or -ENOMEM. */
+int block_get(uint32_t number, struct cached_block **block);
+/* The same for a caller that is going to set all contents: they are unspecified. 0 or -ENOMEM. */
+int block_get_unread(uint32_t number, struct cached_block **block);
+/* One user more of a block that the caller uses already. */
+void block_share(struct cached_block *block);
+void block_put(struct cached_block *block);
+/* Begins to read the block, without waiting, if it is not in the cache. */
+void block_prefetch(uint32_t number);
+
+/* How many blocks the cache may hold. */
+size_t block_cache_bound(void);
+/* Gives up to `pages` pages of blocks without users back: how many. */
+size_t block_cache_shrink(size_t pages);
+
+#endif

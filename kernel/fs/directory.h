@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_DIRECTORY_H
+#define KERNEL_FS_DIRECTORY_H
+
+#include "inode.h"
+
+/* A name as directory entries have it: what is longer is cut, what is shorter filled with zeros. */
+struct file_name {
+    char text[DIRECTORY_NAME_BYTES];
+};
+
+struct file_name file_name_make(const char *text, size_t length);
+/* "." or "..": every directory has them, and keeps them. */
+bool file_name_is_dots(const struct file_name *name);
+
+/*
+ * All want the directory's mutex held, and give -ENOTDIR for what is none, -ENOENT
+ * for a directory that has been removed, -EIO for one that makes no sense.
+ */
+
+/* The inode number of that name. 0, -ENOENT … */
+int directory_find(struct inode *directory, const struct file_name *name, uint32_t *number);
+/* Blocks that directory_add() may change. */
+#define CREDITS_ADD (CREDITS_APPEND + 1)
+/* Adds an entry. 0, -EEXIST, -ENOSPC … */
+int directory_add(struct operation *operation, struct inode *directory,
+                  const struct file_name *name, uint32_t number);
+/* Takes out the entry, which must name this inode. 0, -ENOENT … One credit. */
+int directory_remove(struct operation *operation, struct inode *directory,
+                     const struct file_name *name, uint32_t number);
+/* 0, or -ENOTEMPTY: it holds more than "." and "..". */
+int directory_check_empty(struct inode *directory);
+
+/*
+ * Paths: from the root if they begin with '/', else from `start`. No mutex may be
+ * held. The empty path is `start` itself.
+ */
+int path_find(struct inode *start, const char *path, struct inode **inode);
+/* The directory that holds what the path names, and the last name. -ENOENT: it has none. */
+int path_find_parent(struct inode *start, const char *path, struct inode **parent,
+                     struct file_name *name);
+
+/* The root directory; null until the disk is mounted. */
+extern struct inode *root_directory;
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_FILE_TABLE_H
+#define KERNEL_FS_FILE_TABLE_H
+
+#include "open_file.h"
+
+struct file_table {
+    struct open_file *files[FILES_PER_PROCESS]; /* by descriptor; null: not open */
+    struct inode *directory;                    /* where relative paths begin */
+};
+
+void file_tables_init(void);
+/* The lowest descriptor that is not in use, or -EMFILE. */
+int file_table_free_slot(const struct file_table *table);
+/* Null: the descriptor is not open. */
+struct open_file *file_table_get(const struct file_table *table, int descriptor);
+
+#endif

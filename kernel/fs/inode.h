@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_INODE_H
+#define KERNEL_FS_INODE_H
+
+#include "../memory/user_copy.h"
+#include "../sync/mutex.h"
+#include "file.h"
+#include "journal.h"
+
+/*
+ * A file, directory or device in use. It is in memory as long as it has users;
+ * what the disk says of it lies in its cached block and is not copied.
+ *
+ * The mutex guards *disk and the contents. Who needs two takes that of the lower
+ * number first. The type does not change while the inode has links or users, but
+ * a damaged disk may name a free inode: so types are checked with the mutex held.
+ */
+struct inode {
+    uint32_t number;
+    uint32_t users; /* guarded by the inode cache's lock, as are the links */
+    struct inode *hash_next;
+    struct list doomed; /* in the list of those without links and users */
+    struct mutex mutex;
+    struct cached_block *home; /* null until it has been read */
+    struct disk_inode *disk;   /* in home */
+};
+
+/* Blocks that an operation may change in its own inode and the bitmaps when it frees blocks. */
+#define CREDITS_RECLAIM 16u
+
+void inode_cache_init(void);
+
+/* The inode with one user more. 0, -EIO (there is no such inode) or -ENOMEM. */
+int inode_get(uint32_t number, struct inode **inode);
+struct inode *inode_share(struct inode *inode);
+/* One user less. The last user of an inode without links leaves it to inode_reclaim_doomed(). */
+void inode_put(struct inode *inode);
+/*
+ * Frees inodes that have neither links nor users, with all their blocks. Called at
+ * the end of each call that may have put such an inode, outside of operations.
+ */
+void inode_reclaim_doomed(void);
+/* At mount: frees what a crash left unfinished. 0 or an error. */
+int inode_reclaim_marked(void);
+
+static inline void inode_lock(struct inode *inode)
+{
+    mutex_acquire(&inode->mutex);
+}
+
+static inline void inode_unlock(struct inode *inode)
+{
+    mutex_release(&inode->mutex);
+}
+
+/* The functions below want the inode's mutex held. */
+
+/* A new inode with one link, locked. Six credits with undoing it. 0, -ENOSPC, -EIO or -ENOMEM. */
+int inode_create(struct operation *operation, uint16_t type, struct inode **inode);
+/* Undoes inode_create(), and one inode_append() to it, in the same operation; puts the inode. */
+void inode_uncreate(struct operation *operation, struct inode *inode);
+
+/* The contents of the file's block; file_block < disk->blocks. 0, -EIO or -ENOMEM. */
+int inode_block(struct inode *inode, uint32_t file_block, struct cached_block **block);
+/* One more block at the end of the file, all zero. Nothing has changed if it fails. */
+#define CREDITS_APPEND 7u /* block, two tables, three bitmaps, inode */
+int inode_append(struct operation *operation, struct inode *inode, struct cached_block **block);
+
+/* Bytes read, less than n only at the end of the file; or an error. */
+int64_t inode_read_to(struct inode *inode, struct buffer *destination, uint64_t offset, uint64_t n);
+/*
+ * Writes what fits of n bytes into one operation of inode_write_credits(n): how
+ * many, or an error with nothing written. offset may be at most the size.
+ */
+int64_t inode_write_from(struct operation *operation, struct inode *inode, struct buffer *source,
+                         uint64_t offset, uint64_t n);
+uint32_t inode_write_credits(uint64_t n);
+
+/* The inode has lost its last link: frees it now, as far as it goes, if this is its only user. */
+void inode_unlinked(struct operation *operation, struct inode *inode);
+
+/* Without the mutex: the file is empty afterwards. Operations of its own. */
+int inode_truncate(struct inode *inode);
+
+#endif

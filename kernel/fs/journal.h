@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_JOURNAL_H
+#define KERNEL_FS_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../lib/list.h"
+#include "block_cache.h"
+#include "disk_format.h"
+
+/*
+ * The write-ahead journal. An operation is what reaches the disk whole or not at
+ * all: the changes between its journal_begin() and its journal_end(). Operations
+ * that are under way together form one transaction, and the last of them commits
+ * it. docs/file-system.md tells the whole story.
+ *
+ * Order: first begin, then take mutexes; release them, then end.
+ */
+struct operation {
+    uint32_t credits; /* blocks that it may still bring into the transaction */
+    bool admitted;    /* it is part of the running transaction */
+    bool wrote;       /* it has to wait for the commit */
+    uint64_t round;   /* the transaction that it is part of */
+    struct list link; /* in the line of those who wait to begin */
+};
+
+/* Replays what the disk's journal holds, and begins a new one. 0, -EIO or -ENOMEM. */
+int journal_open(const struct superblock *super);
+
+/* How many blocks one operation may ask for. */
+uint32_t journal_credits_max(void);
+
+/* Waits until the operation may change `credits` blocks. 0, or -EIO: the journal has failed. */
+int journal_begin(struct operation *operation, uint32_t credits);
+/* The operation is going to change this block's contents. */
+void journal_write(struct operation *operation, struct cached_block *block);
+/* Waits until what the operation wrote is committed. 0 or -EIO. */
+int journal_end(struct operation *operation);
+
+/* All that was written is at home, and the journal is empty. 0 or -EIO. */
+int journal_sync(void);
+
+/* Has a write to the disk failed? Then nothing more is written until the next mount. */
+bool journal_failed(void);
+
+/*
+ * journal_recovery.c: replays the transactions that the log holds, in order.
+ * Gives where the next one is to be written, and which of the two headers not
+ * to overwrite. 0, -EIO or -ENOMEM.
+ */
+struct log_end {
+    uint64_t sequence; /* of the transaction that was not found */
+    uint32_t header;   /* the header in use */
+};
+int journal_recover(const struct superblock *super, struct log_end *end);
+
+#endif

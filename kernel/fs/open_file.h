@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_OPEN_FILE_H
+#define KERNEL_FS_OPEN_FILE_H
+
+#include "directory.h"
+#include "file.h"
+#include "pipe.h"
+
+enum open_file_kind {
+    OPEN_INODE, /* a file or a directory */
+    OPEN_DEVICE,
+    OPEN_PIPE,
+};
+
+/*
+ * What a descriptor stands for; shared by dup() and fork(), so the users are
+ * counted. Only the offset changes, under the inode's mutex.
+ */
+struct open_file {
+    enum open_file_kind kind;
+    uint32_t users;
+    bool readable;
+    bool writable;
+    struct inode *inode; /* of a file, directory or device */
+    uint64_t offset;
+    struct pipe *pipe;
+};
+
+void open_files_init(void);
+/* One user; null: out of memory. */
+struct open_file *open_file_create(void);
+struct open_file *open_file_share(struct open_file *file);
+/* The last user closes it. May sleep. */
+void open_file_put(struct open_file *file);
+
+int64_t open_file_read(struct open_file *file, struct buffer *destination, uint64_t n);
+/* n or an error: some may have been written then. */
+int64_t open_file_write(struct open_file *file, struct buffer *source, uint64_t n);
+/* 0, or -EBADF for a pipe. */
+int open_file_status(struct open_file *file, struct file_status *status);
+
+/* Is there a device of that number? */
+bool device_exists(int number);
+
+#endif

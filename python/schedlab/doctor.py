@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""What schedlab stands on, on this host: there, of what version, from where, and what to do."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import SchedlabError
+from schedlab.paths import ROOT
+from schedlab.tools import compiler, first_line, version_in
+
+_LIBRARIES = (
+    "click",
+    "rich",
+    "polars",
+    "numpy",
+    "perfetto",
+    "pytest",
+    "hypothesis",
+    "ruff",
+    "mypy",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One dependency. `status` is ok, missing, unfit or absent (which does no harm)."""
+
+    name: str
+    purpose: str
+    status: str
+    version: str = ""
+    path: str = ""
+    origin: str = ""
+    advice: str = ""
+
+    @property
+    def healthy(self) -> bool:
+        return self.status in ("ok", "absent")
+
+
+def examine() -> list[Finding]:
+    """All dependencies."""
+    findings = [python(), *libraries(), *compilers()]
+    findings.append(program("make", "builds everything", "make"))
+    findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
+    findings += [spike(), qemu(), git()]
+    return name_packages(findings)
+
+
+def python() -> Finding:
+    return Finding(
+        "Python",
+        "runs schedlab",
+        "ok",
+        platform.python_version(),
+        str(Path(sys.executable).resolve()),
+        f"private environment {sys.prefix}",
+    )
+
+
+def libraries() -> Iterator[Finding]:
+    for name in _LIBRARIES:
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            yield Finding(
+                name,
+                "Python library",
+                "missing",
+                advice=f"delete {sys.prefix}; the next start makes it anew",
+            )
+        else:
+            yield Finding(name, "Python library", "ok", version, origin="python/requirements.lock")
+
+
+def compilers() -> Iterator[Finding]:
+    try:
+        chosen = compiler()
+    except SchedlabError as error:
+        yield Finding(
+            "clang", "compiles kernel, programs and policies", "missing", advice=str(error)
+        )
+        return
+    origin = "SCHEDLAB_CLANG" if os.environ.get("SCHEDLAB_CLANG") else ""
+    suffix = chosen.version
+    yield program(chosen.clang, "compiles kernel, programs and policies", f"clang-{suffix}", origin)
+    yield program(chosen.linker, "links them", f"lld-{suffix}")
+    yield program(chosen.symbol_lister, "reads and packs objects", f"llvm-{suffix}")
+    yield program(chosen.formatter, "checks the layout of C files (test)", f"clang-format-{suffix}")
+    library = chosen.sanitizer_library
+    yield Finding(
+        "AddressSanitizer",
+        "watches the tests on the host (test)",
+        "ok" if library else "missing",
+        str(suffix) if library else "",
+        str(library or ""),
+        advice="" if library else install(f"libclang-rt-{suffix}-dev"),
+    )
+
+
+def program(name: str, purpose: str, package: str, origin: str = "") -> Finding:
+    path = shutil.which(name)
+    if not path:
+        return Finding(name, purpose, "missing", advice=install(package))
+    text = first_line(path, "--version")
+    version = ".".join(map(str, version_in(text))) or text
+    if not version:
+        return Finding(
+            name, purpose, "unfit", path=path, advice=f"it does not run: reinstall {package}"
+        )
+    return Finding(name, purpose, "ok", version, path, origin or "PATH")
+
+
+def install(package: str) -> str:
+    return f"sudo apt-get install --no-install-recommends {package}"
+
+
+def spike() -> Finding:
+    from schedlab.machines.spike import find_spike, spike_path
+
+    purpose = "the repeatable machine"
+    if not shutil.which("spike") and not spike_path().exists():
+        return Finding(
+            "spike",
+            purpose,
+            "absent",
+            advice="nothing: the first run fetches it (209 MB, pinned by hash)",
+        )
+    return machine("spike", purpose, find_spike)
+
+
+def qemu() -> Finding:
+    from schedlab.machines.qemu import PROGRAM, find_qemu
+
+    return machine(PROGRAM, "the interactive machine", find_qemu)
+
+
+def machine(name: str, purpose: str, find: Callable[[], Any]) -> Finding:
+    try:
+        release = find()
+    except SchedlabError as error:
+        path = shutil.which(name) or ""
+        return Finding(name, purpose, "unfit" if path else "missing", path=path, advice=str(error))
+    return Finding(name, purpose, "ok", release.version, release.path, release.origin)
+
+
+def git() -> Finding:
+    found = program("git", "names the commit in results", "git")
+    if found.status == "ok":
+        return found
+    return Finding("git", found.purpose, "absent", advice=found.advice)
+
+
+def name_packages(findings: list[Finding]) -> list[Finding]:
+    """Says which Debian package a program on the PATH is of, where one is."""
+    paths = {f.path for f in findings if f.path and f.origin in ("PATH", "")}
+    owners = owning_packages(paths)
+    return [
+        Finding(**{**asdict(f), "origin": f"Debian package {owners[f.path]}"})
+        if f.path in owners and f.origin in ("PATH", "")
+        else f
+        for f in findings
+    ]
+
+
+def owning_packages(paths: set[str]) -> dict[str, str]:
+    """Path to package, for those that dpkg knows."""
+    if not paths or not shutil.which("dpkg-query"):
+        return {}
+    asked = {str(Path(path).resolve()): path for path in paths}
+    asked.update({path: path for path in paths})
+    done = subprocess.run(
+        ["dpkg-query", "--search", *asked],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    owners: dict[str, str] = {}
+    for line in done.stdout.splitlines():
+        packages, separator, path = line.rpartition(": ")
+        if separator and path in asked:
+            owners[asked[path]] = packages.partition(",")[0].partition(":")[0]
+    return owners
+
+
+def as_dict(findings: list[Finding]) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "healthy": all(finding.healthy for finding in findings),
+        "checkout": str(ROOT),
+        "dependencies": [asdict(finding) for finding in findings],
+    }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""QEMU's `virt` board: for a person at a terminal, and for devices that Spike lacks."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+
+from schedlab.errors import MachineUnfit
+from schedlab.machines.base import TRACE_FILE, Boot, Release
+from schedlab.tools import first_line, version_in
+
+PROGRAM = "qemu-system-riscv64"
+OLDEST = (7, 2)
+
+
+@cache
+def find_qemu() -> Release:
+    """The QEMU on the PATH, if it serves. Every Debian since 12 has one that does."""
+    path = shutil.which(PROGRAM)
+    if not path:
+        raise MachineUnfit(
+            f"{PROGRAM} is not on the PATH: install qemu-system-riscv (Debian 13 and newer) or"
+            " qemu-system-misc"
+        )
+    text = first_line(path, "--version")
+    version = version_in(text)
+    number = ".".join(map(str, version))
+    if not version:
+        raise MachineUnfit(f"{path} does not tell its version; it said: {text or 'nothing'}")
+    if version < OLDEST:
+        raise MachineUnfit(
+            f"{path} is QEMU {number}, whose CPUs lack a timer that the kernel needs (Sstc):"
+            " QEMU 7.2 or newer is needed, as Debian 12 has it"
+        )
+    return Release(path, number, "PATH")
+
+
+class Qemu:
+    """See Machine."""
+
+    name = "qemu"
+    repeatable = False
+
+    def release(self) -> Release:
+        return find_qemu()
+
+    def command(self, boot: Boot) -> list[str]:
+        disk = str(boot.disk).replace(",", ",,")
+        command = [self.release().path, "-M", "virt", "-cpu", "rv64"]
+        command += ["-smp", str(boot.cpus), "-m", f"{boot.memory_mib}M"]
+        command += ["-bios", "none", "-nographic"]
+        command += ["-global", "virtio-mmio.force-legacy=false"]
+        command += ["-kernel", str(boot.kernel), "-append", boot.arguments]
+        command += ["-drive", f"file={disk},if=none,format=raw,id=disk,snapshot=on"]
+        command += ["-device", "virtio-blk-device,drive=disk"]
+        if boot.traced:
+            command += ["-device", "virtio-serial-device"]
+            command += ["-chardev", f"file,id=trace,path={TRACE_FILE}"]
+            command += ["-device", "virtconsole,chardev=trace"]
+        return command
+
+    def host_cpus(self, cpus: int) -> int:
+        return cpus
+
+    def host_limit(self, cpus: int, limit_ns: int) -> float:
+        return 60 + 4 * limit_ns / 1e9

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""What is to be run: every policy on every number of CPUs, repeated with other seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.machines.base import TRACE_FILE
+from schedlab.policies import PolicyChoice
+from schedlab.units import format_time
+
+CPUS_MAX = 64
+MEMORY_MIB = (32, 65536)
+TICK_NS = (100_000, 1_000_000_000)
+BOOT_ARGUMENTS_MAX = 1023
+"""Bytes; kernel/device/device_tree.h."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of one machine."""
+
+    workload: str
+    policy: PolicyChoice
+    settings: tuple[tuple[str, int], ...]
+    cpus: int
+    machine: str
+    seed: int
+    tick_ns: int
+    limit_ns: int
+    memory_mib: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder: what tells it from the others of its plan."""
+        policy = str(self.policy).replace(":", "-")
+        return f"{policy}-{self.cpus}cpu-seed{self.seed}"
+
+    @property
+    def title(self) -> str:
+        """For tables and progress."""
+        return f"{self.policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+
+    def boot_arguments(self) -> str:
+        """What the kernel is told. Nothing of the host is in it: no path, no date."""
+        words = [
+            f"policy={self.policy}",
+            f"tick={format_time(self.tick_ns)}",
+            f"seed={self.seed}",
+            f"limit={format_time(self.limit_ns)}",
+            f"trace={TRACE_FILE}",
+        ]
+        if self.settings:
+            words.append("set=" + ",".join(f"{name}={n}" for name, n in self.settings))
+        words.append(f'run="{self.workload}"')
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of one command, and the folder that theirs go into."""
+
+    folder: Path
+    runs: tuple[Run, ...] = field(default=())
+
+    def check(self) -> None:
+        """Says what cannot be, before anything is written."""
+        for run in self.runs:
+            check_workload(run)
+            if (self.folder / run.name).exists():
+                raise WrongUsage(
+                    f"--out {self.folder}: it holds a run called {run.name} already; name another"
+                    " folder, or move that one away"
+                )
+
+
+def check_workload(run: Run) -> None:
+    """It must pass through the boot arguments as it is."""
+    workload = run.workload
+    if not workload.strip():
+        raise WrongUsage(
+            "--workload: name a program of the guest, such as mixed or 'cpu-bound -n 10'"
+        )
+    if not workload.isascii() or not workload.isprintable() or '"' in workload:
+        raise WrongUsage(
+            f'--workload {workload!r}: only printable ASCII characters without " can be passed on'
+        )
+    length = len(run.boot_arguments())
+    if length > BOOT_ARGUMENTS_MAX:
+        raise WrongUsage(
+            f"--workload: the command is {length - BOOT_ARGUMENTS_MAX} characters too long to be"
+            " passed to the kernel"
+        )
+
+
+def product(
+    folder: Path,
+    base: Run,
+    policies: tuple[PolicyChoice, ...],
+    cpus: tuple[int, ...],
+    repeats: int,
+) -> Plan:
+    """All of `policies` × `cpus` × `repeats`; repeat k has seed `base.seed` + k."""
+    runs = tuple(
+        replace(base, policy=policy, cpus=number, seed=base.seed + repeat)
+        for policy in policies
+        for number in cpus
+        for repeat in range(repeats)
+    )
+    return Plan(folder, runs)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""What a run leaves on disk: one folder, which appears when it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import WrongUsage
+from schedlab.machines.base import TRACE_FILE
+
+MANIFEST = "manifest.json"
+CONSOLE = "console.log"
+METRICS = "metrics"
+_UNFINISHED = ".unfinished-"
+
+
+@contextmanager
+def new_folder(place: Path) -> Iterator[Path]:
+    """A folder to fill, which is `place` after the block, or gone if the block raises."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{_UNFINISHED}{place.name}-"))
+    try:
+        yield folder
+        folder.chmod(0o755)
+        os.rename(folder, place)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            place.parent.rmdir()  # only if nothing else is in it
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """For people too: indented, in the order given."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256."""
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def find_run(path: Path) -> Path:
+    """The run's folder that a person means: itself, or the only one in it."""
+    if (path / MANIFEST).is_file() and (path / TRACE_FILE).is_file():
+        return path
+    if not path.is_dir():
+        raise WrongUsage(f"{path} is not a folder of a run")
+    runs = sorted(entry.parent for entry in path.glob(f"*/{TRACE_FILE}") if is_whole(entry.parent))
+    if len(runs) == 1:
+        return runs[0]
+    if not runs:
+        raise WrongUsage(f"{path} holds no run with a trace")
+    names = "\n".join(f"  {run}" for run in runs)
+    raise WrongUsage(f"{path} holds {len(runs)} runs; name one of them:\n{names}")
+
+
+def is_whole(folder: Path) -> bool:
+    """Not one that is being filled."""
+    return not folder.name.startswith(_UNFINISHED) and (folder / MANIFEST).is_file()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What was run there, and how it ended."""
+    content: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
+    return content

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: MIT
+"""Carries out a plan: machines side by side, each in a folder that appears when it is whole."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import shutil
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from schedlab import __version__, results
+from schedlab.machines.base import TRACE_FILE, Boot, Machine
+from schedlab.outcome import Outcome, hung, outcome_of, read_console
+from schedlab.plan import Plan, Run
+from schedlab.units import format_time
+
+if TYPE_CHECKING:
+    from schedlab.metrics import Metrics
+    from schedlab.progress import Board
+
+T = TypeVar("T")
+
+_GRACE_SECONDS = 2.0
+"""Between asking a machine to end and ending it."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that has ended, and what came of it."""
+
+    run: Run
+    folder: Path
+    outcome: Outcome
+    manifest: dict[str, Any]
+    metrics: Metrics | None
+
+
+@dataclass(frozen=True)
+class Software:
+    """What all runs of a plan start from."""
+
+    kernel: Path
+    disk: Path
+    facts: dict[str, Any]
+
+
+class Interrupted(Exception):
+    """Somebody wants it to end. What was finished is in `finished`."""
+
+    def __init__(self, number: int, finished: list[Finished]) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+        self.finished = finished
+
+
+@contextmanager
+def software(kernel: Path, disk: Path, facts: dict[str, Any]) -> Iterator[Software]:
+    """Copies of kernel and disk, so that a build during the runs does not change them."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        copies = [Path(shutil.copy(path, folder)) for path in (kernel, disk)]
+        hashes = {
+            "kernel_sha256": results.file_hash(copies[0]),
+            "disk_sha256": results.file_hash(copies[1]),
+        }
+        yield Software(copies[0], copies[1], {**facts, **hashes})
+
+
+def carry_out(
+    plan: Plan, machine: Machine, base: Software, slots: int, board: Board
+) -> list[Finished]:
+    """Runs all; gives them in the plan's order. Raises Interrupted on SIGINT, SIGTERM, SIGHUP."""
+    return asyncio.run(_Conductor(plan, machine, base, slots, board).conduct())
+
+
+class _Conductor:
+    """Keeps as many CPUs of the host busy as there are, and no more."""
+
+    def __init__(
+        self, plan: Plan, machine: Machine, base: Software, slots: int, board: Board
+    ) -> None:
+        self.plan = plan
+        self.machine = machine
+        self.base = base
+        self.free = slots
+        self.slots = slots
+        self.changed = asyncio.Condition()
+        self.board = board
+        self.finished: dict[Run, Finished] = {}
+        self.caught = 0
+
+    async def conduct(self) -> list[Finished]:
+        with self.signals_caught(asyncio.current_task()):
+            tasks = [asyncio.create_task(self.one(run)) for run in self.plan.runs]
+            try:
+                await asyncio.gather(*tasks)
+            except asyncio.CancelledError:
+                if not self.caught:
+                    raise
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        if self.caught:
+            raise Interrupted(self.caught, self.in_order())
+        return self.in_order()
+
+    def in_order(self) -> list[Finished]:
+        return [self.finished[run] for run in self.plan.runs if run in self.finished]
+
+    @contextmanager
+    def signals_caught(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
+        """A signal cancels the task, which ends the machines on its way out."""
+        assert task is not None
+        loop = asyncio.get_running_loop()
+
+        def catch(number: int) -> None:
+            if not self.caught:
+                self.caught = number
+                task.cancel()
+
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        for number in numbers:
+            loop.add_signal_handler(number, catch, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    async def one(self, run: Run) -> None:
+        async with self.host_cpus(min(self.slots, self.machine.host_cpus(run.cpus))):
+            finished = await self.perform(run)
+        self.finished[run] = finished
+        self.board.ended(run, finished.outcome)
+
+    @asynccontextmanager
+    async def host_cpus(self, wanted: int) -> AsyncIterator[None]:
+        """Waits until that many CPUs of the host are free."""
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.free >= wanted)
+            self.free -= wanted
+        try:
+            yield
+        finally:
+            self.free += wanted
+            async with self.changed:
+                self.changed.notify_all()
+
+    async def perform(self, run: Run) -> Finished:
+        place = self.plan.folder / run.name
+        with results.new_folder(place) as folder:
+            manifest = self.manifest_before(run)
+            self.board.started(run, folder / TRACE_FILE)
+            began = time.monotonic()
+            outcome = await self.run_machine(run, folder)
+            manifest["host_seconds"] = round(time.monotonic() - began, 3)
+            metrics, outcome = await to_the_end(asyncio.to_thread(evaluate, folder, outcome))
+            manifest.update(status=outcome.status, message=outcome.message)
+            results.write_json(folder / results.MANIFEST, manifest)
+        return Finished(run, place, outcome, manifest, metrics)
+
+    async def run_machine(self, run: Run, folder: Path) -> Outcome:
+        boot = Boot(
+            self.base.kernel, self.base.disk, run.cpus, run.memory_mib, run.boot_arguments()
+        )
+        seconds = self.machine.host_limit(run.cpus, run.limit_ns)
+        console = folder / results.CONSOLE
+        status = await supervise(self.machine.command(boot), folder, console, seconds)
+        text = read_console(console)
+        return hung(seconds, text) if status is None else outcome_of(status, text)
+
+    def manifest_before(self, run: Run) -> dict[str, Any]:
+        release = self.machine.release()
+        return {
+            "format": 1,
+            "schedlab": __version__,
+            **self.base.facts,
+            "workload": run.workload,
+            "policy": str(run.policy),
+            "tunables": dict(run.settings),
+            "cpus": run.cpus,
+            "seed": run.seed,
+            "tick_ns": run.tick_ns,
+            "limit_ns": run.limit_ns,
+            "memory_mib": run.memory_mib,
+            "boot_arguments": run.boot_arguments(),
+            "machine": self.machine.name,
+            "machine_version": release.version,
+            "machine_origin": release.origin,
+            "repeatable": self.machine.repeatable,
+            "host": f"{platform.node()}, {platform.platform()}",
+            "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        }
+
+
+async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:
+    """Runs a machine in `folder`. Its exit status; None if it had to be ended after `seconds`.
+
+    The machine and all that it starts are one process group, of which nothing is left afterwards.
+    """
+    with console.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            return await asyncio.wait_for(process.wait(), seconds)
+        except (TimeoutError, asyncio.TimeoutError):
+            return None
+        finally:
+            await end_group(process)
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits what cannot be broken off: a cancellation takes effect after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+async def end_group(process: asyncio.subprocess.Process) -> None:
+    """Asks a process group to end, then ends it."""
+    signal_group(process.pid, signal.SIGTERM)
+    waiting = asyncio.ensure_future(process.wait())
+    await asyncio.wait([waiting], timeout=_GRACE_SECONDS)
+    signal_group(process.pid, signal.SIGKILL)
+    await waiting
+
+
+def signal_group(leader: int, number: signal.Signals) -> None:
+    """The group may be gone already."""
+    with suppress(ProcessLookupError):
+        os.killpg(leader, number)
+
+
+def evaluate(folder: Path, outcome: Outcome) -> tuple[Metrics | None, Outcome]:
+    """Checks the trace and computes the metrics, where the run left enough for that."""
+    if outcome.status not in ("success", "limit"):
+        return None, outcome
+    try:
+        return measure(folder), outcome
+    except Exception as error:  # whatever it is, the trace is kept, and the other runs go on
+        words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
+        return None, Outcome("unmeasured", f"the trace could not be measured: {words}")
+
+
+def measure(folder: Path) -> Metrics:
+    """Checks a run's trace, and writes its metrics beside it."""
+    from schedlab import metrics, trace
+
+    read = trace.read(folder / TRACE_FILE)
+    trace.validate(read)
+    computed = metrics.compute(read)
+    computed.write(folder / results.METRICS)
+    return computed
+
+
+def as_json(finished: list[Finished]) -> str:
+    """For programs."""
+    runs = [
+        {
+            "folder": str(each.folder),
+            "manifest": each.manifest,
+            "metrics": each.metrics.to_dict() if each.metrics else None,
+        }
+        for each in finished
+    ]
+    return json.dumps({"schedlab": __version__, "runs": runs}, indent=2, ensure_ascii=False)
+
+
+def label(run: Run, several_seeds: bool) -> str:
+    """Of the run's column in a table."""
+    seed = f", seed {run.seed}" if several_seeds else ""
+    mark = "" if run.machine == "spike" else f" ({run.machine}: not repeatable)"
+    return f"{run.title}{seed}{mark}"
+
+
+def describe(finished: list[Finished]) -> Iterator[str]:
+    """One message for each run that failed."""
+    for each in finished:
+        if not each.outcome.succeeded:
+            title = f"{each.run.title}, seed {each.run.seed}"
+            yield f"{title}: {each.outcome.message}\n  kept in {each.folder}"
+
+
+def summary(run: Run) -> str:
+    """One line on what all runs of a plan share."""
+    settings = "".join(f", {name}={value}" for name, value in run.settings)
+    return f"{run.workload} on {run.machine}, tick {format_time(run.tick_ns)}{settings}"

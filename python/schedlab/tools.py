@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""The programs of the host that schedlab stands on: which are there, and of what version."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from schedlab.errors import BuildFailed
+
+COMPILER_VERSIONS = (19, 21, 20, 18, 17, 16)
+"""What schedlab is tested with, then the others that serve, newest first; as in the launcher."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """clang and what belongs to it, all of one version."""
+
+    clang: str
+    version: int
+    linker: str
+    symbol_lister: str
+    formatter: str
+
+    @property
+    def sanitizer_library(self) -> Path | None:
+        """AddressSanitizer's library, which the tests on the host are linked with."""
+        folder = first_line(self.clang, "--print-resource-dir")
+        found = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
+        return found[0] if found else None
+
+
+def first_line(*command: str) -> str:
+    """The first line that a program prints; "" if it cannot run or fails."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip().partition("\n")[0]
+
+
+def version_in(text: str) -> tuple[int, ...]:
+    """The first number with a dot in a text: (7, 2, 22)."""
+    match = re.search(r"\d+(?:\.\d+)+", text)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
+
+
+def version_of(program: str) -> tuple[int, ...]:
+    """What `program --version` says in its first line."""
+    return version_in(first_line(program, "--version"))
+
+
+@cache
+def compiler() -> Compiler:
+    """The one compiler of everything. SCHEDLAB_CLANG names another."""
+    named = os.environ.get("SCHEDLAB_CLANG")
+    if named:
+        return _named_compiler(named)
+    for version in COMPILER_VERSIONS:
+        if all(shutil.which(f"{name}-{version}") for name in ("clang", "ld.lld", "llvm-nm")):
+            return _numbered_compiler(f"clang-{version}", version)
+    raise BuildFailed(
+        "no clang of version 16 to 21 with its lld and llvm tools is on the PATH: install clang-19,"
+        " lld-19 and llvm-19, or name a clang in SCHEDLAB_CLANG"
+    )
+
+
+def _named_compiler(clang: str) -> Compiler:
+    version = version_of(clang)
+    if not version or version[0] not in COMPILER_VERSIONS:
+        found = ".".join(map(str, version)) or "none that it tells"
+        raise BuildFailed(
+            f"SCHEDLAB_CLANG: {clang} has version {found}; schedlab needs clang 16 to 21"
+        )
+    return _numbered_compiler(clang, version[0])
+
+
+def _numbered_compiler(clang: str, version: int) -> Compiler:
+    def companion(name: str) -> str:
+        numbered = f"{name}-{version}"
+        return numbered if shutil.which(numbered) else name
+
+    return Compiler(
+        clang, version, companion("ld.lld"), companion("llvm-nm"), companion("clang-format")
+    )

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Which schedlab this is."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+from schedlab.paths import ROOT
+
+
+def commit() -> dict[str, Any]:
+    """The checkout's commit, and whether it has changes since; None where git cannot tell."""
+    head = _git("rev-parse", "HEAD")
+    changes = _git("status", "--porcelain")
+    return {
+        "commit": head.strip() if head else None,
+        "changed": None if changes is None else bool(changes.strip()),
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout

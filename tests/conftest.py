@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""What tests share."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+Programs = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def schedlab() -> Command:
+    """Runs `./schedlab …` as the launcher would start it; gives what came of it."""
+
+    def call(
+        *arguments: str,
+        cwd: Path | None = None,
+        environment: dict[str, str] | None = None,
+        timeout: float = 300,
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "schedlab", *arguments],
+            cwd=cwd,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT / "python"),
+                "PYTHONSAFEPATH": "1",
+                **(environment or {}),
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Programs:
+    """Makes an executable shell script in tmp_path/bin: a stand-in for a program."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+
+    def make(name: str, body: str) -> Path:
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+        return path
+
+    return make

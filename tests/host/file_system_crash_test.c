@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Cuts the power at each event of the disk in a session of random calls. What a
+ * crash leaves is: all writes that a flush has confirmed, and of the others any,
+ * in any order, whole or torn. The disk is then mounted by the kernel's own code,
+ * must be consistent, and must hold, for each process, what it had after some
+ * number of its calls: at least those that had returned.
+ */
+#include "file_system_model.h"
+
+/* Random outcomes of each cut, beside the three regular ones. */
+enum { RANDOM_OUTCOMES = 2, REGULAR_OUTCOMES = 3 };
+
+static struct worker worker[WORKERS_MAX];
+static int workers;
+static uint64_t images_checked;
+
+/* A recorded session: the disk before it, and what was written to it. */
+struct history {
+    uint8_t *before;
+    struct disk_write_note *writes;
+    size_t write_count;
+    struct disk_flush_note *flushes;
+    size_t flush_count;
+    uint64_t events;
+};
+
+static size_t disk_size(void)
+{
+    return (size_t)disk.blocks * BLOCK_BYTES;
+}
+
+static void start_recording(struct history *history)
+{
+    disk_forget_history();
+    disk.recording = true;
+    history->before = malloc(disk_size());
+    memcpy(history->before, disk.bytes, disk_size());
+}
+
+static void stop_recording(struct history *history)
+{
+    history->writes = disk.writes;
+    history->write_count = disk.write_count;
+    history->flushes = disk.flushes;
+    history->flush_count = disk.flush_count;
+    history->events = disk.events;
+    disk.writes = NULL;
+    disk.flushes = NULL;
+    disk.write_count = disk.flush_count = 0;
+    disk.recording = false;
+}
+
+static void forget_history(struct history *history)
+{
+    for (size_t i = 0; i < history->write_count; i++)
+        free(history->writes[i].data);
+    free(history->writes);
+    free(history->flushes);
+    free(history->before);
+}
+
+/* Writes that had ended before this event are on the medium, if the power goes at `cut`. */
+static uint64_t durable_until(const struct history *history, uint64_t cut)
+{
+    uint64_t until = 0;
+    for (size_t i = 0; i < history->flush_count; i++) {
+        const struct disk_flush_note *flush = &history->flushes[i];
+        if (flush->ended <= cut && flush->asked > until)
+            until = flush->asked;
+    }
+    return until;
+}
+
+static void apply(const struct disk_write_note *write)
+{
+    memcpy(disk.bytes + (size_t)write->block * BLOCK_BYTES, write->data, BLOCK_BYTES);
+}
+
+static void apply_torn(const struct disk_write_note *write)
+{
+    enum { SECTOR_BYTES = 512 };
+    for (size_t at = 0; at < BLOCK_BYTES; at += SECTOR_BYTES) {
+        if (random_chance(2))
+            memcpy(disk.bytes + (size_t)write->block * BLOCK_BYTES + at, write->data + at,
+                   SECTOR_BYTES);
+    }
+}
+
+static int compare_ended(const void *a, const void *b)
+{
+    const struct disk_write_note *first = *(struct disk_write_note *const *)a;
+    const struct disk_write_note *second = *(struct disk_write_note *const *)b;
+    return first->ended < second->ended ? -1 : first->ended > second->ended;
+}
+
+/* Parts the writes asked for by then into confirmed ones, in the order they ended, and others. */
+static void split_writes(const struct history *history, uint64_t cut,
+                         struct disk_write_note **confirmed, size_t *confirmed_count,
+                         struct disk_write_note **open, size_t *open_count)
+{
+    uint64_t until = durable_until(history, cut);
+    *confirmed_count = *open_count = 0;
+    for (size_t i = 0; i < history->write_count; i++) {
+        struct disk_write_note *write = &history->writes[i];
+        if (write->asked > cut)
+            continue;
+        if (write->ended < until)
+            confirmed[(*confirmed_count)++] = write;
+        else
+            open[(*open_count)++] = write;
+    }
+    qsort(confirmed, *confirmed_count, sizeof(*confirmed), compare_ended);
+}
+
+static void shuffle(struct disk_write_note **writes, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t other = random_below((uint32_t)i);
+        struct disk_write_note *swapped = writes[i - 1];
+        writes[i - 1] = writes[other];
+        writes[other] = swapped;
+    }
+}
+
+/* What the disk holds when the power comes back: outcome 0: none of the open writes; 1: those
+ * that had ended; 2: all; others: at random. */
+static void make_crashed_disk(const struct history *history, uint64_t cut, int outcome)
+{
+    struct disk_write_note **confirmed = calloc(history->write_count + 1, sizeof(*confirmed));
+    struct disk_write_note **open = calloc(history->write_count + 1, sizeof(*open));
+    size_t confirmed_count;
+    size_t open_count;
+
+    memcpy(disk.bytes, history->before, disk_size());
+    split_writes(history, cut, confirmed, &confirmed_count, open, &open_count);
+    for (size_t i = 0; i < confirmed_count; i++)
+        apply(confirmed[i]);
+    if (outcome >= REGULAR_OUTCOMES)
+        shuffle(open, open_count);
+    for (size_t i = 0; i < open_count; i++) {
+        if (outcome == 2 || (outcome == 1 && open[i]->ended <= cut))
+            apply(open[i]);
+        else if (outcome >= REGULAR_OUTCOMES && random_chance(8))
+            apply_torn(open[i]);
+        else if (outcome >= REGULAR_OUTCOMES && !random_chance(4))
+            apply(open[i]);
+    }
+    free(confirmed);
+    free(open);
+}
+
+/* Is this what the disk may hold of the worker's files, if the power went at `cut`? */
+static bool is_expected(const struct worker *owner, uint64_t cut, const char *found)
+{
+    uint32_t returned = 0;
+    uint32_t began = 0;
+    for (uint32_t i = 1; i <= owner->call; i++) {
+        if (owner->times[i].returned <= cut)
+            returned = i;
+        if (owner->times[i].began <= cut)
+            began = i;
+    }
+    const char *last = NULL; /* what the last call that returned left */
+    for (size_t i = 0; i < owner->candidate_count; i++) {
+        const struct candidate *candidate = &owner->candidates[i];
+        if (candidate->call <= returned)
+            last = candidate->dump;
+        else if (candidate->call <= began && strcmp(candidate->dump, found) == 0)
+            return true;
+    }
+    return strcmp(last, found) == 0;
+}
+
+static void check_no_marks(void)
+{
+    const uint64_t *map =
+        (const uint64_t *)(disk.bytes + (size_t)file_system.reclaim_map_start * BLOCK_BYTES);
+    for (size_t i = 0; i < bitmap_blocks(file_system.inode_count) * BLOCK_BYTES / 8; i++)
+        check(map[i] == 0);
+}
+
+static void sync_body(void *unused)
+{
+    (void)unused;
+    check(system_sync() == 0);
+}
+
+/* The disk is mounted: does it hold what it should? */
+static void check_mounted(uint64_t cut, int outcome)
+{
+    char *found[WORKERS_MAX];
+
+    run_session(sync_body, NULL);
+    check_disk();
+    check_no_marks();
+    find_all(found);
+    for (int i = 0; i < workers; i++) {
+        if (is_expected(&worker[i], cut, found[i]))
+            continue;
+        fprintf(stderr, "power cut at event %llu, outcome %d: worker %c has\n%s",
+                (unsigned long long)cut, outcome, worker[i].letter, found[i]);
+        exit(1);
+    }
+    for (int i = 0; i < WORKERS_MAX; i++)
+        free(found[i]);
+    images_checked++;
+}
+
+/* Mounts it, and sometimes loses power again during that. */
+static void check_crashed_disk(uint64_t cut, int outcome)
+{
+    struct history recovery;
+
+    check_disk(); /* the checker's own replay */
+    bool again = random_chance(3);
+    if (again)
+        start_recording(&recovery);
+    check(machine_boot() == 0);
+    if (!again) {
+        check_mounted(cut, outcome);
+        return;
+    }
+    stop_recording(&recovery);
+    uint64_t second_cut = random_below((uint32_t)recovery.events + 1);
+    make_crashed_disk(&recovery, second_cut, (int)random_below(REGULAR_OUTCOMES + 1));
+    check(machine_boot() == 0);
+    check_mounted(cut, outcome);
+    forget_history(&recovery);
+}
+
+static void record_session(struct history *history, int count, uint32_t calls)
+{
+    workers = count;
+    disk_make(900, 128, 64);
+    check(machine_boot() == 0);
+    run_session(make_shared, NULL);
+    start_recording(history);
+    for (int i = 0; i < workers; i++) {
+        worker_init(&worker[i], i, calls, true);
+        spawn_session(worker_body, &worker[i]);
+    }
+    machine_run();
+    stop_recording(history);
+}
+
+/* every: cuts at one in so many events. */
+static void crash_session(uint64_t seed, int count, uint32_t calls, uint32_t every)
+{
+    struct history history;
+
+    random_seed(seed);
+    record_session(&history, count, calls);
+    for (uint64_t cut = 0; cut <= history.events; cut += 1 + random_below(2 * every - 1)) {
+        for (int outcome = 0; outcome < REGULAR_OUTCOMES + RANDOM_OUTCOMES; outcome++) {
+            make_crashed_disk(&history, cut, outcome);
+            check_crashed_disk(cut, outcome);
+        }
+    }
+    forget_history(&history);
+    for (int i = 0; i < workers; i++)
+        worker_end(&worker[i]);
+}
+
+static void test_crash_at_each_event(void)
+{
+    conduct.shuffle = false;
+    crash_session(1, 1, 60, 1);
+}
+
+static void test_crash_with_reordering(void)
+{
+    conduct.shuffle = true;
+    conduct.immediate = 6;
+    for (uint64_t seed = 2; seed <= 4; seed++)
+        crash_session(seed, 1, 150, 10);
+}
+
+static void test_crash_with_many_processes(void)
+{
+    conduct.shuffle = true;
+    conduct.preempt = 6;
+    conduct.spurious = 40;
+    for (uint64_t seed = 5; seed <= 8; seed++)
+        crash_session(seed, 4, 60, 12);
+}
+
+int main(void)
+{
+    run_test(test_crash_at_each_event);
+    run_test(test_crash_with_reordering);
+    run_test(test_crash_with_many_processes);
+    printf("%llu disks recovered\n", (unsigned long long)images_checked);
+    return 0;
+}

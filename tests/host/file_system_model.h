@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HOST_FILE_SYSTEM_MODEL_H
+#define TESTS_HOST_FILE_SYSTEM_MODEL_H
+
+/*
+ * Workers that do random things to files, and know what should come of it: each
+ * keeps a simple model of its own files in memory, and notes what a reader of
+ * the disk may find after each of its calls, and in the midst of it.
+ *
+ * A worker owns the names that begin with its letter, in / and in /shared.
+ */
+#include "file_system_machine.h"
+
+enum {
+    WORKERS_MAX = 6,
+    MODEL_FILES = 64,
+    WORKER_OPEN = 4,
+    WORKER_FILE_BLOCKS = 40, /* beyond the inode's own pointers */
+};
+
+struct model_file {
+    uint16_t type;
+    uint32_t links;
+    uint32_t users; /* of the worker's descriptors */
+    uint32_t size;
+    uint8_t *bytes;
+};
+
+struct model_name {
+    char path[40];
+    int file; /* index; -1: the slot is free */
+};
+
+struct model {
+    struct model_file files[MODEL_FILES];
+    struct model_name names[MODEL_FILES];
+};
+
+/* What the disk may hold: after so many of the worker's calls. */
+struct candidate {
+    uint32_t call;
+    char *dump;
+};
+
+/* When a call began and returned, in events of the disk. */
+struct call_times {
+    uint64_t began;
+    uint64_t returned;
+};
+
+struct worker {
+    char letter;
+    uint32_t calls;  /* to be made */
+    bool may_fill;   /* the disk may be full */
+    bool keep_notes; /* candidates and times */
+    struct model model;
+    struct {
+        int64_t descriptor; /* -1: not open */
+        int file;
+        uint32_t offset;
+    } open[WORKER_OPEN];
+    struct candidate *candidates;
+    size_t candidate_count;
+    struct call_times *times; /* of call 1, … at index 1, … */
+    uint32_t call;            /* the one being made */
+    char *found;              /* what was found on the disk, to be compared */
+    size_t found_bytes;
+};
+
+/* ---- the model ---- */
+
+static int model_find(const struct model *model, const char *path)
+{
+    for (int i = 0; i < MODEL_FILES; i++) {
+        if (model->names[i].file >= 0 && strcmp(model->names[i].path, path) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void model_init(struct model *model)
+{
+    memset(model, 0, sizeof(*model));
+    for (int i = 0; i < MODEL_FILES; i++)
+        model->names[i].file = -1;
+}
+
+static void model_copy(struct model *copy, const struct model *from)
+{
+    *copy = *from;
+    for (int i = 0; i < MODEL_FILES; i++) {
+        if (from->files[i].bytes) {
+            copy->files[i].bytes = malloc(WORKER_FILE_BLOCKS * BLOCK_BYTES);
+            memcpy(copy->files[i].bytes, from->files[i].bytes, from->files[i].size);
+        }
+    }
+}
+
+static void model_free(struct model *model)
+{
+    for (int i = 0; i < MODEL_FILES; i++)
+        free(model->files[i].bytes);
+}
+
+static void model_drop(struct model *model, int file)
+{
+    struct model_file *gone = &model->files[file];
+    if (gone->links > 0 || gone->users > 0)
+        return;
+    free(gone->bytes);
+    *gone = (struct model_file){.type = INODE_FREE};
+}
+
+/* A new name; -1 for the file: of a new one. False: the model is full. */
+static bool model_add(struct model *model, const char *path, uint16_t type, int file)
+{
+    int slot = 0;
+    while (slot < MODEL_FILES && model->names[slot].file >= 0)
+        slot++;
+    if (file < 0) {
+        for (file = 0; file < MODEL_FILES && model->files[file].type != INODE_FREE; file++)
+            ;
+        if (file == MODEL_FILES || slot == MODEL_FILES)
+            return false;
+        model->files[file].type = type;
+        model->files[file].bytes = malloc(WORKER_FILE_BLOCKS * BLOCK_BYTES);
+    }
+    if (slot == MODEL_FILES)
+        return false;
+    model->files[file].links++;
+    model->names[slot].file = file;
+    snprintf(model->names[slot].path, sizeof(model->names[slot].path), "%s", path);
+    return true;
+}
+
+/* May the path's last name be looked for? 0, -ENOENT or -ENOTDIR. */
+static int model_check_parents(const struct model *model, const char *path)
+{
+    char parent[40];
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+        if (strcmp(parent, "/shared") == 0)
+            continue;
+        int name = model_find(model, parent);
+        if (name < 0)
+            return -ENOENT;
+        if (model->files[model->names[name].file].type != FILE_DIRECTORY)
+            return -ENOTDIR;
+    }
+    return 0;
+}
+
+/* Why nothing can be created there: 0 if it can. */
+static int model_check_new(const struct model *model, const char *path)
+{
+    int error = model_check_parents(model, path);
+    return !error && model_find(model, path) >= 0 ? -EEXIST : error;
+}
+
+/* Why nothing is found there. */
+static int model_check_old(const struct model *model, const char *path)
+{
+    int error = model_check_parents(model, path);
+    return !error && model_find(model, path) < 0 ? -ENOENT : error;
+}
+
+static bool model_has_children(const struct model *model, const char *path)
+{
+    size_t length = strlen(path);
+    for (int i = 0; i < MODEL_FILES; i++) {
+        const struct model_name *name = &model->names[i];
+        if (name->file >= 0 && strncmp(name->path, path, length) == 0 && name->path[length] == '/')
+            return true;
+    }
+    return false;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static char *join_lines(char **lines, size_t count)
+{
+    size_t bytes = 1;
+    qsort(lines, count, sizeof(*lines), compare_lines);
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(lines[i]);
+    char *text = malloc(bytes);
+    char *end = text;
+    *end = 0;
+    for (size_t i = 0; i < count; i++) {
+        end = stpcpy(end, lines[i]);
+        free(lines[i]);
+    }
+    return text;
+}
+
+static uint64_t hash_bytes(const uint8_t *data, size_t n)
+{
+    uint64_t hash = 0xcbf29ce484222325ull; /* Fowler, Noll, Vo 1991 */
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ data[i]) * 0x100000001b3ull;
+    return hash;
+}
+
+/* One line on a file: the same for the model and for what is found on the disk. */
+static char *describe(const char *path, uint16_t type, uint32_t links, const uint8_t *data,
+                      uint32_t size)
+{
+    char *line = NULL;
+    if (type == FILE_DIRECTORY)
+        check(asprintf(&line, "%s directory\n", path) > 0);
+    else
+        check(asprintf(&line, "%s links %u size %u hash %016llx\n", path, links, size,
+                       (unsigned long long)hash_bytes(data, size)) > 0);
+    return line;
+}
+
+static char *model_dump(const struct model *model)
+{
+    char *lines[MODEL_FILES];
+    size_t count = 0;
+
+    for (int i = 0; i < MODEL_FILES; i++) {
+        const struct model_name *name = &model->names[i];
+        if (name->file < 0)
+            continue;
+        const struct model_file *file = &model->files[name->file];
+        lines[count++] = describe(name->path, file->type, file->links, file->bytes, file->size);
+    }
+    return join_lines(lines, count);
+}
+
+/* ---- one call ---- */
+
+/* The disk may hold this while, and after, the call is made. */
+static void note_candidate(struct worker *worker)
+{
+    if (!worker->keep_notes)
+        return;
+    size_t count = worker->candidate_count;
+    if ((count & (count - 1)) == 0)
+        worker->candidates =
+            realloc(worker->candidates, (count * 2 + 1) * sizeof(struct candidate));
+    worker->candidates[worker->candidate_count++] =
+        (struct candidate){.call = worker->call, .dump = model_dump(&worker->model)};
+}
+
+static void begin_call(struct worker *worker)
+{
+    worker->call++;
+    if (worker->keep_notes)
+        worker->times[worker->call] = (struct call_times){disk.events, UINT64_MAX};
+    if (!worker->may_fill)
+        check(worker->call <= worker->calls);
+}
+
+static void end_call(struct worker *worker)
+{
+    if (worker->keep_notes)
+        worker->times[worker->call].returned = disk.events;
+}
+
+static void random_path(const struct worker *worker, char path[40])
+{
+    static const char *const forms[] = {"/%c%u", "/%cd/%u", "/%ce/%u",   "/shared/%c%u",
+                                        "/%cd",  "/%ce",    "/%cd/d/%u", "/%cd/d"};
+    uint32_t form = random_below(sizeof(forms) / sizeof(*forms));
+    snprintf(path, 40, forms[form], worker->letter, random_below(4));
+}
+
+static void try_create(struct worker *worker)
+{
+    char path[40];
+    int slot = (int)random_below(WORKER_OPEN);
+    int flags = OPEN_BOTH | OPEN_CREATE | (random_chance(4) ? OPEN_TRUNCATE : 0);
+    random_path(worker, path);
+    if (worker->open[slot].descriptor >= 0)
+        return;
+
+    int expected = model_check_new(&worker->model, path);
+    begin_call(worker);
+    if (expected == -EEXIST) {
+        struct model_file *file =
+            &worker->model.files[worker->model.names[model_find(&worker->model, path)].file];
+        expected = file->type == FILE_DIRECTORY ? -EISDIR : 0;
+        if (expected == 0 && flags & OPEN_TRUNCATE)
+            file->size = 0;
+    } else if (expected == 0) {
+        check(model_add(&worker->model, path, FILE_REGULAR, -1));
+    }
+    note_candidate(worker);
+    int64_t descriptor = do_open(path, flags);
+    end_call(worker);
+    if (expected < 0) {
+        check(descriptor == expected);
+        return;
+    }
+    int name = model_find(&worker->model, path);
+    int file = worker->model.names[name].file;
+    if (descriptor == -ENOSPC && worker->may_fill) {
+        worker->model.names[name].file = -1;
+        worker->model.files[file].links--;
+        model_drop(&worker->model, file);
+        return;
+    }
+    check(descriptor >= 0);
+    worker->model.files[file].users++;
+    worker->open[slot].descriptor = descriptor;
+    worker->open[slot].file = file;
+    worker->open[slot].offset = 0;
+}
+
+static void try_close(struct worker *worker, int slot)
+{
+    if (worker->open[slot].descriptor < 0)
+        return;
+    begin_call(worker);
+    note_candidate(worker);
+    check(do_close(worker->open[slot].descriptor) == 0);
+    end_call(worker);
+    worker->open[slot].descriptor = -1;
+    worker->model.files[worker->open[slot].file].users--;
+    model_drop(&worker->model, worker->open[slot].file);
+}
+
+static void fill_random(uint8_t *data, size_t n)
+{
+    uint64_t value = random_next();
+    for (size_t i = 0; i < n; i++)
+        data[i] = (uint8_t)(value >> i % 8 * 8) + (uint8_t)(i / 8);
+}
+
+/* A large write is several transactions: the disk may hold it up to the end of any block. */
+static void try_write(struct worker *worker)
+{
+    int slot = (int)random_below(WORKER_OPEN);
+    struct model_file *file = &worker->model.files[worker->open[slot].file];
+    uint32_t offset = worker->open[slot].offset;
+    uint32_t n = random_chance(3) ? random_below(80000) : random_below(6000);
+    if (worker->open[slot].descriptor < 0)
+        return;
+    if (offset + n > WORKER_FILE_BLOCKS * BLOCK_BYTES)
+        n = WORKER_FILE_BLOCKS * BLOCK_BYTES - offset;
+
+    uint8_t *data = malloc(n + 1);
+    fill_random(data, n);
+    begin_call(worker);
+    if (offset > file->size) {
+        note_candidate(worker);
+        check(do_write(worker->open[slot].descriptor, data, (int)n) == (n > 0 ? -EINVAL : 0));
+        end_call(worker);
+        free(data);
+        return;
+    }
+    uint32_t before = file->size;
+    for (uint32_t done = 0; done < n;) {
+        uint32_t piece = BLOCK_BYTES - (offset + done) % BLOCK_BYTES;
+        piece = piece < n - done ? piece : n - done;
+        memcpy(file->bytes + offset + done, data + done, piece);
+        done += piece;
+        if (offset + done > file->size)
+            file->size = offset + done;
+        note_candidate(worker);
+    }
+    note_candidate(worker);
+    int64_t result = do_write(worker->open[slot].descriptor, data, (int)n);
+    end_call(worker);
+    free(data);
+    if (result == -ENOSPC && worker->may_fill) {
+        struct file_status status;
+        check(system_fstat((int)worker->open[slot].descriptor, user(&status)) == 0);
+        check(status.size >= before && status.size < file->size);
+        file->size = (uint32_t)status.size;
+        try_close(worker, slot); /* its offset is not known */
+        return;
+    }
+    check(result == n);
+    worker->open[slot].offset += n;
+}
+
+static void try_read(struct worker *worker)
+{
+    int slot = (int)random_below(WORKER_OPEN);
+    const struct model_file *file = &worker->model.files[worker->open[slot].file];
+    uint32_t offset = worker->open[slot].offset;
+    uint32_t n = random_below(70000);
+    if (worker->open[slot].descriptor < 0)
+        return;
+    uint32_t expected = offset >= file->size      ? 0
+                        : file->size - offset < n ? file->size - offset
+                                                  : n;
+    uint8_t *data = malloc(n + 1);
+    check(do_read(worker->open[slot].descriptor, data, (int)n) == expected);
+    check(memcmp(data, file->bytes + offset, expected) == 0);
+    free(data);
+    worker->open[slot].offset += expected;
+}
+
+static void try_unlink(struct worker *worker)
+{
+    char path[40];
+    random_path(worker, path);
+    int name = model_find(&worker->model, path);
+    int expected = model_check_old(&worker->model, path);
+
+    if (expected == 0 && model_has_children(&worker->model, path))
+        expected = -ENOTEMPTY;
+    begin_call(worker);
+    if (expected == 0) {
+        int file = worker->model.names[name].file;
+        worker->model.names[name].file = -1;
+        worker->model.files[file].links--;
+        model_drop(&worker->model, file);
+    }
+    note_candidate(worker);
+    check(do_unlink(path) == expected);
+    end_call(worker);
+}
+
+static void try_link(struct worker *worker)
+{
+    char old_path[40];
+    char new_path[40];
+    random_path(worker, old_path);
+    random_path(worker, new_path);
+    int name = model_find(&worker->model, old_path);
+    int error = model_check_new(&worker->model, new_path);
+    int expected = model_check_old(&worker->model, old_path);
+    struct model saved;
+
+    if (expected == 0 && worker->model.files[worker->model.names[name].file].type == FILE_DIRECTORY)
+        expected = -EISDIR;
+    else if (expected == 0)
+        expected = error;
+    begin_call(worker);
+    model_copy(&saved, &worker->model);
+    if (expected == 0)
+        check(model_add(&worker->model, new_path, 0, worker->model.names[name].file));
+    note_candidate(worker);
+    int64_t result = do_link(old_path, new_path);
+    end_call(worker);
+    if (result == -ENOSPC && worker->may_fill) {
+        model_free(&worker->model);
+        worker->model = saved;
+        return;
+    }
+    /* with two reasons to fail, either may be given */
+    check(result == expected || (expected == -EISDIR && result == error));
+    model_free(&saved);
+}
+
+static void try_mkdir(struct worker *worker)
+{
+    char path[40];
+    struct model saved;
+    random_path(worker, path);
+    int expected = model_check_new(&worker->model, path);
+    begin_call(worker);
+    model_copy(&saved, &worker->model);
+    if (expected == 0)
+        check(model_add(&worker->model, path, FILE_DIRECTORY, -1));
+    note_candidate(worker);
+    int64_t result = do_mkdir(path);
+    end_call(worker);
+    if (result == -ENOSPC && worker->may_fill) {
+        model_free(&worker->model);
+        worker->model = saved;
+        return;
+    }
+    check(result == expected);
+    model_free(&saved);
+}
+
+static void try_random(struct worker *worker)
+{
+    switch (random_below(9)) {
+    case 0:
+    case 1:
+        try_create(worker);
+        break;
+    case 2:
+    case 3:
+        try_write(worker);
+        break;
+    case 4:
+        try_read(worker);
+        break;
+    case 5:
+        try_close(worker, (int)random_below(WORKER_OPEN));
+        break;
+    case 6:
+        try_unlink(worker);
+        break;
+    case 7:
+        try_link(worker);
+        break;
+    default:
+        try_mkdir(worker);
+        break;
+    }
+}
+
+/* ---- a worker's life ---- */
+
+static void worker_init(struct worker *worker, int number, uint32_t calls, bool keep_notes)
+{
+    *worker =
+        (struct worker){.letter = (char)('a' + number), .calls = calls, .keep_notes = keep_notes};
+    model_init(&worker->model);
+    for (int i = 0; i < WORKER_OPEN; i++)
+        worker->open[i].descriptor = -1;
+    worker->times = calloc(calls + WORKER_OPEN + 1, sizeof(*worker->times));
+    note_candidate(worker);
+}
+
+static void worker_body(void *argument)
+{
+    struct worker *worker = argument;
+    check(do_chdir("/shared/..") == 0);
+    while (worker->call + WORKER_OPEN < worker->calls)
+        try_random(worker);
+    for (int i = 0; i < WORKER_OPEN; i++)
+        try_close(worker, i);
+}
+
+static void worker_end(struct worker *worker)
+{
+    for (size_t i = 0; i < worker->candidate_count; i++)
+        free(worker->candidates[i].dump);
+    free(worker->candidates);
+    free(worker->times);
+    model_free(&worker->model);
+}
+
+/* ---- what the disk holds ---- */
+
+static char *found_lines[WORKERS_MAX][MODEL_FILES];
+static size_t found_count[WORKERS_MAX];
+
+static void find_file(const char *path, char letter)
+{
+    static uint8_t data[WORKER_FILE_BLOCKS * BLOCK_BYTES + 1];
+    struct file_status status;
+    int worker = letter - 'a';
+    int64_t descriptor = do_open(path, OPEN_READ);
+
+    check(descriptor >= 0 && worker >= 0 && worker < WORKERS_MAX);
+    check(system_fstat((int)descriptor, user(&status)) == 0);
+    int64_t size = status.type == FILE_REGULAR ? do_read(descriptor, data, sizeof(data)) : 0;
+    check(status.type == FILE_DIRECTORY || (uint64_t)size == status.size);
+    check(do_close(descriptor) == 0);
+    check(found_count[worker] < MODEL_FILES);
+    found_lines[worker][found_count[worker]++] =
+        describe(path, (uint16_t)status.type, (uint32_t)status.links, data, (uint32_t)size);
+}
+
+static void find_in(const char *directory, char letter)
+{
+    struct directory_entry entry;
+    char path[64];
+    int64_t descriptor = do_open(directory, OPEN_READ);
+
+    check(descriptor >= 0);
+    while (do_read(descriptor, &entry, sizeof(entry)) == sizeof(entry)) {
+        if (entry.inode == 0 || entry.name[0] == '.')
+            continue;
+        struct file_status status;
+        snprintf(path, sizeof(path), "%s/%.14s", strcmp(directory, "/") == 0 ? "" : directory,
+                 entry.name);
+        int64_t file = do_open(path, OPEN_READ);
+        check(file >= 0 && system_fstat((int)file, user(&status)) == 0);
+        check(do_close(file) == 0);
+        bool shared = strcmp(path, "/shared") == 0;
+        if (!shared)
+            find_file(path, letter ? letter : entry.name[0]);
+        if (status.type == FILE_DIRECTORY)
+            find_in(path, shared || letter ? letter : entry.name[0]);
+    }
+    check(do_close(descriptor) == 0);
+}
+
+static void find_body(void *unused)
+{
+    (void)unused;
+    find_in("/", 0);
+}
+
+/* What each worker's names lead to, on the mounted disk. For the caller to free. */
+static void find_all(char *found[WORKERS_MAX])
+{
+    memset(found_count, 0, sizeof(found_count));
+    run_session(find_body, NULL);
+    for (int i = 0; i < WORKERS_MAX; i++)
+        found[i] = join_lines(found_lines[i], found_count[i]);
+}
+
+static void make_shared(void *unused)
+{
+    (void)unused;
+    check(do_mkdir("/shared") == 0);
+    check(system_sync() == 0);
+}
+
+#endif

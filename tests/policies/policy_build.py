@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of policies share: which files they are, and how commands are run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from schedlab.paths import ROOT
+from schedlab.tools import compiler
+
+POLICIES = [
+    *sorted((ROOT / "policies").glob("*.c")),
+    *sorted((ROOT / "tests/policies").glob("test_*.c")),
+]
+
+CLANG = compiler().clang
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command at the root, and keeps what it says."""
+    return subprocess.run(
+        command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+
+
+def llvm(tool: str) -> str:
+    """The tool that came with the compiler."""
+    numbered = f"llvm-{tool}-{compiler().version}"
+    return numbered if shutil.which(numbered) else f"llvm-{tool}"
+
+
+def output_of(*command: str) -> list[str]:
+    """The lines that a command prints, which must succeed."""
+    result = run(*command)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""The command line: what it refuses, and what it says then."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import Command, Programs
+from schedlab.errors import WrongUsage
+from schedlab.policies import (
+    Catalogue,
+    PolicyChoice,
+    catalogue_of,
+    check_choices,
+    parse_choices,
+    parse_setting,
+)
+from schedlab.units import format_time, parse_counts, parse_time
+
+WRONG = [
+    ("--cpus", "0", "1 to 64"),
+    ("--cpus", "65", "1 to 64"),
+    ("--cpus", "4-1", "lowest first"),
+    ("--cpus", "", "numbers and ranges"),
+    ("--cpus", "1;2", "numbers and ranges"),
+    ("--policy", "", "POLICY or POLICY:PRESET"),
+    ("--policy", "rr,", "POLICY or POLICY:PRESET"),
+    ("--policy", "rr:a:b", "POLICY or POLICY:PRESET"),
+    ("--set", "slice", "NAME=VALUE"),
+    ("--set", "slice=1.5", "NAME=VALUE"),
+    ("--machine", "bochs", "'spike', 'qemu'"),
+    ("--runs", "0", "1<=x<=10000"),
+    ("--seed", "-1", "0<=x"),
+    ("--seed", str(2**63), "0<=x"),
+    ("--tick", "10", "ns, us, ms, s or m"),
+    ("--tick", "1us", "100us to 1s"),
+    ("--limit", "0s", "1ms to"),
+    ("--limit", "1h", "ns, us, ms, s or m"),
+    ("--memory", "1", "32<=x<=65536"),
+    ("--workload", "", "name a program"),
+    ("--workload", 'say "x"', "printable ASCII"),
+    ("--workload", "a\nb", "printable ASCII"),
+    ("--workload", "x" * 2000, "too long"),
+]
+
+
+@pytest.mark.parametrize(("option", "value", "allowed"), WRONG)
+def test_wrong_values_are_refused_and_write_nothing(
+    schedlab: Command, tmp_path: Path, option: str, value: str, allowed: str
+) -> None:
+    out = tmp_path / "out"
+    done = schedlab("run", "--out", str(out), option, value)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert option in done.stderr
+    assert len(value) > 100 or value.strip() in done.stderr.replace("\\n", "\n")
+    assert allowed in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["frobnicate"],
+        ["run", "--frobnicate"],
+        ["run", "surplus"],
+        ["run", "--set", "slice=1", "--set", "slice=2"],
+        ["trace", "/nowhere"],
+        ["boot", "--policy", "rr,rr:table-scan"],
+        ["boot", "--cpus", "1-4"],
+    ],
+)
+def test_wrong_usage_ends_with_status_2(schedlab: Command, arguments: list[str]) -> None:
+    done = schedlab(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_holds_the_run_already_is_not_touched(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "rr-2cpu-seed1").mkdir()
+    done = schedlab("run", "--cpus", "2", "--out", str(tmp_path))
+    assert done.returncode == 2
+    assert "holds a run called rr-2cpu-seed1 already" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["rr-2cpu-seed1"]
+
+
+COMMANDS = ("bench", "boot", "doctor", "policies", "run", "test", "trace")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(schedlab: Command, command: str) -> None:
+    done = schedlab(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Usage: schedlab {command}")
+
+
+def test_help_lists_the_commands_that_there_are(schedlab: Command) -> None:
+    lines = schedlab("--help").stdout.partition("Commands:")[2].splitlines()
+    assert tuple(line.split()[0] for line in lines if line.strip()) == COMMANDS
+
+
+def test_doctor_tells_programs_about_every_dependency(schedlab: Command) -> None:
+    report = json.loads(schedlab("doctor", "--json").stdout)
+    by_name = {finding["name"]: finding for finding in report["dependencies"]}
+    for name in ("Python", "polars", "click", "make", "dtc", "spike", "qemu-system-riscv64"):
+        assert by_name[name]["status"] in ("ok", "missing", "unfit", "absent")
+    assert by_name["Python"]["version"]
+    for finding in report["dependencies"]:
+        assert finding["advice"] or finding["status"] == "ok", finding
+
+
+def test_doctor_names_a_qemu_that_is_too_old(
+    schedlab: Command, program: Programs, tmp_path: Path
+) -> None:
+    qemu = program("qemu-system-riscv64", "echo QEMU emulator version 6.2.0 '(Debian 1:6.2)'")
+    done = schedlab("doctor", "--json", environment={"PATH": f"{qemu.parent}:/usr/bin:/bin"})
+    assert done.returncode == 1
+    findings = json.loads(done.stdout)["dependencies"]
+    (finding,) = (each for each in findings if each["name"] == "qemu-system-riscv64")
+    assert finding["status"] == "unfit"
+    assert "is QEMU 6.2.0" in finding["advice"]
+    assert "7.2 or newer" in finding["advice"]
+
+
+def test_doctor_survives_an_empty_path(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab("doctor", "--json", environment={"PATH": str(tmp_path)})
+    assert done.returncode == 1
+    missing = [
+        f["name"] for f in json.loads(done.stdout)["dependencies"] if f["status"] == "missing"
+    ]
+    assert {"clang", "make", "dtc", "qemu-system-riscv64"} <= set(missing)
+
+
+def catalogue() -> Catalogue:
+    return catalogue_of(
+        [
+            {
+                "name": "rr",
+                "meaning": "round-robin",
+                "source": "",
+                "tunables": [
+                    {
+                        "name": "slice",
+                        "meaning": "ticks",
+                        "minimum": 1,
+                        "default": 1,
+                        "maximum": 1000,
+                    }
+                ],
+                "presets": [{"name": "table-scan", "meaning": "", "values": {"slice": 1}}],
+            }
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "settings", "message"),
+    [
+        ("mlfq", {}, "no policy is called 'mlfq'; there is: rr"),
+        ("r", {}, "did you mean 'rr'"),
+        ("rr:thesis", {}, "no preset of rr is called 'thesis'; there is: table-scan"),
+        ("rr", {"slize": 1}, "did you mean 'slice'"),
+        ("rr", {"slice": 0}, "--set slice=0: rr allows 1 to 1000"),
+        ("rr", {"slice": 1001}, "--set slice=1001: rr allows 1 to 1000"),
+    ],
+)
+def test_names_that_no_policy_knows(choice: str, settings: dict[str, int], message: str) -> None:
+    with pytest.raises(WrongUsage, match="--") as refused:
+        check_choices(catalogue(), parse_choices(choice), settings)
+    assert message in str(refused.value)
+
+
+def test_names_that_policies_know() -> None:
+    check_choices(catalogue(), parse_choices("rr,rr:table-scan"), {"slice": 1000})
+
+
+def test_choices_and_settings_are_read() -> None:
+    assert parse_choices("rr, lottery:thesis,rr") == (
+        PolicyChoice("rr"),
+        PolicyChoice("lottery", "thesis"),
+    )
+    assert parse_setting("boost_period=-3") == ("boost_period", -3)
+
+
+@given(st.integers(0, 10**12 - 1), st.sampled_from(["ns", "us", "ms", "s", "m"]))
+def test_times_are_read_as_they_are_written(number: int, unit: str) -> None:
+    factor = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}[unit]
+    nanoseconds = parse_time(f"{number}{unit}")
+    assert nanoseconds == number * factor
+    shown = format_time(nanoseconds)
+    assert shown.endswith(("ns", "us", "ms", "s"))
+    if len(shown) <= 12:
+        assert parse_time(shown) == nanoseconds
+
+
+@given(st.lists(st.integers(1, 64), min_size=1, max_size=20))
+def test_counts_keep_their_order_once_each(numbers: list[int]) -> None:
+    assert parse_counts(",".join(map(str, numbers)), 1, 64) == tuple(dict.fromkeys(numbers))
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for read in (parse_time, parse_choices, parse_setting, lambda text: parse_counts(text, 1, 64)):
+        with suppress(ValueError):
+            read(text)

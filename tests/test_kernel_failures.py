@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel does when it breaks, and when it is cut short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from guest_machine import run_guest
+from schedlab import trace as traces
+
+PANIC = 101
+LIMIT = 102
+
+MESSAGES = {
+    "panic": "injected",
+    "null": "load page fault in the kernel",
+    "stack": "store page fault in the kernel",
+    "order": "lock order: outer taken while inner is held",
+    "deadlock": "deadlock: lock lost is not given back",
+}
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_a_panic_says_why_and_keeps_the_trace(tmp_path: Path, kind: str) -> None:
+    """Message, backtrace with names, status 101, and all records up to the panic."""
+    arguments = f"tick=1ms inject={kind} inject_at=20ms"
+    guest = run_guest(tmp_path, "cpu-bound", cpus=4, arguments=arguments, traced=True)
+    assert guest.status == PANIC
+    assert guest.console.count("panic: CPU") == 1
+    assert MESSAGES[kind] in guest.console
+    assert "tick_interrupt+0x" in guest.console or kind == "stack"
+    trace = traces.read(guest.trace)
+    assert trace.truncated
+    assert len(trace.events) > 100
+
+
+@pytest.mark.qemu
+def test_a_panic_ends_qemu_too(tmp_path: Path) -> None:
+    """The status reaches the host by QEMU's test device."""
+    arguments = "tick=1ms inject=panic inject_at=20ms"
+    guest = run_guest(tmp_path, "cpu-bound", machine="qemu", cpus=2, arguments=arguments)
+    assert guest.status == PANIC
+    assert "injected" in guest.console
+
+
+@pytest.mark.spike
+def test_the_limit_ends_a_run_with_its_trace_whole(tmp_path: Path) -> None:
+    """A workload that would go on is ended at the limit, in good order."""
+    guest = run_guest(tmp_path, "sleep 100000", cpus=2, limit="50ms", traced=True)
+    assert guest.status == LIMIT
+    assert "the limit of this run" in guest.console
+    trace = traces.read(guest.trace)
+    traces.validate(trace)
+    assert not trace.truncated
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("arguments", ["tick=1ms policy=nobody", "tick=1ms set=slice=0", "tick=7s"])
+def test_a_wrong_boot_argument_is_named(tmp_path: Path, arguments: str) -> None:
+    """Rather than to run with something else than was asked for."""
+    guest = run_guest(tmp_path, "true", arguments=arguments)
+    assert guest.status == PANIC
+    assert f"boot argument {arguments.split()[-1].split('=')[0]}=" in guest.console
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 3, 64])
+def test_power_off_reaches_the_host(tmp_path: Path, cpus: int) -> None:
+    """The status that a program gives is the machine's."""
+    assert run_guest(tmp_path, "poweroff 42", cpus=cpus).status == 42

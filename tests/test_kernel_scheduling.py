@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel's scheduler must keep, read from traces of real runs on Spike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from guest_machine import run_guest
+from schedlab import metrics, trace
+
+pytestmark = pytest.mark.spike
+
+TICK_NS = 1_000_000
+ROUND_NS = 5_000
+"""Spike's clock moves in steps of this, and an interrupt ends one of them early."""
+
+
+def traced(folder: Path, command: str, cpus: int, arguments: str = "") -> trace.Trace:
+    """The valid trace of a run that succeeded."""
+    arguments = f"tick=1ms seed=1 {arguments}"
+    guest = run_guest(folder, command, cpus=cpus, arguments=arguments, traced=True)
+    assert guest.status == 0, guest.console
+    events = trace.read(guest.trace)
+    trace.validate(events)
+    assert events.lost == 0
+    return events
+
+
+def inside(table: pl.DataFrame, window: metrics.Window) -> pl.DataFrame:
+    """The intervals that lie in the measured window."""
+    return table.filter(
+        (pl.col("begin_ns") >= window.begin_ns) & (pl.col("end_ns") <= window.end_ns)
+    )
+
+
+@pytest.mark.parametrize("slice_ticks", [1, 3])
+def test_round_robin_takes_turns(tmp_path: Path, slice_ticks: int) -> None:
+    """Among CPU-bound processes on one CPU, each runs its slice, and the order never changes."""
+    events = traced(tmp_path, "cpu-bound -n 5", 1, f"policy=rr set=slice={slice_ticks}")
+    window = metrics.measured_window(events)
+    states = inside(metrics.state_intervals(events), window)
+    turns = states.filter(pl.col("state") == "running").sort("begin_ns")
+    first_end = int(states.filter(pl.col("end_row").is_null())["begin_ns"].min() or window.end_ns)
+    exits = events.events.filter(pl.col("kind") == trace.Kind.EXIT)["time_ns"]
+    first_end = min(first_end, int(exits.min()))
+    forks = events.events.filter(pl.col("kind") == trace.Kind.FORK)["time_ns"]
+    steady = turns.filter(
+        (pl.col("begin_ns") > int(forks.max()) + 10 * TICK_NS) & (pl.col("end_ns") < first_end)
+    )
+    order = steady["pid"].to_list()
+    assert len(order) > 20
+    assert sorted(set(order)) == sorted(order[:5])
+    assert order == [order[i % 5] for i in range(len(order))]
+    lengths = steady["end_ns"] - steady["begin_ns"]
+    assert int((lengths - slice_ticks * TICK_NS).abs().max()) <= 2 * ROUND_NS
+
+
+def test_table_scan_follows_the_slots(tmp_path: Path) -> None:
+    """As the loop over a process table does: each turn goes to the next slot, around."""
+    events = traced(tmp_path, "cpu-bound -n 6", 1, "policy=rr:table-scan")
+    exits = events.events.filter(pl.col("kind") == trace.Kind.EXIT)["time_ns"]
+    turns = metrics.state_intervals(events).filter(
+        (pl.col("state") == "running")
+        & (pl.col("cause") == "picked")
+        & (pl.col("end_ns") < int(exits.min()))
+        & (pl.col("pid") > 2)
+    )
+    order = turns.sort("begin_ns")["pid"].to_list()[6:]
+    assert len(order) > 20
+    cycle = sorted(set(order))
+    start = cycle.index(order[0])
+    assert order == [cycle[(start + i) % len(cycle)] for i in range(len(order))]
+
+
+@pytest.mark.parametrize("policy", ["rr", "rr:table-scan"])
+@pytest.mark.parametrize("cpus", [2, 4, 16])
+def test_no_cpu_idles_beside_a_waiting_process(tmp_path: Path, cpus: int, policy: str) -> None:
+    """For longer than a tick: the sweep goes through all changes of idle CPUs and of waiters."""
+    events = traced(tmp_path, "mixed -n 8 -g 40", cpus, f"policy={policy}")
+    window = metrics.measured_window(events)
+    idle = metrics.cpu_intervals(events).filter(pl.col("pid") == 0)
+    waiting = metrics.state_intervals(events).filter(pl.col("state") == "runnable")
+    changes = pl.concat(
+        [
+            idle.select(time="begin_ns", idle=pl.lit(1), waiting=pl.lit(0)),
+            idle.select(time="end_ns", idle=pl.lit(-1), waiting=pl.lit(0)),
+            waiting.select(time="begin_ns", idle=pl.lit(0), waiting=pl.lit(1)),
+            waiting.select(time="end_ns", idle=pl.lit(0), waiting=pl.lit(-1)),
+        ]
+    )
+    state = (
+        changes.group_by("time")
+        .agg(pl.col("idle").sum(), pl.col("waiting").sum())
+        .sort("time")
+        .with_columns(pl.col("idle").cum_sum(), pl.col("waiting").cum_sum())
+        .with_columns(bad=(pl.col("idle") > 0) & (pl.col("waiting") > 0))
+        .with_columns(run=pl.col("bad").rle_id())
+        .with_columns(length=pl.col("time").shift(-1) - pl.col("time"))
+        .filter(pl.col("bad") & (pl.col("time") < window.end_ns))
+        .group_by("run")
+        .agg(pl.col("length").sum())
+    )
+    longest = int(state["length"].max() or 0)
+    assert longest <= TICK_NS + 2 * ROUND_NS
+
+
+def test_switching_policies_under_load_loses_nobody(tmp_path: Path) -> None:
+    """The trace of switches between two policies every few ticks is valid to the last record."""
+    events = traced(tmp_path, "test-scheduler", 4)
+    switches = events.events.filter(pl.col("kind") == trace.Kind.POLICY)
+    assert len(switches) > 10

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: MIT
+"""The launcher, in a checkout and a cache of its own, with a Python package that only echoes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+# What the launcher and venv call. Everything else is not on the PATH of these tests.
+HOST_PROGRAMS = (
+    *("sh", "dash", "cat", "sha256sum", "readlink", "dirname", "mkdir", "rm", "mv", "ln"),
+    *("flock", "grep", "env", "sleep", "touch", "id", "true"),
+)
+NEEDED = ("clang-19", "ld.lld-19", "llvm-nm-19", "make", "dtc", "qemu-system-riscv64")
+
+pytestmark = pytest.mark.skipif(not shutil.which("dash"), reason="no dash")
+
+
+class Host:
+    """A checkout in a folder with spaces, a cache, and the programs that are said to be there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.checkout = folder / "a check out"
+        self.cache = folder / "ca che"
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        package = self.checkout / "python" / "schedlab"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "__main__.py").write_text("import sys; print(*sys.argv[1:], sep='|')\n")
+        (self.checkout / "python" / "requirements.lock").write_text("# nothing\n")
+        shutil.copy(ROOT / "schedlab", self.checkout / "schedlab")
+        for name in HOST_PROGRAMS:
+            path = shutil.which(name)
+            if path:
+                (self.bin / name).symlink_to(path)
+        self.add("python3", f'exec "{sys.executable}" "$@"')
+        self.calls = folder / "apt-calls"
+
+    def add(self, name: str, body: str = "exit 0") -> None:
+        path = self.bin / name
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def add_needed(self, *without: str) -> None:
+        for name in NEEDED:
+            if name not in without:
+                self.add(name)
+
+    def add_apt(self, installs: str = "") -> None:
+        """An apt-get that notes its arguments, and a dpkg that must not be called."""
+        installing = "".join(f'ln -sf sh "{self.bin}/{name}"\n' for name in installs.split())
+        self.add(
+            "apt-get", f'echo "$*" >>"{self.calls}"\ncase "$*" in *install*)\n{installing};; esac'
+        )
+        self.add("apt-cache", f'echo "cache $*" >>"{self.calls}"')
+        self.add("dpkg", f'echo "dpkg $*" >>"{self.calls}"')
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "PATH": str(self.bin),
+            "HOME": str(self.folder / "home"),
+            "XDG_CACHE_HOME": str(self.cache),
+            "SCHEDLAB_PYTHON": "python3",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def popen(
+        self, *arguments: str, script: Path | None = None, cwd: Path | None = None, **extra: str
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(self.bin / "dash"), str(script or self.checkout / "schedlab"), *arguments],
+            env={**self.environment, **extra},
+            cwd=cwd or self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(
+        self, *arguments: str, script: Path | None = None, cwd: Path | None = None, **extra: str
+    ) -> tuple[int, str, str]:
+        with self.popen(*arguments, script=script, cwd=cwd, **extra) as process:
+            output, messages = process.communicate(timeout=120)
+            return process.returncode, output, messages
+
+    def environments(self) -> list[str]:
+        folder = self.cache / "schedlab" / "python"
+        return sorted(p.name for p in folder.iterdir()) if folder.exists() else []
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def test_starts_from_anywhere_with_arguments_as_they_are(host: Host) -> None:
+    link = host.folder / "another place"
+    link.mkdir()
+    (link / "one").symlink_to("../a check out/schedlab")
+    (link / "two").symlink_to(link / "one")
+    first = host.start("doctor", "a b", "", "*", script=link / "two", cwd=Path("/"))
+    assert first[:2] == (0, "doctor|a b||*\n")
+    assert "making the Python environment" in first[2]
+    status, output, messages = host.start("doctor", "a b", "", "*", script=link / "two")
+    assert (status, output, messages) == (0, "doctor|a b||*\n", "")
+
+
+def test_a_second_start_asks_nobody(host: Host) -> None:
+    host.add_needed()
+    host.add_apt()
+    system_python = Path("/usr/bin/python3")
+    if not system_python.exists():
+        pytest.skip("the launcher prefers a Python that this host does not have")
+    assert host.start("run", SCHEDLAB_PYTHON="")[0] == 0
+    host.add("python3", f'echo python >>"{host.calls}"; exit 1')
+    assert host.start("run", "x", SCHEDLAB_PYTHON="") == (0, "run|x\n", "")
+    assert not host.calls.exists()
+
+
+def test_the_callers_folder_does_not_stand_in_for_libraries(host: Host) -> None:
+    if sys.version_info < (3, 11):
+        pytest.skip("Python 3.10 always looks there")
+    trap = host.folder / "trap"
+    (trap / "schedlab").mkdir(parents=True)
+    (trap / "schedlab" / "__init__.py").touch()
+    (trap / "schedlab" / "__main__.py").write_text("print('trapped')\n")
+    assert host.start("doctor", cwd=trap)[1] == "doctor\n"
+
+
+def test_names_the_command_where_it_may_not_install(host: Host) -> None:
+    host.add_needed("dtc", "ld.lld-19")
+    host.add_apt()
+    host.add("id", "echo 1000")
+    host.add("sudo", "exit 1")
+    status, output, messages = host.start("run")
+    assert (status, output) == (2, "")
+    assert (
+        "    sudo apt-get install --no-install-recommends clang-19 lld-19 llvm-19 device-tree"
+        in messages
+    )
+    assert "install" not in (host.calls.read_text() if host.calls.exists() else "")
+
+
+def test_installs_what_is_missing_and_goes_on(host: Host) -> None:
+    host.add_needed("dtc", "qemu-system-riscv64")
+    host.add_apt(installs="dtc qemu-system-riscv64")
+    host.add("id", "echo 0")
+    status, output, _ = host.start("run", "x")
+    assert (status, output) == (0, "run|x\n")
+    (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
+    assert installed.endswith("--no-install-recommends device-tree-compiler qemu-system-misc")
+
+
+def test_installs_through_sudo_that_asks_nothing(host: Host) -> None:
+    host.add_needed("make")
+    host.add_apt(installs="make")
+    host.add("id", "echo 1000")
+    host.add("sudo", 'shift; echo "as root" >>"' + str(host.calls) + '"; exec "$@"')
+    assert host.start("run")[:2] == (0, "run\n")
+    assert "as root" in host.calls.read_text()
+
+
+def test_says_so_when_installing_does_not_help(host: Host) -> None:
+    host.add_needed("make")
+    host.add_apt()
+    host.add("id", "echo 0")
+    status, output, messages = host.start("run")
+    assert (status, output) == (2, "")
+    assert "still missing after the installation: make" in messages
+
+
+def test_without_apt_names_what_is_missing(host: Host) -> None:
+    host.add_needed("make")
+    status, _, messages = host.start("run")
+    assert status == 2
+    assert "this needs make" in messages
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["run", "--help"], ["--help"], ["trace", "x"]])
+def test_installs_nothing_for_commands_that_need_none(host: Host, arguments: list[str]) -> None:
+    host.add_apt()
+    assert host.start(*arguments)[0] == 0
+    assert not host.calls.exists()
+
+
+@pytest.mark.parametrize("version", [16, 18, 21])
+def test_another_compiler_serves(host: Host, version: int) -> None:
+    host.add_needed("clang-19", "ld.lld-19", "llvm-nm-19")
+    host.add(f"clang-{version}")
+    host.add(f"llvm-nm-{version}")
+    assert host.start("run")[0] == 2
+    host.add(f"ld.lld-{version}")
+    assert host.start("run")[0] == 0
+
+
+def test_a_named_compiler_must_be_there(host: Host) -> None:
+    host.add_needed()
+    status, _, messages = host.start("run", SCHEDLAB_CLANG="clang-99")
+    assert status == 2
+    assert "SCHEDLAB_CLANG is 'clang-99'" in messages
+
+
+def test_a_named_python_must_serve(host: Host) -> None:
+    host.add("old-python", "exit 1")
+    status, _, messages = host.start("doctor", SCHEDLAB_PYTHON="old-python")
+    assert status == 2
+    assert "SCHEDLAB_PYTHON is 'old-python', which is no CPython 3.10 or newer" in messages
+    assert host.environments() == []
+
+
+def test_a_failed_installation_leaves_nothing(host: Host) -> None:
+    (host.checkout / "python" / "requirements.lock").write_text("nothing-of-that-name==0\n")
+    status, output, messages = host.start("doctor", PIP_NO_INDEX="1")
+    assert (status, output) == (2, "")
+    assert "pip could not install the libraries" in messages
+    assert host.environments() == []
+
+
+def test_a_start_that_is_ended_leaves_nothing(host: Host) -> None:
+    started = host.folder / "started"
+    python = f'case "$*" in *venv*) touch "{started}"; sleep 60 & wait; esac'
+    host.add("python3", f'{python}\nexec "{sys.executable}" "$@"')
+    with host.popen("doctor") as process:
+        wait_for(started)
+        # As a terminal does it: to all of the group's processes.
+        for child in children_of(process.pid):
+            os.kill(child, signal.SIGINT)
+        os.kill(process.pid, signal.SIGINT)
+        process.wait(timeout=60)
+        assert process.returncode not in (0, 2)
+    host.add("python3", f'exec "{sys.executable}" "$@"')
+    assert host.start("doctor")[:2] == (0, "doctor\n")
+    assert not [name for name in host.environments() if "new" in name]
+
+
+def wait_for(path: Path) -> None:
+    for _ in range(600):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} did not appear")
+
+
+def children_of(parent: int) -> list[int]:
+    """All descendants."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent:
+            found += [*children_of(int(entry.name)), int(entry.name)]
+    return found
+
+
+def test_first_starts_side_by_side_make_one_environment(host: Host) -> None:
+    processes = [host.popen("doctor", str(number)) for number in range(4)]
+    ends = [process.communicate(timeout=120) for process in processes]
+    assert [output for output, _ in ends] == [f"doctor|{number}\n" for number in range(4)]
+    assert sum("making the Python environment" in messages for _, messages in ends) == 1
+    assert len(host.environments()) == 1
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(host: Host) -> None:
+    assert host.start("doctor")[0] == 0
+    (name,) = host.environments()
+    python = host.cache / "schedlab" / "python" / name / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/gone")
+    assert host.start("doctor")[:2] == (0, "doctor\n")
+
+
+def test_another_lock_file_gets_another_environment(host: Host) -> None:
+    host.start("doctor")
+    (host.checkout / "python" / "requirements.lock").write_text("# other\n")
+    host.start("doctor")
+    assert len(host.environments()) == 2
+
+
+def test_a_home_is_needed(host: Host) -> None:
+    status, _, messages = host.start("doctor", XDG_CACHE_HOME="", HOME="")
+    assert status != 0
+    assert "neither HOME nor XDG_CACHE_HOME is set" in messages

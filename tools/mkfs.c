@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Makes a disk image that holds the given files in its root directory. The same
+ * arguments and files give the same image, byte for byte.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/fs/disk_format.h"
+
+/* An image that is being made. Blocks and inodes are given out from the front. */
+struct image {
+    uint8_t *bytes;
+    struct superblock super;
+    uint32_t next_block;
+    uint32_t next_inode;
+    struct directory_entry *root; /* the root's entries, written last */
+    size_t root_entries;
+};
+
+static void *image_block(const struct image *image, uint32_t block)
+{
+    return image->bytes + (size_t)block * FS_BLOCK_BYTES;
+}
+
+static struct disk_inode *image_inode(const struct image *image, uint32_t number)
+{
+    uint32_t home = image->super.inode_table_start + number / INODES_PER_BLOCK;
+    return (struct disk_inode *)image_block(image, home) + number % INODES_PER_BLOCK;
+}
+
+static void mark_used(const struct image *image, uint32_t map_start, uint32_t bit)
+{
+    uint8_t *map = image_block(image, map_start);
+    map[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
+/* Bits that stand for nothing are taken for ever. */
+static void mark_rest_used(const struct image *image, uint32_t map_start, uint32_t bits)
+{
+    for (uint32_t bit = bits; bit < bitmap_blocks(bits) * BITS_PER_BLOCK; bit++)
+        mark_used(image, map_start, bit);
+}
+
+/* 0: the disk is full. */
+static uint32_t give_block(struct image *image)
+{
+    if (image->next_block >= image->super.block_count)
+        return 0;
+    mark_used(image, image->super.block_map_start, image->next_block);
+    return image->next_block++;
+}
+
+/* 0: there are no more. */
+static uint32_t give_inode(struct image *image, uint16_t type)
+{
+    if (image->next_inode >= image->super.inode_count)
+        return 0;
+    uint32_t number = image->next_inode++;
+    mark_used(image, image->super.inode_map_start, number);
+    *image_inode(image, number) = (struct disk_inode){.type = type, .links = 1};
+    return number;
+}
+
+/* One more block at the end of the file, with the tables it needs; null: the disk is full. */
+static void *append_block(struct image *image, struct disk_inode *inode)
+{
+    struct block_path path = block_path_of(inode->blocks);
+    uint32_t *pointer = block_path_root(inode, &path);
+
+    for (uint32_t level = 0; level <= path.depth; level++) {
+        if (block_path_first_at(&path, level))
+            *pointer = give_block(image);
+        if (*pointer == 0)
+            return NULL;
+        if (level < path.depth)
+            pointer = (uint32_t *)image_block(image, *pointer) + path.index[level + 1];
+    }
+    inode->blocks++;
+    return image_block(image, *pointer);
+}
+
+/* Gives an empty file its contents. False: the disk is full. */
+static bool fill_file(struct image *image, uint32_t number, const void *contents, size_t size)
+{
+    struct disk_inode *inode = image_inode(image, number);
+
+    inode->size = size;
+    for (size_t done = 0; done < size; done += FS_BLOCK_BYTES) {
+        size_t piece = size - done < FS_BLOCK_BYTES ? size - done : FS_BLOCK_BYTES;
+        void *block = append_block(image, inode);
+        if (!block)
+            return false;
+        memcpy(block, (const uint8_t *)contents + done, piece);
+    }
+    return true;
+}
+
+static bool add_root_entry(struct image *image, uint32_t number, const char *name)
+{
+    size_t bytes = (image->root_entries + 1) * sizeof(struct directory_entry);
+    struct directory_entry *root = realloc(image->root, bytes);
+    if (!root)
+        return false;
+    image->root = root;
+    struct directory_entry *entry = &root[image->root_entries++];
+    *entry = (struct directory_entry){.inode = (uint16_t)number};
+    memcpy(entry->name, name, strnlen(name, sizeof(entry->name)));
+    return true;
+}
+
+/* An image without files. Null, or why there is none. */
+static const char *image_begin(struct image *image, uint32_t blocks, uint32_t inodes,
+                               uint32_t log_blocks)
+{
+    *image = (struct image){.next_inode = ROOT_INODE};
+    if (!superblock_make(&image->super, blocks, inodes, log_blocks))
+        return "the disk is too small";
+    image->bytes = calloc(blocks, FS_BLOCK_BYTES);
+    if (!image->bytes)
+        return "not enough memory";
+
+    struct superblock *super = image_block(image, 0);
+    *super = image->super;
+    struct journal_header *header = image_block(image, super->journal_start);
+    *header = (struct journal_header){.magic = JOURNAL_HEADER_MAGIC, .sequence = 1ull << 32};
+    header->checksum = journal_header_checksum(header);
+
+    while (image->next_block < super->data_start)
+        give_block(image);
+    mark_used(image, super->inode_map_start, 0);
+    mark_rest_used(image, super->inode_map_start, super->inode_count);
+    mark_rest_used(image, super->block_map_start, super->block_count);
+    give_inode(image, FILE_DIRECTORY);
+    bool added = add_root_entry(image, ROOT_INODE, ".") && add_root_entry(image, ROOT_INODE, "..");
+    return added ? NULL : "not enough memory";
+}
+
+static const char *image_add(struct image *image, const char *name, const void *contents,
+                             size_t size)
+{
+    if (size > FILE_BYTES_MAX)
+        return "the file is too large";
+    uint32_t number = give_inode(image, FILE_REGULAR);
+    if (number == 0)
+        return "too many files for this disk";
+    if (!fill_file(image, number, contents, size))
+        return "the disk is too small";
+    return add_root_entry(image, number, name) ? NULL : "not enough memory";
+}
+
+/* Writes the root directory. To be called once, when all files are there. */
+static const char *image_end(struct image *image)
+{
+    size_t bytes = image->root_entries * sizeof(struct directory_entry);
+    return fill_file(image, ROOT_INODE, image->root, bytes) ? NULL : "the disk is too small";
+}
+
+static void image_free(struct image *image)
+{
+    free(image->bytes);
+    free(image->root);
+}
+
+#ifndef HOST_TEST
+
+static const char usage[] =
+    "usage: mkfs IMAGE BLOCKS [FILE[=NAME]...]\n"
+    "  IMAGE   file to make\n"
+    "  BLOCKS  its size in blocks of 4096 bytes\n"
+    "  FILE    goes into the image's root directory, as NAME or by its own name,\n"
+    "          which has at most 14 bytes\n";
+
+enum { SUCCESS = 0, FAILED = 1, WRONG_USAGE = 2 };
+
+static int complain(int status, const char *subject, const char *reason)
+{
+    fprintf(stderr, "mkfs: %s: %s\n", subject, reason);
+    return status;
+}
+
+static uint32_t clamp(uint32_t value, uint32_t least, uint32_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* Room for many small files, and for a journal of a sixteenth of the disk. */
+static const char *begin(struct image *image, uint32_t blocks)
+{
+    uint32_t inodes = clamp(blocks / 4, 64, 16384) / INODES_PER_BLOCK * INODES_PER_BLOCK;
+    return image_begin(image, blocks, inodes, clamp(blocks / 16, JOURNAL_LOG_MIN, 1024));
+}
+
+/* The whole file, for the caller to free; null with errno. */
+static void *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    uint8_t *contents = NULL;
+    size_t room = 0;
+
+    *size = 0;
+    if (!file)
+        return NULL;
+    do {
+        room += 1 << 20;
+        uint8_t *larger = realloc(contents, room);
+        if (!larger)
+            break;
+        contents = larger;
+        *size += fread(contents + *size, 1, room - *size, file);
+    } while (*size == room);
+    bool complete = *size < room && !ferror(file);
+    fclose(file);
+    if (complete)
+        return contents;
+    free(contents);
+    return NULL;
+}
+
+static bool has_name(const struct image *image, const char *name)
+{
+    for (size_t i = 0; i < image->root_entries; i++) {
+        if (strncmp(image->root[i].name, name, DIRECTORY_NAME_BYTES) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* FILE or FILE=NAME. */
+static int add_argument(struct image *image, char *argument)
+{
+    char *equals = strrchr(argument, '=');
+    char *slash = strrchr(argument, '/');
+    const char *name = equals ? equals + 1 : slash ? slash + 1 : argument;
+    size_t size;
+
+    if (equals)
+        *equals = 0;
+    if (*name == 0 || strchr(name, '/') || strlen(name) > DIRECTORY_NAME_BYTES)
+        return complain(WRONG_USAGE, name, "a name has 1 to 14 bytes, none of them '/'");
+    if (has_name(image, name))
+        return complain(WRONG_USAGE, name, "there are two files of this name");
+    void *contents = read_file(argument, &size);
+    if (!contents)
+        return complain(FAILED, argument, strerror(errno));
+    const char *problem = image_add(image, name, contents, size);
+    free(contents);
+    return problem ? complain(FAILED, argument, problem) : SUCCESS;
+}
+
+/* Blocks of zeros are left out: the file has holes there. */
+static bool write_blocks(const struct image *image, FILE *file)
+{
+    static const uint8_t zeros[FS_BLOCK_BYTES];
+    for (uint32_t i = 0; i < image->super.block_count; i++) {
+        const void *block = image_block(image, i);
+        if (memcmp(block, zeros, sizeof(zeros)) == 0)
+            continue;
+        if (fseeko(file, (off_t)i * FS_BLOCK_BYTES, SEEK_SET) != 0 ||
+            fwrite(block, FS_BLOCK_BYTES, 1, file) != 1)
+            return false;
+    }
+    return fflush(file) == 0 &&
+           ftruncate(fileno(file), (off_t)image->super.block_count * FS_BLOCK_BYTES) == 0;
+}
+
+/* Under another name until it is whole. */
+static int write_image(const struct image *image, const char *path)
+{
+    char *temporary = NULL;
+    if (asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0)
+        return complain(FAILED, path, "not enough memory");
+
+    FILE *file = fopen(temporary, "wb");
+    bool written = file && write_blocks(image, file);
+    int error = errno;
+    if (file && fclose(file) != 0) {
+        written = false;
+        error = errno;
+    }
+    if (written && rename(temporary, path) != 0) {
+        written = false;
+        error = errno;
+    }
+    if (file && !written)
+        remove(temporary);
+    free(temporary);
+    return written ? SUCCESS : complain(FAILED, path, strerror(error));
+}
+
+static bool parse_blocks(const char *text, uint32_t *blocks)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    *blocks = (uint32_t)value;
+    return text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0 && value <= UINT32_MAX;
+}
+
+static int make_image(struct image *image, int files, char *file[])
+{
+    int status = SUCCESS;
+    for (int i = 0; i < files && status == SUCCESS; i++)
+        status = add_argument(image, file[i]);
+    if (status != SUCCESS)
+        return status;
+    const char *problem = image_end(image);
+    return problem ? complain(FAILED, "/", problem) : SUCCESS;
+}
+
+int main(int count, char *argument[])
+{
+    struct image image;
+    uint32_t blocks;
+
+    if (count < 3 || !parse_blocks(argument[2], &blocks)) {
+        fputs(usage, stderr);
+        return WRONG_USAGE;
+    }
+    const char *problem = begin(&image, blocks);
+    int status = problem ? complain(FAILED, argument[1], problem)
+                         : make_image(&image, count - 3, argument + 3);
+    if (status == SUCCESS)
+        status = write_image(&image, argument[1]);
+    image_free(&image);
+    return status;
+}
+
+#endif
