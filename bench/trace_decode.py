@@ -22,11 +22,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from trace_simulator import Script, header, simulate
 
 from schedlab.metrics import compute
 from schedlab.trace import Kind, read, validate
 from schedlab.trace.format import RECORD
+from trace_simulator import Script, header, simulate
 
 _BLOCK = 2048
 _PATTERN_STEPS = 100_000

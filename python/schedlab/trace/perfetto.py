@@ -11,7 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protobuf
+from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
+    perfetto_trace_pb2 as protobuf,
+)
 
 from schedlab.trace.format import AttributeKind, BlockReason, Kind, MarkKind, ProcessState
 from schedlab.trace.model import Trace

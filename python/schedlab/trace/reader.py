@@ -27,7 +27,7 @@ Records = npt.NDArray[np.void]
 
 _CPUS_MAX = 0x10000
 _SPARSE = 4
-"""A trace whose sequence numbers span more than this many times its records is sorted by comparing."""
+"""Sequence numbers that span more than so many times the records are sorted by comparing."""
 
 
 def read(path: str | Path) -> Trace:
@@ -136,7 +136,8 @@ def _order(sequence: Integers) -> Integers | None:
         order = found if span == len(sequence) else found[found >= 0]
         if len(order) == len(sequence) and order.min() >= 0:
             return order
-    return np.argsort(sequence, kind="stable")
+    by_comparing: Integers = np.argsort(sequence, kind="stable")
+    return by_comparing
 
 
 def _gather(records: Records, order: Integers) -> Records:

@@ -93,7 +93,9 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         (Kind.ATTRIBUTE, AttributeKind, "attribute"),
         (Kind.MARK, MarkKind, "kind of mark"),
     ):
-        yield from _number_check(trace, of_kind, set(enumeration) - {0}, called)
+        yield from _number_check(
+            trace, of_kind, {int(number) for number in enumeration if number}, called
+        )
     if not trace.truncated:
         yield from _loss_check(trace)
 
@@ -212,6 +214,10 @@ def _earliest(
         yield Breach(int(stories.row[place]), problem(place))
 
 
+def _always(problem: str) -> Callable[[int], str]:
+    return lambda _: problem
+
+
 def _time_check(trace: Trace, stories: _Stories) -> Iterator[Breach]:
     time = trace.column("time_ns")[stories.row]
     later = np.arange(1, len(time))
@@ -316,7 +322,7 @@ def _scheduler_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
         (stories.kind == Kind.SWITCH, True, "the scheduler was not entered on this CPU"),
     ):
         at = np.flatnonzero(which)
-        yield from _earliest(stories, at, inside[at] != expected, lambda place, say=problem: say)
+        yield from _earliest(stories, at, inside[at] != expected, _always(problem))
     counted = np.flatnonzero(enters | leaves | (stories.kind == Kind.START))
     cycles = trace.column("second")[stories.row[counted]]
     back = (cycles[1:] < cycles[:-1]) & (stories.cpu[counted[1:]] == stories.cpu[counted[:-1]])
@@ -364,7 +370,8 @@ def _left_wrongly(steps: Timeline, before: npt.NDArray[np.int8]) -> Mask:
     out = steps.step == Step.OUT
     as_zombie = steps.after == ProcessState.ZOMBIE
     alive = (steps.after == ProcessState.RUNNABLE) | (steps.after == ProcessState.BLOCKED)
-    return out & ~np.where(before == EXITING, as_zombie, alive)
+    wrong: Mask = out & ~np.where(before == EXITING, as_zombie, alive)
+    return wrong
 
 
 def _explain(trace: Trace, steps: Timeline, at: int, before: int) -> str:
@@ -385,7 +392,7 @@ def _explain(trace: Trace, steps: Timeline, at: int, before: int) -> str:
 _EXPECTED = {
     Step.BORN: "expected a PID that is free",
     Step.IN: "expected a runnable one",
-    Step.OUT: "expected it to run here, and to leave runnable or blocked, or after EXIT as a zombie",
+    Step.OUT: "expected it to run here, and to leave it runnable, blocked, or a zombie after EXIT",
     Step.WOKEN: "expected a blocked one",
     Step.ENDED: "expected it to run here",
 }
