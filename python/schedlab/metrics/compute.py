@@ -309,19 +309,17 @@ def _population() -> list[pl.Expr]:
 
 def _groups(window: Window, workload: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
     """Per group the same as for all, and its share of the CPUs."""
+    shares = pl.col("share", "ideal_share")
+    # A sum of nulls would be 0, but a share of nothing is no share.
     groups = workload.group_by("group").agg(
-        *_population(), pl.col("share", "ideal_share").sum(), shared=pl.col("share").count()
+        *_population(), pl.when(shares.count() > 0).then(shares.sum())
     )
-    # A sum of nulls is 0, but a share of nothing is no share.
-    shared = pl.when(pl.col("shared") > 0)
     return (
         groups.join(waits.group_by("group").agg(_latency_statistics()), on="group", how="left")
-        .with_columns(shared.then(pl.col("share", "ideal_share")))
         .with_columns(
             share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100,
             throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / _SECOND_NS),
         )
-        .drop("shared")
         .sort("group")
     )
 
@@ -402,7 +400,7 @@ def _summary(
         f"{role}_running_ns": processes.filter(pl.col("role") == role)["running_ns"].sum()
         for role in ("root", "other")
     }
-    relative = workload.filter(pl.col("ideal_share") > 0)
+    relative = workload.filter((pl.col("ideal_share") > 0) & pl.col("share").is_not_null())
     cycles = _elapsed_cycles(trace, window)
     machine = cpus.select(
         pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),

@@ -117,7 +117,7 @@ def _unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
     if len(sequence) == 0:
         return np.empty(0, np.int64)
     origin = sequence[0]
-    unwrapped = (sequence - origin).view(np.int32).astype(np.int64)
+    unwrapped: Integers = (sequence - origin).view(np.int32).astype(np.int64)
     unwrapped += int(origin)
     if unwrapped.min() < 0:
         unwrapped += 1 << 32
@@ -184,7 +184,7 @@ def _read_texts(records: Records, kinds: npt.NDArray[np.int64]) -> pl.DataFrame:
     parts[tunables, :-1] = parts[tunables, 1:]
     parts[tunables, -1] = 0
     return pl.DataFrame(
-        {"row": owners, "text": _decode(parts.reshape(len(owners), -1))},
+        {"row": owners, "text": _decode(parts)},
         schema={"row": pl.Int64, "text": pl.String},
     ).sort("row")
 
@@ -197,9 +197,9 @@ def _text_bytes(records: Records) -> npt.NDArray[np.uint8]:
 
 
 def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
-    """Each row up to its first 0 byte, as text. Few are different, so each is decoded once."""
-    if len(texts) == 0:
-        return []
-    different, which = np.unique(texts.view(f"S{texts.shape[1]}").reshape(-1), return_inverse=True)
+    """Each text up to its first 0 byte. Few are different, so each is decoded once."""
+    count, records, size = texts.shape
+    whole = texts.reshape(count, records * size).view(f"S{records * size}").reshape(count)
+    different, which = np.unique(whole, return_inverse=True)
     decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in different.tolist()]
     return [decoded[index] for index in which.tolist()]

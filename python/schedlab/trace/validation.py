@@ -14,6 +14,7 @@ The first record that cannot be is the one that is named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -93,14 +94,15 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         (Kind.ATTRIBUTE, AttributeKind, "attribute"),
         (Kind.MARK, MarkKind, "kind of mark"),
     ):
-        yield from _number_check(
-            trace, of_kind, {int(number) for number in enumeration if number}, called
-        )
+        yield from _number_check(trace, of_kind, enumeration, called)
     if not trace.truncated:
         yield from _loss_check(trace)
 
 
-def _number_check(trace: Trace, kind: Kind, allowed: set[int], called: str) -> Iterator[Breach]:
+def _number_check(
+    trace: Trace, kind: Kind, enumeration: type[IntEnum], called: str
+) -> Iterator[Breach]:
+    allowed = [int(number) for number in enumeration if number]
     rows = trace.rows(kind)
     number = trace.column("first")[rows]
     yield from _first(
