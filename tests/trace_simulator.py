@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes traces: a small machine whose processes do things at random, as the kernel would record them."""
+"""Makes traces: a small machine whose processes do things at random, recorded as by the kernel."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rich import box
@@ -208,7 +208,7 @@ def _table(title: str, first: str, second: str, headings: Iterable[str]) -> Tabl
 
 
 def _add_section(
-    table: Table, title: str, lines: list[tuple[str, Format]], rows: list[Row | None]
+    table: Table, title: str, lines: list[tuple[str, Format]], rows: Sequence[Row | None]
 ) -> None:
     for number, (name, show) in enumerate(lines):
         cells = [_NOTHING if row is None else show(row) for row in rows]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from schedlab.trace.format import HEADER, RECORD, Kind
+from schedlab.trace.format import HEADER, RECORD, Kind, is_kind
 
 Integers = npt.NDArray[np.int64]
 
@@ -64,9 +64,9 @@ class Trace:
         """A column of `events`, of its own integer type, without copying."""
         return self.events[name].to_numpy()
 
-    def rows(self, kind: Kind) -> Integers:
-        """Rows of `events` that hold this kind of record."""
-        return np.flatnonzero(self.column("kind") == kind)
+    def rows(self, *kinds: Kind) -> Integers:
+        """Rows of `events` that hold a record of one of these kinds."""
+        return np.flatnonzero(is_kind(self.column("kind"), *kinds))
 
     def file_offset(self, row: int) -> int:
         """Where in the file the record of a row begins, in bytes. Reads the file again."""
