@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from trace_simulator import Record
+from itertools import pairwise
 
 from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, PreemptReason, ProcessState
+from trace_simulator import Record
 
 NUMBERS = {
     Kind.BLOCK: len(BlockReason) - 1,
@@ -24,7 +24,7 @@ def first_breach(records: list[Record], cpus: int) -> int | None:
     for number, record in enumerate(records):
         if not good_by_itself(record, cpus):
             return number
-    for number, (one, next_one) in enumerate(zip(records, records[1:], strict=False), 1):
+    for number, (one, next_one) in enumerate(pairwise(records), 1):
         if next_one.sequence != one.sequence + 1:
             return number
     machine = Machine()
@@ -96,7 +96,7 @@ class Machine:
         """Only who runs on a CPU does anything there."""
         if record.kind == Kind.SWITCH:
             return record.first == cpu.current and record.process != record.first
-        return record.kind not in OF_THE_RUNNING or record.process == cpu.current
+        return record.kind not in OF_THE_RUNNING or cpu.current == record.process
 
     def scheduler(self, cpu: Cpu, record: Record) -> bool:
         """In and out in turns, and switches only inside."""
@@ -147,12 +147,12 @@ class Machine:
         if record.first == 0:
             return True
         now = self.state[record.first]
-        names = {
+        names: dict[int, str] = {
             ProcessState.RUNNABLE: "runnable",
             ProcessState.BLOCKED: "blocked",
             ProcessState.ZOMBIE: "zombie",
         }
-        after = names.get(record.second, "")  # type: ignore[call-overload]
+        after = names.get(record.second, "")
         self.state[record.first] = after
         if now == "exiting":
             return after == "zombie"
