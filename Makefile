@@ -160,7 +160,7 @@ host-tests: $(HOST_TESTS)
 $B/host-tests/%: tests/host/%.c Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(HOST_C) -DHOST_TEST -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
+	@$(CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all $< -o $@
 
 include bench/policy_cost.mk

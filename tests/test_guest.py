@@ -9,7 +9,7 @@ import pytest
 from guest_machine import run_guest
 from schedlab.paths import ROOT
 
-PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").glob("test-*.c"))
+PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").rglob("*.c"))
 
 
 def check_guest_tests(folder: Path, program: str, machine: str, cpus: int) -> None:

@@ -36,7 +36,7 @@ static void print_tunables(const struct policy *policy)
         printf("%s\n    {", i ? "," : "");
         print_field("name", tunable->name);
         print_field("meaning", tunable->meaning);
-        printf("\"minimum\": %" PRId64 ", \"standard\": %" PRId64 ", \"maximum\": %" PRId64 "}",
+        printf("\"minimum\": %" PRId64 ", \"default\": %" PRId64 ", \"maximum\": %" PRId64 "}",
                tunable->minimum, tunable->standard, tunable->maximum);
     }
     printf("], ");
@@ -74,7 +74,7 @@ static void print_policy(const struct policy *policy)
 
 int main(void)
 {
-    printf("{\"policies\": [");
+    printf("[");
     for (uint32_t i = 0; i < policies_count; i++) {
         const char *flaw = policy_flaw(policies[i]);
         if (flaw) {
@@ -84,6 +84,6 @@ int main(void)
         printf("%s\n  ", i ? "," : "");
         print_policy(policies[i]);
     }
-    printf("\n]}\n");
+    printf("\n]\n");
     return 0;
 }

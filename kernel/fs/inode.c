@@ -86,7 +86,8 @@ static int read_inode(struct inode *inode)
     int error = block_get(inode_home(inode->number), &home);
     if (error)
         return error;
-    if (!disk_inode_valid(inode_in(home, inode->number))) {
+    const struct disk_inode *disk = inode_in(home, inode->number);
+    if (!disk_inode_valid(disk) || disk->blocks > file_system.block_count) {
         block_put(home);
         return -EIO;
     }

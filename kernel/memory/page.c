@@ -23,7 +23,8 @@ static struct {
     physical_t fresh;
     struct free_page *free;
     uint64_t free_count;
-    uint32_t *users; /* of each page from `first` */
+    uint64_t promised; /* of the free ones; grows only under the lock */
+    uint32_t *users;   /* of each page from `first` */
 } pages;
 
 void page_init(physical_t start, physical_t end)
@@ -54,6 +55,11 @@ static uint32_t *users_of(const void *page)
     return &pages.users[(address - pages.first) / PAGE_BYTES];
 }
 
+static uint64_t promised(void)
+{
+    return __atomic_load_n(&pages.promised, __ATOMIC_RELAXED);
+}
+
 /* The next free page, off its list. */
 static void *take_page(void)
 {
@@ -68,10 +74,11 @@ static void *take_page(void)
     return page;
 }
 
-void *page_allocate(void)
+/* A page with one user, if more than `kept` are free. */
+static void *allocate_above(uint64_t kept)
 {
-    spinlock_acquire(&pages.lock);
-    void *page = take_page();
+    void *page = pages.free_count > kept ? take_page() : NULL;
+
     if (page != NULL) {
         uint32_t *users = users_of(page);
 
@@ -80,8 +87,40 @@ void *page_allocate(void)
         pages.free_count--;
         unpoison(page, PAGE_BYTES);
     }
+    return page;
+}
+
+void *page_allocate(void)
+{
+    spinlock_acquire(&pages.lock);
+    void *page = allocate_above(promised());
     spinlock_release(&pages.lock);
     return page;
+}
+
+void *page_allocate_promised(void)
+{
+    spinlock_acquire(&pages.lock);
+    void *page = allocate_above(0);
+    spinlock_release(&pages.lock);
+    return page;
+}
+
+bool page_promise(uint64_t count)
+{
+    spinlock_acquire(&pages.lock);
+    bool possible = page_free_count() >= count;
+    if (possible)
+        __atomic_fetch_add(&pages.promised, count, __ATOMIC_RELAXED);
+    spinlock_release(&pages.lock);
+    return possible;
+}
+
+void page_promise_end(uint64_t count)
+{
+    uint64_t before = __atomic_fetch_sub(&pages.promised, count, __ATOMIC_RELAXED);
+
+    kernel_assert(before >= count);
 }
 
 void *page_allocate_zeroed(void)
@@ -131,7 +170,7 @@ void *page_allocate_row(size_t count)
 
     kernel_assert(count > 0);
     spinlock_acquire(&pages.lock);
-    uint64_t index = find_row(count);
+    uint64_t index = page_free_count() >= count ? find_row(count) : page_total();
     if (index < page_total()) {
         physical_t start = pages.first + index * PAGE_BYTES;
 
@@ -153,7 +192,7 @@ void page_share(void *page)
     kernel_assert(before != 0 && before != UINT32_MAX);
 }
 
-void page_release(void *page)
+bool page_release(void *page)
 {
     uint32_t *users = users_of(page);
     uint32_t count = __atomic_load_n(users, __ATOMIC_RELAXED);
@@ -162,7 +201,7 @@ void page_release(void *page)
     while (count > 1) {
         if (__atomic_compare_exchange_n(users, &count, count - 1, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
-            return;
+            return false;
     }
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 
@@ -175,6 +214,7 @@ void page_release(void *page)
     pages.free_count++;
     poison(free + 1, PAGE_BYTES - sizeof(*free));
     spinlock_release(&pages.lock);
+    return true;
 }
 
 bool page_shared(const void *page)
@@ -190,7 +230,11 @@ uint64_t page_total(void)
     return (pages.end - pages.first) / PAGE_BYTES;
 }
 
+/* One who takes a promised page ends the promise afterwards: for a while there may be fewer. */
 uint64_t page_free_count(void)
 {
-    return __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
+    uint64_t free_count = __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
+    uint64_t kept = promised();
+
+    return free_count > kept ? free_count - kept : 0;
 }

@@ -9,8 +9,8 @@
 #include "lib/panic.h"
 #include "lib/print.h"
 #include "lib/string.h"
-#include "policies/placement.h"
 #include "policies/registry.h"
+#include "policies/support/hooks.h"
 #include "scheduler/events.h"
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
@@ -71,8 +71,7 @@ static void introduce(struct process *process, enum enqueue_reason reason)
     memset(process->policy_state, 0, sizeof(process->policy_state));
     process->task.level = 0;
     process->task.next = process->task.previous = NULL;
-    if (policy->task_init)
-        policy->task_init(&scheduler, &process->task, inherit_from);
+    policy_init_task(policy, &scheduler, &process->task, inherit_from);
     process->policy_generation = generation;
 }
 
@@ -121,20 +120,21 @@ struct process *queue_pick(struct queue *queue, uint32_t cpu)
 
 uint32_t queue_balance(uint32_t cpu, bool idle)
 {
-    if (__atomic_load_n(&scheduler.queues, __ATOMIC_RELAXED) == 1)
-        return NO_CPU;
-    uint32_t from = policy->balance ? policy->balance(&scheduler, cpu, idle)
-                                    : balance_longest(&scheduler, cpu, idle);
-    return from < scheduler.cpus && from != cpu ? from : NO_CPU;
+    return policy_balance(policy, &scheduler, cpu, idle);
+}
+
+bool queue_has_work(uint32_t cpu)
+{
+    const struct queue *queue = queue_serving(cpu);
+    return __atomic_load_n(&queue->view.queued, __ATOMIC_RELAXED) > 0 ||
+           queue_balance(cpu, true) != NO_CPU;
 }
 
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
 {
     if (__atomic_load_n(&scheduler.queues, __ATOMIC_RELAXED) == 1)
         return process->task.cpu;
-    uint32_t cpu = policy->place ? policy->place(&scheduler, &process->task, reason)
-                                 : place_fewest(&scheduler, &process->task);
-    return cpu < scheduler.cpus ? cpu : 0;
+    return policy_place(policy, &scheduler, &process->task, reason);
 }
 
 /* Both locked, the lower CPU's first. False: a switch of policy left one queue for both. */
@@ -158,9 +158,7 @@ static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct qu
 
 static struct process *steal(struct queue *from, uint32_t cpu)
 {
-    if (!policy->steal)
-        return queue_pick(from, cpu);
-    struct task *task = policy->steal(&from->view, cpu);
+    struct task *task = policy_steal(policy, &from->view, cpu);
     if (!task)
         return NULL;
     struct process *process = container_of(task, struct process, task);
@@ -222,8 +220,7 @@ static void init_queue(uint32_t i)
         .state = queue->state,
     };
     scheduler.queue[i] = &queue->view;
-    if (policy->queue_init)
-        policy->queue_init(&queue->view);
+    policy_init_queue(policy, &queue->view);
 }
 
 /* What is to be installed: a policy and a value for each of its tunables. */
@@ -244,11 +241,6 @@ static enum policy_error read_setting(const char *text, struct setting *setting)
     return POLICY_OK;
 }
 
-static bool wants_shared_queue(void)
-{
-    return policy->shared_queue && policy->shared_queue(&scheduler);
-}
-
 /* With nothing queued. */
 static void install(const struct setting *setting)
 {
@@ -256,9 +248,10 @@ static void install(const struct setting *setting)
     generation++;
     memset(scheduler_state, 0, sizeof(scheduler_state));
     memcpy(scheduler.tunable, setting->tunable, sizeof(scheduler.tunable));
-    if (policy->scheduler_init)
-        policy->scheduler_init(&scheduler);
-    __atomic_store_n(&scheduler.queues, wants_shared_queue() ? 1 : machine.cpus, __ATOMIC_RELAXED);
+    policy_init_scheduler(policy, &scheduler);
+    __atomic_store_n(&scheduler.queues,
+                     policy_wants_shared_queue(policy, &scheduler) ? 1 : machine.cpus,
+                     __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < machine.cpus; i++)
         init_queue(i);
     for (uint32_t i = 0; i < machine.cpus; i++)
@@ -308,12 +301,12 @@ static int set_tunable_locked(const char *name, int64_t value)
     uint32_t index = tunable_find(policy, name, strlen(name));
     if (index == NO_TUNABLE)
         return -ENOENT;
-    bool shared = wants_shared_queue();
+    bool shared = policy_wants_shared_queue(policy, &scheduler);
     int64_t old = scheduler.tunable[index];
     if (tunable_set(&scheduler, policy, index, value))
         return -ERANGE;
     trace_tunable(name, value);
-    if (wants_shared_queue() != shared) {
+    if (policy_wants_shared_queue(policy, &scheduler) != shared) {
         struct setting setting = {.policy = policy};
         memcpy(setting.tunable, scheduler.tunable, sizeof(setting.tunable));
         scheduler.tunable[index] = old;
@@ -360,9 +353,20 @@ static void set_boot_tunables(struct setting *setting)
     }
 }
 
+/* A policy that contradicts itself is found here, not in the middle of a run. */
+static void check_policies(void)
+{
+    for (uint32_t i = 0; i < policies_count; i++) {
+        const char *flaw = policy_flaw(policies[i]);
+        if (flaw)
+            panic("policy %s: %s", policies[i]->name, flaw);
+    }
+}
+
 void run_queues_init(void)
 {
     struct setting setting;
+    check_policies();
     text_copy(policy_text, "rr", sizeof(policy_text));
     boot_argument_text("policy", policy_text, sizeof(policy_text));
     enum policy_error error = read_setting(policy_text, &setting);

@@ -42,6 +42,8 @@ bool queue_knows(const struct process *process);
 struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
 /* From which CPU queue_pull() would take one; NO_CPU: none. Without a lock. */
 uint32_t queue_balance(uint32_t cpu, bool idle);
+/* May an idle CPU find something to run, in its queue or elsewhere? Without a lock. */
+bool queue_has_work(uint32_t cpu);
 /* The CPU for a process that is new or wakes. Without a lock. */
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason);
 

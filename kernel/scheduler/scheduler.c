@@ -13,6 +13,7 @@
 #include "abi/errors.h"
 #include "lib/panic.h"
 #include "memory/address_space.h"
+#include "policies/support/hooks.h"
 #include "process/process.h"
 #include "scheduler/events.h"
 #include "scheduler/run_queue.h"
@@ -44,17 +45,27 @@ void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
         cpu_interrupt(cpu);
 }
 
-static bool is_idle(uint32_t cpu)
-{
-    return __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED) >> cpu & 1;
-}
-
 static void set_idle(const struct cpu *cpu, bool idle)
 {
     if (idle)
         __atomic_or_fetch(&idle_cpus, 1ul << cpu->id, __ATOMIC_RELAXED);
     else
         __atomic_and_fetch(&idle_cpus, ~(1ul << cpu->id), __ATOMIC_RELAXED);
+}
+
+/* Calls one of these CPUs, the lowest that is idle and has not been called yet. False: none. */
+static bool call_idle(uint64_t among)
+{
+    for (;;) {
+        uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED) & among;
+        if (!idle)
+            return false;
+        uint64_t lowest = idle & -idle;
+        if (__atomic_fetch_and(&idle_cpus, ~lowest, __ATOMIC_RELAXED) & lowest) {
+            scheduler_request(&cpus[__builtin_ctzl(lowest)], PREEMPT_WAKEUP);
+            return true;
+        }
+    }
 }
 
 /* Counts the time that the current process has run. Its run queue is locked. */
@@ -74,8 +85,8 @@ static void leave(struct queue *queue, struct process *process, enum stop_reason
     account(cpu, queue->view.now);
     cpu->occupied = false;
     queue->view.running--;
-    if (policy->stopped && queue_knows(process))
-        policy->stopped(&queue->view, &process->task, stop);
+    if (queue_knows(process))
+        policy_stop(policy, &queue->view, &process->task, stop);
     if (stop == STOP_RUNNABLE)
         queue_add(queue, process, reason);
 }
@@ -149,7 +160,6 @@ static void switch_to(struct queue *queue, struct process *next)
     cpu->previous = previous;
     cpu->current = next;
     cpu->locked_queue = queue;
-    set_idle(cpu, !next);
     address_space_activate(next ? &next->space : NULL);
     switch_context(previous ? &previous->switch_frame : &cpu->idle_frame,
                    next ? &next->switch_frame : &cpu->idle_frame);
@@ -171,11 +181,13 @@ static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool v
     if (previous)
         leave(queue, previous, stop, reason);
     struct process *next = queue_pick(queue, cpu->id);
-    while (!next && queue_pull(&queue, cpu->id, true))
+    /* A pull unlocks the queue for a moment: even if it brought nothing, someone may have come. */
+    while (!next && (queue_pull(&queue, cpu->id, true) || queue->view.queued > 0))
         next = queue_pick(queue, cpu->id);
     record_decision(queue, next);
     if (next)
         enter(queue, next);
+    set_idle(cpu, !next);
     if (next == previous) {
         end_scheduling(cpu);
         queue_unlock(queue);
@@ -212,19 +224,31 @@ _Noreturn void scheduler_end(void)
     panic("a process that has ended runs again");
 }
 
-/* The running process of a CPU that must give way to `process`; its queue is locked. */
+/* Would `process` take the CPU of what runs on it? Both belong to the queue, which is locked. */
+static bool preempts(struct queue *queue, const struct process *process, const struct cpu *cpu)
+{
+    const struct process *running = cpu->current;
+    return running && cpu->occupied && queue_knows(running) &&
+           policy_preempts(policy, &queue->view, &process->task, &running->task);
+}
+
+/*
+ * The CPU that must give way to `process`; null: none. Of several that a shared
+ * queue serves, one whose process the others would preempt too.
+ */
 static struct cpu *find_preempted(struct queue *queue, const struct process *process)
 {
-    bool shared = scheduler.queues == 1;
-    uint32_t first = shared ? 0 : process->task.cpu;
-    uint32_t last = shared ? scheduler.cpus - 1 : process->task.cpu;
-    for (uint32_t i = first; policy->preempts && i <= last; i++) {
-        struct process *running = cpus[i].current;
-        if (running && cpus[i].occupied && queue_knows(running) &&
-            policy->preempts(&queue->view, &process->task, &running->task))
-            return &cpus[i];
+    struct cpu *found = NULL;
+    if (!policy->preempts)
+        return NULL;
+    if (scheduler.queues > 1)
+        return preempts(queue, process, &cpus[process->task.cpu]) ? &cpus[process->task.cpu] : NULL;
+    for (uint32_t i = 0; i < scheduler.cpus; i++) {
+        if (preempts(queue, process, &cpus[i]) &&
+            (!found || preempts(queue, found->current, &cpus[i])))
+            found = &cpus[i];
     }
-    return NULL;
+    return found;
 }
 
 /*
@@ -233,16 +257,14 @@ static struct cpu *find_preempted(struct queue *queue, const struct process *pro
  */
 static void announce(struct queue *queue, struct process *process)
 {
-    uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED);
-    struct cpu *preempted = NULL;
-    if (is_idle(process->task.cpu))
-        scheduler_request(&cpus[process->task.cpu], PREEMPT_WAKEUP);
-    else if (scheduler.queues > 1 && (preempted = find_preempted(queue, process)))
+    uint64_t own = scheduler.queues == 1 ? UINT64_MAX : 1ul << process->task.cpu;
+    if (call_idle(1ul << process->task.cpu) || call_idle(own))
+        return;
+    struct cpu *preempted = find_preempted(queue, process);
+    if (preempted)
         scheduler_request(preempted, PREEMPT_WAKEUP);
-    else if (idle)
-        scheduler_request(&cpus[__builtin_ctzl(idle)], PREEMPT_WAKEUP);
-    else if (scheduler.queues == 1 && (preempted = find_preempted(queue, process)))
-        scheduler_request(preempted, PREEMPT_WAKEUP);
+    else
+        call_idle(UINT64_MAX);
 }
 
 void scheduler_add(struct process *process, enum enqueue_reason reason)
@@ -266,8 +288,8 @@ void scheduler_forget(struct process *process)
 {
     struct queue *queue = queue_lock(process->task.cpu);
     kernel_assert(!process->queued && !process->on_cpu);
-    if (policy->task_exit && queue_knows(process))
-        policy->task_exit(&scheduler, &process->task);
+    if (queue_knows(process))
+        policy_exit_task(policy, &scheduler, &process->task);
     queue_unlock(queue);
 }
 
@@ -285,16 +307,11 @@ static void tick_process(struct cpu *cpu, struct process *process)
         scheduler_request(cpu, PREEMPT_SLICE);
 }
 
-/* Takes a share of the others' work. */
+/* Takes a share of the others' work. (An idle CPU looks for work when it picks.) */
 static void tick_balance(struct cpu *cpu)
 {
-    bool idle = !cpu->current;
-    if (queue_balance(cpu->id, idle) == NO_CPU)
+    if (queue_balance(cpu->id, false) == NO_CPU)
         return;
-    if (idle) {
-        scheduler_request(cpu, PREEMPT_WAKEUP);
-        return;
-    }
     struct queue *queue = queue_lock(cpu->id);
     struct process *moved = queue_pull(&queue, cpu->id, false);
     if (moved)
@@ -305,9 +322,12 @@ static void tick_balance(struct cpu *cpu)
 void scheduler_tick(void)
 {
     struct cpu *cpu = this_cpu();
-    if (cpu->current)
+    if (cpu->current) {
         tick_process(cpu, cpu->current);
-    tick_balance(cpu);
+        tick_balance(cpu);
+    } else if (queue_has_work(cpu->id)) {
+        scheduler_request(cpu, PREEMPT_WAKEUP);
+    }
 }
 
 _Noreturn void scheduler_idle(void)
@@ -370,5 +390,8 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
 
 uint64_t scheduler_time_slice(const struct process *process)
 {
-    return queue_knows(process) ? policy->time_slice(&scheduler, &process->task) : 0;
+    struct queue *queue = queue_lock_of_process(process);
+    uint64_t ticks = queue_knows(process) ? policy->time_slice(&scheduler, &process->task) : 0;
+    queue_unlock(queue);
+    return ticks;
 }

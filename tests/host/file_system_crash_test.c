@@ -233,7 +233,7 @@ static void check_crashed_disk(uint64_t cut, int outcome)
 static void record_session(struct history *history, int count, uint32_t calls)
 {
     workers = count;
-    disk_make(900, 128, 64);
+    disk_make(600, 96, 64);
     check(machine_boot() == 0);
     run_session(make_shared, NULL);
     start_recording(history);
@@ -243,6 +243,7 @@ static void record_session(struct history *history, int count, uint32_t calls)
     }
     machine_run();
     stop_recording(history);
+    check_nothing_leaks();
 }
 
 /* every: cuts at one in so many events. */

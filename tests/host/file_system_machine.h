@@ -141,10 +141,11 @@ void *page_allocate(void)
     return random_chance(conduct.no_memory) ? NULL : page_allocate_row(1);
 }
 
-void page_release(void *page)
+bool page_release(void *page)
 {
     pages_in_use--;
     piece_free(page);
+    return true;
 }
 
 uint64_t page_total(void)
@@ -715,11 +716,14 @@ static void disk_make(uint32_t blocks, uint32_t inodes, uint32_t log_blocks)
 /* The checker, on a copy. */
 static void check_disk(void)
 {
-    size_t bytes = (size_t)disk.blocks * BLOCK_BYTES;
-    uint8_t *copy = malloc(bytes);
-    memcpy(copy, disk.bytes, bytes);
+    static uint8_t *copy;
+    static size_t copy_bytes;
+    size_t size = (size_t)disk.blocks * BLOCK_BYTES;
+
+    if (size > copy_bytes)
+        copy = realloc(copy, copy_bytes = size);
+    memcpy(copy, disk.bytes, size);
     check(check_image(copy, disk.blocks, stderr) == 0);
-    free(copy);
 }
 
 /* All that the machine had in use is given back but what the caches keep. */

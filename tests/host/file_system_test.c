@@ -380,6 +380,9 @@ static void bad_user_memory(void *unused)
     file = do_open("a", OPEN_READ);
     check(do_read(file, bytes + 9000, 8000) == -EFAULT);
     check(do_read(file, bytes, 5) == 5); /* the offset has not moved */
+    file = do_open("empty", OPEN_CREATE | OPEN_WRITE);
+    check(do_write(file, bytes + 9999, 100) == -EFAULT); /* no block stays behind */
+    check(do_open("b", OPEN_CREATE | OPEN_WRITE) > file);
     bad_memory.start = 0;
     bad_memory.end = PAGE_BYTES;
 }
@@ -522,6 +525,41 @@ static void kill_process(struct coroutine *coroutine)
         coroutine->blocked = false;
 }
 
+static int readers_served;
+
+static void read_one_byte(void *unused)
+{
+    (void)unused;
+    uint8_t byte;
+    adopt(0);
+    check(do_read(0, &byte, 1) == 1);
+    readers_served++;
+}
+
+static void write_two_bytes(void *unused)
+{
+    (void)unused;
+    adopt(1);
+    check(do_write(0, "ab", 2) == 2);
+}
+
+/* A write wakes one reader; that one wakes the next if it leaves something. */
+static void test_readers_wake_each_other(void)
+{
+    boot_empty_disk();
+    run_session(pipe_makers, NULL);
+    for (int i = 0; i < 2; i++) {
+        open_file_share(pipe_ends[0]);
+        spawn_session(read_one_byte, NULL);
+    }
+    check(!machine_try_run()); /* both wait */
+    open_file_share(pipe_ends[1]);
+    run_session(write_two_bytes, NULL);
+    check(readers_served == 2);
+    run_session(let_go, NULL);
+    finish();
+}
+
 static int64_t blocked_result;
 
 static void read_until_killed(void *unused)
@@ -570,6 +608,16 @@ static void test_wakes_only_when_useful(void)
     machine_run();
     check(bytes_piped == 100000);
     check(wakes < 3 * 100000 / 2048); /* half a ring at a time, not 512 bytes */
+}
+
+/* What an earlier mount left unfinished in the log must not look like a transaction of this one. */
+static void test_mounts_number_anew(void)
+{
+    boot_empty_disk();
+    uint64_t first = journal.sequence >> 32;
+    check(machine_boot() == 0 && journal.sequence >> 32 == first + 1);
+    run_session(write_and_read, NULL);
+    check(machine_boot() == 0 && journal.sequence >> 32 == first + 2);
 }
 
 /* ---- the disk fails, memory runs out ---- */
@@ -681,6 +729,8 @@ int main(void)
     run_test(test_pipes_between_processes);
     run_test(test_kill_ends_a_wait);
     run_test(test_wakes_only_when_useful);
+    run_test(test_readers_wake_each_other);
+    run_test(test_mounts_number_anew);
     run_test(test_disk_failure);
     run_test(test_failing_reads);
     run_test(test_out_of_memory);

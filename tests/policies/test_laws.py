@@ -32,7 +32,14 @@ def laws(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table,
         *POLICIES,
     ]
-    flags = ["-std=c17", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = [
+        "-std=c17",
+        "-O1",
+        "-g",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        "-fstrict-flex-arrays=3",
+    ]
     command = [CLANG, *flags, *WARNINGS, "-I.", *map(str, sources), "-o", str(program)]
     result = run(*command)
     assert result.returncode == 0, result.stderr
