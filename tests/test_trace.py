@@ -92,7 +92,7 @@ def enumerations() -> Iterator[tuple[str, type[IntEnum]]]:
     yield "MARK_", MarkKind
 
 
-@pytest.mark.parametrize(("prefix", "enumeration"), enumerations())
+@pytest.mark.parametrize(("prefix", "enumeration"), list(enumerations()))
 def test_numbers_are_those_of_the_kernel(prefix: str, enumeration: type[IntEnum]) -> None:
     """The headers in abi/ say the same."""
     text = "".join(path.read_text() for path in sorted((ROOT / "abi").glob("*.h")))
