@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -47,9 +48,18 @@ def installed_spike() -> Path:
     with (path.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
+            remove_remains(path.parent)
             with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetch-") as folder:
                 install(download(Path(folder)), path)
     return path
+
+
+def remove_remains(folder: Path) -> None:
+    """Of a fetch that was killed. Nobody else is fetching now."""
+    for remains in folder.glob("fetch-*"):
+        shutil.rmtree(remains, ignore_errors=True)
+    for remains in folder.glob("spike.new-*"):
+        remains.unlink(missing_ok=True)
 
 
 def download(folder: Path) -> Path:
