@@ -22,6 +22,7 @@ import naive_metrics
 from naive_metrics import Naive
 from schedlab import metrics
 from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
+from schedlab.metrics.tables import duration
 from schedlab.trace import Kind, MarkKind, Trace, read, validate
 from trace_simulator import Record, Script, simulate, write
 
@@ -63,7 +64,15 @@ def assert_table(table: pl.DataFrame, expected: list[dict[str, Any]], skipped: s
 
 
 SHARES = ("weight", "demand_cpus", "share", "ideal_share", "share_error_points")
-OF_THE_HEADER = {"cpus", "seed", "tick_ns", "truncated", "lost_records", "elapsed_cycles"}
+OF_THE_HEADER = {
+    "cpus",
+    "seed",
+    "tick_ns",
+    "clock_step_ns",
+    "truncated",
+    "lost_records",
+    "elapsed_cycles",
+}
 
 
 @settings(deadline=None, max_examples=80)
@@ -419,3 +428,48 @@ def test_tables_have_a_column_per_run() -> None:
     for word in ("turnaround", "wake-up latency", "99th percentile", "idle counted in", "–"):
         assert word in text
     assert metrics.tables([]) == []
+
+
+def test_tables_show_the_groups_that_ran_most() -> None:
+    """At most twelve, and how many are left out."""
+    script = Script(cpus=1, steps=4000, drain=True)
+    runs = [
+        (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
+        for seed in range(8)
+    ]
+    groups = {group for _, found in runs for group in found.groups["group"]}
+    assert len(groups) > 12
+    text = shown(metrics.tables(runs))
+    assert f"{len(groups) - 12} groups that ran less are not shown" in text
+
+
+def test_tables_say_what_one_should_know() -> None:
+    """That a trace was cut off, that a clock is coarse."""
+    records, script = by_hand()
+    coarse = [record._replace(time=record.time * 1000) for record in records]
+    found = compute(load(coarse[:-1], script))
+    assert found.summary["clock_step_ns"].item() == 5000
+    text = shown(metrics.tables([("cut", found)]))
+    assert "The trace was cut off: cut." in text
+    assert "steps of 5.00 µs" in text
+    assert "clock" not in shown(metrics.tables([("whole", compute(load(records, script)))]))
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (None, "–"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1000, "1.00 µs"),
+        (99_949, "99.9 µs"),
+        (99_950, "100 µs"),
+        (999_499, "999 µs"),
+        (999_500, "1.00 ms"),
+        (1.5e9, "1.50 s"),
+        (7.2e12, "7,200 s"),
+    ],
+)
+def test_durations_have_three_digits(nanoseconds: float | None, text: str) -> None:
+    """And the unit that fits."""
+    assert duration(nanoseconds) == text
