@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -25,6 +25,11 @@ from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_in
 from schedlab.metrics.tables import duration
 from schedlab.trace import Kind, MarkKind, Trace, read, validate
 from trace_simulator import Record, Script, simulate, write
+
+PATIENT = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+"""A host that is busy with other things is no failure."""
 
 SCRIPTS = st.builds(
     Script,
@@ -75,7 +80,8 @@ OF_THE_HEADER = {
 }
 
 
-@settings(deadline=None, max_examples=80)
+@settings(PATIENT, max_examples=80)
+@PATIENT
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.Random) -> None:
     """Every table, every row, every column."""
@@ -94,7 +100,8 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
     json.loads(found.to_json())
 
 
-@settings(deadline=None, max_examples=50)
+@settings(PATIENT, max_examples=50)
+@PATIENT
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_intervals_cover_each_cpu_and_each_life(script: Script, source: random.Random) -> None:
     """No CPU and no process is ever in two states, or in none."""
@@ -137,6 +144,7 @@ def demands(draw: st.DrawFn) -> tuple[list[int], list[float], int]:
     return weights, wishes, draw(st.integers(1, 8))
 
 
+@PATIENT
 @given(demands())
 def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> None:
     """What defines a weighted max-min allocation, with no algorithm in sight."""
@@ -153,6 +161,7 @@ def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> Non
             assert (level <= level[who] + 1e-9).all()
 
 
+@PATIENT
 @given(demands())
 def test_ideal_share_by_rounds(case: tuple[list[int], list[float], int]) -> None:
     """The same as filling in rounds."""
@@ -162,7 +171,8 @@ def test_ideal_share_by_rounds(case: tuple[list[int], list[float], int]) -> None
     )
 
 
-@settings(max_examples=30)
+@settings(PATIENT, max_examples=30)
+@PATIENT
 @given(
     weights=st.lists(st.integers(1, 4), min_size=1, max_size=3),
     data=st.data(),
@@ -223,6 +233,7 @@ def test_ideal_share_refuses(weights: list[float], wishes: list[float], cpus: in
 # --- fairness and predictability
 
 
+@PATIENT
 @given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20))
 def test_jain_index_lies_between_one_nth_and_one(values: list[float]) -> None:
     """For any values, large and small."""
@@ -366,7 +377,8 @@ def test_empty_trace(tmp_path: Path) -> None:
     assert len(found.cpus) == 2
 
 
-@settings(deadline=None, max_examples=40)
+@settings(PATIENT, max_examples=40)
+@PATIENT
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_truncated_traces_have_metrics(script: Script, source: random.Random) -> None:
     """Whatever part of a trace is there, something can be said of it."""
