@@ -13,10 +13,12 @@
 
 enum {
     INODE_BUCKETS = 1024,
-    WRITE_BLOCKS = 64,  /* that one operation writes at most */
-    READ_AHEAD = 8,     /* blocks brought in together when one is missing */
-    FREED_BLOCKS = 4096 /* that one operation frees at most */
+    WRITE_BLOCKS = 64, /* that one operation writes at most */
+    READ_AHEAD = 8,    /* blocks brought in together when one is missing */
 };
+
+/* Blocks that one operation frees at most. Tests make it small. */
+static uint32_t freed_blocks_max = 1024;
 
 static struct {
     struct spinlock lock;
@@ -323,7 +325,7 @@ static int free_excess(struct operation *operation, struct inode *inode, uint32_
 {
     uint32_t needed = blocks_of_bytes(inode->disk->size);
 
-    for (uint32_t i = 0; i < FREED_BLOCKS && inode->disk->blocks > needed; i++) {
+    for (uint32_t i = 0; i < freed_blocks_max && inode->disk->blocks > needed; i++) {
         if (operation->credits < keep + 4)
             break;
         int error = free_last_block(operation, inode);
@@ -624,8 +626,8 @@ uint32_t inode_write_credits(uint64_t n)
 }
 
 /*
- * The file's block to be written at `offset`. A block beyond the size may exist
- * still, after a truncation that is under way: it counts as new, and is cleared.
+ * The block to be written at `offset`. During a truncation of several operations
+ * there may still be one from before: what it holds lies beyond the size.
  */
 static int block_to_write(struct operation *operation, struct inode *inode, uint64_t offset,
                           struct cached_block **block, bool *appended)
@@ -636,12 +638,9 @@ static int block_to_write(struct operation *operation, struct inode *inode, uint
     if (*appended)
         return inode_append(operation, inode, block);
     int error = inode_block(inode, file_block, block);
-    if (error)
-        return error;
-    journal_write(operation, *block);
-    if (offset == inode->disk->size && offset % BLOCK_BYTES == 0)
-        memset((*block)->data, 0, BLOCK_BYTES);
-    return 0;
+    if (!error)
+        journal_write(operation, *block);
+    return error;
 }
 
 static int64_t write_in_block(struct operation *operation, struct inode *inode,

@@ -252,6 +252,7 @@ static void crash_session(uint64_t seed, int count, uint32_t calls, uint32_t eve
     struct history history;
 
     random_seed(seed);
+    freed_blocks_max = seed % 3 == 0 ? 1024 : 3; /* so that a truncation takes several operations */
     record_session(&history, count, calls);
     for (uint64_t cut = 0; cut <= history.events; cut += 1 + random_below(2 * every - 1)) {
         for (int outcome = 0; outcome < REGULAR_OUTCOMES + RANDOM_OUTCOMES; outcome++) {

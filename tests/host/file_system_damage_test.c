@@ -85,7 +85,7 @@ static void use_disk(void *unused)
 {
     int budget = 200;
     (void)unused;
-    wander("", &budget);
+    wander("/", &budget);
     do_close(do_open("/fresh", OPEN_CREATE | OPEN_BOTH));
     do_mkdir("/directory");
     do_unlink("/fresh");
