@@ -414,29 +414,34 @@ static int free_inode(struct operation *operation, struct inode *inode)
     return 0;
 }
 
-/* A step towards what the mark asks for: no blocks beyond the size; without links, no inode. */
-static int reclaim_step(struct operation *operation, struct inode *inode, bool *finished)
+/*
+ * A step towards what the mark asks for: no blocks beyond the size, and no inode
+ * if it has no links. unused: nobody but the caller uses the inode.
+ */
+static int reclaim_step(struct operation *operation, struct inode *inode, bool unused,
+                        bool *finished)
 {
+    struct disk_inode *disk = inode->disk;
+
     *finished = true;
-    if (inode->disk->type == INODE_FREE)
+    if (disk->type == INODE_FREE)
         return 0;
     journal_write(operation, inode->home);
-    if (inode->disk->links == 0)
-        inode->disk->size = 0;
+    if (disk->links == 0 && unused)
+        disk->size = 0;
     int error = free_excess(operation, inode, 3);
     if (error)
         return error;
-    if (inode->disk->blocks > blocks_of_bytes(inode->disk->size)) {
-        *finished = false;
+    *finished = disk->blocks == blocks_of_bytes(disk->size);
+    if (!*finished)
         return 0;
-    }
-    if (inode->disk->links == 0)
-        return free_inode(operation, inode);
-    return reclaim_mark(operation, inode->number, false);
+    if (disk->links > 0)
+        return reclaim_mark(operation, inode->number, false);
+    return unused ? free_inode(operation, inode) : 0;
 }
 
 /* All steps, each an operation. */
-static int reclaim(struct inode *inode)
+static int reclaim(struct inode *inode, bool unused)
 {
     bool finished = false;
     int error = 0;
@@ -447,11 +452,9 @@ static int reclaim(struct inode *inode)
         if (error)
             return error;
         inode_lock(inode);
-        error = reclaim_step(&operation, inode, &finished);
+        error = reclaim_step(&operation, inode, unused, &finished);
         inode_unlock(inode);
-        int commit_error = journal_end(&operation);
-        if (!error)
-            error = commit_error;
+        error = journal_end_with(&operation, error);
     }
     return error;
 }
@@ -477,11 +480,11 @@ void inode_reclaim_doomed(void)
     if (__atomic_load_n(&cache_of_inodes.doomed.next, __ATOMIC_RELAXED) == &cache_of_inodes.doomed)
         return;
     while ((inode = next_doomed())) {
-        int error = reclaim(inode);
+        int error = reclaim(inode, true);
         if (error)
             print("file system: inode %u is not freed before the next mount: error %d\n",
                   (unsigned)inode->number, -error);
-        drop_inode(inode, false);
+        drop_inode(inode, error == 0); /* its number may already be in use again, and doomed */
     }
 }
 
@@ -493,8 +496,7 @@ static int clear_mark(uint32_t number)
     if (error)
         return error;
     error = reclaim_mark(&operation, number, false);
-    int commit_error = journal_end(&operation);
-    return error ? error : commit_error;
+    return journal_end_with(&operation, error);
 }
 
 int inode_reclaim_marked(void)
@@ -508,7 +510,7 @@ int inode_reclaim_marked(void)
             return error;
         error = inode_get(number, &inode);
         if (!error) {
-            error = reclaim(inode);
+            error = reclaim(inode, true);
             drop_inode(inode, false);
         } else if (error == -EIO) {
             error = clear_mark(number);
@@ -531,7 +533,8 @@ void inode_unlinked(struct operation *operation, struct inode *inode)
 {
     bool finished;
     if (only_user(inode))
-        reclaim_step(operation, inode, &finished); /* if it fails, its last user tries again */
+        reclaim_step(operation, inode, true,
+                     &finished); /* if it fails, its last user tries again */
 }
 
 int inode_truncate(struct inode *inode)
@@ -548,14 +551,12 @@ int inode_truncate(struct inode *inode)
         if (!error) {
             journal_write(&operation, inode->home);
             inode->disk->size = 0;
-            error = reclaim_step(&operation, inode, &finished);
+            error = reclaim_step(&operation, inode, false, &finished);
         }
     }
     inode_unlock(inode);
-    int commit_error = journal_end(&operation);
-    if (!error)
-        error = commit_error;
-    return error || finished ? error : reclaim(inode);
+    error = journal_end_with(&operation, error);
+    return error || finished ? error : reclaim(inode, false);
 }
 
 /* ---- reading and writing ---- */

@@ -21,7 +21,7 @@ static void run_workers(uint64_t seed, int workers, uint32_t calls, uint32_t blo
     }
     machine_run();
     check_nothing_leaks();
-    check_disk();
+    check_settled_disk();
     for (int mounts = 0; mounts < 2; mounts++) {
         find_all(found);
         for (int i = 0; i < workers; i++) {
@@ -125,7 +125,50 @@ static void test_truncation_beside_writes(void)
         machine_run();
         run_session(read_file, NULL);
         check_nothing_leaks();
-        check_disk();
+        check_settled_disk();
+    }
+}
+
+/* ---- the same few names for all ---- */
+
+static void quarrel(void *unused)
+{
+    static const char *const paths[] = {"/shared", "/x", "/x/y", "/y", "/x/y/z"};
+    (void)unused;
+    for (int i = 0; i < 200; i++) {
+        const char *path = paths[random_below(5)];
+        const char *other = paths[random_below(5)];
+        switch (random_below(5)) {
+        case 0:
+            do_mkdir(path);
+            break;
+        case 1:
+            do_link(path, other);
+            break;
+        case 2:
+            do_chdir(path);
+            break;
+        case 3:
+            do_close(do_open(path, OPEN_CREATE | OPEN_WRITE));
+            break;
+        default:
+            do_unlink(path);
+            break;
+        }
+    }
+}
+
+static void test_same_names(void)
+{
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        random_seed(seed);
+        disk_make(600, 96, 64);
+        check(machine_boot() == 0);
+        for (int i = 0; i < 6; i++)
+            spawn_session(quarrel, NULL);
+        machine_run();
+        check_nothing_leaks();
+        check_settled_disk();
     }
 }
 
@@ -135,5 +178,6 @@ int main(void)
     run_test(test_many_processes);
     run_test(test_full_disk);
     run_test(test_truncation_beside_writes);
+    run_test(test_same_names);
     return 0;
 }

@@ -20,6 +20,7 @@ static void finish(void)
 {
     check_nothing_leaks();
     check_disk();
+    check_settled_disk();
     check(machine_boot() == 0); /* what the journal holds is whole, too */
     check_disk();
 }
