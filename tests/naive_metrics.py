@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from trace_simulator import Record
-
 from schedlab.trace import AttributeKind, Kind, MarkKind, ProcessState
+from trace_simulator import Record
 
 
 @dataclass
@@ -130,7 +129,7 @@ class Naive:
         """Is a row measured?"""
         return row is not None and self.begin_row <= row <= self.end_row
 
-    def take(self, row: int, record: Record) -> None:
+    def take(self, row: int, record: Record) -> None:  # noqa: C901
         """One record."""
         kind, process, time = record.kind, record.process, record.time
         life = self.now.get(process)
@@ -283,9 +282,7 @@ class Naive:
             row["share"] = row["running_ns"] / all_running if all_running else None
             row["ideal_share"] = allotted / sum(ideal) if sum(ideal) else None
             both = row["share"] is not None and row["ideal_share"] is not None
-            row["share_error_points"] = (
-                100 * (row["share"] - row["ideal_share"]) if both else None
-            )
+            row["share_error_points"] = 100 * (row["share"] - row["ideal_share"]) if both else None
 
     def weight(self, life: Life) -> int:
         """What its share is in proportion to."""
@@ -299,7 +296,7 @@ class Naive:
         """The table of CPUs."""
         return [self.cpu_row(cpu) for cpu in range(self.cpus)]
 
-    def cpu_row(self, cpu: int) -> dict[str, Any]:
+    def cpu_row(self, cpu: int) -> dict[str, Any]:  # noqa: C901
         """One CPU, record by record."""
         row = dict.fromkeys(
             ("running_ns", "idle_ns", "scheduler_entries", "scheduler_cycles", "idle_loop_ns",

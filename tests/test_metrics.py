@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import random
@@ -10,19 +11,19 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import naive_metrics
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_metrics import Naive
 from rich.console import Console
-from trace_simulator import Record, Script, simulate, write
 
+import naive_metrics
+from naive_metrics import Naive
 from schedlab import metrics
 from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
 from schedlab.trace import Kind, MarkKind, Trace, read, validate
+from trace_simulator import Record, Script, simulate, write
 
 SCRIPTS = st.builds(
     Script,
@@ -170,7 +171,9 @@ def test_ideal_share_by_trying_all(weights: list[int], data: st.DataObject, cpus
         if sum(chosen) > cpus * steps:
             return
         if len(chosen) == size:
-            best = max(best, tuple(sorted(a / steps / w for a, w in zip(chosen, weights, strict=True))))
+            best = max(
+                best, tuple(sorted(a / steps / w for a, w in zip(chosen, weights, strict=True)))
+            )
             return
         for amount in range(wishes[len(chosen)] + 1):
             extend([*chosen, amount])
@@ -395,7 +398,7 @@ def test_weights_can_be_chosen() -> None:
 
 def shown(tables: list[Any], width: int = 200) -> str:
     """What a terminal shows."""
-    console = Console(width=width, record=True, quiet=False, file=open("/dev/null", "w"))
+    console = Console(width=width, record=True, file=io.StringIO())
     for table in tables:
         console.print(table)
     return console.export_text()

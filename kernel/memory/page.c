@@ -6,6 +6,9 @@
 #include "../sync/spinlock.h"
 #include "poison.h"
 
+/* Physical memory that the kernel can see. */
+#define DIRECT_BYTES (KERNEL_DIRECT_END - KERNEL_BASE)
+
 /* A free page begins with a link to the next. */
 struct free_page {
     struct free_page *next;
@@ -31,8 +34,9 @@ void page_init(physical_t start, physical_t end)
 {
     start = round_up(start, PAGE_BYTES);
     end = round_down(end, PAGE_BYTES);
-    kernel_assert(pages.end == 0);
-    kernel_assert(start < end && end <= KERNEL_DIRECT_END - KERNEL_BASE);
+    if (end > DIRECT_BYTES)
+        end = DIRECT_BYTES;
+    kernel_assert(pages.end == 0 && start < end);
 
     uint64_t counts_bytes = round_up((end - start) / PAGE_BYTES * sizeof(*pages.users), PAGE_BYTES);
     kernel_assert(counts_bytes < end - start);

@@ -18,7 +18,10 @@
  * there are promises.
  */
 
-/* Hands a range of physical memory to the allocator, at boot. Its first pages hold the counts. */
+/*
+ * Hands a range of physical memory to the allocator, once, at boot. Its first pages
+ * hold the counts; what lies beyond the kernel's direct map (128 GiB) is not used.
+ */
 void page_init(physical_t start, physical_t end);
 
 /* A page with one user, not cleared; null: out of memory. */

@@ -26,7 +26,7 @@
 #include "time/clock.h"
 
 #define TEXT_BYTES 64 /* names of policies and tunables */
-#define BOOT_BYTES 512
+#define BOOT_BYTES 1024
 #define SBRK_LAZY  2
 
 /* The six argument registers. */

@@ -22,7 +22,7 @@ from schedlab.trace.model import Integers
 
 Weights = Literal["tickets", "weight", "equal"]
 
-_DEFAULT = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
+ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
 """TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
 _SHARE_BY_TICKETS = ("lottery", "stride")
 _SECOND_NS = 1_000_000_000
@@ -255,7 +255,9 @@ def _weights(
     if choice == "equal":
         return np.ones(len(life), np.int64)
     kind = AttributeKind.TICKETS if choice == "tickets" else AttributeKind.WEIGHT
-    return np.maximum(attribute(trace, who, kind, window.end_row, _DEFAULT[kind])[life], 1)
+    return np.maximum(
+        attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life], 1
+    )
 
 
 def _chosen_weights(trace: Trace, window: Window) -> Weights:
