@@ -140,26 +140,21 @@ def test_doctor_survives_an_empty_path(schedlab: Command, tmp_path: Path) -> Non
     assert {"clang", "make", "dtc", "qemu-system-riscv64"} <= set(missing)
 
 
+LISTING = [
+    {
+        "name": "rr",
+        "meaning": "round-robin",
+        "source": "",
+        "tunables": [
+            {"name": "slice", "meaning": "ticks", "minimum": 1, "default": 1, "maximum": 1000}
+        ],
+        "presets": [{"name": "table-scan", "meaning": "", "values": {"slice": 1}}],
+    }
+]
+
+
 def catalogue() -> Catalogue:
-    return catalogue_of(
-        [
-            {
-                "name": "rr",
-                "meaning": "round-robin",
-                "source": "",
-                "tunables": [
-                    {
-                        "name": "slice",
-                        "meaning": "ticks",
-                        "minimum": 1,
-                        "default": 1,
-                        "maximum": 1000,
-                    }
-                ],
-                "presets": [{"name": "table-scan", "meaning": "", "values": {"slice": 1}}],
-            }
-        ]
-    )
+    return catalogue_of(LISTING)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from guest_machine import run_guest
 from schedlab.paths import ROOT
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from schedlab.build import build
 from schedlab.paths import BUILD, ROOT
 

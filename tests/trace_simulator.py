@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes traces: a small machine whose processes do things at random, as the kernel would record them."""
+"""Makes traces: a small machine whose processes do things at random, recorded as by the kernel."""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ class Simulator:
             yield
             yield from self.schedule(cpu, ProcessState.RUNNABLE)
         elif chance < 0.90:
-            yield from self.schedule(cpu, ProcessState.RUNNABLE, self.random.choice(list(PreemptReason)))
+            yield from self.schedule(
+                cpu, ProcessState.RUNNABLE, self.random.choice(list(PreemptReason))
+            )
         elif pid != 1:
             yield from self.exit(cpu, pid)
 

@@ -101,7 +101,8 @@ machine_trap:
     ld t5, 16(t6)
     bnez t5, machine_halt
     li t5, SUPERVISOR_SOFTWARE
-    csrs mip, t5
+    csrw mip, t5                    # not csrs: Spike would make a device's signal stick (its
+                                    # issue 2360); no other bit here is ours to keep
     ld t5, 0(t6)
     csrrw t6, mscratch, t6
     mret

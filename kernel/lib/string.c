@@ -32,6 +32,29 @@ static void copy_step(word_t *to, const word_t *from)
     to[4] = e, to[5] = f, to[6] = g, to[7] = h;
 }
 
+/*
+ * For sides that are not aligned alike: whole words are read from the source and
+ * put together from neighbours. The first bytes go one by one, so that no word
+ * reaches out of the source. Gives the number of bytes copied; fewer than 16 are left.
+ */
+static size_t copy_shifted(char *to, const char *from, size_t n)
+{
+    size_t done = WORD + -(uintptr_t)to % WORD;
+    unsigned shift = (uintptr_t)(from + done) % WORD * 8;
+    const word_t *words = (const word_t *)(from + done - shift / 8);
+    word_t word = *words;
+
+    for (size_t i = 0; i < done; i++)
+        to[i] = from[i];
+    for (; n - done >= 2 * WORD; done += WORD) {
+        word_t next = *++words;
+
+        *(word_t *)(to + done) = word >> shift | next << (64 - shift);
+        word = next;
+    }
+    return done;
+}
+
 void *memcpy(void *destination, const void *source, size_t n)
 {
     char *to = destination;
@@ -44,6 +67,10 @@ void *memcpy(void *destination, const void *source, size_t n)
             copy_step((word_t *)to, (const word_t *)from);
         for (; n >= WORD; n -= WORD, to += WORD, from += WORD)
             *(word_t *)to = *(const word_t *)from;
+    } else if (n >= 4 * WORD) {
+        size_t done = copy_shifted(to, from, n);
+
+        to += done, from += done, n -= done;
     }
     for (; n > 0; n--)
         *to++ = *from++;

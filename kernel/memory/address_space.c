@@ -17,6 +17,8 @@
  *   - no page and no table lies wholly at or above space->end;
  *   - a page is mapped by as many address spaces as it has users;
  *   - an entry is writable, or it is copy-on-write, or its page is never written;
+ *   - a page has one user if an entry for it is writable;
+ *   - all users but one of a page that is copy-on-write are promised a page;
  *   - accessed and dirty are always set: hardware may leave setting them to us.
  */
 enum {
@@ -116,6 +118,15 @@ int address_space_create(struct address_space *space)
     return 0;
 }
 
+/* Releases what an entry points to. */
+static void entry_release(uint64_t entry)
+{
+    bool last = page_release(entry_page(entry));
+
+    if ((entry & ENTRY_COPY_ON_WRITE) && !last)
+        page_promise_end(1);
+}
+
 /* Releases what a table maps in its first `bytes` bytes: all that it maps. Not the table. */
 static void table_release(uint64_t *table, int level, uint64_t bytes)
 {
@@ -124,11 +135,9 @@ static void table_release(uint64_t *table, int level, uint64_t bytes)
     for (uint64_t start = 0; start < bytes; start += span, table++) {
         if (!(*table & ENTRY_VALID))
             continue;
-        void *page = entry_page(*table);
-
         if (level > 0)
-            table_release(page, level - 1, smaller(bytes - start, span));
-        page_release(page);
+            table_release(entry_page(*table), level - 1, smaller(bytes - start, span));
+        entry_release(*table);
         if (level == 1 && bytes - start > span)
             preemption_point();
     }
@@ -148,9 +157,26 @@ void address_space_destroy(struct address_space *space)
     page_release(old.root);
 }
 
-/* Shares the pages of a level 0 table, copy-on-write if they are writable. */
-static void pages_copy(uint64_t *to, uint64_t *from, uint64_t count)
+static bool entry_may_be_written(uint64_t entry)
 {
+    return (entry & ENTRY_VALID) && (entry & (PAGE_WRITE | ENTRY_COPY_ON_WRITE));
+}
+
+/* Pages in the first `count` entries of a level 0 table that a copy may come to write. */
+static uint64_t count_writable(const uint64_t *table, uint64_t count)
+{
+    uint64_t writable = 0;
+
+    for (uint64_t index = 0; index < count; index++)
+        writable += entry_may_be_written(table[index]);
+    return writable;
+}
+
+/* Shares the pages of a level 0 table, copy-on-write if they may be written. 0 or -ENOMEM. */
+static int pages_copy(uint64_t *to, uint64_t *from, uint64_t count)
+{
+    if (!page_promise(count_writable(from, count)))
+        return -ENOMEM;
     for (uint64_t index = 0; index < count; index++) {
         uint64_t entry = from[index];
 
@@ -163,6 +189,7 @@ static void pages_copy(uint64_t *to, uint64_t *from, uint64_t count)
         page_share(entry_page(entry));
         to[index] = entry;
     }
+    return 0;
 }
 
 /* Copies what a table maps in its first `bytes` bytes. 0 or -ENOMEM. */
@@ -170,10 +197,8 @@ static int table_copy(uint64_t *to, uint64_t *from, int level, uint64_t bytes)
 {
     uint64_t span = entry_span(level);
 
-    if (level == 0) {
-        pages_copy(to, from, round_up(bytes, PAGE_BYTES) / PAGE_BYTES);
-        return 0;
-    }
+    if (level == 0)
+        return pages_copy(to, from, round_up(bytes, PAGE_BYTES) / PAGE_BYTES);
     for (uint64_t start = 0; start < bytes; start += span, to++, from++) {
         if (!(*from & ENTRY_VALID))
             continue;
@@ -272,15 +297,13 @@ static void table_unmap(uint64_t *table, int level, uint64_t start, uint64_t end
         next = smaller(round_down(start, span) + span, end);
         if (!(*entry & ENTRY_VALID))
             continue;
-        void *page = entry_page(*entry);
-
         if (level > 0) {
-            table_unmap(page, level - 1, start, next);
-            if (next - start < span && !table_empty(page))
+            table_unmap(entry_page(*entry), level - 1, start, next);
+            if (next - start < span && !table_empty(entry_page(*entry)))
                 continue;
         }
+        entry_release(*entry);
         *entry = 0;
-        page_release(page);
         if (level == 1 && next < end)
             preemption_point();
     }
@@ -324,23 +347,21 @@ static int fault_lazy(struct address_space *space, uint64_t address, enum page_r
     return error;
 }
 
-/* Makes a copy-on-write page the process's own: takes it over from others who left, or a copy. */
+/* Makes a copy-on-write page the process's own: a copy, or itself if all others have left. */
 static int fault_copy(uint64_t *entry, uint64_t address)
 {
     void *page = entry_page(*entry);
+    void *copy = page_shared(page) ? page_allocate_promised() : NULL;
     uint64_t flags = (*entry & ENTRY_FLAGS & ~(uint64_t)ENTRY_COPY_ON_WRITE) | PAGE_WRITE;
 
-    if (page_shared(page)) {
-        void *copy = page_allocate();
-
-        if (copy == NULL)
-            return -ENOMEM;
+    if (copy != NULL) {
         memcpy(copy, page, PAGE_BYTES);
-        *entry = entry_to(copy, flags);
-        page_release(page);
-    } else {
-        *entry = entry_to(page, flags);
+        entry_release(*entry);
+        page = copy;
+    } else if (page_shared(page)) {
+        return -ENOMEM; /* against the promise */
     }
+    *entry = entry_to(page, flags);
     if (flags & PAGE_EXECUTE)
         translation_flush(); /* instructions come from a new place */
     else

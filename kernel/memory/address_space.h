@@ -43,7 +43,10 @@ int address_space_create(struct address_space *space);
 /* Gives all back; `space` holds nothing then. One that holds nothing may be destroyed, too. */
 void address_space_destroy(struct address_space *space);
 
-/* A copy that shares all pages until one side writes. 0 or -ENOMEM (then `copy` holds nothing). */
+/*
+ * A copy that shares all pages until one side writes; memory for that is promised
+ * to it. 0 or -ENOMEM (then `copy` holds nothing).
+ */
 int address_space_copy(struct address_space *copy, struct address_space *from);
 
 /*
@@ -62,7 +65,7 @@ int address_space_grow(struct address_space *space, int64_t change, bool lazy);
 /*
  * A user access at `address` failed. Makes it possible if it should be
  * (copy-on-write, lazy heap): 0, and the access is tried again; -EFAULT: the
- * process has no such right; -ENOMEM.
+ * process has no such right; -ENOMEM: there is no page for the lazy heap.
  */
 int address_space_fault(struct address_space *space, uint64_t address, enum page_right access);
 

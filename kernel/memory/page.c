@@ -6,9 +6,8 @@
 #include "../sync/spinlock.h"
 #include "poison.h"
 
-enum {
-    RESERVE_SHARE = 64, /* the part of memory that is kept back */
-};
+/* Physical memory that the kernel can see. */
+#define DIRECT_BYTES (KERNEL_DIRECT_END - KERNEL_BASE)
 
 /* A free page begins with a link to the next. */
 struct free_page {
@@ -27,15 +26,17 @@ static struct {
     physical_t fresh;
     struct free_page *free;
     uint64_t free_count;
-    uint32_t *users; /* of each page from `first` */
+    uint64_t promised; /* of the free ones; grows only under the lock */
+    uint32_t *users;   /* of each page from `first` */
 } pages;
 
 void page_init(physical_t start, physical_t end)
 {
     start = round_up(start, PAGE_BYTES);
     end = round_down(end, PAGE_BYTES);
-    kernel_assert(pages.end == 0);
-    kernel_assert(start < end && end <= KERNEL_DIRECT_END - KERNEL_BASE);
+    if (end > DIRECT_BYTES)
+        end = DIRECT_BYTES;
+    kernel_assert(pages.end == 0 && start < end);
 
     uint64_t counts_bytes = round_up((end - start) / PAGE_BYTES * sizeof(*pages.users), PAGE_BYTES);
     kernel_assert(counts_bytes < end - start);
@@ -58,6 +59,11 @@ static uint32_t *users_of(const void *page)
     return &pages.users[(address - pages.first) / PAGE_BYTES];
 }
 
+static uint64_t promised(void)
+{
+    return __atomic_load_n(&pages.promised, __ATOMIC_RELAXED);
+}
+
 /* The next free page, off its list. */
 static void *take_page(void)
 {
@@ -72,10 +78,11 @@ static void *take_page(void)
     return page;
 }
 
-void *page_allocate(void)
+/* A page with one user, if more than `kept` are free. */
+static void *allocate_above(uint64_t kept)
 {
-    spinlock_acquire(&pages.lock);
-    void *page = take_page();
+    void *page = pages.free_count > kept ? take_page() : NULL;
+
     if (page != NULL) {
         uint32_t *users = users_of(page);
 
@@ -84,8 +91,40 @@ void *page_allocate(void)
         pages.free_count--;
         unpoison(page, PAGE_BYTES);
     }
+    return page;
+}
+
+void *page_allocate(void)
+{
+    spinlock_acquire(&pages.lock);
+    void *page = allocate_above(promised());
     spinlock_release(&pages.lock);
     return page;
+}
+
+void *page_allocate_promised(void)
+{
+    spinlock_acquire(&pages.lock);
+    void *page = allocate_above(0);
+    spinlock_release(&pages.lock);
+    return page;
+}
+
+bool page_promise(uint64_t count)
+{
+    spinlock_acquire(&pages.lock);
+    bool possible = page_free_count() >= count;
+    if (possible)
+        __atomic_fetch_add(&pages.promised, count, __ATOMIC_RELAXED);
+    spinlock_release(&pages.lock);
+    return possible;
+}
+
+void page_promise_end(uint64_t count)
+{
+    uint64_t before = __atomic_fetch_sub(&pages.promised, count, __ATOMIC_RELAXED);
+
+    kernel_assert(before >= count);
 }
 
 void *page_allocate_zeroed(void)
@@ -135,7 +174,7 @@ void *page_allocate_row(size_t count)
 
     kernel_assert(count > 0);
     spinlock_acquire(&pages.lock);
-    uint64_t index = find_row(count);
+    uint64_t index = page_free_count() >= count ? find_row(count) : page_total();
     if (index < page_total()) {
         physical_t start = pages.first + index * PAGE_BYTES;
 
@@ -157,7 +196,7 @@ void page_share(void *page)
     kernel_assert(before != 0 && before != UINT32_MAX);
 }
 
-void page_release(void *page)
+bool page_release(void *page)
 {
     uint32_t *users = users_of(page);
     uint32_t count = __atomic_load_n(users, __ATOMIC_RELAXED);
@@ -166,7 +205,7 @@ void page_release(void *page)
     while (count > 1) {
         if (__atomic_compare_exchange_n(users, &count, count - 1, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
-            return;
+            return false;
     }
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 
@@ -179,6 +218,7 @@ void page_release(void *page)
     pages.free_count++;
     poison(free + 1, PAGE_BYTES - sizeof(*free));
     spinlock_release(&pages.lock);
+    return true;
 }
 
 bool page_shared(const void *page)
@@ -194,14 +234,11 @@ uint64_t page_total(void)
     return (pages.end - pages.first) / PAGE_BYTES;
 }
 
+/* One who takes a promised page ends the promise afterwards: for a while there may be fewer. */
 uint64_t page_free_count(void)
 {
-    return __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
-}
+    uint64_t free_count = __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
+    uint64_t kept = promised();
 
-bool page_can_spare(uint64_t count)
-{
-    uint64_t free = page_free_count();
-
-    return count <= free && free - count >= page_total() / RESERVE_SHARE;
+    return free_count > kept ? free_count - kept : 0;
 }

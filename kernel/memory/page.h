@@ -11,9 +11,17 @@
 /*
  * Physical pages, each with a count of its users: copy-on-write shares them.
  * Any function here may be called with any lock of a lower rank held.
+ *
+ * Memory can be promised before it is taken: each user but one of a page that is
+ * shared copy-on-write is promised a copy, so that a fork that has succeeded can
+ * be lived up to. Only page_allocate_promised() takes the last pages, as many as
+ * there are promises.
  */
 
-/* Hands a range of physical memory to the allocator, at boot. Its first pages hold the counts. */
+/*
+ * Hands a range of physical memory to the allocator, once, at boot. Its first pages
+ * hold the counts; what lies beyond the kernel's direct map (128 GiB) is not used.
+ */
 void page_init(physical_t start, physical_t end);
 
 /* A page with one user, not cleared; null: out of memory. */
@@ -23,21 +31,22 @@ void *page_allocate_zeroed(void);
 /* `count` pages in a row, one user each, not cleared; null: there is no such row. Slow; at boot. */
 void *page_allocate_row(size_t count);
 
-/* One user more, one less; the last one frees it. */
+/* One user more. */
 void page_share(void *page);
-void page_release(void *page);
+/* One user less; the last one frees it, and gets true. */
+bool page_release(void *page);
 /* Is there more than one user? */
 bool page_shared(const void *page);
 
-/*
- * Can `count` pages be spared for something new, a process or a larger heap? A part
- * of memory is kept back for the processes that are there: for shared pages that
- * they write to, for lazy heaps, for exec. So it is the new that is refused, with
- * an error, and not the old that is killed.
- */
-bool page_can_spare(uint64_t count);
+/* Sets `count` free pages aside. False: there are not as many. */
+bool page_promise(uint64_t count);
+/* So many of those that were promised will not be needed, or have been taken. */
+void page_promise_end(uint64_t count);
+/* A page that was promised, not cleared, with one user. Null only if none was. */
+void *page_allocate_promised(void);
 
 uint64_t page_total(void);
+/* Pages that are free and not promised. */
 uint64_t page_free_count(void);
 
 #endif

@@ -149,7 +149,7 @@ static void inherit(struct process *child, const struct process *parent)
 int64_t process_fork(void)
 {
     struct process *parent = current_process();
-    struct process *child = page_can_spare(0) ? allocate_process() : NULL;
+    struct process *child = allocate_process();
     if (!child)
         return -ENOMEM;
     int error = address_space_copy(&child->space, &parent->space);

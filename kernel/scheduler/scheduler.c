@@ -181,7 +181,8 @@ static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool v
     if (previous)
         leave(queue, previous, stop, reason);
     struct process *next = queue_pick(queue, cpu->id);
-    while (!next && queue_pull(&queue, cpu->id, true))
+    /* A pull unlocks the queue for a moment: even if it brought nothing, someone may have come. */
+    while (!next && (queue_pull(&queue, cpu->id, true) || queue->view.queued > 0))
         next = queue_pick(queue, cpu->id);
     record_decision(queue, next);
     if (next)

@@ -26,7 +26,7 @@
 #include "time/clock.h"
 
 #define TEXT_BYTES 64 /* names of policies and tunables */
-#define BOOT_BYTES 512
+#define BOOT_BYTES 1024
 #define SBRK_LAZY  2
 
 /* The six argument registers. */
@@ -96,8 +96,6 @@ static int64_t call_sbrk(const uint64_t argument[])
     uint64_t old_end = space->end;
     int64_t change = (int64_t)argument[0];
     bool lazy = argument[1] == SBRK_LAZY && change > 0;
-    if (change > 0 && !lazy && !page_can_spare((uint64_t)change / PAGE_BYTES))
-        return -ENOMEM;
     int error = address_space_grow(space, change, lazy);
     return error ? error : (int64_t)old_end;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exact instruction counts of the kernel's operations on Spike, beside a baseline and an aim."""
+"""Exact instruction counts on Spike: of the kernel's operations, and of the policies' own work."""
 
 from __future__ import annotations
 
@@ -13,27 +13,33 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
-from schedlab.machines.base import Boot, Machine
+from schedlab.machines.base import TRACE_FILE, Boot, Machine
 from schedlab.outcome import hung, outcome_of, read_console
 from schedlab.paths import ROOT
 from schedlab.results import CONSOLE
 from schedlab.run import supervise
 
 BASELINES = ROOT / "bench" / "baselines.json"
-_ROW = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
+_OPERATION = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
+_POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 _LIMIT_NS = 120_000_000_000
+_GROWTH_ALLOWED = 1.02
+"""Of round-robin's mean cost, over its cost with the fewest tasks: rounding, and no more."""
+
+
+_TRACING_AIM = 0.03
+"""The most that tracing may add to the instructions of CPU-bound work."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One operation. `baseline` and `aim` are instructions for one of it; None: there is none."""
+    """An operation of the kernel. All counts are instructions for one of it; None: there is none."""
 
     name: str
-    iterations: int
-    instructions: float
+    instructions: int
     meaning: str = ""
-    baseline: float | None = None
-    aim: float | None = None
+    baseline: int | None = None
+    aim: int | None = None
 
     @property
     def verdict(self) -> str:
@@ -47,45 +53,115 @@ class Row:
         return {**asdict(self), "verdict": self.verdict}
 
 
-def measure(machine: Machine, kernel: Path, disk: Path, program: str) -> list[Row]:
-    """Runs a program of the guest on one CPU, and reads the rows that it prints."""
-    arguments = f'tick=10ms seed=1 limit=120s run="{program}"'
+@dataclass(frozen=True)
+class PolicyRow:
+    """What one enqueue and one pick of a policy take, by number of tasks: mean and worst."""
+
+    policy: str
+    mean: dict[int, int]
+    worst: dict[int, int]
+
+    @property
+    def verdict(self) -> str:
+        """Round-robin as shipped must not grow; the others say what they cost."""
+        if self.policy != "rr" or not self.mean:
+            return ""
+        grown = max(self.mean.values()) > _GROWTH_ALLOWED * self.mean[min(self.mean)]
+        return "grows" if grown else "met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """Instructions of the same CPU-bound work, ticks and switches included."""
+
+    without: int
+    with_trace: int
+
+    @property
+    def cost(self) -> float:
+        """What tracing adds, as a part of the instructions without it."""
+        return self.with_trace / self.without - 1
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.cost <= _TRACING_AIM else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "cost": self.cost, "aim": _TRACING_AIM, "verdict": self.verdict}
+
+
+def measure_kernel(machine: Machine, kernel: Path, disk: Path) -> list[Row]:
+    """The program microbench, on one CPU."""
+    boot = Boot(kernel, disk, 1, 512, 'tick=10ms seed=1 limit=120s run="microbench"')
+    rows = kernel_rows(console_of(machine, boot), read_baselines())
+    if not rows:
+        raise SchedlabError("microbench printed no line `bench NAME ITERATIONS INSTRUCTIONS`")
+    return rows
+
+
+def measure_policies(machine: Machine, program: Path) -> list[PolicyRow]:
+    """A program that holds all policies and no kernel."""
+    rows = policy_rows(console_of(machine, Boot(program, None, 1, 512, "")))
+    if not rows:
+        raise SchedlabError(f"{program} printed no line `bench enqueue+pick …`")
+    return rows
+
+
+def console_of(machine: Machine, boot: Boot) -> str:
+    """What a machine prints until it ends, with success."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        boot = Boot(kernel, disk, 1, 512, arguments)
         seconds = machine.host_limit(1, _LIMIT_NS)
         console = Path(folder) / CONSOLE
         status = asyncio.run(supervise(machine.command(boot), Path(folder), console, seconds))
         text = read_console(console)
     outcome = hung(seconds, text) if status is None else outcome_of(status, text)
     if not outcome.succeeded:
-        raise SchedlabError(f"{program}: {outcome.message}")
-    return rows_of(text, read_baselines())
+        raise SchedlabError(f"the benchmark did not end well: {outcome.message}")
+    return text
 
 
 def read_baselines() -> dict[str, dict[str, Any]]:
-    """Rows by name: meaning, baseline, aim."""
+    """By operation: meaning, baseline, aim."""
     rows: dict[str, dict[str, Any]] = json.loads(BASELINES.read_text())["rows"]
     return rows
 
 
-def rows_of(console: str, baselines: dict[str, dict[str, Any]]) -> list[Row]:
-    """Of lines "bench NAME ITERATIONS INSTRUCTIONS"; instructions are of all iterations."""
-    rows = []
-    for name, iterations, instructions in _ROW.findall(console):
-        known = baselines.get(name, {})
-        rows.append(
-            Row(
-                name,
-                int(iterations),
-                int(instructions) / max(1, int(iterations)),
-                known.get("meaning", ""),
-                known.get("baseline"),
-                known.get("aim"),
-            )
-        )
-    return rows
+def kernel_rows(console: str, baselines: dict[str, dict[str, Any]]) -> list[Row]:
+    """Of lines "bench NAME ITERATIONS INSTRUCTIONS"; the instructions are of one iteration."""
+    counts = {name: int(count) for name, _, count in _OPERATION.findall(console)}
+    if "yield-in-turn" in counts and "getpid" in counts:
+        counts["switch"] = counts["yield-in-turn"] // 2 - counts["getpid"]
+    if "ping-pong" in counts and "pipe-write-read" in counts:
+        # A round trip is two switches, and twice what one process does alone on one pipe.
+        counts["switch-by-pipe"] = (counts["ping-pong"] - 2 * counts["pipe-write-read"]) // 2
+    return [Row(name, count, **baselines.get(name, {})) for name, count in counts.items()]
 
 
-def all_met(rows: Iterable[Row]) -> bool:
+def measure_tracing(machine: Machine, kernel: Path, disk: Path) -> Tracing:
+    """The program busybench twice, at the shortest usual tick: without a trace, and with one."""
+    counts = []
+    for traced in (False, True):
+        trace = f"trace={TRACE_FILE} " if traced else ""
+        arguments = f"tick=1ms seed=1 limit=120s {trace}run=busybench"
+        console = console_of(machine, Boot(kernel, disk, 1, 512, arguments, traced=traced))
+        counts += [int(count) for _, _, count in _OPERATION.findall(console)]
+    if len(counts) != 2:
+        raise SchedlabError("busybench printed no line `bench NAME ITERATIONS INSTRUCTIONS`")
+    return Tracing(*counts)
+
+
+def policy_rows(console: str) -> list[PolicyRow]:
+    """Of lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
+    rows: dict[str, PolicyRow] = {}
+    for worst, policy, tasks, count in _POLICY.findall(console):
+        row = rows.setdefault(policy, PolicyRow(policy, {}, {}))
+        (row.worst if worst else row.mean)[int(tasks)] = int(count)
+    return list(rows.values())
+
+
+def all_met(rows: Iterable[Row | PolicyRow | Tracing]) -> bool:
     """No row misses its aim or is worse than its baseline."""
     return all(row.verdict in ("", "met") for row in rows)

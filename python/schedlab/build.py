@@ -21,6 +21,7 @@ from schedlab.tools import compiler, first_line
 
 KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
+POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
 
 # What `make --trace` prints before it makes a target.

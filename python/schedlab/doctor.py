@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
-from schedlab.tools import compiler, first_line, version_in
+from schedlab.tools import compiler, output, version_in
 
 _LIBRARIES = (
     "click",
@@ -96,25 +96,36 @@ def compilers() -> Iterator[Finding]:
     yield program(chosen.clang, "compiles kernel, programs and policies", f"clang-{suffix}", origin)
     yield program(chosen.linker, "links them", f"lld-{suffix}")
     yield program(chosen.symbol_lister, "reads and packs objects", f"llvm-{suffix}")
-    yield program(chosen.formatter, "checks the layout of C files (test)", f"clang-format-{suffix}")
-    library = chosen.sanitizer_library
-    yield Finding(
-        "AddressSanitizer",
-        "watches the tests on the host (test)",
-        "ok" if library else "missing",
-        str(suffix) if library else "",
-        str(library or ""),
-        advice="" if library else install(f"libclang-rt-{suffix}-dev"),
+    yield for_tests(
+        program(chosen.formatter, "checks the layout of C files", f"clang-format-{suffix}")
     )
+    library = chosen.sanitizer_library
+    yield for_tests(
+        Finding(
+            "AddressSanitizer",
+            "watches the tests on the host",
+            "ok" if library else "missing",
+            str(suffix) if library else "",
+            str(library or ""),
+            advice="" if library else install(f"libclang-rt-{suffix}-dev"),
+        )
+    )
+
+
+def for_tests(finding: Finding) -> Finding:
+    """Only tests need it, and they install it."""
+    if finding.status != "missing":
+        return finding
+    return replace(finding, status="absent", advice=f"{finding.advice}; `./schedlab test` does it")
 
 
 def program(name: str, purpose: str, package: str, origin: str = "") -> Finding:
     path = shutil.which(name)
     if not path:
         return Finding(name, purpose, "missing", advice=install(package))
-    text = first_line(path, "--version")
-    version = ".".join(map(str, version_in(text))) or text
-    if not version:
+    text = output(path, "--version")
+    version = ".".join(map(str, version_in(text)))
+    if not text:
         return Finding(
             name, purpose, "unfit", path=path, advice=f"it does not run: reinstall {package}"
         )
@@ -166,7 +177,7 @@ def name_packages(findings: list[Finding]) -> list[Finding]:
     paths = {f.path for f in findings if f.path and f.origin in ("PATH", "")}
     owners = owning_packages(paths)
     return [
-        Finding(**{**asdict(f), "origin": f"Debian package {owners[f.path]}"})
+        replace(f, origin=f"Debian package {owners[f.path]}")
         if f.path in owners and f.origin in ("PATH", "")
         else f
         for f in findings

@@ -37,6 +37,11 @@ class Compiler:
 
 def first_line(*command: str) -> str:
     """The first line that a program prints; "" if it cannot run or fails."""
+    return output(*command).partition("\n")[0]
+
+
+def output(*command: str) -> str:
+    """What a program prints; "" if it cannot run or fails."""
     try:
         done = subprocess.run(
             command,
@@ -48,7 +53,7 @@ def first_line(*command: str) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip().partition("\n")[0]
+    return done.stdout.strip()
 
 
 def version_in(text: str) -> tuple[int, ...]:

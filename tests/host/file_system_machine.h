@@ -141,10 +141,11 @@ void *page_allocate(void)
     return random_chance(conduct.no_memory) ? NULL : page_allocate_row(1);
 }
 
-void page_release(void *page)
+bool page_release(void *page)
 {
     pages_in_use--;
     piece_free(page);
+    return true;
 }
 
 uint64_t page_total(void)

@@ -23,10 +23,13 @@
 /* page.c's own functions under other names: those that the rest sees may fail on demand. */
 #define page_allocate        memory_page_allocate
 #define page_allocate_zeroed memory_page_allocate_zeroed
+#define page_promise         memory_page_promise
 void *page_allocate(void);
+bool page_promise(uint64_t count);
 #include "kernel/memory/page.c"
 #undef page_allocate
 #undef page_allocate_zeroed
+#undef page_promise
 
 #include "kernel/memory/translation.h"
 #include "kernel/process/process.h"
@@ -125,6 +128,11 @@ void *page_allocate(void)
 void *page_allocate_zeroed(void)
 {
     return allocation_fails() ? NULL : memory_page_allocate_zeroed();
+}
+
+bool page_promise(uint64_t count)
+{
+    return !(count > 0 && allocation_fails()) && memory_page_promise(count);
 }
 
 /* The translations that this CPU remembers. */

@@ -6,6 +6,10 @@
  * memory management unit that is not the kernel's.
  */
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "memory_machine.h"
 
 #include "kernel/memory/address_space.c"
@@ -63,6 +67,27 @@ static void test_page_users(void)
     check(!page_shared(page) && page_free_count() == free_pages);
     page_release(page);
     check(page_free_count() == free_pages + 1);
+}
+
+static void test_page_promises(void)
+{
+    uint64_t total = page_total();
+
+    check(!page_promise(total + 1) && page_promise(0) && page_promise(total));
+    check(page_free_count() == 0 && !page_promise(1));
+    check(page_allocate() == NULL && page_allocate_row(1) == NULL);
+    void *page = page_allocate_promised();
+    check(page != NULL && page_free_count() == 0);
+    page_promise_end(1);
+    check(page_allocate() == NULL);
+    page_promise_end(1);
+    check(page_free_count() == 1);
+    void *other = page_allocate();
+    check(other != NULL && page_allocate() == NULL);
+    page_promise_end(total - 2);
+    page_release(page);
+    page_release(other);
+    check(page_free_count() == total);
 }
 
 static void test_page_rows(void)
@@ -186,6 +211,82 @@ static void test_objects_out_of_memory(void)
     object_free(&cache, object);
 }
 
+/* What the kernel must never do ends it at once. */
+
+static struct object_cache small_objects;
+
+static void free_page_twice(void)
+{
+    void *page = page_allocate();
+
+    page_release(page);
+    page_release(page);
+}
+
+static void free_foreign_page(void)
+{
+    page_release(ram);
+}
+
+static void free_part_of_page(void)
+{
+    page_release((char *)page_allocate() + 8);
+}
+
+static void share_free_page(void)
+{
+    void *page = page_allocate();
+
+    page_release(page);
+    page_share(page);
+}
+
+static void free_object_twice(void)
+{
+    void *object = object_allocate(&small_objects);
+
+    object_allocate(&small_objects);
+    object_free(&small_objects, object);
+    object_free(&small_objects, object);
+}
+
+static void free_foreign_object(void)
+{
+    object_allocate(&small_objects);
+    object_free(&small_objects, page_allocate_zeroed());
+}
+
+static void free_part_of_object(void)
+{
+    object_free(&small_objects, (char *)object_allocate(&small_objects) + 16);
+}
+
+static void check_ends_in_panic(void (*misuse)(void))
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        freopen("/dev/null", "w", stderr);
+        misuse();
+        _exit(0);
+    }
+    check(pid > 0 && waitpid(pid, &status, 0) == pid);
+    check(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void test_misuse(void)
+{
+    object_cache_init(&small_objects, "test", 100);
+    check_ends_in_panic(free_page_twice);
+    check_ends_in_panic(free_foreign_page);
+    check_ends_in_panic(free_part_of_page);
+    check_ends_in_panic(share_free_page);
+    check_ends_in_panic(free_object_twice);
+    check_ends_in_panic(free_foreign_object);
+    check_ends_in_panic(free_part_of_object);
+}
+
 /* The model of an address space */
 
 struct model_page {
@@ -269,6 +370,7 @@ struct census {
     uint64_t leaves;
     uint32_t users[RAM_PAGES];
     bool writable[RAM_PAGES];
+    uint32_t copies[RAM_PAGES]; /* users of copy-on-write */
 };
 
 static struct census census;
@@ -304,6 +406,7 @@ static void count_table(struct model *model, uint64_t entry, int level, uint64_t
         census.leaves++;
         census.users[ram_index(table[index])]++;
         census.writable[ram_index(table[index])] |= (table[index] & 4) != 0;
+        census.copies[ram_index(table[index])] += (page->rights & PAGE_WRITE) != 0;
         if (contents)
             check(memcmp(physical_to_pointer(table[index] >> 10 << 12), page->bytes, PAGE_BYTES) ==
                   0);
@@ -330,6 +433,7 @@ static void count_space(struct model *model, struct address_space *space, bool c
 static void check_everything(bool contents)
 {
     uint64_t used = kernel_pages;
+    uint64_t promised_pages = 0;
 
     memset(&census, 0, sizeof(census));
     for (int index = 0; index < SPACES; index++) {
@@ -344,8 +448,12 @@ static void check_everything(bool contents)
         used++;
         check(pages.users[(address - pages.first) / PAGE_BYTES] == census.users[index]);
         check(!census.writable[index] || census.users[index] == 1);
+        if (census.copies[index] > 0)
+            promised_pages += census.copies[index] - 1;
     }
-    check(page_total() - page_free_count() == used);
+    check(page_total() - pages.free_count == used);
+    check(pages.promised == promised_pages);
+    check(page_free_count() == pages.free_count - promised_pages);
 }
 
 /* Random work */
@@ -694,7 +802,7 @@ static void test_random_work(void)
 
 /* Out of memory at each allocation in turn */
 
-enum operation { CREATE, COPY, MAP, GROW, TOUCH_LAZY, TOUCH_SHARED, OPERATIONS };
+enum operation { CREATE, COPY, MAP, GROW, TOUCH_LAZY, OPERATIONS };
 
 static int operate(enum operation operation, struct address_space *space,
                    struct address_space *other)
@@ -710,11 +818,9 @@ static int operate(enum operation operation, struct address_space *space,
         return address_space_map(space, 1ul << 37, (1ul << 37) + 5 * PAGE_BYTES, PAGE_WRITE);
     case GROW:
         return address_space_grow(space, 1030 * PAGE_BYTES, false);
-    case TOUCH_LAZY:
+    default:
         check(space->end > lazy);
         return address_space_page(space, lazy, PAGE_READ) != NULL ? 0 : -ENOMEM;
-    default:
-        return address_space_fault(space, 0, PAGE_WRITE);
     }
 }
 
@@ -757,6 +863,58 @@ static void test_out_of_memory_anywhere(void)
 {
     for (int operation = 0; operation < OPERATIONS; operation++)
         fail_at_each_allocation((enum operation)operation);
+}
+
+/* Takes all pages that can be had; gives them back. */
+static void *hoard;
+
+static void take_all_memory(void)
+{
+    for (void **page; (page = page_allocate()) != NULL; hoard = page)
+        *page = hoard;
+}
+
+static void give_all_memory(void)
+{
+    while (hoard != NULL) {
+        void *next = *(void **)hoard;
+
+        page_release(hoard);
+        hoard = next;
+    }
+}
+
+/* A copy can be written by all who share it, when there is no memory for anything else. */
+static void test_promises_are_kept(void)
+{
+    enum { SHARERS = 5, SHARED = 20 };
+    struct address_space space[SHARERS], more;
+    uint64_t free_pages = page_free_count();
+
+    check(address_space_create(&space[0]) == 0);
+    check(address_space_map(&space[0], 0, 10 * PAGE_BYTES, PAGE_EXECUTE) == 0);
+    check(address_space_map(&space[0], 10 * PAGE_BYTES, (10 + SHARED) * PAGE_BYTES, PAGE_WRITE) ==
+          0);
+    for (int index = 1; index < SHARERS; index++)
+        check(address_space_copy(&space[index], &space[index - 1]) == 0);
+    check(pages.promised == (SHARERS - 1) * SHARED);
+    take_all_memory();
+    check(page_free_count() == 0 && pages.free_count == pages.promised);
+    check(address_space_copy(&more, &space[0]) == -ENOMEM);
+    check(address_space_grow(&space[0], PAGE_BYTES, false) == -ENOMEM);
+
+    address_space_destroy(&space[2]); /* its share of the promises is free now, and its tables */
+    check(page_free_count() == SHARED + 3);
+    take_all_memory();
+    for (int index = 0; index < SHARERS; index++) {
+        for (uint64_t page = 10; index != 2 && page < 10 + SHARED; page++)
+            check(address_space_page(&space[index], page * PAGE_BYTES, PAGE_WRITE) != NULL);
+    }
+    check(pages.free_count == 0 && pages.promised == 0);
+    for (int index = 0; index < SHARERS; index++)
+        address_space_destroy(&space[index]);
+    give_all_memory();
+    check(page_free_count() == free_pages);
 }
 
 static void test_more_than_there_is(void)
@@ -846,9 +1004,11 @@ int main(void)
     run_test(test_page_rows); /* first, while most pages have never been used */
     run_test(test_pages_are_given_once);
     run_test(test_page_users);
+    run_test(test_page_promises);
     run_test(test_objects);
     run_test(test_objects_are_used_again);
     run_test(test_objects_out_of_memory);
+    run_test(test_misuse);
 
     /* The boot code's table, in RAM as all tables; the direct map needs no tables here. */
     uint64_t *root = page_allocate_zeroed();
@@ -861,6 +1021,7 @@ int main(void)
     run_test(test_kernel_stacks);
     run_test(test_random_work);
     run_test(test_out_of_memory_anywhere);
+    run_test(test_promises_are_kept);
     run_test(test_more_than_there_is);
     run_test(test_kernel_writes_are_seen);
     check(page_total() - page_free_count() == kernel_pages);

@@ -6,7 +6,7 @@
  *   list     = and-or { (";" | "&") and-or }
  *   and-or   = pipeline { ("&&" | "||") pipeline }
  *   pipeline = command { "|" command }
- *   command  = word { word } | "(" list ")", with "< file", "> file", ">> file"
+ *   command  = { word } | "(" list ")", with "< file", "> file", ">> file"
  *
  * A word may have parts in '…' or "…", and \ before any character. A # begins a
  * comment. Built in: cd, exit, wait. A line is parsed into a tree, in one arena
@@ -190,7 +190,7 @@ static void parse_words(struct command *command)
         else
             command->words[count++] = word;
     }
-    if (count == 0 && !broken)
+    if (count == 0 && !command->redirections && !broken)
         broken = "a command is missing";
 }
 
@@ -208,6 +208,8 @@ static struct command *parse_command(void)
     else
         command->group = parse_list();
     depth--;
+    if (!broken && !command->group)
+        broken = "a command is missing";
     if (!broken && !accept(")"))
         broken = "a ) is missing";
     while (!broken && parse_redirection(command))
@@ -251,9 +253,10 @@ static struct job *parse_list(void)
             return first;
         *link = parse_job();
         (*link)->background = accept_single('&');
-        link = &(*link)->next;
-        if (!accept(";") && *input && *input != ')' && *(input - 1) != '&' && !broken)
+        bool ended = (*link)->background || accept(";") || !*input || *input == ')';
+        if (!ended && !broken)
             broken = "; or & or | is missing";
+        link = &(*link)->next;
     }
 }
 
@@ -353,7 +356,7 @@ typedef int built_in(char *const words[]);
 /* What the shell does itself, since a child could not do it for it. Null: another program. */
 static built_in *find_built_in(const struct command *command)
 {
-    if (!command->words)
+    if (!command->words || !command->words[0])
         return NULL;
     if (strcmp(command->words[0], "cd") == 0)
         return run_cd;
@@ -376,6 +379,8 @@ _Noreturn static void become(const struct command *command)
     built_in *run = find_built_in(command);
     if (run)
         exit(run(command->words));
+    if (!command->words[0])
+        exit(0); /* files have been made */
     become_program("sh", command->words);
 }
 

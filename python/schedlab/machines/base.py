@@ -16,7 +16,8 @@ class Boot:
     """One start of a machine. The kernel sees of it only CPUs, memory, disk and arguments."""
 
     kernel: Path
-    disk: Path
+    disk: Path | None
+    """None: of no use to what is booted."""
     cpus: int
     memory_mib: int
     arguments: str

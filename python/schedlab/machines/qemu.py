@@ -46,14 +46,15 @@ class Qemu:
         return find_qemu()
 
     def command(self, boot: Boot) -> list[str]:
-        disk = str(boot.disk).replace(",", ",,")
         command = [self.release().path, "-M", "virt", "-cpu", "rv64"]
         command += ["-smp", str(boot.cpus), "-m", f"{boot.memory_mib}M"]
         command += ["-bios", "none", "-nographic"]
         command += ["-global", "virtio-mmio.force-legacy=false"]
         command += ["-kernel", str(boot.kernel), "-append", boot.arguments]
-        command += ["-drive", f"file={disk},if=none,format=raw,id=disk,snapshot=on"]
-        command += ["-device", "virtio-blk-device,drive=disk"]
+        if boot.disk:
+            disk = str(boot.disk).replace(",", ",,")
+            command += ["-drive", f"file={disk},if=none,format=raw,id=disk,snapshot=on"]
+            command += ["-device", "virtio-blk-device,drive=disk"]
         if boot.traced:
             command += ["-device", "virtio-serial-device"]
             command += ["-chardev", f"file,id=trace,path={TRACE_FILE}"]

@@ -92,15 +92,11 @@ class Spike:
         return find_spike()
 
     def command(self, boot: Boot) -> list[str]:
-        return [
-            self.release().path,
-            f"-p{boot.cpus}",
-            f"-m{boot.memory_mib}",
-            f"--isa={INSTRUCTION_SET}",
-            f"--initrd={boot.disk}",
-            f"--bootargs={boot.arguments}",
-            str(boot.kernel),
-        ]
+        command = [self.release().path, f"-p{boot.cpus}", f"-m{boot.memory_mib}"]
+        command += [f"--isa={INSTRUCTION_SET}", f"--bootargs={boot.arguments}"]
+        if boot.disk:
+            command.append(f"--initrd={boot.disk}")
+        return [*command, str(boot.kernel)]
 
     def host_cpus(self, cpus: int) -> int:
         return 1

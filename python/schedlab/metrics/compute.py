@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from schedlab.metrics.columns import nullable
 from schedlab.metrics.fairness import jain_index
-from schedlab.metrics.ideal import ideal_shares
+from schedlab.metrics.ideal import Floats, ideal_shares
 from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.lives import Lives, attribute, descendants, labels, lives, names
 from schedlab.metrics.window import Window, measured_window
@@ -21,7 +22,7 @@ from schedlab.trace.model import Integers
 
 Weights = Literal["tickets", "weight", "equal"]
 
-_DEFAULT = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
+ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
 """TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
 _SHARE_BY_TICKETS = ("lottery", "stride")
 _SECOND_NS = 1_000_000_000
@@ -122,8 +123,7 @@ def _people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
 
     def when(row: Integers) -> pl.Series:
         there = (row >= 0) & (row <= window.end_row)
-        values = pl.Series(time[row] if len(time) else row, dtype=pl.Int64)
-        return values.zip_with(pl.Series(there), pl.Series([None], dtype=pl.Int64))
+        return nullable(time[row] if len(time) else row, ~there)
 
     status = pl.Series(trace.column("first")[who.exit_row] if len(time) else who.exit_row)
     people = pl.DataFrame(
@@ -216,8 +216,7 @@ def _with_shares(
     workload = processes.filter(pl.col("role") == "workload")
     life = workload["life"].to_numpy()
     weight = _weights(trace, who, window, life, weights)
-    wanted = workload["running_ns"] + workload["waiting_ns"]
-    demand = wanted.to_numpy() / max(window.elapsed_ns, 1)
+    demand = _demands(workload, window)
     allocation = ideal_shares(weight, demand, trace.header.cpus)
     running = workload["running_ns"].to_numpy()
     shares = pl.DataFrame(
@@ -232,6 +231,23 @@ def _with_shares(
     return processes.join(shares, on="life", how="left", maintain_order="left")
 
 
+def _demands(workload: pl.DataFrame, window: Window) -> Floats:
+    """How much of a CPU each process would have used, had it never waited for one.
+
+    All that it ran, and of the time it waited the part that it runs when it does
+    not wait: running ÷ (running + blocked). That is all of it for one that never
+    blocks (or never ran), and little for one that mostly sleeps.
+    """
+    running, waiting, blocked = (
+        workload[column].to_numpy().astype(np.float64)
+        for column in ("running_ns", "waiting_ns", "blocked_ns")
+    )
+    known = running + blocked
+    part = np.divide(running, known, out=np.ones_like(known), where=known > 0)
+    demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
+    return demand
+
+
 def _weights(
     trace: Trace, who: Lives, window: Window, life: Integers, weights: Weights | None
 ) -> Integers:
@@ -239,7 +255,9 @@ def _weights(
     if choice == "equal":
         return np.ones(len(life), np.int64)
     kind = AttributeKind.TICKETS if choice == "tickets" else AttributeKind.WEIGHT
-    return np.maximum(attribute(trace, who, kind, window.end_row, _DEFAULT[kind])[life], 1)
+    return np.maximum(
+        attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life], 1
+    )
 
 
 def _chosen_weights(trace: Trace, window: Window) -> Weights:
@@ -258,7 +276,7 @@ def _policy(trace: Trace, window: Window) -> str:
     return str(texts[-1]) if len(texts) else ""
 
 
-def _part(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> pl.Series:
+def _part(values: Floats) -> pl.Series:
     """Each value's part of the sum; null if that is 0."""
     total = values.sum()
     if total <= 0:
@@ -293,19 +311,17 @@ def _population() -> list[pl.Expr]:
 
 def _groups(window: Window, workload: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
     """Per group the same as for all, and its share of the CPUs."""
+    shares = pl.col("share", "ideal_share")
+    # A sum of nulls would be 0, but a share of nothing is no share.
     groups = workload.group_by("group").agg(
-        *_population(), pl.col("share", "ideal_share").sum(), shared=pl.col("share").count()
+        *_population(), pl.when(shares.count() > 0).then(shares.sum())
     )
-    # A sum of nulls is 0, but a share of nothing is no share.
-    shared = pl.when(pl.col("shared") > 0)
     return (
         groups.join(waits.group_by("group").agg(_latency_statistics()), on="group", how="left")
-        .with_columns(shared.then(pl.col("share", "ideal_share")))
         .with_columns(
             share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100,
             throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / _SECOND_NS),
         )
-        .drop("shared")
         .sort("group")
     )
 
@@ -386,7 +402,7 @@ def _summary(
         f"{role}_running_ns": processes.filter(pl.col("role") == role)["running_ns"].sum()
         for role in ("root", "other")
     }
-    relative = workload.filter(pl.col("ideal_share") > 0)
+    relative = workload.filter((pl.col("ideal_share") > 0) & pl.col("share").is_not_null())
     cycles = _elapsed_cycles(trace, window)
     machine = cpus.select(
         pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),
@@ -401,6 +417,7 @@ def _summary(
                     "cpus": trace.header.cpus,
                     "seed": pl.Series([trace.header.seed], dtype=pl.UInt64),
                     "tick_ns": trace.header.tick_ns,
+                    "clock_step_ns": trace.clock_step_ns,
                     "truncated": trace.truncated,
                     "lost_records": trace.lost,
                     "root_pid": pl.Series([window.root_pid], dtype=pl.Int64),

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schedlab.metrics.columns import named, nullable
 from schedlab.metrics.lives import Lives, lives
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Step, Trace
 from schedlab.trace.model import Integers
@@ -57,15 +58,15 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
         {
             "life": life[known],
             "pid": pid,
-            "state": _named(state, _STATE_NAMES),
-            "cause": _named(_causes(trace, pid, row, step, state), _CAUSE_NAMES),
+            "state": named(state, _STATE_NAMES),
+            "cause": named(_causes(trace, pid, row, step, state), _CAUSE_NAMES),
             "cpu": cpu,
-            "by": _unless(by, ~np.isin(step, (Step.BORN, Step.WOKEN))),
+            "by": nullable(by, ~np.isin(step, (Step.BORN, Step.WOKEN))),
             "begin_ns": time[row],
             # Two CPUs' clocks may differ a little: nothing takes less than no time.
             "end_ns": np.maximum(end, time[row]),
             "begin_row": row,
-            "end_row": _unless(end_row, end_row < 0),
+            "end_row": nullable(end_row, end_row < 0),
         }
     )
 
@@ -76,7 +77,7 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
     Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above).
     """
     kind = trace.column("kind")
-    rows = np.flatnonzero((kind == Kind.SWITCH) | (kind == Kind.START))
+    rows = trace.rows(Kind.START, Kind.SWITCH)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
     continues = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
@@ -89,7 +90,7 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
             "begin_ns": time[rows],
             "end_ns": end,
             "begin_row": rows,
-            "end_row": _unless(end_row, end_row < 0),
+            "end_row": nullable(end_row, end_row < 0),
         }
     )
 
@@ -103,8 +104,7 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     begin_row, end_row (as above).
     """
     kind = trace.column("kind")
-    edges = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
-    rows = np.flatnonzero(np.isin(kind, edges))
+    rows = trace.rows(Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
     cycles = trace.column("second")[rows].astype(np.int64)
@@ -120,9 +120,9 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
             "what": np.where(enters, "scheduler", "idle"),
             "begin_ns": time[rows],
             "end_ns": end,
-            "cycles": _unless(spent, ~(enters & continues)),
+            "cycles": nullable(spent, ~(enters & continues)),
             "begin_row": rows,
-            "end_row": _unless(end_row, end_row < 0),
+            "end_row": nullable(end_row, end_row < 0),
         },
         schema_overrides={"what": pl.String},
     ).filter(pl.Series(enters | idles))
@@ -159,7 +159,7 @@ def _causes(
 def _last_said(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, Integers]:
     """Kind and `first` of each process's last BLOCK, YIELD or PREEMPT before a row; 0: none."""
     kind = trace.column("kind")
-    rows = np.flatnonzero(np.isin(kind, (Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)))
+    rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)
     if len(rows) == 0:
         return np.zeros_like(pid), np.zeros_like(pid)
     of = trace.column("process")[rows].astype(np.int64)
@@ -168,14 +168,3 @@ def _last_said(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, In
     at = np.searchsorted((of << 32) | rows, (pid << 32) | row) - 1
     found = (at >= 0) & (of[at] == pid)
     return np.where(found, kind[rows[at]], 0), np.where(found, trace.column("first")[rows[at]], 0)
-
-
-def _named(numbers: npt.NDArray[np.integer], names: dict[int, str]) -> pl.Series:
-    return pl.Series(numbers.astype(np.int16)).replace_strict(
-        names, return_dtype=pl.Enum(list(names.values()))
-    )
-
-
-def _unless(values: Integers, absent: npt.NDArray[np.bool_]) -> pl.Series:
-    series = pl.Series(values, dtype=pl.Int64)
-    return series.zip_with(pl.Series(~absent), pl.Series([None], dtype=pl.Int64))

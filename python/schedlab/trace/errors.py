@@ -45,7 +45,8 @@ class RecordName:
         if self.kind == Kind.FORK:
             return f" of process {self.first} by process {self.process}"
         if self.kind == Kind.WAKEUP:
-            return f" of process {self.process} by {f'process {self.first}' if self.first else 'an interrupt'}"
+            waker = f"process {self.first}" if self.first else "an interrupt"
+            return f" of process {self.process} by {waker}"
         return f", process {self.process}, first {self.first}, second {self.second}"
 
 

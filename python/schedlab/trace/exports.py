@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -23,7 +24,7 @@ Format = Literal["parquet", "csv", "perfetto"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
-def export(trace: Trace, path: str | Path, format: Format) -> None:
+def export(trace: Trace, path: str | Path, format: Format) -> None:  # noqa: A002
     """Writes a trace as Parquet or CSV (one row a record) or in Perfetto's format.
 
     Raises ValueError for another format, OSError if the file cannot be written.
@@ -61,7 +62,7 @@ def event_table(trace: Trace) -> pl.DataFrame:
 def _detail() -> pl.Expr:
     """The word for the number that a record of some kinds has."""
     kind, first, second = pl.col("kind"), pl.col("first"), pl.col("second")
-    words: dict[Kind, tuple[pl.Expr, type]] = {
+    words: dict[Kind, tuple[pl.Expr, type[IntEnum]]] = {
         Kind.SWITCH: (second, ProcessState),
         Kind.BLOCK: (first, BlockReason),
         Kind.PREEMPT: (first, PreemptReason),

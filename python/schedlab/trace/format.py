@@ -6,6 +6,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
 
 MAGIC = b"SCHEDLAB"
 VERSION = 1
@@ -70,6 +71,10 @@ class Kind(IntEnum):
     MARK = 20
 
 
+TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE)
+"""Kinds that have a text."""
+
+
 class ProcessState(IntEnum):
     """What a process does (enum process_state)."""
 
@@ -117,3 +122,11 @@ class MarkKind(IntEnum):
     END = 2
     GROUP = 3
     NOTE = 4
+
+
+def is_kind(kinds: npt.NDArray[np.integer], *which: Kind) -> npt.NDArray[np.bool_]:
+    """Where a record is of one of some kinds; several times as fast as numpy's isin."""
+    found: npt.NDArray[np.bool_] = kinds == which[0]
+    for kind in which[1:]:
+        found |= kinds == kind
+    return found

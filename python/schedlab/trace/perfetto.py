@@ -11,8 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protobuf
+from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
+    perfetto_trace_pb2 as protobuf,
+)
 
 from schedlab.trace.format import AttributeKind, BlockReason, Kind, MarkKind, ProcessState
 from schedlab.trace.model import Trace
@@ -65,11 +66,13 @@ class _Converter:
             Kind.TUNABLE: self.tunable,
             Kind.ATTRIBUTE: self.attribute,
         }
-        rows = np.flatnonzero(np.isin(self.trace.column("kind"), list(handlers)))
+        rows = self.trace.rows(*handlers)
         columns = ("time_ns", "cpu", "kind", "process", "first", "second")
         values = (self.trace.column(name)[rows].tolist() for name in columns)
         self.begin()
-        for row, time, cpu, kind, process, first, second in zip(rows.tolist(), *values, strict=True):
+        for row, time, cpu, kind, process, first, second in zip(
+            rows.tolist(), *values, strict=True
+        ):
             handlers[kind](row, time, cpu, process, first, second)
         data: bytes = self.out.SerializeToString()
         return data
@@ -134,7 +137,9 @@ class _Converter:
             return _ZOMBIE
         return said if said == _PREEMPTED else _RUNNABLE
 
-    def block(self, _row: int, _time: int, _cpu: int, process: int, first: int, _second: int) -> None:
+    def block(
+        self, _row: int, _time: int, _cpu: int, process: int, first: int, _second: int
+    ) -> None:
         """BLOCK."""
         self.stops_as[process] = _SLEEPING_IN_KERNEL if first in _IN_KERNEL else _SLEEPING
 
@@ -202,9 +207,13 @@ class _Converter:
         """TUNABLE."""
         self.instant(time, f"{self.texts.get(row, '')} = {_signed(second)}")
 
-    def attribute(self, _row: int, time: int, cpu: int, process: int, kind: int, value: int) -> None:
+    def attribute(
+        self, _row: int, time: int, cpu: int, process: int, kind: int, value: int
+    ) -> None:
         """ATTRIBUTE."""
-        what = AttributeKind(kind).name.lower() if kind in set(AttributeKind) else f"attribute {kind}"
+        what = (
+            AttributeKind(kind).name.lower() if kind in set(AttributeKind) else f"attribute {kind}"
+        )
         self.instant(time, f"{what} of {self.name(process, cpu)} ({process}) = {_signed(value)}")
 
 

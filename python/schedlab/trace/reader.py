@@ -15,18 +15,19 @@ from schedlab.trace.format import (
     MAGIC,
     RECORD,
     TEXT_BYTES_PER_RECORD,
+    TEXT_OWNERS,
     TEXT_RECORDS_MAX,
     VERSION,
     Kind,
+    is_kind,
 )
 from schedlab.trace.model import Header, Integers, Trace
 
 Records = npt.NDArray[np.void]
 
 _CPUS_MAX = 0x10000
-_TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE)
 _SPARSE = 4
-"""A trace whose sequence numbers span more than this many times its records is sorted by comparing."""
+"""Sequence numbers that span more than so many times the records are sorted by comparing."""
 
 
 def read(path: str | Path) -> Trace:
@@ -116,7 +117,7 @@ def _unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
     if len(sequence) == 0:
         return np.empty(0, np.int64)
     origin = sequence[0]
-    unwrapped = (sequence - origin).view(np.int32).astype(np.int64)
+    unwrapped: Integers = (sequence - origin).view(np.int32).astype(np.int64)
     unwrapped += int(origin)
     if unwrapped.min() < 0:
         unwrapped += 1 << 32
@@ -135,7 +136,8 @@ def _order(sequence: Integers) -> Integers | None:
         order = found if span == len(sequence) else found[found >= 0]
         if len(order) == len(sequence) and order.min() >= 0:
             return order
-    return np.argsort(sequence, kind="stable")
+    by_comparing: Integers = np.argsort(sequence, kind="stable")
+    return by_comparing
 
 
 def _gather(records: Records, order: Integers) -> Records:
@@ -165,7 +167,7 @@ def _all_ended(records: Records, kinds: npt.NDArray[np.int64], header: Header) -
 
 def _read_texts(records: Records, kinds: npt.NDArray[np.int64]) -> pl.DataFrame:
     """Puts each text together from its record and the TEXT records that follow it on its CPU."""
-    holders = np.flatnonzero(np.isin(kinds, (*_TEXT_OWNERS, Kind.TEXT)))
+    holders = np.flatnonzero(is_kind(kinds, *TEXT_OWNERS, Kind.TEXT))
     holders = holders[np.argsort(records["cpu"][holders], kind="stable")]
     is_owner = kinds[holders] != Kind.TEXT
     owner = np.cumsum(is_owner) - 1
@@ -182,7 +184,7 @@ def _read_texts(records: Records, kinds: npt.NDArray[np.int64]) -> pl.DataFrame:
     parts[tunables, :-1] = parts[tunables, 1:]
     parts[tunables, -1] = 0
     return pl.DataFrame(
-        {"row": owners, "text": _decode(parts.reshape(len(owners), -1))},
+        {"row": owners, "text": _decode(parts)},
         schema={"row": pl.Int64, "text": pl.String},
     ).sort("row")
 
@@ -195,9 +197,9 @@ def _text_bytes(records: Records) -> npt.NDArray[np.uint8]:
 
 
 def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
-    """Each row up to its first 0 byte, as text. Few are different, so each is decoded once."""
-    if len(texts) == 0:
-        return []
-    different, which = np.unique(texts.view(f"S{texts.shape[1]}").reshape(-1), return_inverse=True)
+    """Each text up to its first 0 byte. Few are different, so each is decoded once."""
+    count, records, size = texts.shape
+    whole = texts.reshape(count, records * size).view(f"S{records * size}").reshape(count)
+    different, which = np.unique(whole, return_inverse=True)
     decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in different.tolist()]
     return [decoded[index] for index in which.tolist()]

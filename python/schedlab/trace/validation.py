@@ -14,6 +14,7 @@ The first record that cannot be is the one that is named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from schedlab.trace.errors import RecordName, TraceError, process_name, state_name
 from schedlab.trace.format import (
+    TEXT_OWNERS,
     TEXT_RECORDS_MAX,
     AttributeKind,
     BlockReason,
@@ -28,6 +30,7 @@ from schedlab.trace.format import (
     MarkKind,
     PreemptReason,
     ProcessState,
+    is_kind,
 )
 from schedlab.trace.model import Integers, Trace
 from schedlab.trace.timeline import EXITING, Step, Timeline, timeline
@@ -91,12 +94,15 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         (Kind.ATTRIBUTE, AttributeKind, "attribute"),
         (Kind.MARK, MarkKind, "kind of mark"),
     ):
-        yield from _number_check(trace, of_kind, set(enumeration) - {0}, called)
+        yield from _number_check(trace, of_kind, enumeration, called)
     if not trace.truncated:
         yield from _loss_check(trace)
 
 
-def _number_check(trace: Trace, kind: Kind, allowed: set[int], called: str) -> Iterator[Breach]:
+def _number_check(
+    trace: Trace, kind: Kind, enumeration: type[IntEnum], called: str
+) -> Iterator[Breach]:
+    allowed = [int(number) for number in enumeration if number]
     rows = trace.rows(kind)
     number = trace.column("first")[rows]
     yield from _first(
@@ -210,6 +216,10 @@ def _earliest(
         yield Breach(int(stories.row[place]), problem(place))
 
 
+def _always(problem: str) -> Callable[[int], str]:
+    return lambda _: problem
+
+
 def _time_check(trace: Trace, stories: _Stories) -> Iterator[Breach]:
     time = trace.column("time_ns")[stories.row]
     later = np.arange(1, len(time))
@@ -259,9 +269,7 @@ def _text_check(stories: _Stories) -> Iterator[Breach]:
     is_text = stories.kind == Kind.TEXT
     texts = np.flatnonzero(is_text)
     owner = _last_before(~is_text, index)[texts]
-    owned = (owner >= stories.begin_of[texts]) & np.isin(
-        stories.kind[owner], (Kind.EXEC, Kind.POLICY, Kind.TUNABLE)
-    )
+    owned = (owner >= stories.begin_of[texts]) & is_kind(stories.kind[owner], *TEXT_OWNERS)
     yield from _earliest(
         stories,
         texts,
@@ -298,7 +306,7 @@ def _running_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
     yield from _earliest(
         stories, switches, left == stories.process[switches], lambda place: f"{runs(place)} already"
     )
-    own = np.flatnonzero(np.isin(stories.kind, _OF_THE_RUNNING))
+    own = np.flatnonzero(is_kind(stories.kind, *_OF_THE_RUNNING))
     yield from _earliest(stories, own, stories.process[own] != stories.current[own], runs)
 
 
@@ -316,7 +324,7 @@ def _scheduler_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
         (stories.kind == Kind.SWITCH, True, "the scheduler was not entered on this CPU"),
     ):
         at = np.flatnonzero(which)
-        yield from _earliest(stories, at, inside[at] != expected, lambda place, say=problem: say)
+        yield from _earliest(stories, at, inside[at] != expected, _always(problem))
     counted = np.flatnonzero(enters | leaves | (stories.kind == Kind.START))
     cycles = trace.column("second")[stories.row[counted]]
     back = (cycles[1:] < cycles[:-1]) & (stories.cpu[counted[1:]] == stories.cpu[counted[:-1]])
@@ -329,16 +337,14 @@ def _scheduler_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
 
 
 def _process_checks(trace: Trace) -> Iterator[Breach]:
+    """Each step may follow the one before. (That a process leaves the CPU that it runs on, and
+    exits there, is what `_running_checks` has found.)"""
     steps = timeline(trace)
     if len(steps.pid) == 0:
         return
     before = np.concatenate(([_UNKNOWN], steps.after[:-1]))
     before[np.diff(steps.pid, prepend=-1) != 0] = _UNKNOWN
-    cpu = trace.column("cpu")[steps.row]
     wrong = ~_ALLOWED[steps.step, before] | _left_wrongly(steps, before)
-    # From RUNNING or EXITING, on the CPU of the step before.
-    moved = np.diff(cpu.astype(np.int64), prepend=-1) != 0
-    wrong |= moved & np.isin(before, (ProcessState.RUNNING, EXITING))
     if trace.truncated:
         wrong &= steps.row < _certain_rows(trace)
     if wrong.any():
@@ -363,8 +369,9 @@ def _left_wrongly(steps: Timeline, before: npt.NDArray[np.int8]) -> Mask:
     """A process leaves its CPU runnable or blocked, and as a zombie only and always after EXIT."""
     out = steps.step == Step.OUT
     as_zombie = steps.after == ProcessState.ZOMBIE
-    alive = np.isin(steps.after, (ProcessState.RUNNABLE, ProcessState.BLOCKED))
-    return out & ~np.where(before == EXITING, as_zombie, alive)
+    alive = (steps.after == ProcessState.RUNNABLE) | (steps.after == ProcessState.BLOCKED)
+    wrong: Mask = out & ~np.where(before == EXITING, as_zombie, alive)
+    return wrong
 
 
 def _explain(trace: Trace, steps: Timeline, at: int, before: int) -> str:
@@ -385,7 +392,7 @@ def _explain(trace: Trace, steps: Timeline, at: int, before: int) -> str:
 _EXPECTED = {
     Step.BORN: "expected a PID that is free",
     Step.IN: "expected a runnable one",
-    Step.OUT: "expected it to run here, and to leave runnable or blocked, or after EXIT as a zombie",
+    Step.OUT: "expected it to run here, and to leave it runnable, blocked, or a zombie after EXIT",
     Step.WOKEN: "expected a blocked one",
     Step.ENDED: "expected it to run here",
 }

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""How fast traces are decoded and checked, in events a second of one CPU's time.
+
+Usage: PYTHONPATH=python:tests python bench/trace_decode.py [--events N] [--cpus N] [--rounds N]
+
+The trace is that of a small simulated machine, repeated with other PIDs until it
+is long enough, in blocks of 64 KiB per CPU as the kernel writes them.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from schedlab.metrics import compute
+from schedlab.trace import Kind, export, read, validate
+from schedlab.trace.format import RECORD
+from trace_simulator import Script, header, simulate
+
+_BLOCK = 2048
+_PATTERN_STEPS = 100_000
+
+
+def make_trace(path: Path, events: int, cpus: int) -> int:
+    """Writes a valid trace of about so many events; gives how many they are."""
+    script = Script(cpus=cpus, steps=_PATTERN_STEPS, marks=False, drain=True)
+    records = simulate(random.Random(1), script)
+    pattern = np.frombuffer(b"".join(record.pack() for record in records), RECORD)
+    edge = (pattern["kind"] == Kind.START) | (pattern["kind"] == Kind.END)
+    starts, body, ends = (
+        pattern[pattern["kind"] == Kind.START],
+        pattern[~edge],
+        pattern[pattern["kind"] == Kind.END],
+    )
+    repeats = max(events // len(body), 1)
+    copies = [repeated(body, number) for number in range(repeats)]
+    whole = np.concatenate([starts, *copies, moved_in_time(ends, repeats)])
+    whole["sequence"] = np.arange(len(whole))
+    is_end = whole["kind"] == Kind.END
+    whole["second"][is_end] = np.bincount(whole["cpu"], minlength=cpus)[whole["cpu"][is_end]]
+    path.write_bytes(header(cpus) + in_blocks(whole, cpus).tobytes())
+    return len(whole)
+
+
+def repeated(body: np.ndarray, number: int) -> np.ndarray:
+    """A later copy of the pattern, by other processes."""
+    copy = moved_in_time(body, number)
+    step = int(body["process"].max()) + 1
+    shift = np.uint32(number * step)
+    is_pid = np.isin(copy["kind"], (Kind.SWITCH, Kind.WAKEUP, Kind.FORK)) & (copy["first"] > 0)
+    copy["process"][copy["process"] > 0] += shift
+    copy["first"][is_pid] += shift
+    return copy
+
+
+def moved_in_time(records: np.ndarray, number: int) -> np.ndarray:
+    """The same, later; cycle counters go on too."""
+    copy = records.copy()
+    copy["time"] += np.uint64(number * 10**9)
+    counts = np.isin(copy["kind"], (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT))
+    copy["second"][counts] += np.uint64(number * 10**9)
+    return copy
+
+
+def in_blocks(records: np.ndarray, cpus: int) -> np.ndarray:
+    """Records in the order in which CPUs' blocks are full."""
+    blocks = []
+    for cpu in range(cpus):
+        rows = np.flatnonzero(records["cpu"] == cpu)
+        blocks += [rows[at : at + _BLOCK] for at in range(0, len(rows), _BLOCK)]
+    blocks.sort(key=lambda rows: int(rows[-1]))
+    return records[np.concatenate(blocks)]
+
+
+def perfetto_speed(path: Path, cpus: int) -> float:
+    """Events a second that are written for Perfetto."""
+    events = make_trace(path, 1_000_000, cpus)
+    trace = read(path)
+    output = path.with_suffix(".perfetto")
+    export(trace, output, "perfetto")  # the first one also loads the library
+    return events / best(2, lambda: export(trace, output, "perfetto"))
+
+
+def best(rounds: int, work: Callable[[], object]) -> float:
+    """The shortest CPU time of some tries, in seconds."""
+    times = []
+    for _ in range(rounds):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+def main() -> None:
+    """Makes a trace, measures, prints a line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument("--cpus", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "trace.bin"
+        events = make_trace(path, arguments.events, arguments.cpus)
+        trace = read(path)
+        result = {
+            "events": events,
+            "decode_per_second": events / best(arguments.rounds, lambda: read(path)),
+            "validate_per_second": events / best(arguments.rounds, lambda: validate(trace)),
+            "decode_and_validate_per_second": events
+            / best(arguments.rounds, lambda: validate(read(path))),
+            "metrics_per_second": events / best(1, lambda: compute(trace)),
+            "perfetto_per_second": perfetto_speed(path.with_name("short.bin"), arguments.cpus),
+        }
+    print(json.dumps({name: round(value) for name, value in result.items()}))
+
+
+if __name__ == "__main__":
+    main()

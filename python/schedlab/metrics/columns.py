@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""From arrays to columns of tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.trace.model import Integers
+
+
+def nullable(values: Integers, absent: npt.NDArray[np.bool_]) -> pl.Series:
+    """A column of integers that has null where `absent` is true."""
+    series = pl.Series(values, dtype=pl.Int64)
+    column: pl.Series = series.zip_with(pl.Series(~absent), pl.Series([None], dtype=pl.Int64))
+    return column
+
+
+def named(numbers: npt.NDArray[np.integer], names: dict[int, str]) -> pl.Series:
+    """A column of words for numbers."""
+    words: pl.Series = pl.Series(numbers.astype(np.int16)).replace_strict(
+        names, return_dtype=pl.Enum(list(names.values()))
+    )
+    return words

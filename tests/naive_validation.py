@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""The checks of a whole trace again, slow and obvious: the first record that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, PreemptReason, ProcessState
+from trace_simulator import Record
+
+NUMBERS = {
+    Kind.BLOCK: len(BlockReason) - 1,
+    Kind.PREEMPT: len(PreemptReason),
+    Kind.ATTRIBUTE: len(AttributeKind),
+    Kind.MARK: len(MarkKind),
+}
+OF_THE_RUNNING = (Kind.EXIT, Kind.BLOCK, Kind.YIELD, Kind.PREEMPT, Kind.FORK, Kind.MARK,
+                  Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)  # fmt: skip
+
+
+def first_breach(records: list[Record], cpus: int) -> int | None:
+    """Its place among the records in their order; None: all is well."""
+    for number, record in enumerate(records):
+        if not good_by_itself(record, cpus):
+            return number
+    for number, (one, next_one) in enumerate(pairwise(records), 1):
+        if next_one.sequence != one.sequence + 1:
+            return number
+    machine = Machine()
+    for number, record in enumerate(records):
+        if not machine.take(record):
+            return number
+    return None
+
+
+def good_by_itself(record: Record, cpus: int) -> bool:
+    """Numbers that exist."""
+    if not 1 <= record.kind <= len(Kind) or record.cpu >= cpus or record.time >= 1 << 63:
+        return False
+    most = NUMBERS.get(Kind(record.kind))
+    if most and not 1 <= record.first <= most:
+        return False
+    return record.kind != Kind.LOST or record.second == 0
+
+
+@dataclass
+class Cpu:
+    """What a CPU does."""
+
+    current: int = 0
+    time: int = 0
+    count: int = 0
+    cycles: int = 0
+    inside: bool = False
+    ended: bool = False
+    text_left: int = 0
+
+
+class Machine:
+    """All CPUs and all processes."""
+
+    def __init__(self) -> None:
+        self.cpus: dict[int, Cpu] = {}
+        self.state: dict[int, str] = {}
+        self.where: dict[int, int] = {}
+
+    def take(self, record: Record) -> bool:
+        """Can this be next?"""
+        first = record.cpu not in self.cpus
+        cpu = self.cpus.setdefault(record.cpu, Cpu())
+        cpu.count += 1
+        if first != (record.kind == Kind.START) or cpu.ended or record.time < cpu.time:
+            return False
+        cpu.time = record.time
+        return (
+            self.text(cpu, record)
+            and self.running(cpu, record)
+            and self.scheduler(cpu, record)
+            and self.end(cpu, record)
+            and self.process(cpu, record)
+        )
+
+    def text(self, cpu: Cpu, record: Record) -> bool:
+        """TEXT follows what has a text, at most twenty times."""
+        if record.kind in (Kind.EXEC, Kind.POLICY, Kind.TUNABLE):
+            cpu.text_left = 20
+        elif record.kind == Kind.TEXT:
+            cpu.text_left -= 1
+            return cpu.text_left >= 0
+        else:
+            cpu.text_left = 0
+        return True
+
+    def running(self, cpu: Cpu, record: Record) -> bool:
+        """Only who runs on a CPU does anything there."""
+        if record.kind == Kind.SWITCH:
+            return record.first == cpu.current and record.process != record.first
+        return record.kind not in OF_THE_RUNNING or cpu.current == record.process
+
+    def scheduler(self, cpu: Cpu, record: Record) -> bool:
+        """In and out in turns, and switches only inside."""
+        if record.kind == Kind.SWITCH:
+            return cpu.inside
+        if record.kind in (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.START):
+            if record.second < cpu.cycles:
+                return False
+            cpu.cycles = record.second
+        if record.kind in (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT):
+            enters = record.kind == Kind.SCHEDULER_ENTER
+            if cpu.inside == enters:
+                return False
+            cpu.inside = enters
+        return True
+
+    def end(self, cpu: Cpu, record: Record) -> bool:
+        """END counts, and is last."""
+        if record.kind != Kind.END:
+            return True
+        cpu.ended = True
+        return record.second == cpu.count
+
+    def process(self, cpu: Cpu, record: Record) -> bool:
+        """What a record does to a process."""
+        pid = record.process
+        if record.kind == Kind.FORK:
+            if record.first == 0:
+                return True
+            fine = self.state.get(record.first, "zombie") == "zombie"
+            self.state[record.first] = "runnable"
+            return fine
+        if record.kind == Kind.WAKEUP and pid:
+            fine = self.state.get(pid) == "blocked"
+            self.state[pid] = "runnable"
+            return fine
+        if record.kind == Kind.EXIT and pid:
+            fine = self.state.get(pid) == "running"
+            self.state[pid] = "exiting"
+            return fine
+        if record.kind == Kind.SWITCH:
+            cpu.current = pid
+            return self.leave(record) and self.come(record)
+        return True
+
+    def leave(self, record: Record) -> bool:
+        """SWITCH, of the previous."""
+        if record.first == 0:
+            return True
+        now = self.state[record.first]
+        names: dict[int, str] = {
+            ProcessState.RUNNABLE: "runnable",
+            ProcessState.BLOCKED: "blocked",
+            ProcessState.ZOMBIE: "zombie",
+        }
+        after = names.get(record.second, "")
+        self.state[record.first] = after
+        if now == "exiting":
+            return after == "zombie"
+        return now == "running" and after in ("runnable", "blocked")
+
+    def come(self, record: Record) -> bool:
+        """SWITCH, of the next."""
+        if record.process == 0:
+            return True
+        fine = self.state.get(record.process) == "runnable"
+        self.state[record.process] = "running"
+        return fine

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: MIT
+"""Metrics against a slow, obvious implementation of them, and against cases done by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+import naive_metrics
+from naive_metrics import Naive
+from schedlab import metrics
+from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
+from schedlab.metrics.tables import duration
+from schedlab.trace import Kind, MarkKind, Trace, read, validate
+from trace_simulator import Record, Script, simulate, write
+
+PATIENT = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+"""A host that is busy with other things is no failure."""
+
+SCRIPTS = st.builds(
+    Script,
+    cpus=st.integers(1, 5),
+    steps=st.integers(0, 300),
+    first_sequence=st.sampled_from([0, 2**32 - 100]),
+    cycles_per_second=st.sampled_from([1_000_000_000, 10_000_000]),
+    marks=st.booleans(),
+    drain=st.booleans(),
+    pids=st.sampled_from([0, 4]),
+)
+
+
+def load(records: list[Record], script: Script) -> Trace:
+    """The trace, by way of a file."""
+    with tempfile.TemporaryDirectory() as directory:
+        return read(write(Path(directory) / "trace.bin", records, script))
+
+
+def assert_same(found: Any, expected: Any, where: str) -> None:
+    """Equal, or as near as floating point gets."""
+    if isinstance(expected, float) and found is not None:
+        assert math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9), where
+    else:
+        assert found == expected, where
+
+
+def assert_table(table: pl.DataFrame, expected: list[dict[str, Any]], skipped: set[str]) -> None:
+    """All rows, and all columns but those skipped."""
+    rows = table.to_dicts()
+    assert len(rows) == len(expected)
+    for number, (row, should) in enumerate(zip(rows, expected, strict=True)):
+        assert set(row) - skipped == set(should) - {"life"}
+        for column, value in row.items():
+            if column not in skipped:
+                assert_same(value, should[column], f"row {number}, {column}")
+
+
+SHARES = ("weight", "demand_cpus", "share", "ideal_share", "share_error_points")
+OF_THE_HEADER = {
+    "cpus",
+    "seed",
+    "tick_ns",
+    "clock_step_ns",
+    "truncated",
+    "lost_records",
+    "elapsed_cycles",
+}
+
+
+@settings(PATIENT, max_examples=80)
+@PATIENT
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.Random) -> None:
+    """Every table, every row, every column."""
+    records = simulate(source, script)
+    trace = load(records, script)
+    found = compute(trace)
+    naive = Naive(records, script.cpus, script.cycles_per_second)
+    processes = naive.processes()
+    for row in processes:
+        for column in SHARES:
+            row.setdefault(column, None)
+    assert_table(found.processes, processes, set())
+    assert_table(found.groups, naive.groups(processes), set())
+    assert_table(found.cpus, naive.cpu_rows(), set())
+    assert_table(found.summary, [naive.summary(processes)], OF_THE_HEADER)
+    json.loads(found.to_json())
+
+
+@settings(PATIENT, max_examples=50)
+@PATIENT
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+def test_intervals_cover_each_cpu_and_each_life(script: Script, source: random.Random) -> None:
+    """No CPU and no process is ever in two states, or in none."""
+    trace = load(simulate(source, script), script)
+    cpus = metrics.cpu_intervals(trace)
+    for part in (*cpus.partition_by("cpu"), *metrics.state_intervals(trace).partition_by("life")):
+        assert (part["begin_ns"][1:] == part["end_ns"][:-1]).all()
+    running = metrics.state_intervals(trace).filter(pl.col("state") == "running")
+    same = ["cpu", "pid", "begin_ns", "end_ns"]
+    busy = cpus.filter(pl.col("pid") != 0)
+    assert sorted(running.select(same).rows()) == sorted(busy.select(same).rows())
+
+
+def test_interval_causes() -> None:
+    """Why processes stop and go on is told."""
+    script = Script(cpus=3, steps=5000)
+    states = metrics.state_intervals(load(simulate(random.Random(5), script), script))
+    causes = {
+        state: set(states.filter(pl.col("state") == state)["cause"])
+        for state in ("runnable", "running", "blocked")
+    }
+    assert causes["running"] == {"picked"}
+    assert {"forked", "woken", "yielded", "preempted: slice"} <= causes["runnable"]
+    assert {"blocked: disk", "blocked: sleep", "blocked: child"} <= causes["blocked"]
+    assert "blocked" not in causes["blocked"]
+    woken = states.filter(pl.col("cause").is_in(["woken", "forked"]))
+    assert woken["by"].null_count() == 0
+    assert states.filter(pl.col("cause") == "picked")["by"].null_count() > 0
+
+
+# --- the ideal share
+
+
+@st.composite
+def demands(draw: st.DrawFn) -> tuple[list[int], list[float], int]:
+    """Weights, demands, CPUs."""
+    size = draw(st.integers(1, 12))
+    weights = draw(st.lists(st.integers(1, 100), min_size=size, max_size=size))
+    wishes = draw(st.lists(st.floats(0, 1.5), min_size=size, max_size=size))
+    return weights, wishes, draw(st.integers(1, 8))
+
+
+@PATIENT
+@given(demands())
+def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> None:
+    """What defines a weighted max-min allocation, with no algorithm in sight."""
+    weights, wishes, cpus = case
+    got = ideal_shares(weights, wishes, cpus)
+    most = np.minimum(wishes, 1)
+    assert (got >= 0).all()
+    assert (got <= most + 1e-12).all()
+    assert got.sum() == pytest.approx(min(cpus, most.sum()))
+    level = got / np.array(weights)
+    for who in range(len(got)):
+        if got[who] < most[who] - 1e-9:
+            # Whoever does not get all it asks for could only have more from one who has more.
+            assert (level <= level[who] + 1e-9).all()
+
+
+@PATIENT
+@given(demands())
+def test_ideal_share_by_rounds(case: tuple[list[int], list[float], int]) -> None:
+    """The same as filling in rounds."""
+    weights, wishes, cpus = case
+    assert ideal_shares(weights, wishes, cpus) == pytest.approx(
+        naive_metrics.fill(weights, wishes, cpus), abs=1e-9
+    )
+
+
+@settings(PATIENT, max_examples=30)
+@PATIENT
+@given(
+    weights=st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    data=st.data(),
+    cpus=st.integers(1, 2),
+)
+def test_ideal_share_by_trying_all(weights: list[int], data: st.DataObject, cpus: int) -> None:
+    """Of all allocations in small steps, none has a greater least level, then next least …"""
+    steps = 12
+    size = len(weights)
+    wishes = data.draw(st.lists(st.integers(0, steps), min_size=size, max_size=size))
+    best: tuple[float, ...] = ()
+
+    def extend(chosen: list[int]) -> None:
+        nonlocal best
+        if sum(chosen) > cpus * steps:
+            return
+        if len(chosen) == size:
+            best = max(
+                best, tuple(sorted(a / steps / w for a, w in zip(chosen, weights, strict=True)))
+            )
+            return
+        for amount in range(wishes[len(chosen)] + 1):
+            extend([*chosen, amount])
+
+    extend([])
+    got = ideal_shares(weights, [wish / steps for wish in wishes], cpus)
+    levels = tuple(sorted(got / np.array(weights)))
+    # Small steps can only be worse.
+    for mine, other in zip(levels, best, strict=True):
+        if not math.isclose(mine, other, abs_tol=1e-9):
+            assert mine > other
+            break
+
+
+def test_ideal_shares_of_the_studies() -> None:
+    """Cases that the studies tell of."""
+    # One of three equal processes on two CPUs: a third of them, 2/3 of one CPU.
+    assert ideal_shares([1, 1, 1], [1, 1, 1], 2) == pytest.approx([2 / 3] * 3)
+    # Weights 2:1:1 on two CPUs: the first gets one whole CPU, half of the machine.
+    assert ideal_shares([2, 1, 1], [1, 1, 1], 2) == pytest.approx([1, 0.5, 0.5])
+    # Two processes on five CPUs: one each, whatever their weights.
+    assert ideal_shares([81, 19], [1, 1], 5) == pytest.approx([1, 1])
+    # What a sleeper leaves goes to the others, by weight.
+    assert ideal_shares([1, 1, 2], [0.1, 1, 1], 1) == pytest.approx([0.1, 0.3, 0.6])
+    assert ideal_shares([], [], 1).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "wishes", "cpus"),
+    [([0], [1], 1), ([1], [-0.1], 1), ([1], [1], 0), ([1, 2], [1], 1), ([math.nan], [1], 1)],
+)
+def test_ideal_share_refuses(weights: list[float], wishes: list[float], cpus: int) -> None:
+    """What makes no sense is an error."""
+    with pytest.raises(ValueError, match="must"):
+        ideal_shares(weights, wishes, cpus)
+
+
+# --- fairness and predictability
+
+
+@PATIENT
+@given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20))
+def test_jain_index_lies_between_one_nth_and_one(values: list[float]) -> None:
+    """For any values, large and small."""
+    index = jain_index(values)
+    assert index is not None
+    assert 1 / len(values) - 1e-9 <= index <= 1 + 1e-9
+
+
+def test_jain_index_by_hand() -> None:
+    """All equal, all to one, and none."""
+    assert jain_index([3, 3, 3]) == pytest.approx(1)
+    assert jain_index([5, 0, 0, 0]) == pytest.approx(0.25)
+    assert jain_index([1, 2, 3]) == pytest.approx(36 / 42)
+    assert jain_index([]) is None
+    assert jain_index([0, 0]) is None
+
+
+def test_interquartile_range_by_hand() -> None:
+    """Linear between values."""
+    assert interquartile_range([1, 2, 3, 4, 5]) == 2
+    assert interquartile_range([7]) == 0
+    assert interquartile_range([]) is None
+
+
+def test_predictability() -> None:
+    """Of the runs' means, and of all responses together."""
+    runs = []
+    for seed in range(5):
+        script = Script(cpus=2, steps=800, marks=False)
+        runs.append(compute(load(simulate(random.Random(seed), script), script)))
+    table = metrics.predictability(runs)
+    responses = [
+        run.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls().to_list()
+        for run in runs
+    ]
+    whole = table.filter(pl.col("group").is_null()).row(0, named=True)
+    means = [sum(values) / len(values) for values in responses]
+    assert whole["runs"] == 5
+    assert whole["response_iqr_ns"] == pytest.approx(np.subtract(*np.quantile(means, [0.75, 0.25])))
+    pooled = [value for values in responses for value in values]
+    quartiles = np.quantile(pooled, [0.75, 0.25])
+    assert whole["response_pooled_iqr_ns"] == pytest.approx(quartiles[0] - quartiles[1])
+    assert metrics.predictability([])["runs"].to_list() == [0]
+
+
+# --- one small trace, done by hand
+
+
+def by_hand() -> tuple[list[Record], Script]:
+    """One CPU: a root forks A and B; A runs 300, is preempted; B blocks and is woken."""
+    story = [
+        (0, Kind.START, 0, 0, 0),
+        (0, Kind.FORK, 0, 1, 0),
+        (10, Kind.SCHEDULER_ENTER, 0, 0, 10),
+        (10, Kind.SWITCH, 1, 0, 0),
+        (10, Kind.SCHEDULER_EXIT, 1, 0, 20),
+        (100, Kind.MARK, 1, MarkKind.BEGIN, 0),
+        (100, Kind.FORK, 1, 2, 0),
+        (110, Kind.FORK, 1, 3, 0),
+        (120, Kind.BLOCK, 1, 2, 0),
+        (120, Kind.SCHEDULER_ENTER, 1, 0, 120),
+        (125, Kind.SWITCH, 2, 1, 3),
+        (130, Kind.SCHEDULER_EXIT, 2, 0, 130),
+        (130, Kind.MARK, 2, MarkKind.GROUP, int.from_bytes(b"A", "little")),
+        (420, Kind.SCHEDULER_ENTER, 2, 0, 420),
+        (420, Kind.PREEMPT, 2, 1, 0),
+        (425, Kind.SWITCH, 3, 2, 1),
+        (430, Kind.SCHEDULER_EXIT, 3, 0, 430),
+        (430, Kind.MARK, 3, MarkKind.GROUP, int.from_bytes(b"B", "little")),
+        (500, Kind.BLOCK, 3, 5, 0),
+        (500, Kind.SCHEDULER_ENTER, 3, 0, 500),
+        (505, Kind.SWITCH, 2, 3, 3),
+        (510, Kind.SCHEDULER_EXIT, 2, 0, 510),
+        (600, Kind.WAKEUP, 3, 0, 0),
+        (700, Kind.EXIT, 2, 0, 0),
+        (700, Kind.SCHEDULER_ENTER, 2, 0, 700),
+        (705, Kind.SWITCH, 3, 2, 4),
+        (710, Kind.SCHEDULER_EXIT, 3, 0, 710),
+        (800, Kind.WAKEUP, 1, 3, 0),
+        (900, Kind.EXIT, 3, 7, 0),
+        (900, Kind.SCHEDULER_ENTER, 3, 0, 900),
+        (905, Kind.SWITCH, 1, 3, 4),
+        (910, Kind.SCHEDULER_EXIT, 1, 0, 910),
+        (1100, Kind.MARK, 1, MarkKind.END, 0),
+        (1200, Kind.END, 0, 0, 34),
+    ]
+    records = [
+        Record(time, at, process, kind, 0, first, second)
+        for at, (time, kind, process, first, second) in enumerate(story)
+    ]
+    return records, Script(cpus=1)
+
+
+def test_by_hand() -> None:
+    """Each number can be read off the story."""
+    trace = load(*by_hand())
+    validate(trace)
+    found = compute(trace)
+    a, b = found.processes.filter(pl.col("role") == "workload").to_dicts()
+    assert (a["group"], a["turnaround_ns"], a["response_ns"]) == ("A", 600, 25)
+    assert (a["running_ns"], a["waiting_ns"], a["blocked_ns"]) == (300 + 200, 25 + 80, 0)
+    assert (b["group"], b["turnaround_ns"], b["response_ns"]) == ("B", 790, 315)
+    assert (b["running_ns"], b["waiting_ns"], b["blocked_ns"]) == (80 + 200, 315 + 105, 95)
+    assert (b["status"], b["wakeups"], b["wakeup_latency_max_ns"]) == (7, 1, 105)
+    assert (a["selections"], a["preemptions"], b["selections"], b["blocks"]) == (2, 1, 2, 1)
+    assert a["share"] == pytest.approx(500 / 780)
+    assert a["demand_cpus"] == pytest.approx(605 / 1000)
+    assert b["demand_cpus"] == pytest.approx((280 + 420 * 280 / 375) / 1000)
+    # B asks for 0.5936, A for 0.605: both get half of the CPU.
+    assert a["ideal_share"] == pytest.approx(0.5)
+    summary = found.summary.row(0, named=True)
+    assert summary["throughput_per_second"] == pytest.approx(2 / 1e-6)
+    assert summary["throughput_per_million_cycles"] == pytest.approx(2000)
+    assert summary["overhead_share"] == pytest.approx(50 / 1000)
+    assert summary["context_switches"] == 5
+    assert summary["root_running_ns"] == 25 + 195
+    assert summary["fairness_turnaround"] == pytest.approx(1390**2 / (2 * (600**2 + 790**2)))
+
+
+# --- edges, and what is shown
+
+
+def test_trace_without_a_process() -> None:
+    """A machine that did nothing has metrics too: none."""
+    records = [Record(0, 0, 0, Kind.START, 0, 0, 0), Record(9, 1, 0, Kind.END, 0, 0, 2)]
+    trace = load(records, Script(cpus=1))
+    validate(trace)
+    found = compute(trace)
+    summary = found.summary.row(0, named=True)
+    assert (summary["processes"], summary["idle_ns"], summary["root_pid"]) == (0, 9, None)
+    assert summary["turnaround_mean_ns"] is None
+    assert summary["overhead_share"] is None
+    shown(metrics.tables([("1 CPU", found)]))
+
+
+def test_empty_trace(tmp_path: Path) -> None:
+    """A machine that was cut off before its first block."""
+    trace = read(write(tmp_path / "trace.bin", [], Script(cpus=2)))
+    found = compute(trace)
+    assert found.summary["truncated"].to_list() == [True]
+    assert len(found.cpus) == 2
+
+
+@settings(PATIENT, max_examples=40)
+@PATIENT
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+def test_truncated_traces_have_metrics(script: Script, source: random.Random) -> None:
+    """Whatever part of a trace is there, something can be said of it."""
+    records = simulate(source, script)
+    with tempfile.TemporaryDirectory() as directory:
+        path = write(Path(directory) / "trace.bin", records, script, block=8)
+        size = path.stat().st_size
+        data = path.read_bytes()[: source.randrange(64, size)]
+        path.write_bytes(data)
+        trace = read(path)
+        assert trace.truncated
+        validate(trace)
+    found = compute(trace)
+    assert (found.processes["running_ns"] >= 0).all()
+    shown(metrics.tables([("cut", found)]))
+
+
+def test_metrics_survive_being_written(tmp_path: Path) -> None:
+    """Parquet there and back."""
+    script = Script(cpus=2, steps=500)
+    found = compute(load(simulate(random.Random(2), script), script))
+    found.write(tmp_path / "metrics")
+    again = metrics.load(tmp_path / "metrics")
+    assert again.to_dict() == found.to_dict()
+
+
+def test_weights_can_be_chosen() -> None:
+    """By the attribute that is named."""
+    script = Script(cpus=2, steps=3000, drain=True)
+    trace = load(simulate(random.Random(4), script), script)
+    by_tickets = compute(trace, "tickets").processes["weight"].drop_nulls()
+    by_weight = compute(trace, "weight").processes["weight"].drop_nulls()
+    assert by_tickets.to_list() != by_weight.to_list()
+    assert set(compute(trace, "equal").processes["weight"].drop_nulls()) == {1}
+    # The simulator's policy is a lottery.
+    assert compute(trace).processes["weight"].drop_nulls().to_list() == by_tickets.to_list()
+
+
+def shown(tables: list[Any], width: int = 200) -> str:
+    """What a terminal shows."""
+    console = Console(width=width, record=True, file=io.StringIO())
+    for table in tables:
+        console.print(table)
+    return console.export_text()
+
+
+def test_tables_have_a_column_per_run() -> None:
+    """Names of all groups, all headings, and a dash for what a run does not have."""
+    script = Script(cpus=2, steps=3000, drain=True)
+    runs = [
+        (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
+        for seed in (1, 2, 3)
+    ]
+    text = shown(metrics.tables(runs))
+    for heading, found in runs:
+        assert heading in text
+        for group in found.groups["group"].head(3):
+            assert group in text
+    for word in ("turnaround", "wake-up latency", "99th percentile", "idle counted in", "–"):
+        assert word in text
+    assert metrics.tables([]) == []
+
+
+def test_tables_show_the_groups_that_ran_most() -> None:
+    """At most twelve, and how many are left out."""
+    script = Script(cpus=1, steps=4000, drain=True)
+    runs = [
+        (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
+        for seed in range(8)
+    ]
+    groups = {group for _, found in runs for group in found.groups["group"]}
+    assert len(groups) > 12
+    text = shown(metrics.tables(runs))
+    assert f"{len(groups) - 12} groups that ran less are not shown" in text
+
+
+def test_tables_say_what_one_should_know() -> None:
+    """That a trace was cut off, that a clock is coarse."""
+    records, script = by_hand()
+    coarse = [record._replace(time=record.time * 1000) for record in records]
+    found = compute(load(coarse[:-1], script))
+    assert found.summary["clock_step_ns"].item() == 5000
+    text = shown(metrics.tables([("cut", found)]))
+    assert "The trace was cut off: cut." in text
+    assert "steps of 5.00 µs" in text
+    assert "clock" not in shown(metrics.tables([("whole", compute(load(records, script)))]))
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (None, "–"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1000, "1.00 µs"),
+        (99_949, "99.9 µs"),
+        (99_950, "100 µs"),
+        (999_499, "999 µs"),
+        (999_500, "1.00 ms"),
+        (1.5e9, "1.50 s"),
+        (7.2e12, "7,200 s"),
+    ],
+)
+def test_durations_have_three_digits(nanoseconds: float | None, text: str) -> None:
+    """And the unit that fits."""
+    assert duration(nanoseconds) == text

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""Runs of the real kernel through the command line, from arguments to results on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, Command
+from schedlab.build import IMAGE, KERNEL, build
+from schedlab.machines import machine_named
+from schedlab.plan import Plan, Run, product
+from schedlab.policies import PolicyChoice
+from schedlab.progress import Board, Durations
+from schedlab.run import carry_out, software
+
+SMALL = "mixed -n 1 -i 1000000"
+
+
+def run(schedlab: Command, out: Path, *arguments: str, status: int = 0) -> dict[str, Any]:
+    """What `./schedlab run --json` prints; also what it says, under "messages"."""
+    done = schedlab("run", "--json", "--out", str(out), *arguments, timeout=600)
+    assert done.returncode == status, done.stderr
+    content: dict[str, Any] = json.loads(done.stdout)
+    content["messages"] = done.stderr
+    return content
+
+
+def traces(out: Path) -> dict[str, str]:
+    """Run to hash of its trace."""
+    return {
+        path.parent.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.glob("*/trace.bin"))
+    }
+
+
+@contextmanager
+def busy_host(processes: int) -> Iterator[None]:
+    """Others compete for the host's CPUs."""
+    burners = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)
+    ]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+@pytest.mark.spike
+def test_the_same_arguments_and_seed_give_the_same_traces(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    arguments = (
+        "--workload",
+        SMALL,
+        "--policy",
+        "rr,rr:table-scan",
+        "--cpus",
+        "1,2,4",
+        "--runs",
+        "2",
+    )
+    first, second = tmp_path / "a", tmp_path / "another place" / "b"
+    run(schedlab, first, *arguments)
+    with busy_host(3):
+        run(schedlab, second, *arguments)
+    assert len(traces(first)) == 12
+    assert traces(first) == traces(second)
+    assert len(set(traces(first).values())) == 12
+
+
+@pytest.mark.spike
+def test_results_are_whole_and_say_what_was_run(schedlab: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    content = run(
+        schedlab,
+        out,
+        *("--workload", SMALL, "--cpus", "1-4", "--seed", "7", "--set", "slice=3", "--tick", "2ms"),
+    )
+    assert [each["manifest"]["cpus"] for each in content["runs"]] == [1, 2, 3, 4]
+    for each in content["runs"]:
+        folder, manifest = Path(each["folder"]), each["manifest"]
+        assert folder.parent == out
+        assert json.loads((folder / "manifest.json").read_text()) == manifest
+        assert manifest["status"] == "success"
+        assert (manifest["seed"], manifest["tick_ns"], manifest["tunables"]) == (
+            *(7, 2_000_000),
+            {"slice": 3},
+        )
+        assert manifest["machine"] == "spike"
+        assert manifest["machine_version"]
+        assert each["metrics"]
+        assert list((folder / "metrics").glob("*.parquet"))
+        assert "policy rr" in (folder / "console.log").read_text()
+    assert not list(out.glob(".*"))
+
+
+@pytest.mark.spike
+def test_a_table_is_printed_for_people(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab("run", "--workload", SMALL, "--cpus", "2", "--out", str(tmp_path / "o"))
+    assert done.returncode == 0
+    for metric in ("turnaround", "response", "waiting", "wake-up latency", "throughput"):
+        assert metric in done.stdout
+    for metric in ("CPU share", "overhead", "context switches", "fairness", "2 CPUs"):
+        assert metric in done.stdout
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "perfetto"])
+def test_a_trace_is_exported(schedlab: Command, tmp_path: Path, file_format: str) -> None:
+    run(schedlab, tmp_path / "o", "--workload", "true", "--cpus", "1")
+    done = schedlab("trace", str(tmp_path / "o"), "--format", file_format, "--json")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert content["problem"] is None
+    assert Path(content["file"]).stat().st_size > 0
+    assert content["records"] > 10
+
+
+@pytest.mark.spike
+def test_a_guest_that_does_not_end_is_ended_at_its_limit(schedlab: Command, tmp_path: Path) -> None:
+    content = run(
+        schedlab,
+        tmp_path / "o",
+        *("--workload", "sleep 1000000", "--cpus", "2", "--limit", "50ms"),
+        status=1,
+    )
+    (each,) = content["runs"]
+    assert each["manifest"]["status"] == "limit"
+    assert "time limit (--limit)" in content["messages"]
+    assert (Path(each["folder"]) / "trace.bin").stat().st_size > 64
+
+
+@pytest.mark.spike
+def test_a_program_that_is_not_there_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
+    content = run(schedlab, tmp_path / "o", *("--workload", "nonesuch", "--cpus", "1,2"), status=1)
+    assert [each["manifest"]["status"] for each in content["runs"]] == ["failed", "failed"]
+    assert "nonesuch" in content["messages"]
+
+
+@pytest.mark.spike
+def test_a_failing_workload_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
+    content = run(schedlab, tmp_path / "o", "--workload", "false", "--cpus", "1", status=1)
+    assert content["runs"][0]["manifest"]["status"] == "failed"
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--policy", "r"), "did you mean 'rr'"),
+        (("--policy", "rr:table"), "did you mean 'table-scan'"),
+        (("--set", "slice=0"), "rr allows 1 to 1000"),
+    ],
+)
+def test_names_are_checked_before_a_machine_starts(
+    schedlab: Command, tmp_path: Path, arguments: tuple[str, str], message: str
+) -> None:
+    done = schedlab("run", "--out", str(tmp_path / "o"), *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.spike
+def test_policies_are_listed(schedlab: Command) -> None:
+    listed = json.loads(schedlab("policies", "--json").stdout)["policies"]
+    assert listed[0]["name"] == "rr"
+    assert "table-scan" in listed[0]["presets"]
+    shown = schedlab("policies").stdout
+    assert "rr:table-scan" in shown
+    assert "--set slice=" in shown
+
+
+@pytest.mark.qemu
+def test_qemu_runs_the_same_workload(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab(
+        *("run", "--machine", "qemu", "--workload", SMALL, "--cpus", "1,2"),
+        *("--out", str(tmp_path / "o")),
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not repeatable" in done.stdout
+    assert len(traces(tmp_path / "o")) == 2
+
+
+@pytest.mark.qemu
+def test_boot_gives_a_shell_and_says_how_to_leave() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "schedlab", "boot", "--cpus", "2"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as machine:
+        guard = threading.Timer(120, machine.kill)
+        guard.start()
+        assert "policy rr\n" in (first := read_until(machine, b"$ "))
+        assert first.startswith("To leave: Ctrl-A, then X.\n")
+        type_in(machine, b"echo one two | wc\n")
+        assert "1 2 8" in " ".join(read_until(machine, b"$ ").split())
+        type_in(machine, b"poweroff\n")
+        assert machine.wait() == 0
+        guard.cancel()
+
+
+def read_until(machine: subprocess.Popen[bytes], end: bytes) -> str:
+    """What it prints up to `end`, or all if it ends before."""
+    assert machine.stdout
+    text = b""
+    while not text.endswith(end) and (byte := machine.stdout.read(1)):
+        text += byte
+    return text.decode()
+
+
+def type_in(machine: subprocess.Popen[bytes], text: bytes) -> None:
+    assert machine.stdin
+    machine.stdin.write(text)
+    machine.stdin.flush()
+
+
+@pytest.mark.spike
+def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
+    build("kernel", "image")
+    (base,) = product(tmp_path / "o", SMALL_RUN, (PolicyChoice("rr"),), (2,), 1).runs
+    with (
+        software(KERNEL, IMAGE, {}) as copies,
+        Board(Plan(tmp_path / "o", (base,)), 1, Durations(tmp_path / "durations")) as board,
+    ):
+        (each,) = carry_out(board.plan, machine_named("spike"), copies, 1, board)
+    assert each.outcome.status == "panic"
+    assert "panic: CPU" in each.outcome.message
+    assert "injected" in each.outcome.message
+    assert (each.folder / "trace.bin").stat().st_size > 64
+
+
+class Panicking(Run):
+    """Its kernel is told to panic."""
+
+    def boot_arguments(self) -> str:
+        return f"inject=panic inject_at=20ms {super().boot_arguments()}"
+
+
+SMALL_RUN = Panicking("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**10, 512)
+
+
+@pytest.mark.spike
+def test_the_benchmark_meets_its_aims_or_says_which_it_misses(schedlab: Command) -> None:
+    done = schedlab("bench", "--json", timeout=600)
+    content = json.loads(done.stdout)
+    measured = {row["name"] for row in content["operations"]}
+    wanted = set(json.loads((ROOT / "bench" / "baselines.json").read_text())["rows"])
+    assert measured >= wanted
+    assert not [row for row in content["operations"] if "worse" in row["verdict"]]
+    (rr,) = (row for row in content["policies"] if row["policy"] == "rr")
+    assert rr["verdict"] == "met"
+    verdicts = [row["verdict"] for row in (*content["operations"], *content["policies"])]
+    assert done.returncode == (0 if set(verdicts) <= {"", "met"} else 1)

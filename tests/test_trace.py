@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: MIT
+"""Traces read, and what is wrong with them found, by way of random traces and of spoilt ones."""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from naive_validation import first_breach
+from schedlab.metrics.compute import ATTRIBUTE_DEFAULTS
+from schedlab.trace import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+    Trace,
+    TraceError,
+    read,
+    validate,
+)
+from trace_simulator import Record, Script, header, simulate, write
+
+ROOT = Path(__file__).parents[1]
+
+PATIENT = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+"""A host that is busy with other things is no failure."""
+
+SCRIPTS = st.builds(
+    Script,
+    cpus=st.integers(1, 5),
+    steps=st.integers(0, 250),
+    first_sequence=st.sampled_from([0, 2**32 - 100]),
+    pids=st.sampled_from([0, 4]),
+)
+
+
+def load(
+    records: list[Record],
+    script: Script,
+    source: random.Random | None = None,
+    cut: int | None = None,
+) -> Trace:
+    """The trace, by way of a file; `cut`: only so many bytes of it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = write(Path(directory) / "trace.bin", records, script, 8, source)
+        if cut is not None:
+            path.write_bytes(path.read_bytes()[:cut])
+        return read(path)
+
+
+def check(records: list[Record], script: Script, path: Path) -> TraceError:
+    """The error that a spoilt trace gives."""
+    with pytest.raises(TraceError) as caught:
+        validate(read(write(path, records, script, 8)))
+    return caught.value
+
+
+def named_by_validate(records: list[Record], script: Script) -> int | None:
+    """The sequence number of the record that `validate` names; None: it finds all well."""
+    with tempfile.TemporaryDirectory() as directory:
+        trace = read(write(Path(directory) / "trace.bin", records, script, 8))
+        try:
+            validate(trace)
+        except TraceError as error:
+            return error.record.sequence if error.record else -1
+    return None
+
+
+def named_by_hand(records: list[Record], script: Script) -> int | None:
+    """The same, the slow way."""
+    place = first_breach(records, script.cpus)
+    return None if place is None else records[place].sequence
+
+
+# --- the format
+
+
+def enumerations() -> Iterator[tuple[str, type[IntEnum]]]:
+    """Ours, by the prefix of their names in the C headers."""
+    yield "TRACE_", Kind
+    yield "PROCESS_", ProcessState
+    yield "BLOCK_", BlockReason
+    yield "PREEMPT_", PreemptReason
+    yield "ATTRIBUTE_", AttributeKind
+    yield "MARK_", MarkKind
+
+
+@pytest.mark.parametrize(("prefix", "enumeration"), list(enumerations()))
+def test_numbers_are_those_of_the_kernel(prefix: str, enumeration: type[IntEnum]) -> None:
+    """The headers in abi/ say the same."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "abi").glob("*.h")))
+    in_enums = "".join(re.findall(r"enum \w+ \{.*?\};", text, re.DOTALL))
+    found = re.findall(rf"\b{prefix}(\w+) = (\d+)", in_enums)
+    assert {name: int(number) for name, number in found} == {
+        member.name: int(member) for member in enumeration
+    }
+
+
+def test_attributes_that_nobody_set_are_those_of_the_policies() -> None:
+    """policies/policy.h has the same."""
+    text = (ROOT / "policies" / "policy.h").read_text()
+    for kind, value in ATTRIBUTE_DEFAULTS.items():
+        assert re.search(rf"#define {kind.name}_DEFAULT\s+{value}\b", text)
+
+
+@settings(PATIENT, max_examples=60)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False), shuffled=st.booleans())
+def test_events_come_in_order_whatever_the_order_of_blocks(
+    script: Script, source: random.Random, shuffled: bool
+) -> None:
+    """Each record once, in the order of its sequence, with all its numbers."""
+    records = simulate(source, script)
+    trace = load(records, script, source if shuffled else None)
+    rows = [
+        (time, sequence, process, kind, cpu, first, second)
+        for sequence, time, cpu, kind, process, first, second in trace.events.iter_rows()
+    ]
+    assert rows == records
+    assert (trace.truncated, trace.lost) == (False, 0)
+    validate(trace)
+
+
+@pytest.mark.parametrize("length", [1, 8, 11, 12, 13, 24, 25, 252])
+def test_texts_of_any_length(length: int) -> None:
+    """In one record or many, while other CPUs write in between."""
+    text = "".join(chr(ord("a") + at % 26) for at in range(length))
+    parts = [text.encode()[at : at + 12].ljust(12, b"\0") for at in range(0, length, 12)]
+    records = [Record(0, cpu, 0, Kind.START, cpu, 0, 0) for cpu in (0, 1)]
+    for number, part in enumerate(parts):
+        kind = Kind.TEXT if number else Kind.POLICY
+        first, second = int.from_bytes(part[8:], "little"), int.from_bytes(part[:8], "little")
+        for cpu in (0, 1):
+            records.append(Record(0, len(records), 0, kind, cpu, first, second))
+    for cpu in (0, 1):
+        records.append(Record(0, len(records), 0, Kind.END, cpu, 0, len(parts) + 2))
+    trace = load(records, Script(cpus=2))
+    validate(trace)
+    assert trace.texts.rows() == [(2, text), (3, text)]
+
+
+def test_tunables_are_named() -> None:
+    """Value in the record, name in the text."""
+    script = Script(cpus=2, steps=3000)
+    trace = load(simulate(random.Random(1), script), script)
+    names = trace.texts.filter(trace.texts["row"].is_in(trace.rows(Kind.TUNABLE)))["text"]
+    assert set(names) == {"boost_ticks"}
+
+
+# --- files that are no whole trace
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "too few for a trace"),
+        (b"SCHEDLAB", "too few for a trace"),
+        (b"#!/bin/sh\n" * 10, "not a trace"),
+        (header(1, version=2), "version 2; this reader knows version 1"),
+        (header(1, record_bytes=24), "records of 24 bytes"),
+        (header(1, header_bytes=32), "a header of 32 bytes"),
+        (header(0), "0 CPUs"),
+        (header(1, 0), "0 cycles"),
+    ],
+)
+def test_what_is_no_trace(data: bytes, problem: str, tmp_path: Path) -> None:
+    """The error says why."""
+    path = tmp_path / "trace.bin"
+    path.write_bytes(data)
+    with pytest.raises(TraceError, match=problem):
+        read(path)
+
+
+def test_a_longer_header_is_skipped(tmp_path: Path) -> None:
+    """Later writers may say more there."""
+    script = Script(cpus=1, steps=50)
+    records = simulate(random.Random(1), script)
+    path = write(tmp_path / "trace.bin", records, script)
+    data = path.read_bytes()
+    path.write_bytes(header(1, header_bytes=96) + bytes(32) + data[64:])
+    assert read(path).events.equals(load(records, script).events)
+
+
+@settings(PATIENT, max_examples=60)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+def test_what_is_whole_of_a_truncated_trace_is_kept(script: Script, source: random.Random) -> None:
+    """And what a CPU could not write is counted."""
+    records = simulate(source, script)
+    cut = source.randrange(64, 64 + 32 * len(records))
+    trace = load(records, script, None, cut)
+    validate(trace)
+    assert trace.truncated
+    kept = set(trace.events["sequence"])
+    assert len(kept) == (cut - 64) // 32
+    assert trace.missing == (max(kept) - min(kept) + 1 - len(kept) if kept else 0)
+
+
+def test_a_gap_before_the_cut_is_no_truncation(tmp_path: Path) -> None:
+    """Only a CPU's last records may be missing."""
+    script = Script(cpus=2, steps=200)
+    records = simulate(random.Random(3), script)
+    missing = len(records) // 3
+    path = write(tmp_path / "trace.bin", records[:missing] + records[missing + 1 :], script, 4)
+    path.write_bytes(path.read_bytes()[:-100])
+    trace = read(path)
+    assert trace.truncated
+    with pytest.raises(TraceError, match="1 records before it are missing") as caught:
+        validate(trace)
+    assert caught.value.record
+    assert caught.value.record.sequence == missing + 1
+
+
+# --- spoilt traces
+
+
+FIELDS = ("time", "process", "kind", "cpu", "first", "second")
+
+
+@settings(PATIENT, max_examples=300)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False), field=st.sampled_from(FIELDS))
+def test_any_one_wrong_number_is_judged_as_the_slow_way_does(
+    script: Script, source: random.Random, field: str
+) -> None:
+    """Changes one field of one record; the same record is named, or none if that is no harm."""
+    records = simulate(source, script)
+    at = source.randrange(len(records))
+    values = [getattr(source.choice(records), field), source.randrange(22), 0, 2**31 + 5]
+    values += [getattr(records[at], field) + change for change in (-1, 1)]
+    limit = {"kind": 2**16, "cpu": 2**16, "process": 2**32, "first": 2**32}.get(field, 2**64)
+    records[at] = records[at]._replace(**{field: source.choice(values) % limit})
+    trace = load(records, script)
+    assume(not trace.truncated)
+    assert named_by_validate(records, script) == named_by_hand(records, script)
+
+
+@settings(PATIENT, max_examples=150)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False), change=st.integers(0, 2))
+def test_a_record_that_never_was_is_found(
+    script: Script, source: random.Random, change: int
+) -> None:
+    """Takes one out, puts one in twice, or changes the order of two, and numbers them anew."""
+    records = simulate(source, script)
+    at = source.randrange(len(records) - 1)
+    if change == 0:
+        del records[at]
+    elif change == 1:
+        records.insert(at, records[at])
+    else:
+        records[at], records[at + 1] = records[at + 1], records[at]
+    records = [record._replace(sequence=number) for number, record in enumerate(records)]
+    assume(not load(records, script).truncated)
+    assert named_by_validate(records, script) == named_by_hand(records, script)
+
+
+def story(*after: tuple[int, int, int, int, int]) -> list[Record]:
+    """Two CPUs, process 1 on CPU 0, process 2 runnable; then what is given: kind, cpu, …"""
+    common = [
+        (Kind.START, 0, 0, 0, 0),
+        (Kind.START, 1, 0, 0, 0),
+        (Kind.FORK, 0, 0, 1, 0),
+        (Kind.SCHEDULER_ENTER, 0, 0, 0, 10),
+        (Kind.SWITCH, 0, 1, 0, 0),
+        (Kind.SCHEDULER_EXIT, 0, 1, 0, 20),
+        (Kind.FORK, 0, 1, 2, 0),
+    ]
+    rows = [*common, *after]
+    for cpu in (0, 1):
+        rows.append((Kind.END, cpu, 0, 0, sum(row[1] == cpu for row in rows) + 1))
+    return [
+        Record(100 * number, number, process, kind, cpu, first, second)
+        for number, (kind, cpu, process, first, second) in enumerate(rows)
+    ]
+
+
+def enter(cpu: int, process: int, cycles: int = 30) -> tuple[int, int, int, int, int]:
+    """SCHEDULER_ENTER."""
+    return (Kind.SCHEDULER_ENTER, cpu, process, 0, cycles)
+
+
+IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
+    (story(enter(1, 0), (Kind.SWITCH, 1, 1, 0, 0)), 8,
+     "process 1 runs on CPU 0 since record 4 .SWITCH on CPU 0.; expected a runnable one"),
+    (story(enter(1, 0), (Kind.SWITCH, 1, 3, 0, 0)), 8, "process 3 was never forked"),
+    (story((Kind.WAKEUP, 0, 2, 1, 0)), 7,
+     "process 2 is runnable since record 6 .FORK on CPU 0.; expected a blocked one"),
+    (story((Kind.FORK, 0, 1, 2, 0)), 7, "process 2 is runnable .* expected a PID that is free"),
+    (story(enter(0, 1), (Kind.SWITCH, 0, 2, 0, 0)), 8, "process 1 runs on this CPU"),
+    (story(enter(0, 1), (Kind.SWITCH, 0, 1, 1, 1)), 8, "process 1 runs on this CPU already"),
+    (story(enter(0, 1), (Kind.SWITCH, 0, 2, 1, 3), (Kind.SCHEDULER_EXIT, 0, 2, 0, 40),
+           enter(0, 2, 50), (Kind.SWITCH, 0, 1, 2, 1)), 11,
+     "process 1 is blocked since record 8 .SWITCH on CPU 0.; expected a runnable one"),
+    (story((Kind.EXIT, 0, 1, 0, 0), enter(0, 1), (Kind.SWITCH, 0, 2, 1, 1)), 9,
+     "process 1 exited since record 7 .EXIT on CPU 0.; expected a switch from it as a zombie"),
+    (story((Kind.EXIT, 0, 1, 0, 0), enter(0, 1), (Kind.SWITCH, 0, 0, 1, 4),
+           (Kind.SCHEDULER_EXIT, 0, 0, 0, 40), enter(1, 0), (Kind.SWITCH, 1, 1, 0, 0)), 12,
+     "process 1 is a zombie since record 9"),
+    (story(enter(0, 1), (Kind.SWITCH, 0, 2, 1, 3), (Kind.SCHEDULER_EXIT, 0, 2, 0, 40),
+           (Kind.FORK, 0, 2, 1, 0)), 10, "process 1 is blocked .* expected a PID that is free"),
+    (story((Kind.EXIT, 0, 1, 0, 0), (Kind.EXIT, 0, 1, 0, 0)), 8, "process 1 exited"),
+    (story((Kind.BLOCK, 0, 2, 1, 0)), 7, "process 1 runs on this CPU"),
+    (story((Kind.BLOCK, 0, 1, 9, 0)), 7, "no reason to block 9"),
+    (story((Kind.SWITCH, 0, 2, 1, 1)), 7, "the scheduler was not entered"),
+    (story((Kind.SCHEDULER_EXIT, 0, 1, 0, 30)), 7, "the scheduler was not entered"),
+    (story(enter(0, 1), enter(0, 1)), 8, "the scheduler was entered before"),
+    (story(enter(0, 1, 19)), 7, "cycle counter was higher"),
+    (story((Kind.TEXT, 0, 0, 0, 0)), 7, "no EXEC, POLICY or TUNABLE before it"),
+    (story((Kind.LOST, 0, 0, 0, 5)), 7, "could not keep 5 records"),
+    (story((Kind.START, 0, 0, 0, 30)), 7, "this CPU has started before"),
+    (story((21, 0, 0, 0, 0)), 7, "no kind 21"),
+    (story((Kind.YIELD, 2, 0, 0, 0)), 7, "no CPU 2: the header says 2 CPUs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("records", "row", "problem"), IMPOSSIBLE)
+def test_what_cannot_have_happened(
+    records: list[Record], row: int, problem: str, tmp_path: Path
+) -> None:
+    """The record is named, and so is what was expected."""
+    error = check(records, Script(cpus=2), tmp_path / "trace.bin")
+    assert error.record
+    assert error.record.sequence == row
+    assert re.search(problem, str(error)), error
+
+
+def test_the_error_names_all_of_a_record(tmp_path: Path) -> None:
+    """Number, time, CPU, kind, processes, and where it is in the file."""
+    records = story(enter(1, 0), (Kind.SWITCH, 1, 1, 0, 0))
+    path = tmp_path / "trace.bin"
+    message = str(check(records, Script(cpus=2), path))
+    assert "record 8 at 800 ns on CPU 1: SWITCH from idle to process 1" in message
+    offset = int(re.search(r"byte (\d+) of the file", message)[1])  # type: ignore[index]
+    assert path.read_bytes()[offset : offset + 32] == records[8].pack()
+
+
+Spoil = Callable[[list[Record]], list[Record]]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda records: records[:5] + records[6:], "1 records before it are missing"),
+        (lambda records: [*records, records[5]], "the sequence number 5 is there twice"),
+        (lambda records: [records[0]._replace(kind=Kind.YIELD), *records[1:]], "must be START"),
+        (lambda records: [*records[:-1], records[-1]._replace(second=7)], "it counts 7 records"),
+        (lambda records: [*records[:5], records[5]._replace(time=1), *records[6:]], "is 400 ns"),
+        (lambda records: [*records[:5], records[5]._replace(time=2**63), *records[6:]], "292"),
+        (
+            lambda records: [
+                *records,
+                records[5]._replace(sequence=len(records), kind=Kind.DECISION, time=10**6),
+            ],
+            "this CPU has ended before",
+        ),
+    ],
+)
+def test_broken_files(spoil: Spoil, problem: str, tmp_path: Path) -> None:
+    """Records that are missing, twice, or not in their place."""
+    error = check(spoil(story()), Script(cpus=2), tmp_path / "trace.bin")
+    assert problem in str(error)
+
+
+def test_numbers_far_apart_are_sorted(tmp_path: Path) -> None:
+    """A sequence number from nowhere costs no memory."""
+    records = [*story(), Record(10**6, 2**31 - 10, 0, Kind.DECISION, 0, 0, 0)]
+    assert "are missing" in str(check(records, Script(cpus=2), tmp_path / "trace.bin"))

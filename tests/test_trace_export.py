@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Exported files, read again by the libraries of their formats."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
+    perfetto_trace_pb2 as protobuf,
+)
+
+from schedlab.trace import FORMATS, Kind, MarkKind, ProcessState, Trace, export, read
+from trace_simulator import Record, Script, simulate, write
+
+SCRIPT = Script(cpus=3, steps=4000, drain=True)
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    """What happened."""
+    return simulate(random.Random(11), SCRIPT)
+
+
+@pytest.fixture(scope="module")
+def trace(records: list[Record], tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """Its trace."""
+    return read(write(tmp_path_factory.mktemp("trace") / "trace.bin", records, SCRIPT))
+
+
+@pytest.fixture(scope="module")
+def perfetto(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Its Perfetto file, decoded."""
+    path = tmp_path_factory.mktemp("perfetto") / "trace.perfetto"
+    export(trace, path, "perfetto")
+    decoded = protobuf.Trace()
+    decoded.ParseFromString(path.read_bytes())
+    return decoded
+
+
+def test_parquet(trace: Trace, records: list[Record], tmp_path: Path) -> None:
+    """A row a record, with words for numbers."""
+    export(trace, tmp_path / "trace.parquet", "parquet")
+    table = pl.read_parquet(tmp_path / "trace.parquet")
+    assert len(table) == len(records)
+    numbers = table.select("time_ns", "sequence", "process", "cpu", "first", "second")
+    assert numbers.rows() == [record[:3] + record[4:] for record in records]
+    assert table["kind"].to_list() == [Kind(record.kind).name for record in records]
+    switches = table.filter((pl.col("kind") == "SWITCH") & (pl.col("first") != 0))
+    assert set(switches["detail"]) == {"runnable", "blocked", "zombie"}
+    assert set(table.filter(pl.col("kind") == "PREEMPT")["detail"]) == {"slice", "wakeup", "policy"}
+    assert table.filter(pl.col("kind") == "POLICY")["text"].to_list() == [
+        "lottery:thesis-long-name"
+    ]
+    assert "bürste" in table.filter(pl.col("kind") == "EXEC")["text"].to_list()
+
+
+def test_csv_says_the_same(trace: Trace, tmp_path: Path) -> None:
+    """Text instead of columns."""
+    export(trace, tmp_path / "trace.csv", "csv")
+    export(trace, tmp_path / "trace.parquet", "parquet")
+    table = pl.read_parquet(tmp_path / "trace.parquet").with_columns(pl.col("kind").cast(pl.String))
+    again = pl.read_csv(tmp_path / "trace.csv", schema=table.schema)
+    assert again.equals(table)
+
+
+def test_other_formats_are_refused(trace: Trace, tmp_path: Path) -> None:
+    """The error names those that there are."""
+    with pytest.raises(ValueError, match=", ".join(FORMATS)):
+        export(trace, tmp_path / "trace.xml", "xml")  # type: ignore[arg-type]
+
+
+def events(perfetto: Any, kind: str) -> list[tuple[int, Any, Any]]:
+    """All ftrace events of a kind: CPU, event, its part; in the order of time."""
+    found = [
+        (packet.ftrace_events.cpu, event, getattr(event, kind))
+        for packet in perfetto.packet
+        for event in packet.ftrace_events.event
+        if event.HasField(kind)
+    ]
+    return sorted(found, key=lambda one: one[1].timestamp)
+
+
+def of_kind(records: list[Record], kind: Kind) -> list[Record]:
+    """Records of a kind, in the order of time."""
+    return sorted((record for record in records if record.kind == kind), key=lambda r: r.time)
+
+
+def test_perfetto_has_each_switch(perfetto: Any, records: list[Record]) -> None:
+    """On its CPU, at its time, from whom to whom, and how the first was left."""
+    found = {
+        (cpu, event.timestamp, switch.prev_pid, switch.next_pid)
+        for cpu, event, switch in events(perfetto, "sched_switch")
+    }
+    expected = of_kind(records, Kind.SWITCH)
+    assert found == {(one.cpu, one.time, one.first, one.process) for one in expected}
+    assert len(events(perfetto, "sched_switch")) == len(expected)
+
+
+def test_perfetto_tells_states_apart(perfetto: Any, records: list[Record]) -> None:
+    """R, R+, S, D and Z, as Linux 5.10 numbers them."""
+    state = {
+        (event.timestamp, switch.prev_pid, switch.next_pid): switch.prev_state
+        for _, event, switch in events(perfetto, "sched_switch")
+    }
+    allowed = {
+        ProcessState.RUNNABLE: {0x000, 0x100},
+        ProcessState.BLOCKED: {0x01, 0x02},
+        ProcessState.ZOMBIE: {0x20},
+    }
+    seen = set()
+    for record in of_kind(records, Kind.SWITCH):
+        number = state[record.time, record.first, record.process]
+        assert number in (allowed[ProcessState(record.second)] if record.first else {0})
+        seen.add(number)
+    assert seen == {0x000, 0x100, 0x01, 0x02, 0x20}
+
+
+def test_perfetto_knows_who_woke_whom(perfetto: Any, records: list[Record]) -> None:
+    """The waker is who the event is of; an interrupt is marked as one."""
+    found = sorted(
+        (event.timestamp, cpu, event.pid, waking.pid, waking.target_cpu, event.common_flags)
+        for cpu, event, waking in events(perfetto, "sched_waking")
+    )
+    assert found == sorted(
+        (one.time, one.cpu, one.first, one.process, one.second, 0 if one.first else 8)
+        for one in of_kind(records, Kind.WAKEUP)
+    )
+
+
+def test_perfetto_knows_processes(perfetto: Any, records: list[Record]) -> None:
+    """Parents, names, ends."""
+    new = [(event.pid, task.pid) for _, event, task in events(perfetto, "task_newtask")]
+    forks = of_kind(records, Kind.FORK)
+    assert sorted(new) == sorted((one.process, one.first) for one in forks)
+    ends = [task.pid for _, _, task in events(perfetto, "sched_process_exit")]
+    assert sorted(ends) == sorted(one.process for one in of_kind(records, Kind.EXIT))
+    renamed = [task.newcomm for _, _, task in events(perfetto, "task_rename")]
+    assert "bürste" in renamed
+    parents = {
+        process.pid: process.ppid
+        for packet in perfetto.packet
+        for process in packet.process_tree.processes
+        if process.ppid
+    }
+    assert parents == {one.first: one.process for one in forks if one.process}
+
+
+def test_perfetto_names_follow_exec(perfetto: Any) -> None:
+    """Who is switched to has the name that it took last, or had from its parent."""
+    names: dict[int, str] = {}
+    moments = sorted(
+        (event.timestamp, number, event)
+        for number, (event) in enumerate(
+            event for packet in perfetto.packet for event in packet.ftrace_events.event
+        )
+    )
+    last_time = -1
+    for time, _, event in moments:
+        if event.HasField("task_rename") and time > last_time:
+            names[event.task_rename.pid] = event.task_rename.newcomm
+        elif event.HasField("sched_switch") and event.sched_switch.next_pid in names:
+            switch = event.sched_switch
+            if time > last_time:
+                assert switch.next_comm == names[switch.next_pid]
+        last_time = time
+
+
+def test_perfetto_shows_marks(perfetto: Any, records: list[Record]) -> None:
+    """On a track of their own, with the measured window as a slice."""
+    tracks = {
+        packet.track_descriptor.uuid: packet.track_descriptor.name
+        for packet in perfetto.packet
+        if packet.HasField("track_descriptor")
+    }
+    shown = [packet for packet in perfetto.packet if packet.HasField("track_event")]
+    assert {tracks[packet.track_event.track_uuid] for packet in shown} == {"schedlab"}
+    names = [packet.track_event.name for packet in shown]
+    assert "policy lottery:thesis-long-name" in names
+    assert any(name.startswith("boost_ticks = ") for name in names)
+    window = [packet.timestamp for packet in shown if packet.track_event.name == "measured window"]
+    marks = [
+        one.time
+        for one in of_kind(records, Kind.MARK)
+        if one.first in (MarkKind.BEGIN, MarkKind.END)
+    ]
+    assert window == marks
+
+
+def test_perfetto_bundles_are_of_one_cpu_and_in_order(perfetto: Any) -> None:
+    """As its reader expects them."""
+    last = dict.fromkeys(range(SCRIPT.cpus), 0)
+    for packet in perfetto.packet:
+        for event in packet.ftrace_events.event:
+            assert event.timestamp >= last[packet.ftrace_events.cpu]
+            last[packet.ftrace_events.cpu] = event.timestamp
