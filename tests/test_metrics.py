@@ -81,7 +81,6 @@ OF_THE_HEADER = {
 
 
 @settings(PATIENT, max_examples=80)
-@PATIENT
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.Random) -> None:
     """Every table, every row, every column."""
@@ -101,7 +100,6 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
 
 
 @settings(PATIENT, max_examples=50)
-@PATIENT
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_intervals_cover_each_cpu_and_each_life(script: Script, source: random.Random) -> None:
     """No CPU and no process is ever in two states, or in none."""
@@ -172,7 +170,6 @@ def test_ideal_share_by_rounds(case: tuple[list[int], list[float], int]) -> None
 
 
 @settings(PATIENT, max_examples=30)
-@PATIENT
 @given(
     weights=st.lists(st.integers(1, 4), min_size=1, max_size=3),
     data=st.data(),
@@ -378,7 +375,6 @@ def test_empty_trace(tmp_path: Path) -> None:
 
 
 @settings(PATIENT, max_examples=40)
-@PATIENT
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_truncated_traces_have_metrics(script: Script, source: random.Random) -> None:
     """Whatever part of a trace is there, something can be said of it."""
