@@ -16,7 +16,7 @@ B         := build
 WARNINGS  := -Wall -Wextra -Werror
 TARGET    := --target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax
 COMMON    := $(TARGET) -std=c17 -O2 -g $(WARNINGS) -ffreestanding -fno-builtin-printf -MMD -MP -I.
-KERNEL_C  := $(COMMON) -mcmodel=medany -Ikernel -fno-omit-frame-pointer
+KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer
 USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
 HOST_C    := -std=c17 -O2 -g $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
 

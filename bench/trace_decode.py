@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from schedlab.metrics import compute
-from schedlab.trace import Kind, read, validate
+from schedlab.trace import Kind, export, read, validate
 from schedlab.trace.format import RECORD
 from trace_simulator import Script, header, simulate
 
@@ -83,6 +83,15 @@ def in_blocks(records: np.ndarray, cpus: int) -> np.ndarray:
     return records[np.concatenate(blocks)]
 
 
+def perfetto_speed(path: Path, cpus: int) -> float:
+    """Events a second that are written for Perfetto."""
+    events = make_trace(path, 1_000_000, cpus)
+    trace = read(path)
+    output = path.with_suffix(".perfetto")
+    export(trace, output, "perfetto")  # the first one also loads the library
+    return events / best(2, lambda: export(trace, output, "perfetto"))
+
+
 def best(rounds: int, work: Callable[[], object]) -> float:
     """The shortest CPU time of some tries, in seconds."""
     times = []
@@ -111,6 +120,7 @@ def main() -> None:
             "decode_and_validate_per_second": events
             / best(arguments.rounds, lambda: validate(read(path))),
             "metrics_per_second": events / best(1, lambda: compute(trace)),
+            "perfetto_per_second": perfetto_speed(path.with_name("short.bin"), arguments.cpus),
         }
     print(json.dumps({name: round(value) for name, value in result.items()}))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -22,8 +22,14 @@ import naive_metrics
 from naive_metrics import Naive
 from schedlab import metrics
 from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
+from schedlab.metrics.tables import duration
 from schedlab.trace import Kind, MarkKind, Trace, read, validate
 from trace_simulator import Record, Script, simulate, write
+
+PATIENT = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+"""A host that is busy with other things is no failure."""
 
 SCRIPTS = st.builds(
     Script,
@@ -63,10 +69,18 @@ def assert_table(table: pl.DataFrame, expected: list[dict[str, Any]], skipped: s
 
 
 SHARES = ("weight", "demand_cpus", "share", "ideal_share", "share_error_points")
-OF_THE_HEADER = {"cpus", "seed", "tick_ns", "truncated", "lost_records", "elapsed_cycles"}
+OF_THE_HEADER = {
+    "cpus",
+    "seed",
+    "tick_ns",
+    "clock_step_ns",
+    "truncated",
+    "lost_records",
+    "elapsed_cycles",
+}
 
 
-@settings(deadline=None, max_examples=80)
+@settings(PATIENT, max_examples=80)
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.Random) -> None:
     """Every table, every row, every column."""
@@ -85,7 +99,7 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
     json.loads(found.to_json())
 
 
-@settings(deadline=None, max_examples=50)
+@settings(PATIENT, max_examples=50)
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_intervals_cover_each_cpu_and_each_life(script: Script, source: random.Random) -> None:
     """No CPU and no process is ever in two states, or in none."""
@@ -128,6 +142,7 @@ def demands(draw: st.DrawFn) -> tuple[list[int], list[float], int]:
     return weights, wishes, draw(st.integers(1, 8))
 
 
+@PATIENT
 @given(demands())
 def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> None:
     """What defines a weighted max-min allocation, with no algorithm in sight."""
@@ -144,6 +159,7 @@ def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> Non
             assert (level <= level[who] + 1e-9).all()
 
 
+@PATIENT
 @given(demands())
 def test_ideal_share_by_rounds(case: tuple[list[int], list[float], int]) -> None:
     """The same as filling in rounds."""
@@ -153,7 +169,7 @@ def test_ideal_share_by_rounds(case: tuple[list[int], list[float], int]) -> None
     )
 
 
-@settings(max_examples=30)
+@settings(PATIENT, max_examples=30)
 @given(
     weights=st.lists(st.integers(1, 4), min_size=1, max_size=3),
     data=st.data(),
@@ -214,6 +230,7 @@ def test_ideal_share_refuses(weights: list[float], wishes: list[float], cpus: in
 # --- fairness and predictability
 
 
+@PATIENT
 @given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20))
 def test_jain_index_lies_between_one_nth_and_one(values: list[float]) -> None:
     """For any values, large and small."""
@@ -357,7 +374,7 @@ def test_empty_trace(tmp_path: Path) -> None:
     assert len(found.cpus) == 2
 
 
-@settings(deadline=None, max_examples=40)
+@settings(PATIENT, max_examples=40)
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False))
 def test_truncated_traces_have_metrics(script: Script, source: random.Random) -> None:
     """Whatever part of a trace is there, something can be said of it."""
@@ -419,3 +436,48 @@ def test_tables_have_a_column_per_run() -> None:
     for word in ("turnaround", "wake-up latency", "99th percentile", "idle counted in", "–"):
         assert word in text
     assert metrics.tables([]) == []
+
+
+def test_tables_show_the_groups_that_ran_most() -> None:
+    """At most twelve, and how many are left out."""
+    script = Script(cpus=1, steps=4000, drain=True)
+    runs = [
+        (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
+        for seed in range(8)
+    ]
+    groups = {group for _, found in runs for group in found.groups["group"]}
+    assert len(groups) > 12
+    text = shown(metrics.tables(runs))
+    assert f"{len(groups) - 12} groups that ran less are not shown" in text
+
+
+def test_tables_say_what_one_should_know() -> None:
+    """That a trace was cut off, that a clock is coarse."""
+    records, script = by_hand()
+    coarse = [record._replace(time=record.time * 1000) for record in records]
+    found = compute(load(coarse[:-1], script))
+    assert found.summary["clock_step_ns"].item() == 5000
+    text = shown(metrics.tables([("cut", found)]))
+    assert "The trace was cut off: cut." in text
+    assert "steps of 5.00 µs" in text
+    assert "clock" not in shown(metrics.tables([("whole", compute(load(records, script)))]))
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (None, "–"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1000, "1.00 µs"),
+        (99_949, "99.9 µs"),
+        (99_950, "100 µs"),
+        (999_499, "999 µs"),
+        (999_500, "1.00 ms"),
+        (1.5e9, "1.50 s"),
+        (7.2e12, "7,200 s"),
+    ],
+)
+def test_durations_have_three_digits(nanoseconds: float | None, text: str) -> None:
+    """And the unit that fits."""
+    assert duration(nanoseconds) == text

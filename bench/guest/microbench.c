@@ -143,6 +143,19 @@ static void measure_round_trip(const char *name, int64_t iterations)
     wait(NULL);
 }
 
+/* Two processes that do nothing but yield: an iteration is two calls and two switches. */
+static void measure_yield_in_turn(int64_t iterations)
+{
+    int pid = fork();
+    if (pid < 0)
+        exit(complain("microbench", "fork"));
+    while (pid == 0)
+        yield();
+    measure("yield-in-turn", yield_alone, iterations);
+    kill(pid);
+    wait(NULL);
+}
+
 /* The same beside processes that are blocked, each on the same empty pipe. */
 static void measure_beside_blocked(int64_t blocked, int64_t iterations)
 {
@@ -180,6 +193,7 @@ int main(int argc, char *argv[])
 
     measure("getpid", null_call, n);
     measure("yield", yield_alone, n);
+    measure_yield_in_turn(n);
     open_pipes();
     measure("pipe-write-read", pipe_write_read, n);
     close_pipes();

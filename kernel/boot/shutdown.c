@@ -6,6 +6,7 @@
 #include "device/device_tree.h"
 #include "device/host.h"
 #include "lib/print.h"
+#include "process/lifecycle.h"
 #include "scheduler/cpu.h"
 #include "trace/trace.h"
 
@@ -24,5 +25,6 @@ void shutdown_at_limit(uint64_t now)
     if (now < limit)
         return;
     print("schedlab: ended after %lu ms, the limit of this run\n", now / 1000000);
+    process_list_print();
     shutdown(MACHINE_LIMIT);
 }

@@ -38,7 +38,7 @@
 #define DELETE          0x7f
 #define END_OF_INPUT    CONTROL('D') /* in the ring: ends what is before it */
 
-/* LOCK_CONSOLE guards all of it, and keeps the characters of one write() together. */
+/* LOCK_CONSOLE guards all of it. */
 static struct {
     struct spinlock lock;
     struct wait_queue readers;
@@ -79,10 +79,7 @@ static int64_t console_write(struct buffer *source, uint64_t n)
         int error = current_killed() ? -EINTR : buffer_take(source, text, part);
         if (error)
             return written > 0 ? (int64_t)written : error;
-        spinlock_acquire(&input.lock);
-        for (uint64_t i = 0; i < part; i++)
-            console_put(text[i]);
-        spinlock_release(&input.lock);
+        print_characters(text, part);
         written += part;
         preemption_point();
     }

@@ -243,6 +243,8 @@ int path_find(struct inode *start, const char *path, struct inode **inode)
 {
     struct file_name name;
 
+    if (*path == 0)
+        return -ENOENT;
     *inode = first_directory(start, path);
     while ((path = next_name(path, &name))) {
         int error = step(*inode, &name, inode);

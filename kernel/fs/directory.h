@@ -33,7 +33,7 @@ int directory_check_empty(struct inode *directory);
 
 /*
  * Paths: from the root if they begin with '/', else from `start`. No mutex may be
- * held. The empty path is `start` itself.
+ * held. The empty path leads nowhere: -ENOENT.
  */
 int path_find(struct inode *start, const char *path, struct inode **inode);
 /* The directory that holds what the path names, and the last name. -ENOENT: it has none. */

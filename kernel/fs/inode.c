@@ -13,10 +13,12 @@
 
 enum {
     INODE_BUCKETS = 1024,
-    WRITE_BLOCKS = 64,  /* that one operation writes at most */
-    READ_AHEAD = 8,     /* blocks brought in together when one is missing */
-    FREED_BLOCKS = 4096 /* that one operation frees at most */
+    WRITE_BLOCKS = 64, /* that one operation writes at most */
+    READ_AHEAD = 8,    /* blocks brought in together when one is missing */
 };
+
+/* Blocks that one operation frees at most. Tests make it small. */
+static uint32_t freed_blocks_max = 1024;
 
 static struct {
     struct spinlock lock;
@@ -323,7 +325,7 @@ static int free_excess(struct operation *operation, struct inode *inode, uint32_
 {
     uint32_t needed = blocks_of_bytes(inode->disk->size);
 
-    for (uint32_t i = 0; i < FREED_BLOCKS && inode->disk->blocks > needed; i++) {
+    for (uint32_t i = 0; i < freed_blocks_max && inode->disk->blocks > needed; i++) {
         if (operation->credits < keep + 4)
             break;
         int error = free_last_block(operation, inode);
@@ -412,29 +414,34 @@ static int free_inode(struct operation *operation, struct inode *inode)
     return 0;
 }
 
-/* A step towards what the mark asks for: no blocks beyond the size; without links, no inode. */
-static int reclaim_step(struct operation *operation, struct inode *inode, bool *finished)
+/*
+ * A step towards what the mark asks for: no blocks beyond the size, and no inode
+ * if it has no links. unused: nobody but the caller uses the inode.
+ */
+static int reclaim_step(struct operation *operation, struct inode *inode, bool unused,
+                        bool *finished)
 {
+    struct disk_inode *disk = inode->disk;
+
     *finished = true;
-    if (inode->disk->type == INODE_FREE)
+    if (disk->type == INODE_FREE)
         return 0;
     journal_write(operation, inode->home);
-    if (inode->disk->links == 0)
-        inode->disk->size = 0;
+    if (disk->links == 0 && unused)
+        disk->size = 0;
     int error = free_excess(operation, inode, 3);
     if (error)
         return error;
-    if (inode->disk->blocks > blocks_of_bytes(inode->disk->size)) {
-        *finished = false;
+    *finished = disk->blocks == blocks_of_bytes(disk->size);
+    if (!*finished)
         return 0;
-    }
-    if (inode->disk->links == 0)
-        return free_inode(operation, inode);
-    return reclaim_mark(operation, inode->number, false);
+    if (disk->links > 0)
+        return reclaim_mark(operation, inode->number, false);
+    return unused ? free_inode(operation, inode) : 0;
 }
 
 /* All steps, each an operation. */
-static int reclaim(struct inode *inode)
+static int reclaim(struct inode *inode, bool unused)
 {
     bool finished = false;
     int error = 0;
@@ -445,11 +452,9 @@ static int reclaim(struct inode *inode)
         if (error)
             return error;
         inode_lock(inode);
-        error = reclaim_step(&operation, inode, &finished);
+        error = reclaim_step(&operation, inode, unused, &finished);
         inode_unlock(inode);
-        int commit_error = journal_end(&operation);
-        if (!error)
-            error = commit_error;
+        error = journal_end_with(&operation, error);
     }
     return error;
 }
@@ -475,11 +480,11 @@ void inode_reclaim_doomed(void)
     if (__atomic_load_n(&cache_of_inodes.doomed.next, __ATOMIC_RELAXED) == &cache_of_inodes.doomed)
         return;
     while ((inode = next_doomed())) {
-        int error = reclaim(inode);
+        int error = reclaim(inode, true);
         if (error)
             print("file system: inode %u is not freed before the next mount: error %d\n",
                   (unsigned)inode->number, -error);
-        drop_inode(inode, false);
+        drop_inode(inode, error == 0); /* its number may already be in use again, and doomed */
     }
 }
 
@@ -491,8 +496,7 @@ static int clear_mark(uint32_t number)
     if (error)
         return error;
     error = reclaim_mark(&operation, number, false);
-    int commit_error = journal_end(&operation);
-    return error ? error : commit_error;
+    return journal_end_with(&operation, error);
 }
 
 int inode_reclaim_marked(void)
@@ -506,7 +510,7 @@ int inode_reclaim_marked(void)
             return error;
         error = inode_get(number, &inode);
         if (!error) {
-            error = reclaim(inode);
+            error = reclaim(inode, true);
             drop_inode(inode, false);
         } else if (error == -EIO) {
             error = clear_mark(number);
@@ -529,7 +533,8 @@ void inode_unlinked(struct operation *operation, struct inode *inode)
 {
     bool finished;
     if (only_user(inode))
-        reclaim_step(operation, inode, &finished); /* if it fails, its last user tries again */
+        reclaim_step(operation, inode, true,
+                     &finished); /* if it fails, its last user tries again */
 }
 
 int inode_truncate(struct inode *inode)
@@ -546,14 +551,12 @@ int inode_truncate(struct inode *inode)
         if (!error) {
             journal_write(&operation, inode->home);
             inode->disk->size = 0;
-            error = reclaim_step(&operation, inode, &finished);
+            error = reclaim_step(&operation, inode, false, &finished);
         }
     }
     inode_unlock(inode);
-    int commit_error = journal_end(&operation);
-    if (!error)
-        error = commit_error;
-    return error || finished ? error : reclaim(inode);
+    error = journal_end_with(&operation, error);
+    return error || finished ? error : reclaim(inode, false);
 }
 
 /* ---- reading and writing ---- */
@@ -624,8 +627,8 @@ uint32_t inode_write_credits(uint64_t n)
 }
 
 /*
- * The file's block to be written at `offset`. A block beyond the size may exist
- * still, after a truncation that is under way: it counts as new, and is cleared.
+ * The block to be written at `offset`. During a truncation of several operations
+ * there may still be one from before: what it holds lies beyond the size.
  */
 static int block_to_write(struct operation *operation, struct inode *inode, uint64_t offset,
                           struct cached_block **block, bool *appended)
@@ -636,12 +639,9 @@ static int block_to_write(struct operation *operation, struct inode *inode, uint
     if (*appended)
         return inode_append(operation, inode, block);
     int error = inode_block(inode, file_block, block);
-    if (error)
-        return error;
-    journal_write(operation, *block);
-    if (offset == inode->disk->size && offset % BLOCK_BYTES == 0)
-        memset((*block)->data, 0, BLOCK_BYTES);
-    return 0;
+    if (!error)
+        journal_write(operation, *block);
+    return error;
 }
 
 static int64_t write_in_block(struct operation *operation, struct inode *inode,

@@ -37,6 +37,12 @@ int journal_begin(struct operation *operation, uint32_t credits);
 void journal_write(struct operation *operation, struct cached_block *block);
 /* Waits until what the operation wrote is committed. 0 or -EIO. */
 int journal_end(struct operation *operation);
+/* The same for an operation that has failed by itself, if `error` is not 0: that goes first. */
+static inline int journal_end_with(struct operation *operation, int error)
+{
+    int commit_error = journal_end(operation);
+    return error ? error : commit_error;
+}
 
 /* All that was written is at home, and the journal is empty. 0 or -EIO. */
 int journal_sync(void);

@@ -17,17 +17,18 @@ enum {
 static const struct file_name dot = {"."};
 static const struct file_name dot_dot = {".."};
 
-/* Ends the operation: its own error goes first. */
-static int end_operation(struct operation *operation, int error)
-{
-    int commit_error = journal_end(operation);
-    return error ? error : commit_error;
-}
-
 static void change_links(struct operation *operation, struct inode *inode, int change)
 {
     journal_write(operation, inode->home);
     inode->disk->links = (uint16_t)(inode->disk->links + change);
+}
+
+/* Locks both, the lower number first: a damaged disk may hold a directory in itself. */
+static void lock_both(struct inode *a, struct inode *b)
+{
+    kernel_assert(a->number != b->number);
+    inode_lock(a->number < b->number ? a : b);
+    inode_lock(a->number < b->number ? b : a);
 }
 
 /* ---- creating ---- */
@@ -100,7 +101,7 @@ int namespace_create(struct inode *start, const char *path, uint16_t type, uint1
             inode_unlock(*inode);
         }
         inode_unlock(parent);
-        error = end_operation(&operation, error);
+        error = journal_end_with(&operation, error);
         if (error && created)
             inode_put(*inode);
     }
@@ -110,38 +111,28 @@ int namespace_create(struct inode *start, const char *path, uint16_t type, uint1
 
 /* ---- linking ---- */
 
-/* One link more, if the inode may have it. */
-static int add_link(struct operation *operation, struct inode *inode)
+static int check_link(const struct inode *inode)
 {
-    int error = 0;
-
-    inode_lock(inode);
     if (inode->disk->type == FILE_DIRECTORY)
-        error = -EISDIR;
-    else if (inode->disk->links == 0)
-        error = -ENOENT; /* unlinked meanwhile */
-    else if (inode->disk->links >= LINKS_MAX)
-        error = -EMLINK;
-    else
-        change_links(operation, inode, 1);
-    inode_unlock(inode);
-    return error;
+        return -EISDIR;
+    if (inode->disk->links == 0)
+        return -ENOENT; /* unlinked meanwhile */
+    return inode->disk->links >= LINKS_MAX ? -EMLINK : 0;
 }
 
 static int link_in(struct operation *operation, struct inode *parent, const struct file_name *name,
                    struct inode *inode)
 {
-    int error = add_link(operation, inode);
-    if (error)
-        return error;
-    inode_lock(parent);
-    error = directory_add(operation, parent, name, inode->number);
+    if (inode->number == parent->number)
+        return inode->disk->type == FILE_DIRECTORY ? -EISDIR : -ENOTDIR;
+    lock_both(parent, inode);
+    int error = check_link(inode);
+    if (!error)
+        error = directory_add(operation, parent, name, inode->number);
+    if (!error)
+        change_links(operation, inode, 1);
+    inode_unlock(inode);
     inode_unlock(parent);
-    if (error) {
-        inode_lock(inode);
-        change_links(operation, inode, -1);
-        inode_unlock(inode);
-    }
     return error;
 }
 
@@ -158,7 +149,7 @@ int namespace_link(struct inode *start, const char *old_path, const char *new_pa
     if (!error) {
         error = journal_begin(&operation, CREDITS_LINK);
         if (!error)
-            error = end_operation(&operation, link_in(&operation, parent, &name, inode));
+            error = journal_end_with(&operation, link_in(&operation, parent, &name, inode));
         inode_put(parent);
     }
     inode_put(inode);
@@ -166,14 +157,6 @@ int namespace_link(struct inode *start, const char *old_path, const char *new_pa
 }
 
 /* ---- unlinking ---- */
-
-/* Locks both, the lower number first: a damaged disk may hold a directory in itself. */
-static void lock_both(struct inode *a, struct inode *b)
-{
-    kernel_assert(a->number != b->number);
-    inode_lock(a->number < b->number ? a : b);
-    inode_lock(a->number < b->number ? b : a);
-}
 
 static int check_unlink(struct inode *inode)
 {
@@ -269,7 +252,7 @@ int namespace_unlink(struct inode *start, const char *path)
 
     error = file_name_is_dots(&name) ? -EINVAL : journal_begin(&operation, CREDITS_UNLINK);
     if (!error)
-        error = end_operation(&operation, unlink_in(&operation, parent, &name));
+        error = journal_end_with(&operation, unlink_in(&operation, parent, &name));
     inode_put(parent);
     return error;
 }

@@ -7,6 +7,9 @@
 
 /* The kernel's log, on the console. Knows %d %i %u %x %p %s %c %%, with l, ll, z, 0 and widths. */
 void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* These characters in one piece, apart from what other CPUs print. */
+void print_characters(const char *text, size_t length);
+/* The same as print, without its lock: for a panic. */
 void print_list(const char *format, va_list arguments);
 
 /* Like snprintf: writes at most `size` bytes with the final 0; gives the full length. */

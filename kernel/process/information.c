@@ -100,12 +100,16 @@ uint32_t process_count(void)
 void process_list_print(void)
 {
     static const char *const states[] = {"new", "runnable", "running", "blocked", "zombie"};
+    static const char *const reasons[] = {"",      " sleep", " child",   " pipe", " console",
+                                          " disk", " lock",  " journal", " exit"};
     spinlock_acquire(&process_tree_lock);
-    print("\nPID STATE CPU NAME\n");
+    print("\nPID PARENT STATE CPU NAME\n");
     list_for_each(node, &all_processes)
     {
         const struct process *process = container_of(node, struct process, all);
-        print("%d %s %u %s\n", process->pid, states[process->state], process->task.cpu,
+        bool blocked = process->state == PROCESS_BLOCKED;
+        print("%d %d %s%s %u %s\n", process->pid, process->parent ? process->parent->pid : 0,
+              states[process->state], blocked ? reasons[process->reason] : "", process->task.cpu,
               process->name);
     }
     spinlock_release(&process_tree_lock);

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
-from schedlab.machines.base import Boot, Machine
+from schedlab.machines.base import TRACE_FILE, Boot, Machine
 from schedlab.outcome import hung, outcome_of, read_console
 from schedlab.paths import ROOT
 from schedlab.results import CONSOLE
@@ -25,6 +25,10 @@ _POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.
 _LIMIT_NS = 120_000_000_000
 _GROWTH_ALLOWED = 1.02
 """Of round-robin's mean cost, over its cost with the fewest tasks: rounding, and no more."""
+
+
+_TRACING_AIM = 0.03
+"""The most that tracing may add to the instructions of CPU-bound work."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,26 @@ class PolicyRow:
         return {**asdict(self), "verdict": self.verdict}
 
 
+@dataclass(frozen=True)
+class Tracing:
+    """Instructions of the same CPU-bound work, ticks and switches included."""
+
+    without: int
+    with_trace: int
+
+    @property
+    def cost(self) -> float:
+        """What tracing adds, as a part of the instructions without it."""
+        return self.with_trace / self.without - 1
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.cost <= _TRACING_AIM else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "cost": self.cost, "aim": _TRACING_AIM, "verdict": self.verdict}
+
+
 def measure_kernel(machine: Machine, kernel: Path, disk: Path) -> list[Row]:
     """The program microbench, on one CPU."""
     boot = Boot(kernel, disk, 1, 512, 'tick=10ms seed=1 limit=120s run="microbench"')
@@ -108,10 +132,25 @@ def read_baselines() -> dict[str, dict[str, Any]]:
 def kernel_rows(console: str, baselines: dict[str, dict[str, Any]]) -> list[Row]:
     """Of lines "bench NAME ITERATIONS INSTRUCTIONS"; the instructions are of one iteration."""
     counts = {name: int(count) for name, _, count in _OPERATION.findall(console)}
+    if "yield-in-turn" in counts and "getpid" in counts:
+        counts["switch"] = counts["yield-in-turn"] // 2 - counts["getpid"]
     if "ping-pong" in counts and "pipe-write-read" in counts:
         # A round trip is two switches, and twice what one process does alone on one pipe.
-        counts["switch"] = (counts["ping-pong"] - 2 * counts["pipe-write-read"]) // 2
+        counts["switch-by-pipe"] = (counts["ping-pong"] - 2 * counts["pipe-write-read"]) // 2
     return [Row(name, count, **baselines.get(name, {})) for name, count in counts.items()]
+
+
+def measure_tracing(machine: Machine, kernel: Path, disk: Path) -> Tracing:
+    """The program busybench twice, at the shortest usual tick: without a trace, and with one."""
+    counts = []
+    for traced in (False, True):
+        trace = f"trace={TRACE_FILE} " if traced else ""
+        arguments = f"tick=1ms seed=1 limit=120s {trace}run=busybench"
+        console = console_of(machine, Boot(kernel, disk, 1, 512, arguments, traced=traced))
+        counts += [int(count) for _, _, count in _OPERATION.findall(console)]
+    if len(counts) != 2:
+        raise SchedlabError("busybench printed no line `bench NAME ITERATIONS INSTRUCTIONS`")
+    return Tracing(*counts)
 
 
 def policy_rows(console: str) -> list[PolicyRow]:
@@ -123,6 +162,6 @@ def policy_rows(console: str) -> list[PolicyRow]:
     return list(rows.values())
 
 
-def all_met(rows: Iterable[Row | PolicyRow]) -> bool:
+def all_met(rows: Iterable[Row | PolicyRow | Tracing]) -> bool:
     """No row misses its aim or is worse than its baseline."""
     return all(row.verdict in ("", "met") for row in rows)

@@ -435,9 +435,14 @@ static void everyone_gets_a_turn(void)
                 spin(1000);
         }
     }
-    sleep(60);
-    for (int i = 0; i < SPINNERS; i++)
-        check(row_of(pids[i]).run_time > 0);
+    int started = 0;
+    for (int try = 0; try < 100 && started < SPINNERS; try++) {
+        sleep(30);
+        started = 0;
+        for (int i = 0; i < SPINNERS; i++)
+            started += row_of(pids[i]).run_time > 0;
+    }
+    check(started == SPINNERS);
     for (int i = 0; i < SPINNERS; i++)
         check(kill(pids[i]) == 0);
     for (int i = 0; i < SPINNERS; i++)

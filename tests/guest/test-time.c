@@ -4,25 +4,35 @@
 
 #include "tests/guest/check.h"
 
+/* Never shorter; and longer only because others, or the host, had the CPU: not every time. */
 static void sleep_lasts_its_ticks(void)
 {
-    static const int lengths[] = {1, 2, 3, 5, 10, 25};
+    static const int lengths[] = {1, 2, 3, 5, 10};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-        int before = uptime();
-        check(sleep(lengths[i]) == 0);
-        int passed = uptime() - before;
-        check(passed >= lengths[i]);
-        check(passed <= lengths[i] + 2); /* nobody else wants the CPU for long */
+        int shortest = INT32_MAX;
+        for (int try = 0; try < 40 && shortest > lengths[i] + 1; try++) {
+            int before = uptime();
+            check(sleep(lengths[i]) == 0);
+            int passed = uptime() - before;
+            check(passed >= lengths[i]);
+            shortest = passed < shortest ? passed : shortest;
+        }
+        check(shortest <= lengths[i] + 1);
     }
 }
 
 static void sleep_of_nothing_returns(void)
 {
-    int before = uptime();
-    check(sleep(0) == 0);
-    sleep(-1);
-    sleep(INT32_MIN);
-    check(uptime() - before <= 2);
+    int shortest = INT32_MAX;
+    for (int try = 0; try < 40 && shortest > 1; try++) {
+        int before = uptime();
+        check(sleep(0) == 0);
+        check(sleep(-1) == 0);
+        check(sleep(INT32_MIN) == 0);
+        int passed = uptime() - before;
+        shortest = passed < shortest ? passed : shortest;
+    }
+    check(shortest <= 1);
 }
 
 static void ticks_and_nanoseconds_agree(void)
@@ -39,25 +49,30 @@ static void ticks_and_nanoseconds_agree(void)
     }
 }
 
+/* On one CPU also in the order in which they run. */
 static void sleepers_wake_in_order(void)
 {
     enum { SLEEPERS = 20 };
     int ends[2];
+    struct system_stats stats;
+    check(getstats(&stats) == 0);
     check(pipe(ends) == 0);
     int start = uptime() + 20;
     for (int i = 0; i < SLEEPERS; i++) {
         if (test_fork() != 0)
             continue;
         char number = (char)((i * 7) % SLEEPERS);
-        sleep(start + 3 * number - uptime());
+        int until = start + 3 * number;
+        sleep(until - uptime());
+        check(uptime() >= until);
         check(write(ends[1], &number, 1) == 1);
         exit(0);
     }
     for (int i = 0; i < SLEEPERS; i++) {
         char number;
-        check(read(ends[0], &number, 1) == 1);
-        check(number == i);
         int status;
+        check(read(ends[0], &number, 1) == 1);
+        check(stats.cpus > 1 || number == i);
         check(wait(&status) > 0 && status == 0);
     }
 }

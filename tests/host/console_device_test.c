@@ -68,6 +68,12 @@ static void deliver_interrupts(void)
 
 /* ---- the rest of the kernel ---- */
 
+void print_characters(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        console_put(text[i]);
+}
+
 static const struct device_operations *operations;
 static unsigned lists_printed, interrupted, waits;
 static bool killed, bad_buffer;

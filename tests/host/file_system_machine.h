@@ -735,6 +735,23 @@ static void check_nothing_leaks(void)
     check(journal.running == 0 && journal.reserved == 0);
 }
 
+static void sync_body(void *unused)
+{
+    (void)unused;
+    check(system_sync() == 0);
+}
+
+/* Everything goes home; then the disk is good as it is, and nothing is left to be reclaimed. */
+static void check_settled_disk(void)
+{
+    run_session(sync_body, NULL);
+    check_disk();
+    const uint64_t *map =
+        (const uint64_t *)(disk.bytes + (size_t)file_system.reclaim_map_start * BLOCK_BYTES);
+    for (size_t i = 0; i < bitmap_blocks(file_system.inode_count) * BLOCK_BYTES / 8; i++)
+        check(map[i] == 0);
+}
+
 /* Paths and bytes as system calls take them. */
 static uint64_t user(const void *pointer)
 {

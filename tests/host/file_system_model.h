@@ -603,4 +603,40 @@ static void make_shared(void *unused)
     check(system_sync() == 0);
 }
 
+/* ---- the same few names for all ---- */
+
+static void quarrel(void *argument)
+{
+    static const char *const paths[] = {"/shared", "/x", "/x/y", "/y", "/x/y/z"};
+    static uint8_t data[20000];
+    int64_t descriptor;
+    int calls = *(int *)argument;
+    for (int i = 0; i < calls; i++) {
+        const char *path = paths[random_below(5)];
+        const char *other = paths[random_below(5)];
+        switch (random_below(6)) {
+        case 0:
+            do_mkdir(path);
+            break;
+        case 1:
+            do_link(path, other);
+            break;
+        case 2:
+            do_chdir(path);
+            break;
+        case 3:
+            do_close(do_open(path, OPEN_CREATE | OPEN_WRITE | OPEN_TRUNCATE));
+            break;
+        case 4:
+            descriptor = do_open(path, OPEN_CREATE | OPEN_WRITE);
+            do_write(descriptor, data, (int)random_below(sizeof(data)));
+            do_close(descriptor);
+            break;
+        default:
+            do_unlink(path);
+            break;
+        }
+    }
+}
+
 #endif

@@ -10,6 +10,7 @@ static void run_workers(uint64_t seed, int workers, uint32_t calls, uint32_t blo
     char *found[WORKERS_MAX];
 
     random_seed(seed);
+    freed_blocks_max = seed % 3 == 0 ? 1024 : 3; /* so that a truncation takes several operations */
     disk_make(blocks, 256, 64 + random_below(64));
     check(machine_boot() == 0);
     run_session(make_shared, NULL);
@@ -20,7 +21,7 @@ static void run_workers(uint64_t seed, int workers, uint32_t calls, uint32_t blo
     }
     machine_run();
     check_nothing_leaks();
-    check_disk();
+    check_settled_disk();
     for (int mounts = 0; mounts < 2; mounts++) {
         find_all(found);
         for (int i = 0; i < workers; i++) {
@@ -64,10 +65,105 @@ static void test_full_disk(void)
         run_workers(seed, 2 + (int)(seed % 5), 300, 230);
 }
 
+/* ---- one file, truncated by one process while others write to it ---- */
+
+enum { TRUNCATIONS = 5, WRITE_BYTES = 3000, WRITES = 60 };
+
+static void write_file(void *letter)
+{
+    uint8_t data[WRITE_BYTES];
+    memset(data, *(char *)letter, sizeof(data));
+    int64_t file = do_open("/shared/file", OPEN_CREATE | OPEN_WRITE);
+    for (int i = 0; i < WRITES; i++) {
+        int64_t result = do_write(file, data, sizeof(data));
+        check(result == WRITE_BYTES || result == -EINVAL); /* its offset is beyond the end now */
+        if (result == WRITE_BYTES)
+            continue;
+        do_close(file);
+        file = do_open("/shared/file", OPEN_CREATE | OPEN_WRITE);
+    }
+}
+
+static void truncate_file(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < TRUNCATIONS; i++) {
+        int64_t file = do_open("/shared/file", OPEN_CREATE | OPEN_WRITE | OPEN_TRUNCATE);
+        check(file == 0);
+        for (int done = 0; done < 40; done++) {
+            uint8_t data[BLOCK_BYTES];
+            memset(data, 't', sizeof(data));
+            int64_t result = do_write(file, data, sizeof(data));
+            check(result == BLOCK_BYTES || result == -EINVAL);
+        }
+        do_close(file);
+    }
+}
+
+static void unlink_file(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 10; i++) {
+        do_unlink("/shared/file");
+        do_mkdir("/shared/x"); /* takes its time */
+        do_unlink("/shared/x");
+    }
+    do_close(do_open("/shared/file", OPEN_CREATE));
+}
+
+/* Each byte that can be read was written by one of them. */
+static void read_file(void *unused)
+{
+    static uint8_t data[WRITE_BYTES * WRITES + 40 * BLOCK_BYTES];
+    (void)unused;
+    int64_t n = do_read(do_open("/shared/file", OPEN_READ), data, sizeof(data));
+    check(n >= 0);
+    for (int64_t i = 0; i < n; i++)
+        check(data[i] == 'a' || data[i] == 'b' || data[i] == 't');
+}
+
+static void test_truncation_beside_writes(void)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        random_seed(seed);
+        freed_blocks_max = 1 + random_below(3);
+        disk_make(600, 96, 64);
+        check(machine_boot() == 0);
+        run_session(make_shared, NULL);
+        spawn_session(write_file, "a");
+        spawn_session(write_file, "b");
+        spawn_session(truncate_file, NULL);
+        if (seed % 2)
+            spawn_session(unlink_file, NULL);
+        machine_run();
+        run_session(read_file, NULL);
+        check_nothing_leaks();
+        check_settled_disk();
+    }
+}
+
+static void test_same_names(void)
+{
+    static int calls = 200;
+
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        random_seed(seed);
+        disk_make(600, 96, 64);
+        check(machine_boot() == 0);
+        for (int i = 0; i < 6; i++)
+            spawn_session(quarrel, &calls);
+        machine_run();
+        check_nothing_leaks();
+        check_settled_disk();
+    }
+}
+
 int main(void)
 {
     run_test(test_one_process);
     run_test(test_many_processes);
     run_test(test_full_disk);
+    run_test(test_truncation_beside_writes);
+    run_test(test_same_names);
     return 0;
 }

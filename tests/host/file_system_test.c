@@ -20,6 +20,7 @@ static void finish(void)
 {
     check_nothing_leaks();
     check_disk();
+    check_settled_disk();
     check(machine_boot() == 0); /* what the journal holds is whole, too */
     check_disk();
 }
@@ -160,8 +161,10 @@ static void directories(void *unused)
     check(do_open("f", OPEN_READ) == 0 && do_close(0) == 0);
     check(do_open("../../d//e///f", OPEN_READ) == 0 && do_close(0) == 0);
     check(do_open("/../d/./e/f/", OPEN_READ) == 0 && do_close(0) == 0);
-    check(do_open("", OPEN_READ) == 0 && do_close(0) == 0); /* the directory itself */
-    check(do_unlink("") == -ENOENT && do_open("", OPEN_CREATE | OPEN_READ) == -EISDIR);
+    check(do_open(".", OPEN_READ) == 0 && do_close(0) == 0);
+    check(do_open(".", OPEN_CREATE | OPEN_READ) == -EISDIR);
+    check(do_unlink("") == -ENOENT && do_open("", OPEN_CREATE | OPEN_READ) == -ENOENT);
+    check(do_open("", OPEN_READ) == -ENOENT && do_chdir("") == -ENOENT);
     check(do_unlink("f") == 0);
     check(do_unlink("../e") == 0); /* where we are */
     check(do_open("f", OPEN_CREATE) == -ENOENT && do_mkdir("f") == -ENOENT);

@@ -6,7 +6,9 @@
  * to the standard errors, one line each. Files lie in TMPDIR, or /tmp.
  */
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The ABI's error names are Linux's own here. */
-#define SCHEDLAB_ABI_ERRORS_H
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 

@@ -417,6 +417,7 @@ def _summary(
                     "cpus": trace.header.cpus,
                     "seed": pl.Series([trace.header.seed], dtype=pl.UInt64),
                     "tick_ns": trace.header.tick_ns,
+                    "clock_step_ns": trace.clock_step_ns,
                     "truncated": trace.truncated,
                     "lost_records": trace.lost,
                     "root_pid": pl.Series([window.root_pid], dtype=pl.Int64),

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rich import box
@@ -16,6 +17,8 @@ Row = dict[str, Any]
 Format = Callable[[Row], Text | str]
 
 _NOTHING = "–"
+_COARSE_STEP_NS = 1000
+_GROUPS_SHOWN = 12
 _NOTABLE_POINTS = 1.0
 """A share is shown as off its ideal from this many percentage points."""
 
@@ -29,8 +32,7 @@ def tables(runs: list[tuple[str, Metrics]]) -> list[Table]:
     if not runs:
         return []
     whole = _workload_table(runs)
-    names = sorted({name for _, metrics in runs for name in metrics.groups["group"]})
-    return [whole, _group_table(runs, names)] if names else [whole]
+    return [whole, _group_table(runs)] if any(len(run.groups) for _, run in runs) else [whole]
 
 
 def duration(nanoseconds: float | None) -> str:
@@ -91,7 +93,15 @@ def _finished(row: Row) -> Text:
 _WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
     (
         "processes",
-        [("finished", _finished), ("time measured", _time("elapsed_ns"))],
+        [
+            ("finished", _finished),
+            ("time measured", _time("elapsed_ns")),
+            ("CPU time", _time("running_ns")),
+            (
+                "of root and others",
+                lambda row: duration(row["root_running_ns"] + row["other_running_ns"]),
+            ),
+        ],
     ),
     (
         "turnaround",
@@ -128,8 +138,8 @@ _WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
     (
         "throughput",
         [
-            ("processes a second", _number("throughput_per_second")),
-            ("a million cycles", _number("throughput_per_million_cycles")),
+            ("per second", _number("throughput_per_second")),
+            ("per million cycles", _number("throughput_per_million_cycles")),
         ],
     ),
     (
@@ -162,11 +172,18 @@ def _workload_table(runs: list[tuple[str, Metrics]]) -> Table:
     rows = [metrics.summary.row(0, named=True) for _, metrics in runs]
     for metric, lines in _WORKLOAD:
         _add_section(table, metric, lines, rows)
-    cut = [heading for (heading, _), row in zip(runs, rows, strict=True) if row["truncated"]]
-    if cut:
-        table.caption = f"The trace was cut off: {', '.join(cut)}."
-        table.caption_style = "yellow"
+    table.caption = Text("\n").join(_remarks([heading for heading, _ in runs], rows)) or None
     return table
+
+
+def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
+    """What one should know before one believes the table."""
+    cut = [heading for heading, row in zip(headings, rows, strict=True) if row["truncated"]]
+    if cut:
+        yield Text(f"The trace was cut off: {', '.join(cut)}.", "yellow")
+    step = max(row["clock_step_ns"] for row in rows)
+    if step >= _COARSE_STEP_NS:
+        yield Text(f"The machine's clock moves in steps of {duration(step)}.")
 
 
 def _share(row: Row) -> Text:
@@ -190,8 +207,14 @@ _GROUP: list[tuple[str, Format]] = [
 ]
 
 
-def _group_table(runs: list[tuple[str, Metrics]], names: list[str]) -> Table:
+def _group_table(runs: list[tuple[str, Metrics]]) -> Table:
     table = _table("Groups", "group", "", (heading for heading, _ in runs))
+    running: Counter[str] = Counter()
+    for _, metrics in runs:
+        running.update(dict(metrics.groups.select("group", "running_ns").iter_rows()))
+    names = sorted(name for name, _ in running.most_common(_GROUPS_SHOWN))
+    if len(running) > len(names):
+        table.caption = f"{len(running) - len(names)} groups that ran less are not shown."
     by_name = [{row["group"]: row for row in metrics.groups.to_dicts()} for _, metrics in runs]
     for name in names:
         _add_section(table, name, _GROUP, [rows.get(name) for rows in by_name])
@@ -200,6 +223,7 @@ def _group_table(runs: list[tuple[str, Metrics]], names: list[str]) -> Table:
 
 def _table(title: str, first: str, second: str, headings: Iterable[str]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table.caption_justify = "left"
     table.add_column(first, style="bold", no_wrap=True)
     table.add_column(second, style="dim", no_wrap=True)
     for heading in headings:

@@ -60,6 +60,15 @@ class Trace:
         """Time of the latest record; 0 if there is none."""
         return int(self.column("time_ns").max()) if len(self.events) else 0
 
+    @cached_property
+    def clock_step_ns(self) -> int:
+        """What all of the first 65,536 times are multiples of, counted from the first; 0: all equal.
+
+        1 for a fine clock; more where the clock moves in steps, and shorter times show as 0.
+        """
+        times = self.column("time_ns")[:65536]
+        return int(np.gcd.reduce(times - times[0])) if len(times) else 0
+
     def column(self, name: str) -> npt.NDArray[np.int64]:
         """A column of `events`, of its own integer type, without copying."""
         return self.events[name].to_numpy()

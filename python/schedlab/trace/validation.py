@@ -337,16 +337,14 @@ def _scheduler_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
 
 
 def _process_checks(trace: Trace) -> Iterator[Breach]:
+    """Each step may follow the one before. (That a process leaves the CPU that it runs on, and
+    exits there, is what `_running_checks` has found.)"""
     steps = timeline(trace)
     if len(steps.pid) == 0:
         return
     before = np.concatenate(([_UNKNOWN], steps.after[:-1]))
     before[np.diff(steps.pid, prepend=-1) != 0] = _UNKNOWN
-    cpu = trace.column("cpu")[steps.row]
     wrong = ~_ALLOWED[steps.step, before] | _left_wrongly(steps, before)
-    # From RUNNING or EXITING, on the CPU of the step before.
-    moved = np.diff(cpu.astype(np.int64), prepend=-1) != 0
-    wrong |= moved & ((before == ProcessState.RUNNING) | (before == EXITING))
     if trace.truncated:
         wrong &= steps.row < _certain_rows(trace)
     if wrong.any():

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The workload API on our kernel; tests/host/workload_test.c is the same on Linux. */
+
+#include "tests/guest/check.h"
+#include "workloads/api/workload.h"
+
+static void burning_gives_the_same_everywhere(void)
+{
+    check(workload_burn(0) == 0);
+    check(workload_burn(1) == 8748534153485358513u);
+    check(workload_burn(1000) == 11534028166708394577u);
+    check(workload_burn(123456) == 17562823254329059714u);
+}
+
+static void files_hold_what_was_written(void)
+{
+    static const int64_t sizes[] = {0, 1, 4095, 4096, 4097, 20000};
+    char path[PATH_BYTES];
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        workload_write_file(sizes[i]);
+        workload_read_file(sizes[i]);
+        workload_remove_file();
+    }
+    snprintf(path, sizeof(path), "/work.%d", getpid());
+    check_error(open(path, OPEN_READ), ENOENT);
+}
+
+static void end_with(int64_t status)
+{
+    exit((int)status);
+}
+
+static void failed_children_are_counted(void)
+{
+    for (int64_t i = 0; i < 6; i++)
+        workload_start(end_with, i % 3);
+    check(workload_wait_all() == 4);
+    check(workload_wait_all() == 0);
+    workload_begin();
+    workload_start(end_with, 0);
+    check(workload_finish() == 0);
+}
+
+static void attributes_reach_the_kernel(void)
+{
+    struct process_info row;
+    workload_priority(2);
+    workload_tickets(33);
+    workload_weight(4);
+    check(find_process(getpid(), &row));
+    check(row.priority == 2 && row.tickets == 33 && row.weight == 4);
+}
+
+static void sleeping_takes_time(void)
+{
+    int64_t before = workload_ticks();
+    workload_sleep(3);
+    check(workload_ticks() - before >= 3);
+    workload_yield();
+}
+
+static void the_workloads_run(void)
+{
+    static char *const lines[][8] = {
+        {"cpu-bound", "-n", "3", "-i", "1000", NULL},
+        {"io-bound", "-n", "2", "-r", "2", "-b", "5000", NULL},
+        {"mixed", "-n", "2", "-g", "5", "-i", "3000", NULL},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        int pid = test_fork();
+        if (pid == 0) {
+            exec_program(lines[i]);
+            exit(100);
+        }
+        check(test_wait(pid) == 0);
+    }
+}
+
+int main(int argc, char *argv[])
+{
+    static const struct test tests[] = {
+        TEST(burning_gives_the_same_everywhere),
+        TEST(files_hold_what_was_written),
+        TEST(failed_children_are_counted),
+        TEST(attributes_reach_the_kernel),
+        TEST(sleeping_takes_time),
+        TEST(the_workloads_run),
+    };
+    return RUN_TESTS(tests, argc, argv);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The workload API on Linux. */
+
+#include "check.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "workloads/api/common.c"
+#include "workloads/api/linux_host.c"
+
+static int64_t number = 5;
+static const struct workload_option options[] = {{'n', "a number", &number, 1, 9}};
+
+/* The exit status of workload_init() with these arguments; -1: it returned. */
+static int init_status(char *first, char *second)
+{
+    int pid = fork();
+    if (pid == 0) {
+        char *arguments[] = {"test", first, second, NULL};
+        close(1);
+        close(2);
+        workload_init(first ? second ? 3 : 2 : 1, arguments, "A test.", options, 1);
+        _exit(number == 5 ? 100 : (int)number);
+    }
+    int status;
+    check(host_wait(&status) == pid);
+    return status;
+}
+
+static void options_are_read_and_checked(void)
+{
+    check(init_status(NULL, NULL) == 100);
+    check(init_status("-n", "7") == 7);
+    check(init_status("-s", "7") == 100);
+    check(init_status("--help", NULL) == 0);
+    check(init_status("-n", NULL) == 2);
+    check(init_status("-n", "0") == 2);
+    check(init_status("-n", "10") == 2);
+    check(init_status("-n", "x") == 2);
+    check(init_status("-n", "7x") == 2);
+    check(init_status("-n", "-7") == 2);
+    check(init_status("-n", "99999999999999999999") == 2);
+    check(init_status("-x", "1") == 2);
+    check(init_status("n", "1") == 2);
+    check(init_status("-", "1") == 2);
+}
+
+/* tests/guest/test-workload.c expects the same of the loop in assembly. */
+static void burning_gives_the_same_everywhere(void)
+{
+    check(workload_burn(0) == 0);
+    check(workload_burn(1) == 8748534153485358513u);
+    check(workload_burn(1000) == 11534028166708394577u);
+    check(workload_burn(123456) == 17562823254329059714u);
+}
+
+static void random_numbers_depend_on_the_seed(void)
+{
+    numbers.state = 1;
+    uint64_t first = workload_random(1000000);
+    uint64_t second = workload_random(1000000);
+    numbers.state = 1;
+    check(workload_random(1000000) == first && workload_random(1000000) == second);
+    numbers.state = 2;
+    check(workload_random(1000000) != first);
+    for (int i = 0; i < 1000; i++)
+        check(workload_random(7) < 7);
+}
+
+static void files_hold_what_was_written(void)
+{
+    static const int64_t sizes[] = {0, 1, 4095, 4096, 4097, 20000};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        workload_write_file(sizes[i]);
+        workload_read_file(sizes[i]);
+        workload_remove_file();
+    }
+    check(open(own_file(), O_RDONLY) < 0);
+}
+
+static void read_a_damaged_file(int64_t unused)
+{
+    (void)unused;
+    close(2);
+    workload_write_file(10000);
+    int file = open(own_file(), O_WRONLY);
+    lseek(file, 5000, SEEK_SET);
+    check(write(file, "\1\2\3\4", 4) == 4);
+    close(file);
+    workload_read_file(10000);
+}
+
+static void damage_is_noticed(void)
+{
+    int pid = workload_start(read_a_damaged_file, 0);
+    check(workload_wait_all() == 1);
+    char path[64];
+    snprintf(path, sizeof(path), "%s/workload.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             pid);
+    unlink(path);
+}
+
+static void end_with(int64_t status)
+{
+    host_exit((int)status);
+}
+
+static void failed_children_are_counted(void)
+{
+    for (int64_t i = 0; i < 6; i++)
+        workload_start(end_with, i % 3);
+    check(workload_wait_all() == 4);
+    check(workload_wait_all() == 0);
+    workload_begin();
+    workload_start(end_with, 0);
+    check(workload_finish() == 0);
+}
+
+static void tell_a_number(int64_t descriptor)
+{
+    uint64_t value = workload_random(1u << 30);
+    check(write((int)descriptor, &value, sizeof(value)) == sizeof(value));
+}
+
+/* Each child has its own numbers, and the same ones whatever the others do. */
+static void children_have_their_own_numbers(void)
+{
+    uint64_t values[2][3];
+    for (int round = 0; round < 2; round++) {
+        int ends[2];
+        check(pipe(ends) == 0);
+        numbers.state = 9;
+        started = 0;
+        for (int i = 0; i < 3; i++) {
+            workload_start(tell_a_number, ends[1]);
+            check(read(ends[0], &values[round][i], 8) == 8);
+        }
+        check(workload_wait_all() == 0);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    check(memcmp(values[0], values[1], sizeof(values[0])) == 0);
+    check(values[0][0] != values[0][1] && values[0][1] != values[0][2]);
+}
+
+static void sleeping_takes_time(void)
+{
+    int64_t before = workload_ticks();
+    workload_sleep(3);
+    check(workload_ticks() - before >= 3);
+}
+
+int main(void)
+{
+    run_test(options_are_read_and_checked);
+    run_test(burning_gives_the_same_everywhere);
+    run_test(random_numbers_depend_on_the_seed);
+    run_test(files_hold_what_was_written);
+    run_test(damage_is_noticed);
+    run_test(failed_children_are_counted);
+    run_test(children_have_their_own_numbers);
+    run_test(sleeping_takes_time);
+    return 0;
+}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""mkfs makes disk images and fsck checks them; both say clearly what is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from schedlab.build import IMAGE, build
+
+BUILD = IMAGE.parent
+BLOCK = 4096
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs() -> None:
+    """Builds the two programs."""
+    build("host-tools")
+
+
+def call(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs one of them."""
+    command = [BUILD / name, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def make(folder: Path, *files: str | Path, blocks: int = 1000) -> Path:
+    """An image in the folder, made without a complaint."""
+    image = folder / "disk.img"
+    done = call("mkfs", image, str(blocks), *files)
+    assert (done.returncode, done.stderr) == (0, "")
+    return image
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK, 24 * BLOCK + 1, 300_000])
+def test_an_image_holds_files_and_is_clean(tmp_path: Path, size: int) -> None:
+    """A file's bytes are in the image; the checker finds nothing to say."""
+    content = bytes(i * 31 % 251 for i in range(size))
+    (tmp_path / "file").write_bytes(content)
+    image = make(tmp_path, tmp_path / "file", f"{tmp_path}/file=other")
+    assert image.stat().st_size == 1000 * BLOCK
+    data = image.read_bytes()
+    assert all(data.count(content[at : at + BLOCK]) >= 2 for at in range(0, size, BLOCK))
+    assert call("fsck", image).returncode == 0
+
+
+def test_the_same_files_give_the_same_image(tmp_path: Path) -> None:
+    """No time, no number of the host gets in."""
+    (tmp_path / "file").write_bytes(b"text")
+    first = make(tmp_path, tmp_path / "file").read_bytes()
+    (tmp_path / "file").touch()
+    assert make(tmp_path, tmp_path / "file").read_bytes() == first
+
+
+def test_a_damaged_image_is_named(tmp_path: Path) -> None:
+    """A block that is marked free though it is used; a superblock that is none."""
+    image = make(tmp_path)
+    data = bytearray(image.read_bytes())
+    first_data_block = int.from_bytes(data[56:60], "little")
+    block_map = int.from_bytes(data[44:48], "little")
+    data[block_map * BLOCK + first_data_block // 8] &= ~(1 << first_data_block % 8) & 0xFF
+    image.write_bytes(data)
+    done = call("fsck", image)
+    assert done.returncode == 1
+    assert f"block {first_data_block}" in done.stdout
+    image.write_bytes(bytes(len(data)))
+    assert call("fsck", image).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "usage"),
+        (["IMAGE"], 2, "usage"),
+        (["IMAGE", "many"], 2, "usage"),
+        (["IMAGE", "-1"], 2, "usage"),
+        (["IMAGE", "50"], 1, "too small"),
+        (["IMAGE", "1000", "FILE=a/b"], 2, "a name has"),
+        (["IMAGE", "1000", "FILE=fifteen-letters"], 2, "a name has"),
+        (["IMAGE", "1000", "FILE", "FILE"], 2, "two files"),
+        (["IMAGE", "1000", "FILE=.."], 2, "two files"),
+        (["IMAGE", "1000", "NOTHING"], 1, "No such file"),
+        (["IMAGE", "120", "FILE"], 1, "too small"),
+    ],
+)
+def test_wrong_usage_of_mkfs(
+    tmp_path: Path, arguments: list[str], status: int, message: str
+) -> None:
+    """The message names the cause, and no part of an image is left."""
+    (tmp_path / "file").write_bytes(b"x" * 500_000)
+    words = [
+        word.replace("IMAGE", f"{tmp_path}/image")
+        .replace("FILE", f"{tmp_path}/file")
+        .replace("NOTHING", f"{tmp_path}/nothing")
+        for word in arguments
+    ]
+    done = call("mkfs", *words)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_wrong_usage_of_fsck(tmp_path: Path) -> None:
+    """One image, which can be read."""
+    assert call("fsck").returncode == 2
+    done = call("fsck", tmp_path / "nothing")
+    assert done.returncode == 2
+    assert "No such file" in done.stderr
