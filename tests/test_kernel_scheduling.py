@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from guest_machine import run_guest
 from schedlab import metrics, trace
 
