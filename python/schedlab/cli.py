@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import click
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MACHINE_NAMES = ("spike", "qemu")
+Format = Literal["perfetto", "parquet", "csv"]
 
 
 class Parsed(click.ParamType[Any]):
@@ -299,7 +300,7 @@ def boot(
     "file_format",
     default="perfetto",
     show_default=True,
-    type=click.Choice(["perfetto", "parquet", "csv"]),
+    type=click.Choice(get_args(Format)),
     help="perfetto is for ui.perfetto.dev.",
 )
 @click.option(
@@ -308,7 +309,7 @@ def boot(
     help="The file to write.  [default: trace.FORMAT in the run's folder]",
 )
 @json_option
-def trace(run: Path, file_format: str, out: Path | None, as_json: bool) -> None:
+def trace(run: Path, file_format: Format, out: Path | None, as_json: bool) -> None:
     """Export the event trace of a RUN's folder, and check it.
 
     RUN may also be a folder that holds one run. A trace that says what cannot have happened is
