@@ -279,8 +279,11 @@ def test_predictability() -> None:
 # --- one small trace, done by hand
 
 
-def by_hand() -> tuple[list[Record], Script]:
-    """One CPU: a root forks A and B; A runs 300, is preempted; B blocks and is woken."""
+def by_hand(end_ns: int = 1100) -> tuple[list[Record], Script]:
+    """One CPU: a root forks A and B; A runs 300, is preempted; B blocks and is woken.
+
+    Measured until `end_ns`; both have ended by 900.
+    """
     story = [
         (0, Kind.START, 0, 0, 0),
         (0, Kind.FORK, 0, 1, 0),
@@ -314,14 +317,28 @@ def by_hand() -> tuple[list[Record], Script]:
         (900, Kind.SCHEDULER_ENTER, 3, 0, 900),
         (905, Kind.SWITCH, 1, 3, 4),
         (910, Kind.SCHEDULER_EXIT, 1, 0, 910),
-        (1100, Kind.MARK, 1, MarkKind.END, 0),
         (1200, Kind.END, 0, 0, 34),
     ]
+    story.append((end_ns, Kind.MARK, 1, MarkKind.END, 0))
+    story.sort(key=lambda record: record[0])
     records = [
         Record(time, at, process, kind, 0, first, second)
         for at, (time, kind, process, first, second) in enumerate(story)
     ]
     return records, Script(cpus=1)
+
+
+def test_those_who_go_on_ask_for_more() -> None:
+    """The same, but measured until both still want the CPU."""
+    found = compute(load(*by_hand(end_ns=650)))
+    a, b = found.processes.filter(pl.col("role") == "workload").to_dicts()
+    assert (a["running_ns"], a["waiting_ns"], a["blocked_ns"]) == (300 + 145, 25 + 80, 0)
+    assert (b["running_ns"], b["waiting_ns"], b["blocked_ns"]) == (80, 315 + 50, 95)
+    assert a["demand_cpus"] == pytest.approx(1)
+    assert b["demand_cpus"] == pytest.approx((80 + 365 * 80 / 175) / 550)
+    # B asks for 0.45, less than half: A should get the rest.
+    assert b["ideal_share"] == pytest.approx(b["demand_cpus"])
+    assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
 
 
 def test_by_hand() -> None:
@@ -337,10 +354,11 @@ def test_by_hand() -> None:
     assert (b["status"], b["wakeups"], b["wakeup_latency_max_ns"]) == (7, 1, 105)
     assert (a["selections"], a["preemptions"], b["selections"], b["blocks"]) == (2, 1, 2, 1)
     assert a["share"] == pytest.approx(500 / 780)
-    assert a["demand_cpus"] == pytest.approx(605 / 1000)
-    assert b["demand_cpus"] == pytest.approx((280 + 420 * 280 / 375) / 1000)
-    # B asks for 0.5936, A for 0.605: both get half of the CPU.
-    assert a["ideal_share"] == pytest.approx(0.5)
+    # Both ended: they got what they asked for.
+    assert a["demand_cpus"] == pytest.approx(500 / 1000)
+    assert b["demand_cpus"] == pytest.approx(280 / 1000)
+    assert a["ideal_share"] == pytest.approx(500 / 780)
+    assert a["share_error_points"] == pytest.approx(0)
     summary = found.summary.row(0, named=True)
     assert summary["throughput_per_second"] == pytest.approx(2 / 1e-6)
     assert summary["throughput_per_million_cycles"] == pytest.approx(2000)

@@ -232,16 +232,18 @@ def _with_shares(
 
 
 def _demands(workload: pl.DataFrame, window: Window) -> Floats:
-    """How much of a CPU each process would have used, had it never waited for one.
+    """How much of a CPU each process asked for.
 
-    All that it ran, and of the time it waited the part that it runs when it does
-    not wait: running ÷ (running + blocked). That is all of it for one that never
-    blocks (or never ran), and little for one that mostly sleeps.
+    One that ended has got all that it asked for: what it ran. One that goes on would
+    have run more, had it never waited: of the time it waited, the part that it runs
+    when it does not wait, running ÷ (running + blocked). That is all of it for one
+    that never blocks (or never ran), and little for one that mostly sleeps.
     """
     running, waiting, blocked = (
         workload[column].to_numpy().astype(np.float64)
         for column in ("running_ns", "waiting_ns", "blocked_ns")
     )
+    waiting = np.where(workload["turnaround_ns"].is_null().to_numpy(), waiting, 0)
     known = running + blocked
     part = np.divide(running, known, out=np.ones_like(known), where=known > 0)
     demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
