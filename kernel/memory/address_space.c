@@ -424,13 +424,16 @@ enum {
     SLOTS_PER_ROOT_ENTRY = (PAGE_BYTES << 18) / KERNEL_STACK_STRIDE,
     SLOT_FREE = 1 << 1, /* in a link, below the number of the next slot + 1 */
     SLOT_NEXT_SHIFT = 2,
+    SPARE_STACKS = 64, /* of ended processes, that keep their pages for the next ones */
 };
 
 static struct {
     struct spinlock lock; /* guards all below, and the level 1 and 0 tables of the area */
     uint64_t limit;       /* slots for which there are level 1 tables */
-    uint64_t made;        /* slots that have pages: 0 to made - 1 */
-    uint64_t free;        /* the first of these that is free, + 1; 0: none */
+    uint64_t made;        /* slots that were ever used: 0 to made - 1 */
+    uint64_t spare;       /* of these, the first that is free and has its pages, + 1; 0: none */
+    uint64_t empty;       /* … the first that is free and has none, + 1 */
+    uint64_t spare_count;
 } stacks;
 
 /*
@@ -501,6 +504,14 @@ static bool stack_map(uint64_t slot)
     return true;
 }
 
+static void stack_unmap(uint64_t slot)
+{
+    uint64_t top = slot_address(slot) + KERNEL_STACK_STRIDE;
+
+    for (uint64_t address = top - KERNEL_STACK_BYTES; address < top; address += PAGE_BYTES)
+        stack_unmap_page(address);
+}
+
 /* The link to the next free slot, in the guard. */
 static uint64_t *slot_link(uint64_t slot)
 {
@@ -510,21 +521,56 @@ static uint64_t *slot_link(uint64_t slot)
     return link;
 }
 
+static void push_slot(uint64_t *list, uint64_t slot)
+{
+    kernel_assert(slot < stacks.made && *slot_link(slot) == 0);
+    *slot_link(slot) = *list << SLOT_NEXT_SHIFT | SLOT_FREE;
+    *list = slot + 1;
+}
+
+static uint64_t pop_slot(uint64_t *list)
+{
+    uint64_t slot = *list - 1;
+
+    *list = *slot_link(slot) >> SLOT_NEXT_SHIFT;
+    *slot_link(slot) = 0;
+    return slot;
+}
+
+/* A slot without pages gets them. False: out of memory, or of slots. */
+static bool fill_slot(uint64_t *slot)
+{
+    if (stacks.empty != 0) {
+        *slot = pop_slot(&stacks.empty);
+        if (stack_map(*slot))
+            return true;
+        push_slot(&stacks.empty, *slot);
+        return false;
+    }
+    *slot = stacks.made;
+    if (*slot == stacks.limit || !stack_map(*slot))
+        return false;
+    stacks.made++;
+    return true;
+}
+
+/*
+ * The address of a stack that was given back may be used again, with other pages.
+ * No CPU then has the old ones in its translations: each that ran on the stack, or
+ * wrote to it for a new process, has changed its address space since, or is this
+ * one, which forgets them as it maps the new ones.
+ */
 void *kernel_stack_create(void)
 {
     uint64_t slot;
     bool made = true;
 
     spinlock_acquire(&stacks.lock);
-    if (stacks.free != 0) {
-        slot = stacks.free - 1;
-        stacks.free = *slot_link(slot) >> SLOT_NEXT_SHIFT;
-        *slot_link(slot) = 0;
+    if (stacks.spare != 0) {
+        slot = pop_slot(&stacks.spare);
+        stacks.spare_count--;
     } else {
-        slot = stacks.made;
-        made = slot < stacks.limit && stack_map(slot);
-        if (made)
-            stacks.made++;
+        made = fill_slot(&slot);
     }
     spinlock_release(&stacks.lock);
     return made ? (void *)(slot_address(slot) + KERNEL_STACK_STRIDE) : NULL;
@@ -536,9 +582,12 @@ void kernel_stack_destroy(void *top)
 
     kernel_assert((uintptr_t)top % KERNEL_STACK_STRIDE == 0);
     spinlock_acquire(&stacks.lock);
-    kernel_assert(slot < stacks.made);
-    kernel_assert(*slot_link(slot) == 0);
-    *slot_link(slot) = stacks.free << SLOT_NEXT_SHIFT | SLOT_FREE;
-    stacks.free = slot + 1;
+    if (stacks.spare_count < SPARE_STACKS) {
+        push_slot(&stacks.spare, slot);
+        stacks.spare_count++;
+    } else {
+        stack_unmap(slot);
+        push_slot(&stacks.empty, slot);
+    }
     spinlock_release(&stacks.lock);
 }

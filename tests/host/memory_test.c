@@ -985,7 +985,13 @@ static void test_kernel_stacks(void)
     free_pages = page_free_count();
     for (int index = 0; index < STACKS; index++)
         kernel_stack_destroy((void *)top[index]);
+    check(page_free_count() == free_pages + 2 * (STACKS - SPARE_STACKS));
     for (int index = 0; index < STACKS; index++) {
+        if (index >= SPARE_STACKS) {
+            allocations_left = index % 2; /* one that cannot be made stays free */
+            check(kernel_stack_create() == NULL);
+            allocations_left = -1;
+        }
         uint64_t again = (uintptr_t)kernel_stack_create();
         int same = 0;
 
