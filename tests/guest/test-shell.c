@@ -183,7 +183,7 @@ static void background(void)
 {
     static const struct run runs[] = {
         {"sleep 1 & echo first; wait; echo then", 0, "first\nthen\n"},
-        {"(sleep 3; echo late) & (sleep 1; echo early) & wait", 0, "early\nlate\n"},
+        {"(sleep 3; echo child) & wait; echo then", 0, "child\nthen\n"},
         {"true & false & wait", 0, ""},
         {"false & true", 0, ""},
         {"sleep 2 && echo a & wait; echo b", 0, "a\nb\n"},
