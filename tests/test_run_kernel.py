@@ -266,5 +266,7 @@ def test_the_benchmark_meets_its_aims_or_says_which_it_misses(schedlab: Command)
     assert not [row for row in content["operations"] if "worse" in row["verdict"]]
     (rr,) = (row for row in content["policies"] if row["policy"] == "rr")
     assert rr["verdict"] == "met"
+    assert content["tracing"]["cost"] <= content["tracing"]["aim"] == 0.03
+    assert content["decoding"] == []
     verdicts = [row["verdict"] for row in (*content["operations"], *content["policies"])]
     assert done.returncode == (0 if set(verdicts) <= {"", "met"} else 1)

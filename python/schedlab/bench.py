@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Exact instruction counts on Spike: of the kernel's operations, and of the policies' own work."""
+"""What things cost: exact instruction counts on Spike, and how fast traces are read here."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -20,12 +23,16 @@ from schedlab.results import CONSOLE
 from schedlab.run import supervise
 
 BASELINES = ROOT / "bench" / "baselines.json"
+DECODER = ROOT / "bench" / "trace_decode.py"
 _OPERATION = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 _POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 _LIMIT_NS = 120_000_000_000
 _GROWTH_ALLOWED = 1.02
 """Of round-robin's mean cost, over its cost with the fewest tasks: rounding, and no more."""
 
+
+_DECODING_AIM = 5_000_000
+"""Events a second that are decoded and validated."""
 
 _TRACING_AIM = 0.03
 """The most that tracing may add to the instructions of CPU-bound work."""
@@ -91,6 +98,45 @@ class Tracing:
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "cost": self.cost, "aim": _TRACING_AIM, "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Events of a trace that one core of this host handles in a second of its CPU time."""
+
+    decode_and_validate: int
+    metrics: int
+    perfetto: int
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.decode_and_validate >= _DECODING_AIM else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "aim": _DECODING_AIM, "verdict": self.verdict}
+
+
+def measure_decoding() -> Decoding:
+    """The program bench/trace_decode.py: this depends on the host, unlike all the rest."""
+    done = subprocess.run(
+        [sys.executable, str(DECODER), "--rounds", "2"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join((str(ROOT / "python"), str(ROOT / "tests"))),
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SchedlabError(f"{DECODER} failed:\n{done.stderr.strip()}")
+    speeds = json.loads(done.stdout)
+    return Decoding(
+        speeds["decode_and_validate_per_second"],
+        speeds["metrics_per_second"],
+        speeds["perfetto_per_second"],
+    )
 
 
 def measure_kernel(machine: Machine, kernel: Path, disk: Path) -> list[Row]:
@@ -162,6 +208,6 @@ def policy_rows(console: str) -> list[PolicyRow]:
     return list(rows.values())
 
 
-def all_met(rows: Iterable[Row | PolicyRow | Tracing]) -> bool:
+def all_met(rows: Iterable[Row | PolicyRow | Tracing | Decoding]) -> bool:
     """No row misses its aim or is worse than its baseline."""
     return all(row.verdict in ("", "met") for row in rows)
