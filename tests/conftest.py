@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# A shell starts what runs in the background with SIGINT ignored, and programs hand that on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -57,6 +57,8 @@ def test_python_rules() -> None:
 
 
 def test_python_types() -> None:
+    if sys.version_info[:2] != (3, 11):
+        pytest.skip("types are checked with the libraries that the lock file has for Python 3.11")
     check(sys.executable, "-m", "mypy", "--strict")
 
 

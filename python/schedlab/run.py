@@ -223,7 +223,7 @@ async def supervise(command: list[str], folder: Path, console: Path, seconds: fl
         except (TimeoutError, asyncio.TimeoutError):
             return None
         finally:
-            await end_group(process)
+            await to_the_end(end_group(process))
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
