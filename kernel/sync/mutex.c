@@ -33,8 +33,3 @@ void mutex_release(struct mutex *mutex)
     wake_one(&mutex->waiters);
     spinlock_release(&mutex->lock);
 }
-
-bool mutex_held(const struct mutex *mutex)
-{
-    return mutex->owner == current_process();
-}

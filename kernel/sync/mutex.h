@@ -14,6 +14,5 @@ struct mutex {
 void mutex_init(struct mutex *mutex, const char *name);
 void mutex_acquire(struct mutex *mutex);
 void mutex_release(struct mutex *mutex);
-bool mutex_held(const struct mutex *mutex);
 
 #endif
