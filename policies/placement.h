@@ -30,6 +30,18 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
     return best;
 }
 
+/* An idle CPU (the lowest of several), if a task waits behind the one that `cpu` runs. */
+POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu)
+{
+    if (scheduler->queue[cpu]->queued == 0)
+        return NO_CPU;
+    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
+        if (queue_load(scheduler->queue[other]) == 0)
+            return other;
+    }
+    return NO_CPU;
+}
+
 /*
  * The CPU with the most tasks (the lowest of several), if taking one from it
  * makes the two loads more even: it must have at least two more than `cpu`. An

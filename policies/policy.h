@@ -42,7 +42,7 @@
 #endif
 
 /* Bytes of policy state; the host gives them zeroed, aligned to 8. */
-#define POLICY_TASK_BYTES      96
+#define POLICY_TASK_BYTES      128
 #define POLICY_QUEUE_BYTES     2048
 #define POLICY_SCHEDULER_BYTES 1024
 #define POLICY_TUNABLES_MAX    32
@@ -133,6 +133,14 @@ enum tick_verdict {
     TICK_KILL,    /* end the task */
 };
 
+/* The attribute that decides how large a task's share of the CPU is (abi/trace_format.h has the
+ * same numbers). */
+enum share_attribute {
+    SHARES_EQUAL = 0, /* none does */
+    SHARES_BY_TICKETS = 2,
+    SHARES_BY_WEIGHT = 3,
+};
+
 struct tunable {
     const char *name;
     const char *meaning; /* one line, with the unit */
@@ -169,7 +177,8 @@ struct preset {
  * have run them; those that run leave their CPUs as soon as they can. Before that
  * no hook but place() is called for a task.
  *
- * Tunables do not change under a policy: who sets one switches to it anew.
+ * Tunables do not change under a policy: who sets one switches to it anew, in
+ * the same way.
  */
 struct policy {
     const char *name;
@@ -206,8 +215,11 @@ struct policy {
      * several that run from a shared queue, one gives way that the others would preempt. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
     /* No lock. The CPU for a task that is forked or woken; the task's state may not be there yet.
-     * Null: place_fewest(). This hook and the next two are not called with a shared queue. */
+     * Null: place_fewest(). This hook and the next three are not called with a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
+    /* No lock. At a tick of a CPU that runs a task, before balance(): to whom should `cpu` give one
+     * of its queued tasks? NO_CPU: nobody. Null: push_to_idle(). */
+    uint32_t (*push)(const scheduler_t *scheduler, uint32_t cpu);
     /* No lock. At a tick and before idling: from whom should `cpu` take a task? NO_CPU: none.
      * `idle`: the CPU has nothing to run. Null: balance_longest(). */
     uint32_t (*balance)(const scheduler_t *scheduler, uint32_t cpu, bool idle);
@@ -216,6 +228,8 @@ struct policy {
     task_t *(*steal)(run_queue_t *queue, uint32_t cpu);
     /* No lock, when the policy is switched to. One queue for all CPUs? Null: no. */
     bool (*shared_queue)(const scheduler_t *scheduler);
+    /* No lock. Which attribute decides the tasks' shares of the CPU? Null: none. */
+    enum share_attribute (*shares_by)(const scheduler_t *scheduler);
 };
 
 /* The state that the host gave, as the policy's own type. */

@@ -13,9 +13,9 @@
 #include "policy.h"
 
 /*
- * Written by tools/make_policy_table.sh from the names of policies/NAME.c, in
- * their order by name with rr first: a policy's place is its number, and 0 is
- * what a machine starts with.
+ * Written by tools/make_policy_table.sh from the names of policies/NAME.c: rr,
+ * wrr, lottery, priority, mlfq, then the others by name. A policy's place is its
+ * number, and 0 is what a machine starts with.
  */
 extern const struct policy *const policies[];
 extern const uint32_t policies_count;

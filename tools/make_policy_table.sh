@@ -4,8 +4,10 @@
 # usage: make_policy_table.sh POLICY.c...
 #
 # Prints the table of policies (policies/registry.h) as C. A file NAME.c defines
-# `const struct policy policy_NAME`, with each - of the name as _. Round-robin
-# comes first, the others by name: the order of the arguments does not matter.
+# `const struct policy policy_NAME`, with each - of the name as _. The policies of
+# the studies come first, numbered as in study 5 (0 the standard one, 1 weighted
+# round-robin, 2 the lottery); the others follow by name. The order of the
+# arguments does not matter.
 set -eu
 
 if [ $# -eq 0 ]; then
@@ -39,13 +41,17 @@ for file; do
 done
 
 first=
+for name in rr wrr lottery priority mlfq; do
+    case " $names " in
+    *" $name "*) first="$first $name" ;;
+    esac
+done
 others=
 for name in $(printf '%s\n' $names | LC_ALL=C sort); do
-    if [ "$name" = rr ]; then
-        first=rr
-    else
-        others="$others $name"
-    fi
+    case " $first " in
+    *" $name "*) ;;
+    *) others="$others $name" ;;
+    esac
 done
 names="$first $others"
 

@@ -156,13 +156,17 @@ static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct qu
     return true;
 }
 
-static struct process *steal(struct queue *from, uint32_t cpu)
+/* Both are locked. Null: the policy has nobody to move. */
+static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
 {
     struct task *task = policy_steal(policy, &from->view, cpu);
     if (!task)
         return NULL;
     struct process *process = container_of(task, struct process, task);
     taken_out(from, process);
+    trace_record(TRACE_MIGRATE, (uint32_t)process->pid, process->task.cpu, cpu);
+    __atomic_store_n(&process->task.cpu, cpu, __ATOMIC_RELAXED);
+    queue_add(to, process, ENQUEUE_MOVED);
     return process;
 }
 
@@ -175,13 +179,22 @@ struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
     queue_unlock(*own);
     if (!lock_two(cpu, other, own, &from))
         return NULL;
-    struct process *process = steal(from, cpu);
-    if (process) {
-        trace_record(TRACE_MIGRATE, (uint32_t)process->pid, process->task.cpu, cpu);
-        __atomic_store_n(&process->task.cpu, cpu, __ATOMIC_RELAXED);
-        queue_add(*own, process, ENQUEUE_MOVED);
-    }
+    struct process *process = move(from, *own, cpu);
     queue_unlock(from);
+    return process;
+}
+
+struct process *queue_push(struct queue **to, uint32_t cpu)
+{
+    struct queue *own;
+    uint32_t other = policy_push(policy, &scheduler, cpu);
+    if (other == NO_CPU)
+        return NULL;
+    bool two = lock_two(cpu, other, &own, to);
+    struct process *process = two ? move(own, *to, other) : NULL;
+    queue_unlock(own);
+    if (two && !process)
+        queue_unlock(*to);
     return process;
 }
 

@@ -40,6 +40,11 @@ bool queue_knows(const struct process *process);
  * *own is locked, and is again on return, but not in between. Null: there was none.
  */
 struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
+/*
+ * Moves one process from the CPU's queue to the one that the policy names; that
+ * one is in *to, and locked, if a process is given. Null: there was none.
+ */
+struct process *queue_push(struct queue **to, uint32_t cpu);
 /* From which CPU queue_pull() would take one; NO_CPU: none. Without a lock. */
 uint32_t queue_balance(uint32_t cpu, bool idle);
 /* May an idle CPU find something to run, in its queue or elsewhere? Without a lock. */

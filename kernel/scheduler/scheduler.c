@@ -307,6 +307,17 @@ static void tick_process(struct cpu *cpu, struct process *process)
         scheduler_request(cpu, PREEMPT_SLICE);
 }
 
+/* Gives one of its waiting processes to another CPU. */
+static void tick_push(const struct cpu *cpu)
+{
+    struct queue *queue;
+    struct process *moved = queue_push(&queue, cpu->id);
+    if (!moved)
+        return;
+    announce(queue, moved);
+    queue_unlock(queue);
+}
+
 /* Takes a share of the others' work. (An idle CPU looks for work when it picks.) */
 static void tick_balance(struct cpu *cpu)
 {
@@ -324,6 +335,7 @@ void scheduler_tick(void)
     struct cpu *cpu = this_cpu();
     if (cpu->current) {
         tick_process(cpu, cpu->current);
+        tick_push(cpu);
         tick_balance(cpu);
     } else if (queue_has_work(cpu->id)) {
         scheduler_request(cpu, PREEMPT_WAKEUP);

@@ -70,6 +70,17 @@ HOOK_FUNCTION uint32_t policy_place(const struct policy *policy, const scheduler
     return cpu < scheduler->queues ? cpu : 0;
 }
 
+/* The queue to which `cpu` should give a task: below scheduler->queues and not its own, or
+ * NO_CPU. */
+HOOK_FUNCTION uint32_t policy_push(const struct policy *policy, const scheduler_t *scheduler,
+                                   uint32_t cpu)
+{
+    if (scheduler->queues == 1)
+        return NO_CPU;
+    uint32_t to = policy->push ? policy->push(scheduler, cpu) : push_to_idle(scheduler, cpu);
+    return to < scheduler->queues && to != cpu ? to : NO_CPU;
+}
+
 /* The queue from which `cpu` should take a task: below scheduler->queues and not its own, or
  * NO_CPU. */
 HOOK_FUNCTION uint32_t policy_balance(const struct policy *policy, const scheduler_t *scheduler,
@@ -85,6 +96,12 @@ HOOK_FUNCTION uint32_t policy_balance(const struct policy *policy, const schedul
 HOOK_FUNCTION task_t *policy_steal(const struct policy *policy, run_queue_t *queue, uint32_t cpu)
 {
     return policy->steal ? policy->steal(queue, cpu) : policy->pick(queue, cpu);
+}
+
+HOOK_FUNCTION enum share_attribute policy_shares_by(const struct policy *policy,
+                                                    const scheduler_t *scheduler)
+{
+    return policy->shares_by ? policy->shares_by(scheduler) : SHARES_EQUAL;
 }
 
 #endif

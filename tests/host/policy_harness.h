@@ -253,25 +253,30 @@ static inline void model_enter(struct model *model, uint32_t cpu, struct model_t
     model_log_pick(model, cpu, task->task.pid);
 }
 
-/* Moves one task to the CPU's queue, from the one that the policy names. */
-static inline bool model_pull(struct model *model, uint32_t cpu, bool idle)
+/* Moves the task that the policy hands out from one CPU's queue to another's; null: none. */
+static inline struct model_task *model_move(struct model *model, uint32_t from, uint32_t to)
+{
+    struct model_snapshot before;
+    struct run_queue *queue = model_queue(model, from);
+    model_remember(&before, model, queue, NULL);
+    struct task *task = policy_steal(model->policy, queue, to);
+    model_compare(&before, model, queue, NULL);
+    if (!task)
+        return NULL;
+    model_taken(model, queue, model_task_of(task));
+    task->cpu = to;
+    model_enqueue(model, model_queue(model, to), model_task_of(task), ENQUEUE_MOVED, NULL);
+    return model_task_of(task);
+}
+
+/* Moves one task to the CPU's queue, from the one that the policy names; null: none. */
+static inline struct model_task *model_pull(struct model *model, uint32_t cpu, bool idle)
 {
     struct model_snapshot before;
     model_remember(&before, model, NULL, NULL);
     uint32_t from = policy_balance(model->policy, &model->scheduler, cpu, idle);
     model_compare(&before, model, NULL, NULL);
-    if (from == NO_CPU)
-        return false;
-    struct run_queue *queue = model_queue(model, from);
-    model_remember(&before, model, queue, NULL);
-    struct task *task = policy_steal(model->policy, queue, cpu);
-    model_compare(&before, model, queue, NULL);
-    if (!task)
-        return false;
-    model_taken(model, queue, model_task_of(task));
-    task->cpu = cpu;
-    model_enqueue(model, model_queue(model, cpu), model_task_of(task), ENQUEUE_MOVED, NULL);
-    return true;
+    return from == NO_CPU ? NULL : model_move(model, from, cpu);
 }
 
 static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop_reason stop,
@@ -385,6 +390,18 @@ static inline void model_announce(struct model *model, struct run_queue *queue,
         chosen = model_find_free(model, task);
     if (chosen != NO_CPU)
         model->cpus[chosen].reschedule = true;
+}
+
+/* Moves one task from the CPU's queue to the one that the policy names. */
+static inline void model_push(struct model *model, uint32_t cpu)
+{
+    struct model_snapshot before;
+    model_remember(&before, model, NULL, NULL);
+    uint32_t to = policy_push(model->policy, &model->scheduler, cpu);
+    model_compare(&before, model, NULL, NULL);
+    struct model_task *task = to == NO_CPU ? NULL : model_move(model, cpu, to);
+    if (task)
+        model_announce(model, model_queue(model, to), task);
 }
 
 static inline void model_make_runnable(struct model *model, struct model_task *task,
@@ -621,8 +638,11 @@ static inline void model_tick_cpu(struct model *model, uint32_t cpu)
     }
     if (verdict == TICK_PREEMPT)
         model->cpus[cpu].reschedule = model->cpus[cpu].expired = true;
-    if (task && model_pull(model, cpu, false) && model->policy->preempts)
-        model->cpus[cpu].reschedule = true;
+    if (task)
+        model_push(model, cpu);
+    struct model_task *pulled = task ? model_pull(model, cpu, false) : NULL;
+    if (pulled)
+        model_announce(model, model_queue(model, cpu), pulled);
     if (!task)
         model->cpus[cpu].reschedule = true;
     if (verdict == TICK_KILL)

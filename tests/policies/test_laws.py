@@ -52,13 +52,13 @@ def test_laws(laws: Path) -> None:
     assert result.stdout.startswith(f"{len(POLICIES)} policies, ")
 
 
-def test_table_has_round_robin_first_and_the_others_by_name() -> None:
-    result = make_table("x/wrr.c", "lottery.c", "rr.c", "my-own.c")
+def test_table_has_the_studies_policies_first_and_the_others_by_name() -> None:
+    result = make_table("x/wrr.c", "abc.c", "lottery.c", "rr.c", "my-own.c")
     assert result.returncode == 0
     declared = [line for line in result.stdout.splitlines() if line.startswith("extern")]
     names = [line.split("policy_")[1].rstrip(";") for line in declared]
-    assert names == ["rr", "lottery", "my_own", "wrr"]
-    assert make_table("rr.c", "my-own.c", "lottery.c", "x/wrr.c").stdout == result.stdout
+    assert names == ["rr", "wrr", "lottery", "abc", "my_own"]
+    assert make_table("rr.c", "abc.c", "my-own.c", "lottery.c", "x/wrr.c").stdout == result.stdout
 
 
 @pytest.mark.parametrize(
