@@ -12,6 +12,7 @@
  * The presets are the lotteries of three studies.
  */
 
+#include "fair_shares.h"
 #include "placement.h"
 #include "policy.h"
 #include "random.h"
@@ -27,6 +28,7 @@ enum {
     LOTTERY_PLACEMENT,
     LOTTERY_BALANCE,
     LOTTERY_BALANCE_INTERVAL,
+    LOTTERY_HORIZON,
     LOTTERY_COMPENSATION,
     LOTTERY_ADAPTATION,
     LOTTERY_DECAY_INTERVAL,
@@ -37,7 +39,7 @@ enum {
 
 enum { GENERATOR_SPLITMIX, GENERATOR_LCG, GENERATOR_LFSR16 };
 enum { PLACE_FEWEST_TASKS, PLACE_FEWEST_TICKETS };
-enum { BALANCE_NONE, BALANCE_PERIODIC };
+enum { BALANCE_NONE, BALANCE_PERIODIC, BALANCE_SHARES };
 
 static const struct tunable lottery_tunables[] = {
     [LOTTERY_SLICE] = {"slice", "ticks that the winner of a draw runs", 1, 1, 1000},
@@ -51,10 +53,11 @@ static const struct tunable lottery_tunables[] = {
                             0, 1},
     [LOTTERY_PLACEMENT] = {"placement", "a new task goes where the fewest 0: tasks, 1: tickets are",
                            0, 1, 1},
-    [LOTTERY_BALANCE] = {"balance", "0: tasks stay on their CPU, 1: ticket sums are evened", 0, 1,
-                         1},
-    [LOTTERY_BALANCE_INTERVAL] = {"balance_interval", "ticks from one evening to the next", 1, 100,
-                                  100000},
+    [LOTTERY_BALANCE] = {"balance",
+                         "0: tasks stay on their CPU, 1: sums are evened, 2: fair shares", 0, 2, 2},
+    [LOTTERY_BALANCE_INTERVAL] = {"balance_interval", "ticks from one evening of sums to the next",
+                                  1, 100, 100000},
+    [LOTTERY_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 32, 10000},
     [LOTTERY_COMPENSATION] = {"compensation",
                               "times its tickets that a task that blocks counts at most; 1: off", 1,
                               16, 64},
@@ -104,7 +107,8 @@ struct lottery_history {
 };
 
 struct lottery_task {
-    struct ticket_node node; /* its tickets times lottery_unit() */
+    struct ticket_node node;    /* its tickets times lottery_unit() */
+    struct share_member member; /* likewise */
     struct lottery_history history;
     uint64_t recent;        /* selections, decayed, times RECENT_UNIT */
     uint64_t decayed_until; /* the number of decays that `recent` has seen */
@@ -113,14 +117,13 @@ struct lottery_task {
 };
 
 struct lottery_queue {
+    struct share_queue shares;
     struct ticket_tree tree;
     struct task_list waiting;   /* in the order of enqueueing; by slots with a table scan */
     struct task_list newcomers; /* likewise, those that were never picked, if there is a limit */
     uint64_t newcomer_count;
-    uint64_t tickets; /* of all that are queued or run here */
     uint64_t random;
     uint64_t decisions;
-    uint64_t ticks;
 };
 
 _Static_assert(sizeof(struct lottery_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -378,19 +381,24 @@ POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqu
 
     uint64_t tickets = lottery_tickets(queue, task);
     ticket_tree_insert(&state->tree, task, tickets);
-    state->tickets += tickets;
+    if (entrant->member.weight != tickets) {
+        if (entrant->member.weight > 0)
+            shares_leave(queue, &entrant->member);
+        shares_join(queue, &entrant->member, tickets);
+    }
     lottery_list_insert(queue, task);
 }
 
 POLICY_FUNCTION void lottery_dequeue(run_queue_t *queue, task_t *task)
 {
     lottery_take_out(queue, task);
-    STATE_OF(queue, struct lottery_queue)->tickets -= TICKET_NODE(task)->tickets;
+    shares_leave(queue, &STATE_OF(task, struct lottery_task)->member);
 }
 
 POLICY_FUNCTION void lottery_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
-    lottery_history_t *history = &STATE_OF(task, struct lottery_task)->history;
+    lottery_task_t *state = STATE_OF(task, struct lottery_task);
+    lottery_history_t *history = &state->history;
     uint64_t ran = queue->now - task->picked_since;
     history->competing += queue->now - history->since;
     history->ran += ran;
@@ -399,13 +407,14 @@ POLICY_FUNCTION void lottery_stopped(run_queue_t *queue, task_t *task, enum stop
     if (reason == STOP_BLOCKED)
         lottery_cut_short(queue, task);
     lottery_forget(history, HISTORY_TICKS * queue->scheduler->tick_ns);
-    STATE_OF(queue, struct lottery_queue)->tickets -= TICKET_NODE(task)->tickets;
+    if (reason != STOP_RUNNABLE)
+        shares_leave(queue, &state->member);
 }
 
 POLICY_FUNCTION enum tick_verdict lottery_tick(run_queue_t *queue, task_t *task)
 {
     lottery_task_t *state = STATE_OF(task, struct lottery_task);
-    STATE_OF(queue, struct lottery_queue)->ticks++;
+    shares_tick(queue);
     state->ticks++;
     return state->ticks >= queue->scheduler->tunable[LOTTERY_SLICE] ? TICK_PREEMPT : TICK_CONTINUE;
 }
@@ -418,44 +427,28 @@ POLICY_FUNCTION uint64_t lottery_time_slice(const scheduler_t *scheduler, const 
 
 /* ---- several CPUs ---- */
 
-POLICY_FUNCTION uint64_t lottery_load(const scheduler_t *scheduler, uint32_t cpu)
-{
-    return STATE_OF(scheduler->queue[cpu], struct lottery_queue)->tickets;
-}
-
-/* The CPU with the fewest tickets; the task's own where it is one of them, else the lowest. */
 POLICY_FUNCTION uint32_t lottery_place(const scheduler_t *scheduler, const task_t *task,
                                        enum enqueue_reason reason)
 {
-    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
     if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_NONE && reason == ENQUEUE_WOKEN)
-        return best;
-    if (scheduler->tunable[LOTTERY_PLACEMENT] == PLACE_FEWEST_TASKS)
-        return place_fewest(scheduler, task);
-    uint64_t fewest = lottery_load(scheduler, best);
-    for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
-        uint64_t tickets = lottery_load(scheduler, cpu);
-        if (tickets < fewest) {
-            best = cpu;
-            fewest = tickets;
-        }
-    }
-    return best;
+        return task->cpu;
+    bool by_tickets = scheduler->tunable[LOTTERY_PLACEMENT] == PLACE_FEWEST_TICKETS;
+    return by_tickets ? shares_place(scheduler, task) : place_fewest(scheduler, task);
 }
 
 POLICY_FUNCTION uint32_t lottery_push(const scheduler_t *scheduler, uint32_t cpu)
 {
-    return scheduler->tunable[LOTTERY_BALANCE] == BALANCE_NONE ? NO_CPU
-                                                               : push_to_idle(scheduler, cpu);
+    bool moves = scheduler->tunable[LOTTERY_BALANCE] != BALANCE_NONE;
+    return moves ? push_to_idle(scheduler, cpu) : NO_CPU;
 }
 
 /* The CPU with the most tickets among those where tasks wait; NO_CPU: none has more. */
 POLICY_FUNCTION uint32_t lottery_most_tickets(const scheduler_t *scheduler, uint32_t cpu)
 {
-    uint64_t most = lottery_load(scheduler, cpu);
+    uint64_t most = SHARES(scheduler->queue[cpu])->weight;
     uint32_t found = NO_CPU;
     for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
-        uint64_t tickets = lottery_load(scheduler, other);
+        uint64_t tickets = SHARES(scheduler->queue[other])->weight;
         if (scheduler->queue[other]->queued > 0 && tickets > most) {
             found = other;
             most = tickets;
@@ -466,27 +459,41 @@ POLICY_FUNCTION uint32_t lottery_most_tickets(const scheduler_t *scheduler, uint
 
 POLICY_FUNCTION uint32_t lottery_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
-    const lottery_queue_t *state = STATE_OF(scheduler->queue[cpu], struct lottery_queue);
     uint64_t interval = (uint64_t)scheduler->tunable[LOTTERY_BALANCE_INTERVAL];
     if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_NONE)
         return NO_CPU;
     if (idle)
         return balance_longest(scheduler, cpu, idle);
-    return state->ticks % interval == 0 ? lottery_most_tickets(scheduler, cpu) : NO_CPU;
+    if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_SHARES)
+        return shares_next_cpu(scheduler, cpu);
+    bool due = SHARES(scheduler->queue[cpu])->ticks % interval == 0;
+    return due ? lottery_most_tickets(scheduler, cpu) : NO_CPU;
 }
 
-/* One that is drawn; it goes if `cpu` is idle or if that makes the sums of tickets more even. */
-POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
+/* Is it good for `cpu` to have `task`, which is queued here? */
+POLICY_FUNCTION bool lottery_should_move(run_queue_t *queue, const task_t *task, uint32_t cpu)
 {
     const scheduler_t *scheduler = queue->scheduler;
+    const run_queue_t *other = scheduler->queue[cpu];
+    if (queue_load(other) == 0)
+        return true;
+    if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_SHARES)
+        return shares_move_pays(queue, &STATE_OF(task, struct lottery_task)->member, cpu,
+                                scheduler->tunable[LOTTERY_HORIZON]);
+    return SHARES(other)->weight + TICKET_NODE(task)->tickets < SHARES(queue)->weight;
+}
+
+/* Any task, whatever its tickets, if its move is good. */
+POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
+{
     lottery_queue_t *state = STATE_OF(queue, struct lottery_queue);
-    task_t *task = lottery_draw(queue);
-    uint64_t other = lottery_load(scheduler, cpu);
-    bool evens = task && other + TICKET_NODE(task)->tickets < state->tickets;
-    if (!evens && queue_load(scheduler->queue[cpu]) > 0)
+    if (state->tree.count == 0)
         return NULL;
-    if (task)
-        lottery_dequeue(queue, task);
+    uint64_t position = 1 + random_splitmix(&state->random) % state->tree.count;
+    task_t *task = ticket_tree_at(&state->tree, position);
+    if (!lottery_should_move(queue, task, cpu))
+        return NULL;
+    lottery_dequeue(queue, task);
     return task;
 }
 

@@ -48,7 +48,7 @@ static void check_queue(const struct model *model, uint32_t queue)
     struct subtree all = check_subtree(state->tree.root, NULL);
     check(all.count == state->tree.count && all.count == model->queues[queue].queued);
     check(all.tickets == queued && ticket_tree_total(&state->tree) == queued);
-    check(state->tickets == competing);
+    check(state->shares.weight == competing);
 }
 
 static void check_queues(const struct model *model)
