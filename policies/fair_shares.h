@@ -61,8 +61,9 @@ typedef struct share_member SHARED_MEMORY share_member_t;
 #define SHARES(queue) STATE_OF(queue, struct share_queue)
 
 /* Leads are in nanoseconds, times this; so are clocks, for a unit of weight. */
-#define SHARES_FRACTION    (1ll << 20)
+#define SHARES_FRACTION    (1ll << 22)
 #define SHARES_TICKS_MAX   1024 /* a lead that would be larger is forgotten: nobody can have it */
+#define SHARES_GAP_TICKS   16   /* between two ticks, at most */
 #define SHARES_PASSES_MAX  8
 #define SHARES_DRIFT_TICKS 64
 #define SHARES_GAIN        20 /* a move must gain one part in as many, as moving costs something */
@@ -82,33 +83,24 @@ POLICY_FUNCTION void shares_turn_clock(share_queue_t *shares, int64_t by, int64_
     shares->lead += (int64_t)shares->weight * by;
 }
 
-/* Brings the queue's clock up to now. Before its weight or target changes. */
+/*
+ * Brings the queue's clock up to now. Before its weight or target changes. No task is
+ * due more than one CPU: to n tasks no more than n are due. So who has a CPU for itself
+ * is owed nothing, however much it weighs.
+ */
 POLICY_FUNCTION void shares_advance(run_queue_t *queue)
 {
     share_queue_t *shares = SHARES(queue);
     uint64_t elapsed = queue->now - shares->since;
+    uint64_t most = SHARES_GAP_TICKS * queue->scheduler->tick_ns;
     shares->since = queue->now;
-    if (elapsed == 0 || elapsed >> 40 || shares->weight == 0 || shares->target == 0)
+    if (elapsed == 0 || shares->weight == 0 || shares->target == 0)
         return;
-    /* Who has a CPU for itself cannot get more: nothing is owed to it. */
-    if (shares->members == 1 && shares->weight >= shares->target)
-        return;
-    uint64_t time = elapsed * SHARES_FRACTION;
-    shares_turn_clock(shares, (int64_t)(time / shares->weight) - (int64_t)(time / shares->target),
+    uint64_t time = (elapsed < most ? elapsed : most) * SHARES_FRACTION;
+    uint64_t mean_weight = shares->weight / shares->members;
+    uint64_t target = shares->target > mean_weight ? shares->target : mean_weight;
+    shares_turn_clock(shares, (int64_t)(time / shares->weight) - (int64_t)(time / target),
                       shares_ticks(queue, SHARES_TICKS_MAX));
-}
-
-/* Locked. `member` competes here from now on, with a weight that is not 0. */
-POLICY_FUNCTION void shares_join(run_queue_t *queue, share_member_t *member, uint64_t weight)
-{
-    share_queue_t *shares = SHARES(queue);
-    shares_advance(queue);
-    int64_t lead = member->lead / (int64_t)weight;
-    member->weight = weight;
-    member->start = shares->clock - lead;
-    shares->weight += weight;
-    shares->members++;
-    shares->lead += (int64_t)weight * lead;
 }
 
 POLICY_FUNCTION int64_t shares_lead(const run_queue_t *queue, const share_member_t *member)
@@ -126,6 +118,29 @@ POLICY_FUNCTION void shares_leave(run_queue_t *queue, share_member_t *member)
     shares->weight -= member->weight;
     shares->members--;
     member->weight = 0;
+}
+
+POLICY_FUNCTION void shares_join(run_queue_t *queue, share_member_t *member, uint64_t weight)
+{
+    share_queue_t *shares = SHARES(queue);
+    shares_advance(queue);
+    int64_t lead = member->lead / (int64_t)weight;
+    member->weight = weight;
+    member->start = shares->clock - lead;
+    shares->weight += weight;
+    shares->members++;
+    shares->lead += (int64_t)weight * lead;
+}
+
+/* Locked. `member`, which competes here or nowhere, does so here from now on, with a weight
+ * that is not 0. */
+POLICY_FUNCTION void shares_set_weight(run_queue_t *queue, share_member_t *member, uint64_t weight)
+{
+    if (member->weight == weight)
+        return;
+    if (member->weight > 0)
+        shares_leave(queue, member);
+    shares_join(queue, member, weight);
 }
 
 /*
@@ -161,7 +176,8 @@ POLICY_FUNCTION void shares_find_target(run_queue_t *queue)
             break;
     }
     shares->target = cpus > 0 ? weight / cpus : 0;
-    if (shares->target > 0)
+    bool left_out = shares->members == 1 && shares->weight >= shares->target;
+    if (shares->target > 0 && !left_out)
         shares_turn_clock(shares, -lead / (int64_t)weight / SHARES_DRIFT_TICKS,
                           shares_ticks(queue, SHARES_TICKS_MAX));
 }
@@ -217,20 +233,25 @@ POLICY_FUNCTION bool shares_move_pays(run_queue_t *queue, const share_member_t *
     return now - then > cost / SHARES_GAIN;
 }
 
-/* No lock. The CPU with the least weight; the task's own where it is one of them, else the
- * lowest. */
-POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t *task)
+/*
+ * No lock. The CPU with the least weight, the task's own where it is one of several, else the
+ * lowest. One that wakes stays on its CPU unless another is idle: each sleeper that
+ * chose the lightest would get more than is due to it, at the cost of those that never sleep.
+ */
+POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t *task,
+                                      enum enqueue_reason reason)
 {
-    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
-    uint64_t least = SHARES(scheduler->queue[best])->weight;
-    for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t best = own;
+    uint64_t least = SHARES(scheduler->queue[own])->weight;
+    for (uint32_t cpu = 0; cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t weight = SHARES(scheduler->queue[cpu])->weight;
         if (weight < least) {
             best = cpu;
             least = weight;
         }
     }
-    return best;
+    return reason == ENQUEUE_WOKEN && least > 0 ? own : best;
 }
 
 #endif
