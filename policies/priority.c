@@ -154,11 +154,6 @@ POLICY_FUNCTION priority_queue_t *priority_state(const run_queue_t *queue)
 
 /* ---- levels ---- */
 
-POLICY_FUNCTION uint32_t level_of_priority(const scheduler_t *scheduler, int32_t priority)
-{
-    return (uint32_t)priority / (uint32_t)scheduler->tunable[PRIORITY_LEVEL_WIDTH];
-}
-
 POLICY_FUNCTION bool is_above_pid_limit(const scheduler_t *scheduler, const task_t *task)
 {
     int64_t limit = scheduler->tunable[PRIORITY_PID_LIMIT];
@@ -175,28 +170,24 @@ POLICY_FUNCTION bool ages(const scheduler_t *scheduler, const task_t *task)
 /* The level that the task's attributes give it. */
 POLICY_FUNCTION uint32_t attributed_level(const scheduler_t *scheduler, const task_t *task)
 {
-    bool given = is_above_pid_limit(scheduler, task);
-    return level_of_priority(scheduler, given ? PRIORITY_DEFAULT : task->priority);
+    int64_t priority = is_above_pid_limit(scheduler, task) ? PRIORITY_DEFAULT : task->priority;
+    return (uint32_t)(priority / scheduler->tunable[PRIORITY_LEVEL_WIDTH]);
 }
 
 /* The task's own level, to which it returns after its turn. */
 POLICY_FUNCTION uint32_t own_level(const scheduler_t *scheduler, const task_t *task)
 {
     const priority_task_t *own = priority_of(task);
-    int32_t level = (int32_t)attributed_level(scheduler, task);
-    if (is_above_pid_limit(scheduler, task))
-        return (uint32_t)level;
-    level += own->bias - (int32_t)own->kept;
-    int32_t lowest = (int32_t)level_of_priority(scheduler, PRIORITY_LOWEST);
+    int64_t lowest = PRIORITY_LOWEST / scheduler->tunable[PRIORITY_LEVEL_WIDTH];
+    int64_t level = (int64_t)attributed_level(scheduler, task) + own->bias - own->kept;
     return level < 0 ? 0 : (uint32_t)(level > lowest ? lowest : level);
 }
 
 /* The place of a level in the order of service; lists and comparisons go by it. */
 POLICY_FUNCTION uint32_t place_of(const scheduler_t *scheduler, uint32_t level)
 {
-    bool first = scheduler->tunable[PRIORITY_FAST_LANE] != 0 &&
-                 level == level_of_priority(scheduler, PRIORITY_DEFAULT);
-    return first ? 0 : level + 1;
+    int64_t lane = PRIORITY_DEFAULT / scheduler->tunable[PRIORITY_LEVEL_WIDTH];
+    return scheduler->tunable[PRIORITY_FAST_LANE] && level == lane ? 0 : level + 1;
 }
 
 POLICY_FUNCTION uint32_t first_waiting(const priority_queue_t *state)
@@ -359,12 +350,18 @@ POLICY_FUNCTION void priority_enqueue(run_queue_t *queue, task_t *task, enum enq
     level_lists_add(lists_for(queue, task), task, place_of(scheduler, own->level), goes_on);
 }
 
-POLICY_FUNCTION void priority_dequeue(run_queue_t *queue, task_t *task)
+/* Takes out a queued task, in a queue whose lists are up to date. */
+POLICY_FUNCTION void take(run_queue_t *queue, task_t *task)
 {
-    age(queue);
     catch_up(queue, task);
     uint32_t place = place_of(queue->scheduler, priority_of(task)->level);
     level_lists_remove(lists_for(queue, task), task, place);
+}
+
+POLICY_FUNCTION void priority_dequeue(run_queue_t *queue, task_t *task)
+{
+    age(queue);
+    take(queue, task);
 }
 
 /* Of the two lists at the first place, the one whose first task was queued earlier. */
@@ -386,7 +383,7 @@ POLICY_FUNCTION task_t *priority_steal(run_queue_t *queue, uint32_t cpu)
     age(queue);
     task_t *task = first_task(priority_state(queue));
     if (task)
-        priority_dequeue(queue, task);
+        take(queue, task);
     return task;
 }
 
