@@ -14,10 +14,18 @@
 const struct policy *const policies[] = {&policy_priority};
 const uint32_t policies_count = 1;
 
-static void set(struct model *model, const char *tunable, int64_t value)
+/* Begins anew with another value of a tunable; nobody is queued or runs. */
+static void set(struct model *model, const char *name, int64_t value)
 {
-    check(tunable_set(&model->scheduler, model->policy,
-                      tunable_find(model->policy, tunable, strlen(tunable)), value) == POLICY_OK);
+    uint32_t tunable = tunable_find(model->policy, name, strlen(name));
+    check(tunable_set(&model->scheduler, model->policy, tunable, value) == POLICY_OK);
+    policy_init_scheduler(model->policy, &model->scheduler);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        struct run_queue *queue = model_queue(model, cpu);
+        check(queue->queued == 0 && queue->running == 0);
+        memset(queue->state, 0, POLICY_QUEUE_BYTES);
+        policy_init_queue(model->policy, queue);
+    }
 }
 
 static struct model_task *task_of(struct model *model, int32_t pid)
@@ -46,10 +54,10 @@ static struct model *machine(const char *policy, uint32_t cpus)
 /* The level that the task has now. */
 static uint32_t level_now(const struct model *model, const struct model_task *task)
 {
-    const priority_task_t *own = priority_of(&task->task);
-    if (task->place != MODEL_QUEUED || !ages(&model->scheduler, &task->task))
+    const priority_task_t *own = priority_task_of(&task->task);
+    if (task->place != MODEL_QUEUED || !own->ages)
         return own->level;
-    uint64_t rise = priority_state(&model->queues[task->queue])->raised - own->raised;
+    uint64_t rise = priority_queue_of(&model->queues[task->queue])->raised - own->raised;
     return rise > own->level ? 0 : own->level - (uint32_t)rise;
 }
 
@@ -237,7 +245,6 @@ static void who_rises_is_behind_who_is_there(void)
     model_ticks(model, 149); /* all at 2 or 1 */
     model_set_attribute(model, task_of(model, 3), MODEL_PRIORITY, 10);
     model_clear_log(model);
-    set(model, "aging_interval", 0);
     for (int i = 0; i < 4; i++)
         model_block(model, 0);
     check_picks(model, "7 4 6 3"); /* 5 runs already */
@@ -692,7 +699,8 @@ static void check_strictness(struct model *model, struct tick_record *records)
     uint32_t lowest_running = 0;
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
         const struct model_task *task = model->cpus[cpu].current;
-        uint32_t place = task ? place_of(&model->scheduler, level_now(model, task)) : NO_LEVEL + 1;
+        uint32_t place =
+            task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_LEVEL + 1;
         if (place > lowest_running)
             lowest_running = place;
     }
@@ -700,7 +708,7 @@ static void check_strictness(struct model *model, struct tick_record *records)
         const struct model_task *task = model->tasks[i];
         struct tick_record *record = &records[i];
         bool waits = task->place == MODEL_QUEUED;
-        uint32_t place = waits ? place_of(&model->scheduler, level_now(model, task)) : 0;
+        uint32_t place = waits ? priority_rank(&model->scheduler, level_now(model, task)) : 0;
         uint32_t worst = place > record->place ? place : record->place;
         check(!(waits && record->waited && record->selections == task->task.selections &&
                 worst < lowest_running));
