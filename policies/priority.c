@@ -319,7 +319,6 @@ POLICY_FUNCTION void priority_scheduler_init(scheduler_t *scheduler)
 
 POLICY_FUNCTION void priority_queue_init(run_queue_t *queue)
 {
-    priority_queue_of(queue)->aged_until = queue->now;
     priority_queue_of(queue)->running = NO_LEVEL;
 }
 

@@ -70,6 +70,7 @@ static void the_highest_runs_until_it_blocks(void)
     fork_at(model, 3);
     fork_at(model, 6);
     check_picks(model, "3 4");
+    check(model->queues[0].remark == 3); /* the trace has the level */
     model_ticks(model, 4);
     check_picks(model, "4 4 4 4");
     model_block(model, 0);
@@ -353,6 +354,19 @@ static void a_stalled_cpu_ages_faster(void)
     model_free(model);
 }
 
+static void a_wait_of_the_limit_itself_is_not_over_it(void)
+{
+    for (int64_t limit = 74; limit <= 75; limit++) {
+        struct model *model = machine("priority", 1);
+        set(model, "stalled_after", limit);
+        fork_at(model, 0);
+        struct model_task *low = fork_at(model, 10);
+        model_ticks(model, 75);
+        check(level_now(model, low) == (limit == 74 ? 8 : 9));
+        model_free(model);
+    }
+}
+
 static void behaviour_moves_a_task_by_two_levels_at_most(void)
 {
     struct model *model = machine("priority", 1);
@@ -374,6 +388,23 @@ static void behaviour_moves_a_task_by_two_levels_at_most(void)
         model_ticks(model, 9);
         check(sleeper->task.level == (i < 10 ? 5 : i < 20 ? 4 : 3));
     }
+    model_free(model);
+}
+
+static void behaviour_keeps_within_the_levels(void)
+{
+    struct model *model = machine("priority", 1);
+    set(model, "behaviour", 10);
+    struct model_task *hog = fork_at(model, 10);
+    model_ticks(model, 100);
+    check(hog->task.level == 10);
+    model_block(model, 0);
+    struct model_task *sleeper = fork_at(model, 0);
+    for (int i = 0; i < 20; i++) {
+        model_sleep(model, 0, 9);
+        model_ticks(model, 10);
+    }
+    check(sleeper->task.level == 0);
     model_free(model);
 }
 
@@ -489,9 +520,15 @@ static void without_preemption_a_higher_one_waits_for_the_tick(void)
     set(model, "slice", 5);
     fork_at(model, 5);
     fork_at(model, 1);
+    fork_at(model, 5);
     check_picks(model, "3");
     model_tick(model);
     check_picks(model, "4");
+    model_block(model, 0); /* 3 has four ticks left */
+    model_ticks(model, 3);
+    check_picks(model, "3");
+    model_tick(model);
+    check_picks(model, "5");
     model_free(model);
 }
 
@@ -519,6 +556,16 @@ static void a_new_task_goes_where_the_fewest_wait_and_stays(void)
     model_wake(model, task_of(model, 3));
     model_wake(model, task_of(model, 5));
     check(model_running(model, 1) == 3 && model_running(model, 2) == 5);
+    model_block(model, 0); /* 1 or 2 */
+    struct model_task *other = fork_at(model, 5);
+    check(other->queue == 0); /* nobody waits anywhere */
+    model_block(model, 1);
+    model_fork(model, task_of(model, 5)); /* its parent's CPU is 2; nobody waits on 1 and 2 */
+    check(model_running(model, 1) == 7);
+    model_wake(model, task_of(model, 3));
+    model_block(model, 2);
+    model_tick(model);
+    check(task_of(model, 3)->task.cpu == 1 && task_of(model, 7)->task.cpu == 1);
     model_free(model);
 }
 
@@ -649,6 +696,63 @@ static void equals_share_the_cpus_that_serve_their_level(void)
         check(ticks >= 95 && ticks <= 105);
     }
     check(high->task.run_time == 300 * MODEL_TICK_NS);
+    model_free(model);
+}
+
+/* Two run on a CPU each; a higher one displaces the first, which does not wait for its end. */
+static void who_is_displaced_shares_with_its_equals(void)
+{
+    struct model *model = machine("priority", 2);
+    struct model_task *first = fork_at(model, 5);
+    struct model_task *second = fork_at(model, 5);
+    struct model_task *high = fork_at(model, 1);
+    check(first->place == MODEL_QUEUED && first->queue == high->task.cpu);
+    model_ticks(model, 40);
+    check(high->task.run_time == 40 * MODEL_TICK_NS);
+    check(first->task.run_time >= 19 * MODEL_TICK_NS &&
+          second->task.run_time >= 19 * MODEL_TICK_NS);
+    model_free(model);
+}
+
+static void what_cannot_be_more_even_stays(void)
+{
+    struct model *model = machine("priority", 2);
+    struct model_task *task[3];
+    uint32_t cpu[3];
+    for (int i = 0; i < 3; i++)
+        task[i] = fork_at(model, 5);
+    model_ticks(model, 4);
+    for (int i = 0; i < 3; i++)
+        cpu[i] = task[i]->task.cpu;
+    for (int tick = 0; tick < 40; tick++) {
+        model_tick(model);
+        for (int i = 0; i < 3; i++)
+            check(task[i]->task.cpu == cpu[i]);
+    }
+    model_free(model);
+}
+
+static void of_cpus_that_serve_the_same_level_the_one_with_fewer_tasks_is_chosen(void)
+{
+    struct model *model = machine("priority", 2);
+    for (int i = 0; i < 3; i++)
+        fork_at(model, 5); /* two on CPU 0 */
+    check(model->queues[0].queued == 1 && model->queues[1].queued == 0);
+    fork_at(model, 7);
+    check(model->queues[0].queued == 1 && model->queues[1].queued == 1);
+    model_free(model);
+}
+
+static void an_idle_cpu_leaves_alone_who_is_about_to_run(void)
+{
+    struct model *model = machine("priority", 2);
+    struct model_task *task = task_of(model, 1);
+    model_wake_unsettled(model, task);
+    uint32_t other = 1 - task->queue;
+    check(policy_priority.balance(&model->scheduler, other, true) == NO_CPU);
+    model_wake_unsettled(model, task_of(model, 2)); /* to the idle CPU */
+    check(task_of(model, 2)->queue == other);
+    model_settle(model);
     model_free(model);
 }
 
@@ -797,7 +901,9 @@ int main(void)
     run_test(exempt_tasks_never_rise);
     run_test(exempt_tasks_take_turns_with_the_others);
     run_test(a_stalled_cpu_ages_faster);
+    run_test(a_wait_of_the_limit_itself_is_not_over_it);
     run_test(behaviour_moves_a_task_by_two_levels_at_most);
+    run_test(behaviour_keeps_within_the_levels);
     run_test(time_in_the_queue_is_no_sleep);
     run_test(levels_can_be_merged);
     run_test(the_fast_lane_is_served_before_the_highest);
@@ -813,6 +919,10 @@ int main(void)
     run_test(two_that_wake_together_go_to_two_cpus);
     run_test(a_cpu_takes_a_higher_one_that_waits_elsewhere);
     run_test(equals_share_the_cpus_that_serve_their_level);
+    run_test(who_is_displaced_shares_with_its_equals);
+    run_test(what_cannot_be_more_even_stays);
+    run_test(of_cpus_that_serve_the_same_level_the_one_with_fewer_tasks_is_chosen);
+    run_test(an_idle_cpu_leaves_alone_who_is_about_to_run);
     run_test(no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits);
     run_test(nobody_starves);
     run_test(values_out_of_range_are_refused);
