@@ -743,6 +743,29 @@ static void of_cpus_that_serve_the_same_level_the_one_with_fewer_tasks_is_chosen
     model_free(model);
 }
 
+static void ties_between_cpus_follow_the_rule(void)
+{
+    struct model *model = machine("priority", 3);
+    for (int i = 0; i < 3; i++)
+        fork_at(model, 5);
+    struct model_task *third = task_of(model, 5);
+    for (uint32_t cpu = 0; cpu < 3; cpu++)
+        model_block(model, cpu);
+    model_wake(model, third);
+    check(model_running(model, 2) == 5); /* its own CPU, though all are idle */
+    model_wake(model, task_of(model, 3));
+    model_wake(model, task_of(model, 4));
+    model_block(model, 0);
+    fork_at(model, 6);
+    model_set_attribute(model, model->cpus[0].current, MODEL_PRIORITY, 0);
+    fork_at(model, 6);
+    fork_at(model, 6); /* one waits on CPU 1, the other on CPU 2 */
+    check(model->queues[1].queued == 1 && model->queues[2].queued == 1);
+    model_set_attribute(model, model->cpus[0].current, MODEL_PRIORITY, 10);
+    check(policy_priority.balance(&model->scheduler, 0, false) == 1);
+    model_free(model);
+}
+
 static void an_idle_cpu_leaves_alone_who_is_about_to_run(void)
 {
     struct model *model = machine("priority", 2);
@@ -922,6 +945,7 @@ int main(void)
     run_test(who_is_displaced_shares_with_its_equals);
     run_test(what_cannot_be_more_even_stays);
     run_test(of_cpus_that_serve_the_same_level_the_one_with_fewer_tasks_is_chosen);
+    run_test(ties_between_cpus_follow_the_rule);
     run_test(an_idle_cpu_leaves_alone_who_is_about_to_run);
     run_test(no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits);
     run_test(nobody_starves);
