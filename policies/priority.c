@@ -255,10 +255,13 @@ POLICY_FUNCTION uint64_t priority_raises_due(run_queue_t *queue)
     return due_if_stalled != due && priority_has_stalled(queue) ? due_if_stalled : due;
 }
 
-POLICY_FUNCTION void priority_raise(run_queue_t *queue)
+/* Brings the lists up to the queue's time: first of all in each hook that needs them. */
+POLICY_FUNCTION void priority_age(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
     priority_queue_t *state = priority_queue_of(queue);
+    if (queue->now < state->next_raise)
+        return;
     uint64_t rise = priority_raises_due(queue) * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP];
     state->aged_until = queue->now;
     state->raised += rise;
@@ -267,13 +270,6 @@ POLICY_FUNCTION void priority_raise(run_queue_t *queue)
         level_lists_move(&state->aging, priority_rank(scheduler, level),
                          priority_rank(scheduler, to));
     }
-}
-
-/* Brings the lists up to the queue's time: first of all in each hook that needs them. */
-POLICY_FUNCTION void priority_age(run_queue_t *queue)
-{
-    if (queue->now >= priority_queue_of(queue)->next_raise)
-        priority_raise(queue);
 }
 
 /* Gives the task the raises that came while it waited. */
