@@ -54,9 +54,9 @@
  * (3.2.2). The boost resets the counter, so it ends a turn.
  */
 
+#include "level_lists.h"
 #include "placement.h"
 #include "policy.h"
-#include "task_list.h"
 
 #define MLFQ_LEVELS_MAX 8
 
@@ -160,9 +160,8 @@ struct mlfq_task {
 };
 
 struct mlfq_queue {
-    struct task_list waiting[MLFQ_LEVELS_MAX];
+    struct level_lists lists; /* of those who wait, see mlfq_line() */
     uint64_t epoch;
-    uint32_t occupied;     /* a bit for each level at which a task waits */
     uint32_t running_rank; /* of the task that runs; see mlfq_rank() */
 };
 
@@ -193,28 +192,11 @@ POLICY_FUNCTION uint64_t mlfq_ticks(const scheduler_t *scheduler, uint32_t tunab
     return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
 }
 
-/* ---- the lists ---- */
+/* ---- the lists: the highest level comes first ---- */
 
-POLICY_FUNCTION task_list_t *mlfq_list(mlfq_queue_t *state, uint32_t level)
+POLICY_FUNCTION uint32_t mlfq_line(uint32_t level)
 {
-    return &state->waiting[level & (MLFQ_LEVELS_MAX - 1)];
-}
-
-POLICY_FUNCTION void mlfq_insert(mlfq_queue_t *state, task_t *task, bool first)
-{
-    uint32_t level = mlfq_task_of(task)->level;
-    task_list_t *list = mlfq_list(state, level);
-    task_list_insert_before(list, task, first ? list->first : NULL);
-    state->occupied |= 1u << level;
-}
-
-POLICY_FUNCTION void mlfq_remove(mlfq_queue_t *state, task_t *task)
-{
-    uint32_t level = mlfq_task_of(task)->level;
-    task_list_t *list = mlfq_list(state, level);
-    task_list_remove(list, task);
-    if (!list->first)
-        state->occupied &= ~(1u << level);
+    return LEVEL_LISTS_MAX - 1 - level;
 }
 
 /*
@@ -223,10 +205,7 @@ POLICY_FUNCTION void mlfq_remove(mlfq_queue_t *state, task_t *task)
  */
 POLICY_FUNCTION uint32_t mlfq_waiting_rank(const mlfq_queue_t *state)
 {
-    uint32_t rank = MLFQ_LEVELS_MAX;
-    while (rank > 0 && !(state->occupied >> (rank - 1) & 1) && LOOP_GUARD)
-        rank--;
-    return rank;
+    return LEVEL_LISTS_MAX - first_level(state->lists.occupied);
 }
 
 /* ---- the boost ---- */
@@ -235,21 +214,6 @@ POLICY_FUNCTION uint64_t mlfq_epoch(const run_queue_t *queue)
 {
     uint64_t length = mlfq_ticks(queue->scheduler, MLFQ_BOOST);
     return length > 0 ? queue->now / length : 0;
-}
-
-/* Moves the whole list to the end of the other. */
-POLICY_FUNCTION void mlfq_append_list(task_list_t *to, task_list_t *from)
-{
-    if (!from->first)
-        return;
-    from->first->previous = to->last;
-    if (to->last)
-        to->last->next = from->first;
-    else
-        to->first = from->first;
-    to->last = from->last;
-    from->first = NULL;
-    from->last = NULL;
 }
 
 /* If an epoch has begun, those who wait rise. */
@@ -262,8 +226,7 @@ POLICY_FUNCTION void mlfq_boost_queue(run_queue_t *queue)
     uint32_t top = mlfq_top(queue->scheduler);
     state->epoch = epoch;
     for (uint32_t level = top; level > 0 && LOOP_GUARD; level--)
-        mlfq_append_list(mlfq_list(state, top), mlfq_list(state, level - 1));
-    state->occupied = state->occupied ? 1u << top : 0;
+        level_lists_move(&state->lists, mlfq_line(level - 1), mlfq_line(top));
     state->running_rank = state->running_rank ? top + 1 : 0;
 }
 
@@ -400,7 +363,7 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
     if (!goes_on && !wakes_in_slice && reason != ENQUEUE_MOVED)
         own->slice_used = 0;
     task->level = own->level;
-    mlfq_insert(mlfq_queue_of(queue), task, goes_on);
+    level_lists_add(&mlfq_queue_of(queue)->lists, task, mlfq_line(own->level), goes_on);
 }
 
 /* The queue is in its epoch: who was queued before the last boost is in the top's list. */
@@ -408,19 +371,19 @@ POLICY_FUNCTION void mlfq_dequeue(run_queue_t *queue, task_t *task)
 {
     mlfq_boost_task(queue, task);
     task->level = mlfq_task_of(task)->level;
-    mlfq_remove(mlfq_queue_of(queue), task);
+    level_lists_remove(&mlfq_queue_of(queue)->lists, task, mlfq_line(mlfq_task_of(task)->level));
 }
 
 /* Takes out who is next; null: nobody waits. */
 POLICY_FUNCTION task_t *mlfq_steal(run_queue_t *queue, uint32_t cpu)
 {
     (void)cpu;
-    mlfq_queue_t *state = mlfq_queue_of(queue);
+    level_lists_t *lists = &mlfq_queue_of(queue)->lists;
     mlfq_boost_queue(queue);
-    uint32_t rank = mlfq_waiting_rank(state);
-    task_t *task = rank > 0 ? mlfq_list(state, rank - 1)->first : NULL;
-    if (task)
-        mlfq_dequeue(queue, task);
+    if (!lists->occupied)
+        return NULL;
+    task_t *task = lists->list[first_level(lists->occupied)].first;
+    mlfq_dequeue(queue, task);
     return task;
 }
 
