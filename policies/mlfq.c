@@ -26,7 +26,9 @@
  *
  * Invariant: above its base a task runs on credit alone, so for at most 1/16 (the
  * rate) of the time that it slept; and above level 0 for no longer than that and
- * the allotments of the levels, once for each boost.
+ * the allotments of the levels, once for each boost. That holds for one task;
+ * seventeen that take turns can fill a CPU on credit, and what others wait then is
+ * bounded by the boost.
  *
  * The boost costs O(levels) for each queue, however many tasks there are, blocked
  * ones too: time is cut into epochs. A task's level counts in the epoch in which
@@ -34,7 +36,8 @@
  * begun, it moves each level's list, as a whole, to the end of the top's. All
  * else is O(1). The order after a boost: who waited at the top, who waited below,
  * level by level, then the task that runs: its turn is over, and the tick that
- * ends now is forgotten like all before it.
+ * ends now is forgotten like all before it. (What people see, task->level, follows
+ * when the task is picked.)
  *
  * Preset `four-quanta` (study 3): one quantum is slice and allotment, and whoever
  * blocks or yields before it ends has a new one. So it can be gamed, and the
@@ -150,7 +153,6 @@ struct mlfq_task {
     uint64_t epoch;            /* in which its level was set */
     uint64_t charged_run_time; /* of its run time, what it has paid for */
     uint64_t charged_at;
-    uint64_t blocked_at;
     uint64_t allotment_used;
     uint64_t slice_used;
     uint64_t credit;
@@ -227,7 +229,6 @@ POLICY_FUNCTION void mlfq_boost_queue(run_queue_t *queue)
     state->epoch = epoch;
     for (uint32_t level = top; level > 0 && LOOP_GUARD; level--)
         level_lists_move(&state->lists, mlfq_line(level - 1), mlfq_line(top));
-    state->running_rank = state->running_rank ? top + 1 : 0;
 }
 
 /* Lets the task take part in a boost that it has missed. False: there was none. */
@@ -299,7 +300,7 @@ POLICY_FUNCTION void mlfq_earn(const run_queue_t *queue, mlfq_task_t *own)
     uint64_t purse = mlfq_ticks(scheduler, MLFQ_PURSE);
     if (price == 0)
         return;
-    own->credit += (queue->now - own->blocked_at) / price;
+    own->credit += (queue->now - own->charged_at) / price;
     while (own->credit >= purse && own->level < mlfq_top(scheduler) && LOOP_GUARD) {
         own->level++;
         own->credit -= purse / 2;
@@ -338,21 +339,14 @@ POLICY_FUNCTION void mlfq_task_init(scheduler_t *scheduler, task_t *task, const 
     own->charged_at = other->charged_at;
 }
 
-/* A child inherits too what its parent ran since it was charged last. */
-POLICY_FUNCTION void mlfq_charge_child(run_queue_t *queue, mlfq_task_t *own)
-{
-    const scheduler_t *scheduler = queue->scheduler;
-    if (scheduler->tunable[MLFQ_INHERIT] && !scheduler->tunable[MLFQ_CHARGE_TICKS] &&
-        own->charged_at > 0)
-        mlfq_pay(scheduler, own, queue->now - own->charged_at);
-}
-
 POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     mlfq_task_t *own = mlfq_task_of(task);
     mlfq_boost_queue(queue);
-    if (!mlfq_boost_task(queue, task) && reason == ENQUEUE_NEW)
-        mlfq_charge_child(queue, own);
+    bool inherits = !mlfq_boost_task(queue, task) && reason == ENQUEUE_NEW;
+    if (inherits && !queue->scheduler->tunable[MLFQ_CHARGE_TICKS])
+        mlfq_pay(queue->scheduler, own,
+                 queue->now - own->charged_at); /* what its parent ran since */
     if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_YIELDED)
         mlfq_release(queue, own, reason == ENQUEUE_WOKEN);
 
@@ -360,7 +354,7 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
     bool goes_on = lost_cpu && !own->turn_over; /* with its turn, as soon as its level is served */
     bool wakes_in_slice =
         reason == ENQUEUE_WOKEN && !own->turn_over && queue->scheduler->tunable[MLFQ_KEEP_SLICE];
-    if (!goes_on && !wakes_in_slice && reason != ENQUEUE_MOVED)
+    if (!goes_on && !wakes_in_slice)
         own->slice_used = 0;
     task->level = own->level;
     level_lists_add(&mlfq_queue_of(queue)->lists, task, mlfq_line(own->level), goes_on);
@@ -413,10 +407,9 @@ POLICY_FUNCTION enum tick_verdict mlfq_tick(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION void mlfq_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
+    (void)reason;
     mlfq_charge(queue, task, false);
     mlfq_queue_of(queue)->running_rank = 0;
-    if (reason == STOP_BLOCKED)
-        mlfq_task_of(task)->blocked_at = queue->now;
 }
 
 POLICY_FUNCTION bool mlfq_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
@@ -435,19 +428,21 @@ POLICY_FUNCTION uint64_t mlfq_time_slice(const scheduler_t *scheduler, const tas
 
 /* ---- several CPUs: no level is served while a higher one waits elsewhere ---- */
 
-/* The rank that the CPU serves, or is about to; 0: it is idle. */
-POLICY_FUNCTION uint32_t mlfq_rank(const run_queue_t *queue)
+/* The rank that the CPU serves, or is about to; 0: it is idle. Whoever has not heard of the boost
+ * that began `epoch` will serve the top. */
+POLICY_FUNCTION uint32_t mlfq_rank(const run_queue_t *queue, uint64_t epoch)
 {
     const mlfq_queue_t *state = mlfq_queue_of(queue);
     uint32_t waiting = mlfq_waiting_rank(state);
-    return waiting > state->running_rank ? waiting : state->running_rank;
+    uint32_t rank = waiting > state->running_rank ? waiting : state->running_rank;
+    return rank > 0 && state->epoch != epoch ? mlfq_top(queue->scheduler) + 1 : rank;
 }
 
 /* Of two CPUs, the one with the lower figure serves a task sooner: an idle one, else the one with
  * the lower rank, else the one with fewer tasks. */
-POLICY_FUNCTION uint64_t mlfq_pressure(const run_queue_t *queue)
+POLICY_FUNCTION uint64_t mlfq_pressure(const run_queue_t *queue, uint64_t epoch)
 {
-    return (uint64_t)mlfq_rank(queue) << 32 | queue_load(queue);
+    return (uint64_t)mlfq_rank(queue, epoch) << 32 | queue_load(queue);
 }
 
 POLICY_FUNCTION uint32_t mlfq_place(const scheduler_t *scheduler, const task_t *task,
@@ -455,9 +450,10 @@ POLICY_FUNCTION uint32_t mlfq_place(const scheduler_t *scheduler, const task_t *
 {
     (void)reason;
     uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
-    uint64_t least = mlfq_pressure(scheduler->queue[best]);
+    uint64_t epoch = mlfq_queue_of(scheduler->queue[best])->epoch;
+    uint64_t least = mlfq_pressure(scheduler->queue[best], epoch);
     for (uint32_t cpu = 0; cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
-        uint64_t pressure = mlfq_pressure(scheduler->queue[cpu]);
+        uint64_t pressure = mlfq_pressure(scheduler->queue[cpu], epoch);
         if (pressure < least) {
             best = cpu;
             least = pressure;
@@ -469,15 +465,13 @@ POLICY_FUNCTION uint32_t mlfq_place(const scheduler_t *scheduler, const task_t *
 /* To an idle CPU, or to one that serves a lower level than a task waits for here. */
 POLICY_FUNCTION uint32_t mlfq_push(const scheduler_t *scheduler, uint32_t cpu)
 {
-    const run_queue_t *queue = scheduler->queue[cpu];
-    const mlfq_queue_t *state = mlfq_queue_of(queue);
+    const mlfq_queue_t *state = mlfq_queue_of(scheduler->queue[cpu]);
     uint32_t waiting = mlfq_waiting_rank(state);
     uint32_t best = NO_CPU;
     uint64_t least = (uint64_t)waiting << 32;
-    if (queue->queued == 0 || waiting > state->running_rank) /* the CPU is about to run it itself */
-        return NO_CPU;
-    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
-        uint64_t pressure = mlfq_pressure(scheduler->queue[other]);
+    bool runs_it_itself = waiting > state->running_rank;
+    for (uint32_t other = 0; other < scheduler->queues && !runs_it_itself && LOOP_GUARD; other++) {
+        uint64_t pressure = mlfq_pressure(scheduler->queue[other], state->epoch);
         if (other != cpu && pressure < least) {
             best = other;
             least = pressure;
@@ -490,7 +484,8 @@ POLICY_FUNCTION uint32_t mlfq_push(const scheduler_t *scheduler, uint32_t cpu)
 POLICY_FUNCTION uint32_t mlfq_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t best = NO_CPU;
-    uint32_t highest = mlfq_rank(scheduler->queue[cpu]);
+    uint32_t highest =
+        mlfq_rank(scheduler->queue[cpu], mlfq_queue_of(scheduler->queue[cpu])->epoch);
     for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];
         uint32_t waiting = mlfq_waiting_rank(mlfq_queue_of(queue));

@@ -98,6 +98,18 @@ static const char *timeline(struct model *model, uint32_t ticks)
         check(strcmp(was, expected) == 0);                                                         \
     } while (0)
 
+/* All are at level 0, and stay there. */
+static struct model *sunk_machine(uint32_t count)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "boost", 0);
+    fork_many(model, count);
+    model_ticks(model, 57 * count);
+    for (uint32_t i = 0; i < count; i++)
+        check(model->tasks[i]->task.level == 0);
+    return model;
+}
+
 /* ---- preset four-quanta ---- */
 
 static void quanta_are_1_2_4_and_no_limit(void)
@@ -428,6 +440,13 @@ static void a_child_starts_where_its_parent_is(void)
     check(orphan->task.level == 3);
     model_free(model);
 
+    model = sunk_machine(1); /* its base; not where credit has brought it */
+    model_sleep(model, 0, 64);
+    model_ticks(model, 64);
+    check(level(model, 1) == 3);
+    check(model_fork(model, model->tasks[0])->task.level == 0);
+    model_free(model);
+
     model = machine_with("mlfq:allotment-boost", 1, 1);
     model_ticks(model, 8 + 5);
     check(model_fork(model, model->tasks[0])->task.level == 3);
@@ -458,17 +477,6 @@ static void release_2_raises_whoever_blocks(void)
 }
 
 /* ---- credit ---- */
-
-static struct model *sunk_machine(uint32_t count)
-{
-    struct model *model = model_new("mlfq", 1, 1);
-    set_tunable(model, "boost", 0);
-    fork_many(model, count);
-    model_ticks(model, 57 * count);
-    for (uint32_t i = 0; i < count; i++)
-        check(model->tasks[i]->task.level == 0);
-    return model;
-}
 
 static void sleep_lifts_a_level_for_each_purse(void)
 {
@@ -688,7 +696,6 @@ struct watched {
     bool waited;         /* before the tick */
     uint64_t selections; /* then */
     uint64_t slept;
-    uint64_t blocked_at;
     uint64_t above_base; /* time that it ran above its base */
     uint64_t above_zero; /* above level 0 */
 };
@@ -799,6 +806,71 @@ static void no_level_runs_while_a_higher_one_waits_elsewhere(void)
     }
 }
 
+/* ---- several CPUs ---- */
+
+static void who_is_adopted_pays_for_nothing_before(void)
+{
+    struct model *model = machine_with("mlfq", 1, 2);
+    model_ticks(model, 300);
+    model_switch(model, "mlfq");
+    check_timeline(model, 4, model_running(model, 0) == 1 ? "1@3x2 2@3x2" : "2@3x2 1@3x2");
+    model_free(model);
+}
+
+/* The CPU's tick comes later; its task is at the top by then. */
+static void who_is_about_to_be_boosted_keeps_its_cpu(void)
+{
+    struct model *model = machine_with("mlfq", 1, 1);
+    model_ticks(model, 479);
+    model_clear_log(model);
+    model_advance(model, MODEL_TICK_NS);
+    model_fork(model, NULL);
+    check_picks(model, "");
+    model_tick_cpu(model, 0);
+    check_picks(model, "2");
+    model_free(model);
+}
+
+static void a_task_is_not_sent_away_from_the_cpu_that_is_about_to_run_it(void)
+{
+    struct model *model = machine_with("mlfq", 2, 3); /* 0: 1 3, 1: 2 */
+    model_ticks(model, 2);
+    check(model_running(model, 0) == 3 || model_running(model, 1) == 3);
+    uint32_t cpu = model->tasks[3 - 1]->task.cpu;
+    model_sleep(model, cpu, 100);
+    model_ticks(model, 99);
+    model_clear_log(model);
+    model_tick(model);
+    check_picks(model, cpu == 0 ? "0:3" : "1:3");
+    model_free(model);
+}
+
+static void an_idle_cpu_leaves_alone_what_another_is_about_to_run(void)
+{
+    struct model *model = machine_with("mlfq", 2, 2);
+    model_block(model, 1);
+    model_wake_unsettled(model, model->tasks[2 - 1]);
+    check(model->queues[1].queued == 1);
+    check(policy_mlfq.balance(&model->scheduler, 0, true) == NO_CPU);
+    model_settle(model);
+    check(model_running(model, 1) == 2);
+    model_free(model);
+}
+
+/* CPU 0 hears of it first, and must not take the others' old levels for true. */
+static void a_boost_moves_nobody(void)
+{
+    struct model *model = machine_with("mlfq", 2, 4);
+    model_ticks(model, 479);
+    uint32_t cpu[4];
+    for (uint32_t i = 0; i < 4; i++)
+        cpu[i] = model->tasks[i]->task.cpu;
+    model_ticks(model, 3);
+    for (uint32_t i = 0; i < 4; i++)
+        check(model->tasks[i]->task.cpu == cpu[i]);
+    model_free(model);
+}
+
 static void tasks_go_to_the_cpu_that_serves_the_lowest_level(void)
 {
     struct model *model = machine_with("mlfq", 2, 1);
@@ -808,7 +880,14 @@ static void tasks_go_to_the_cpu_that_serves_the_lowest_level(void)
     check_picks(model, "1:2"); /* idle */
     model_fork(model, NULL);
     check_picks(model, "0:3"); /* takes over from 1 */
+    model_end(model, model->tasks[2 - 1]);
+    check_picks(model, "1:1");
+    struct model_task *fourth = model_fork(model, NULL); /* by somebody on CPU 0 */
+    check_picks(model, "1:4");
+    model_end(model, model->tasks[1 - 1]);
+    model_end(model, fourth);
     model_fork(model, NULL);
+    check_picks(model, "1:5"); /* idle again */
     model_free(model);
 }
 
@@ -846,6 +925,11 @@ int main(void)
     run_test(the_bottom_starves_without_boost_only);
     run_test(who_turns_interactive_late_rises);
     run_test(no_level_runs_while_a_higher_one_waits_elsewhere);
+    run_test(who_is_adopted_pays_for_nothing_before);
+    run_test(who_is_about_to_be_boosted_keeps_its_cpu);
+    run_test(a_task_is_not_sent_away_from_the_cpu_that_is_about_to_run_it);
+    run_test(an_idle_cpu_leaves_alone_what_another_is_about_to_run);
+    run_test(a_boost_moves_nobody);
     run_test(tasks_go_to_the_cpu_that_serves_the_lowest_level);
     return 0;
 }

@@ -210,6 +210,32 @@ static void changes_of_attributes_give_no_credit(void)
     model_free(model);
 }
 
+/* A queued task that is moved keeps what it is owed from its last turn. */
+static void a_move_takes_nothing_away(void)
+{
+    static const uint32_t weights[] = {1, 1, 0};
+    struct model *model = machine_with("wrr", 14000, weights);
+    model_tick(model);
+    const struct wrr_task *own = wrr_task_of(&model->tasks[0]->task);
+    check(!own->in_turn && own->left == 4000000);
+    model_set_attribute(model, model->tasks[0], MODEL_WEIGHT, 1);
+    check(own->left == 4000000);
+    model_free(model);
+}
+
+/* What a task ran under another policy costs it nothing. */
+static void who_is_adopted_owes_nothing(void)
+{
+    static const uint32_t weights[] = {3, 2, 0};
+    static const uint32_t turns[][2] = {{2, 2}, {1, 3}, {2, 2}, {1, 3}};
+    struct model *model = machine_with("wrr", 10000, weights);
+    model_ticks(model, 100);
+    check(model_running(model, 0) == 1);
+    model_switch(model, "wrr");
+    check_turns(model, turns, COUNT(turns));
+    model_free(model);
+}
+
 /* ---- preset linux ---- */
 
 static void linux_slices_are_the_same(void)
@@ -254,6 +280,32 @@ static void linux_goes_on_when_the_next_one_leaves(void)
     model_free(model);
 }
 
+static void linux_goes_on_with_a_turn_that_was_interrupted(void)
+{
+    static const uint32_t weights[] = {2, 2, 2, 0};
+    struct model *model = machine_with("wrr:linux", 10000, weights);
+    static const uint32_t turns[][2] = {{2, 1}, {1, 2}, {3, 2}, {2, 2}};
+    model_ticks(model, 5);
+    check_picks(model, "3 2"); /* the list is 3 2 1, the pointer at 1 */
+    model_set_attribute(model, model->tasks[2 - 1], MODEL_PRIORITY, 1);
+    check_picks(model, "2");
+    check_turns(model, turns, COUNT(turns));
+    model_free(model);
+}
+
+/* Those that another policy hands over are in order already. */
+static void linux_keeps_the_order_of_the_policy_before(void)
+{
+    static const uint32_t weights[] = {1, 1, 1, 1, 0};
+    struct model *model = machine_with("wrr", 10000, weights);
+    model_tick(model); /* 3 4 1 wait, 2 runs */
+    model_clear_log(model);
+    model_switch(model, "wrr:linux");
+    model_ticks(model, 4);
+    check_picks(model, "3 4 1 2 3");
+    model_free(model);
+}
+
 static void linux_gives_the_slice_anew_at_each_pick(void)
 {
     static const uint32_t weights[] = {1, 1, 0};
@@ -289,9 +341,13 @@ int main(void)
     run_test(who_wakes_or_yields_goes_to_the_end);
     run_test(a_new_weight_counts_from_the_next_turn_on);
     run_test(changes_of_attributes_give_no_credit);
+    run_test(a_move_takes_nothing_away);
+    run_test(who_is_adopted_owes_nothing);
     run_test(linux_slices_are_the_same);
     run_test(linux_tasks_enter_at_the_front);
     run_test(linux_goes_on_when_the_next_one_leaves);
+    run_test(linux_goes_on_with_a_turn_that_was_interrupted);
+    run_test(linux_keeps_the_order_of_the_policy_before);
     run_test(linux_gives_the_slice_anew_at_each_pick);
     run_test(tasks_spread_and_turns_are_each_cpus_own);
     return 0;
