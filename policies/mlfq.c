@@ -269,7 +269,8 @@ POLICY_FUNCTION void mlfq_pay(const scheduler_t *scheduler, mlfq_task_t *own, ui
     own->slice_used += used;
     if (on_credit < used && own->level > own->base)
         mlfq_sink_to(own, own->base);
-    if (own->base > 0 && mlfq_used_up(scheduler, MLFQ_ALLOTMENT + own->base, own->allotment_used)) {
+    /* Level 0 has no allotment. */
+    if (mlfq_used_up(scheduler, MLFQ_ALLOTMENT + own->base, own->allotment_used)) {
         mlfq_sink_to(own, own->base - 1);
         own->allotment_used = 0;
     }
@@ -428,21 +429,19 @@ POLICY_FUNCTION uint64_t mlfq_time_slice(const scheduler_t *scheduler, const tas
 
 /* ---- several CPUs: no level is served while a higher one waits elsewhere ---- */
 
-/* The rank that the CPU serves, or is about to; 0: it is idle. Whoever has not heard of the boost
- * that began `epoch` will serve the top. */
-POLICY_FUNCTION uint32_t mlfq_rank(const run_queue_t *queue, uint64_t epoch)
+/* The rank that the CPU serves, or is about to; 0: it is idle. */
+POLICY_FUNCTION uint32_t mlfq_rank(const run_queue_t *queue)
 {
     const mlfq_queue_t *state = mlfq_queue_of(queue);
     uint32_t waiting = mlfq_waiting_rank(state);
-    uint32_t rank = waiting > state->running_rank ? waiting : state->running_rank;
-    return rank > 0 && state->epoch != epoch ? mlfq_top(queue->scheduler) + 1 : rank;
+    return waiting > state->running_rank ? waiting : state->running_rank;
 }
 
 /* Of two CPUs, the one with the lower figure serves a task sooner: an idle one, else the one with
  * the lower rank, else the one with fewer tasks. */
-POLICY_FUNCTION uint64_t mlfq_pressure(const run_queue_t *queue, uint64_t epoch)
+POLICY_FUNCTION uint64_t mlfq_pressure(const run_queue_t *queue)
 {
-    return (uint64_t)mlfq_rank(queue, epoch) << 32 | queue_load(queue);
+    return (uint64_t)mlfq_rank(queue) << 32 | queue_load(queue);
 }
 
 POLICY_FUNCTION uint32_t mlfq_place(const scheduler_t *scheduler, const task_t *task,
@@ -450,30 +449,11 @@ POLICY_FUNCTION uint32_t mlfq_place(const scheduler_t *scheduler, const task_t *
 {
     (void)reason;
     uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
-    uint64_t epoch = mlfq_queue_of(scheduler->queue[best])->epoch;
-    uint64_t least = mlfq_pressure(scheduler->queue[best], epoch);
+    uint64_t least = mlfq_pressure(scheduler->queue[best]);
     for (uint32_t cpu = 0; cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
-        uint64_t pressure = mlfq_pressure(scheduler->queue[cpu], epoch);
+        uint64_t pressure = mlfq_pressure(scheduler->queue[cpu]);
         if (pressure < least) {
             best = cpu;
-            least = pressure;
-        }
-    }
-    return best;
-}
-
-/* To an idle CPU, or to one that serves a lower level than a task waits for here. */
-POLICY_FUNCTION uint32_t mlfq_push(const scheduler_t *scheduler, uint32_t cpu)
-{
-    const mlfq_queue_t *state = mlfq_queue_of(scheduler->queue[cpu]);
-    uint32_t waiting = mlfq_waiting_rank(state);
-    uint32_t best = NO_CPU;
-    uint64_t least = (uint64_t)waiting << 32;
-    bool runs_it_itself = waiting > state->running_rank;
-    for (uint32_t other = 0; other < scheduler->queues && !runs_it_itself && LOOP_GUARD; other++) {
-        uint64_t pressure = mlfq_pressure(scheduler->queue[other], state->epoch);
-        if (other != cpu && pressure < least) {
-            best = other;
             least = pressure;
         }
     }
@@ -484,8 +464,7 @@ POLICY_FUNCTION uint32_t mlfq_push(const scheduler_t *scheduler, uint32_t cpu)
 POLICY_FUNCTION uint32_t mlfq_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t best = NO_CPU;
-    uint32_t highest =
-        mlfq_rank(scheduler->queue[cpu], mlfq_queue_of(scheduler->queue[cpu])->epoch);
+    uint32_t highest = mlfq_rank(scheduler->queue[cpu]);
     for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];
         uint32_t waiting = mlfq_waiting_rank(mlfq_queue_of(queue));
@@ -515,7 +494,6 @@ POLICY_DEFINITION policy_mlfq = {
     .stopped = mlfq_stopped,
     .preempts = mlfq_preempts,
     .place = mlfq_place,
-    .push = mlfq_push,
     .balance = mlfq_balance,
     .steal = mlfq_steal,
 };
