@@ -21,14 +21,17 @@
  *     (it starts where its parent is).
  *   - Time asleep earns credit at a low rate, up to a purse of a few ticks.
  *     Running spends credit first and the allotment after it. Who wakes with a
- *     full purse rises a level at the price of half the purse; who has spent it all
- *     falls back to its base, the level where its allotment has brought it.
+ *     full purse enters the credit level, which is above all others, for half a
+ *     purse; who has spent it all falls back to its base, the level to which its
+ *     allotments have brought it. So a task that turns interactive late is served
+ *     at once before long, and one that always was need not wait for all those that
+ *     a boost has brought to the top.
  *
- * Invariant: above its base a task runs on credit alone, so for at most 1/16 (the
- * rate) of the time that it slept; and above level 0 for no longer than that and
- * the allotments of the levels, once for each boost. That holds for one task;
- * seventeen that take turns can fill a CPU on credit, and what others wait then is
- * bounded by the boost.
+ * Invariant: a task is at the credit level for at most 1/16 (the rate) of the time
+ * that it slept; and above level 0 for no longer than that and the allotments, once
+ * for each boost. That holds for one task; seventeen that take turns can fill a
+ * CPU on credit, and what others wait then is bounded by nothing but the end of
+ * their turns.
  *
  * The boost costs O(levels) for each queue, however many tasks there are, blocked
  * ones too: time is cut into epochs. A task's level counts in the epoch in which
@@ -85,7 +88,8 @@ enum { RELEASE_KEEPS, RELEASE_FORGETS, RELEASE_RISES };
 enum { PREEMPT_AFTER_TURN, PREEMPT_AT_TICK, PREEMPT_AT_ONCE };
 
 static const struct tunable mlfq_tunables[] = {
-    [MLFQ_LEVELS] = {"levels", "number of levels", 1, 4, MLFQ_LEVELS_MAX},
+    [MLFQ_LEVELS] = {"levels", "number of levels, without the one for those that run on credit", 1,
+                     4, MLFQ_LEVELS_MAX},
     [MLFQ_SLICE] = {"slice_0", "ticks of a turn at the lowest level; 0: no limit", 0, 32, 100000},
     {"slice_1", "ticks of a turn; 0: no limit", 0, 8, 100000},
     {"slice_2", "ticks of a turn; 0: no limit", 0, 4, 100000},
@@ -118,9 +122,9 @@ static const struct tunable mlfq_tunables[] = {
                       "a child starts 0: at the top; 1: with its parent's level and allotment", 0,
                       1, 1},
     [MLFQ_SLEEP_PER_CREDIT] = {"sleep_per_credit",
-                               "ticks asleep that earn one tick outside the allotment; 0: none", 0,
-                               16, 100000},
-    [MLFQ_PURSE] = {"purse", "ticks of credit that a task can save; a rise costs half", 1, 2, 1000},
+                               "ticks asleep that earn a tick of credit; 0: none", 0, 16, 100000},
+    [MLFQ_PURSE] = {"purse", "ticks of credit that a task can save; the credit level costs half", 2,
+                    2, 1000},
 };
 
 static const struct preset mlfq_presets[] = {
@@ -156,7 +160,7 @@ struct mlfq_task {
     uint64_t allotment_used;
     uint64_t slice_used;
     uint64_t credit;
-    uint32_t level; /* at which it is served: its base or above */
+    uint32_t level; /* at which it is served: its base, or the credit level */
     uint32_t base;
     bool turn_over; /* of a task that runs: it goes to the end of the line */
 };
@@ -231,6 +235,14 @@ POLICY_FUNCTION void mlfq_boost_queue(run_queue_t *queue)
         level_lists_move(&state->lists, mlfq_line(level - 1), mlfq_line(top));
 }
 
+/* The level at which the task is served now, be it that it has not heard of the boost yet. */
+POLICY_FUNCTION uint32_t mlfq_level(const run_queue_t *queue, const task_t *task)
+{
+    const mlfq_task_t *own = mlfq_task_of(task);
+    bool boosted = own->epoch != mlfq_queue_of(queue)->epoch;
+    return boosted && own->level == own->base ? mlfq_top(queue->scheduler) : own->level;
+}
+
 /* Lets the task take part in a boost that it has missed. False: there was none. */
 POLICY_FUNCTION bool mlfq_boost_task(const run_queue_t *queue, task_t *task)
 {
@@ -238,8 +250,9 @@ POLICY_FUNCTION bool mlfq_boost_task(const run_queue_t *queue, task_t *task)
     uint64_t epoch = mlfq_queue_of(queue)->epoch;
     if (own->epoch == epoch)
         return false;
+    own->level = mlfq_level(queue, task);
+    own->base = mlfq_top(queue->scheduler);
     own->epoch = epoch;
-    own->level = own->base = mlfq_top(queue->scheduler);
     own->allotment_used = 0;
     own->slice_used = 0;
     own->turn_over = true;
@@ -253,6 +266,13 @@ POLICY_FUNCTION bool mlfq_used_up(const scheduler_t *scheduler, uint32_t limit, 
 {
     return scheduler->tunable[limit] > 0 &&
            used + scheduler->tick_ns / 2 >= mlfq_ticks(scheduler, limit);
+}
+
+/* The place of its slice among the tunables; the credit level has that of the top. */
+POLICY_FUNCTION uint32_t mlfq_slice(const scheduler_t *scheduler, const mlfq_task_t *own)
+{
+    uint32_t top = mlfq_top(scheduler);
+    return MLFQ_SLICE + (own->level < top ? own->level : top);
 }
 
 POLICY_FUNCTION void mlfq_sink_to(mlfq_task_t *own, uint32_t base)
@@ -274,7 +294,7 @@ POLICY_FUNCTION void mlfq_pay(const scheduler_t *scheduler, mlfq_task_t *own, ui
         mlfq_sink_to(own, own->base - 1);
         own->allotment_used = 0;
     }
-    if (mlfq_used_up(scheduler, MLFQ_SLICE + own->level, own->slice_used))
+    if (mlfq_used_up(scheduler, mlfq_slice(scheduler, own), own->slice_used))
         own->turn_over = true;
 }
 
@@ -286,9 +306,9 @@ POLICY_FUNCTION void mlfq_charge(run_queue_t *queue, task_t *task, bool tick)
     uint64_t used = task->run_time - own->charged_run_time;
     if (scheduler->tunable[MLFQ_CHARGE_TICKS])
         used = tick ? scheduler->tick_ns : 0;
+    mlfq_pay(scheduler, own, used);
     mlfq_boost_queue(queue);
-    if (!mlfq_boost_task(queue, task))
-        mlfq_pay(scheduler, own, used);
+    mlfq_boost_task(queue, task);
     own->charged_run_time = task->run_time;
     own->charged_at = queue->now;
     task->level = own->level;
@@ -302,12 +322,12 @@ POLICY_FUNCTION void mlfq_earn(const run_queue_t *queue, mlfq_task_t *own)
     if (price == 0)
         return;
     own->credit += (queue->now - own->charged_at) / price;
-    while (own->credit >= purse && own->level < mlfq_top(scheduler) && LOOP_GUARD) {
-        own->level++;
-        own->credit -= purse / 2;
-    }
     if (own->credit > purse)
         own->credit = purse;
+    if (own->level == own->base && own->credit == purse) {
+        own->level = mlfq_top(scheduler) + 1;
+        own->credit -= purse / 2;
+    }
 }
 
 /* The task gave up the CPU by blocking, and wakes now, or by yielding. */
@@ -317,8 +337,8 @@ POLICY_FUNCTION void mlfq_release(const run_queue_t *queue, mlfq_task_t *own, bo
     if (rule != RELEASE_KEEPS)
         own->allotment_used = 0;
     if (rule == RELEASE_RISES && blocked && own->base < mlfq_top(queue->scheduler)) {
+        own->level += own->level == own->base;
         own->base++;
-        own->level = own->level > own->base ? own->level : own->base;
     }
     if (blocked)
         mlfq_earn(queue, own);
@@ -415,15 +435,13 @@ POLICY_FUNCTION void mlfq_stopped(run_queue_t *queue, task_t *task, enum stop_re
 
 POLICY_FUNCTION bool mlfq_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
-    const mlfq_task_t *other = mlfq_task_of(running);
-    bool boosted = other->epoch != mlfq_queue_of(queue)->epoch; /* it is at the top by now */
-    return queue->scheduler->tunable[MLFQ_PREEMPT] == PREEMPT_AT_ONCE && !boosted &&
-           mlfq_task_of(task)->level > other->level;
+    return queue->scheduler->tunable[MLFQ_PREEMPT] == PREEMPT_AT_ONCE &&
+           mlfq_level(queue, task) > mlfq_level(queue, running);
 }
 
 POLICY_FUNCTION uint64_t mlfq_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
-    int64_t slice = scheduler->tunable[MLFQ_SLICE + mlfq_task_of(task)->level];
+    int64_t slice = scheduler->tunable[mlfq_slice(scheduler, mlfq_task_of(task))];
     return slice > 0 ? (uint64_t)slice : UINT64_MAX;
 }
 
