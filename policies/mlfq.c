@@ -29,9 +29,8 @@
  *
  * Invariant: a task is at the credit level for at most 1/16 (the rate) of the time
  * that it slept; and above level 0 for no longer than that and the allotments, once
- * for each boost. That holds for one task; seventeen that take turns can fill a
- * CPU on credit, and what others wait then is bounded by nothing but the end of
- * their turns.
+ * for each boost. Many tasks together could fill a CPU on credit; so of the time
+ * between two boosts half at most is for the credit level.
  *
  * The boost costs O(levels) for each queue, however many tasks there are, blocked
  * ones too: time is cut into epochs. A task's level counts in the epoch in which
@@ -168,6 +167,7 @@ struct mlfq_task {
 struct mlfq_queue {
     struct level_lists lists; /* of those who wait, see mlfq_line() */
     uint64_t epoch;
+    uint64_t credit_time;  /* spent at the credit level in this epoch, ns */
     uint32_t running_rank; /* of the task that runs; see mlfq_rank() */
 };
 
@@ -231,6 +231,7 @@ POLICY_FUNCTION void mlfq_boost_queue(run_queue_t *queue)
         return;
     uint32_t top = mlfq_top(queue->scheduler);
     state->epoch = epoch;
+    state->credit_time = 0;
     for (uint32_t level = top; level > 0 && LOOP_GUARD; level--)
         level_lists_move(&state->lists, mlfq_line(level - 1), mlfq_line(top));
 }
@@ -281,14 +282,25 @@ POLICY_FUNCTION void mlfq_sink_to(mlfq_task_t *own, uint32_t base)
     own->turn_over = true;
 }
 
-POLICY_FUNCTION void mlfq_pay(const scheduler_t *scheduler, mlfq_task_t *own, uint64_t used)
+/* Is the credit level still served in this epoch? Without boosts nothing bounds it. */
+POLICY_FUNCTION bool mlfq_credit_counts(const run_queue_t *queue)
 {
+    uint64_t epoch_length = mlfq_ticks(queue->scheduler, MLFQ_BOOST);
+    return epoch_length == 0 || mlfq_queue_of(queue)->credit_time < epoch_length / 2;
+}
+
+POLICY_FUNCTION void mlfq_pay(run_queue_t *queue, mlfq_task_t *own, uint64_t used)
+{
+    const scheduler_t *scheduler = queue->scheduler;
     uint64_t on_credit = used < own->credit ? used : own->credit;
     own->credit -= on_credit;
     own->allotment_used += used - on_credit;
     own->slice_used += used;
-    if (on_credit < used && own->level > own->base)
-        mlfq_sink_to(own, own->base);
+    if (own->level > own->base) {
+        mlfq_queue_of(queue)->credit_time += used;
+        if (on_credit < used || !mlfq_credit_counts(queue))
+            mlfq_sink_to(own, own->base);
+    }
     /* Level 0 has no allotment. */
     if (mlfq_used_up(scheduler, MLFQ_ALLOTMENT + own->base, own->allotment_used)) {
         mlfq_sink_to(own, own->base - 1);
@@ -306,7 +318,7 @@ POLICY_FUNCTION void mlfq_charge(run_queue_t *queue, task_t *task, bool tick)
     uint64_t used = task->run_time - own->charged_run_time;
     if (scheduler->tunable[MLFQ_CHARGE_TICKS])
         used = tick ? scheduler->tick_ns : 0;
-    mlfq_pay(scheduler, own, used);
+    mlfq_pay(queue, own, used);
     mlfq_boost_queue(queue);
     mlfq_boost_task(queue, task);
     own->charged_run_time = task->run_time;
@@ -324,7 +336,7 @@ POLICY_FUNCTION void mlfq_earn(const run_queue_t *queue, mlfq_task_t *own)
     own->credit += (queue->now - own->charged_at) / price;
     if (own->credit > purse)
         own->credit = purse;
-    if (own->level == own->base && own->credit == purse) {
+    if (own->level == own->base && own->credit == purse && mlfq_credit_counts(queue)) {
         own->level = mlfq_top(scheduler) + 1;
         own->credit -= purse / 2;
     }
@@ -366,8 +378,7 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
     mlfq_boost_queue(queue);
     bool inherits = !mlfq_boost_task(queue, task) && reason == ENQUEUE_NEW;
     if (inherits && !queue->scheduler->tunable[MLFQ_CHARGE_TICKS])
-        mlfq_pay(queue->scheduler, own,
-                 queue->now - own->charged_at); /* what its parent ran since */
+        mlfq_pay(queue, own, queue->now - own->charged_at); /* what its parent ran since */
     if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_YIELDED)
         mlfq_release(queue, own, reason == ENQUEUE_WOKEN);
 

@@ -721,6 +721,24 @@ static void the_bottom_starves_without_boost_only(void)
     check(run_under_barrage("mlfq:allotment-boost", 480) >= TICKS(8));
 }
 
+/* Each of a gang runs for a tick and sleeps for 32, and they are more than the CPU can serve. */
+static void a_gang_on_credit_starves_nobody(void)
+{
+    struct model *model = machine_with("mlfq", 1, 41);
+    uint64_t before = 0;
+    for (uint32_t tick = 1; tick <= 11 * 480; tick++) {
+        model_tick(model);
+        while (model->cpus[0].current && model_running(model, 0) > 1 &&
+               model->cpus[0].current->task.picked_since < model->now)
+            model_sleep(model, 0, 32);
+        if (tick % 480 == 0) {
+            check(tick == 480 || run_time(model, 1) - before >= TICKS(8));
+            before = run_time(model, 1);
+        }
+    }
+    model_free(model);
+}
+
 /* Task 1 has been CPU-bound like its two companions, and turns interactive. Gives the longest that
  * it waits after each wake-up, from the third on. */
 static uint64_t wait_of_late_interactive(const char *policy, bool boost)
@@ -997,6 +1015,7 @@ int main(void)
     run_test(sleeping_for_credit_gains_nothing);
     run_test(a_chain_of_children_sinks);
     run_test(the_bottom_starves_without_boost_only);
+    run_test(a_gang_on_credit_starves_nobody);
     run_test(who_turns_interactive_late_rises);
     run_test(no_level_runs_while_a_higher_one_waits_elsewhere);
     run_test(who_is_adopted_pays_for_nothing_before);
