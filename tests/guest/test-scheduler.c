@@ -88,6 +88,38 @@ static void attributes_of_others_can_be_set(void)
     check_error(setpriority(INT32_MAX, 2), ESRCH);
 }
 
+static void who_has_ended_has_no_attributes(void)
+{
+    int pid = test_fork();
+    if (pid == 0)
+        exit(0);
+    for (int i = 0; i < 1000 && row_of(pid).state != PROCESS_ZOMBIE; i++)
+        sleep(1);
+    struct process_info before = row_of(pid);
+    check_error(setpriority(pid, 2), ESRCH);
+    check_error(settickets_pid(pid, 2), ESRCH);
+    check_error(setweight(pid, 2), ESRCH);
+    struct process_info after = row_of(pid);
+    check(before.priority == after.priority && before.tickets == after.tickets);
+    check(before.weight == after.weight);
+    check(test_wait(pid) == 0);
+}
+
+/* A PID of 0 is the caller. */
+static void attributes_of_oneself_can_be_set(void)
+{
+    check(setpriority(0, 1) == 0 && settickets_pid(0, 9) == 0 && setweight(0, 3) == 0);
+    struct process_info row = row_of(getpid());
+    check(row.priority == 1 && row.tickets == 9 && row.weight == 3);
+    check_error(setpriority(0, PRIORITY_LOWEST + 1), ERANGE);
+    check_error(settickets_pid(0, 0), ERANGE);
+    check_error(setweight(0, WEIGHT_MAX + 1), ERANGE);
+    check_error(setpriority(INT32_MIN, 2), ESRCH);
+    check_error(settickets_pid(INT32_MAX, 0), ESRCH);
+    row = row_of(getpid());
+    check(row.priority == 1 && row.tickets == 9 && row.weight == 3);
+}
+
 static void attributes_of_running_ones_can_be_set(void)
 {
     for (int i = 0; i < 4; i++) {
@@ -475,6 +507,8 @@ int main(int argc, char *argv[])
         TEST(tickets_have_a_range),
         TEST(weights_have_a_range),
         TEST(attributes_of_others_can_be_set),
+        TEST(who_has_ended_has_no_attributes),
+        TEST(attributes_of_oneself_can_be_set),
         TEST(attributes_of_running_ones_can_be_set),
         TEST(children_inherit_attributes),
         TEST(the_own_row_is_right),
