@@ -219,8 +219,7 @@ class Naive:
         root = self.root()
         if life is root:
             return "root"
-        forked_inside = life.fork_row >= self.begin_row
-        return "workload" if forked_inside and life.descends_from(root) else "other"
+        return "workload" if life.descends_from(root) else "other"
 
     def latencies(self, life: Life) -> list[int]:
         """From wake-ups to runs, within the window."""

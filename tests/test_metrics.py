@@ -341,6 +341,23 @@ def test_those_who_go_on_ask_for_more() -> None:
     assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
 
 
+def test_those_who_line_up_before_the_window_count() -> None:
+    """The same, but the window begins after the forks."""
+    records, script = by_hand()
+    mark = next(each for each in records if (each.kind, each.first) == (Kind.MARK, MarkKind.BEGIN))
+    order = sorted(
+        (each._replace(time=115) if each is mark else each for each in records),
+        key=lambda each: each.time,
+    )
+    trace = load([each._replace(sequence=at) for at, each in enumerate(order)], script)
+    validate(trace)
+    found = compute(trace)
+    a, b = found.processes.filter(pl.col("role") == "workload").to_dicts()
+    assert (a["group"], a["turnaround_ns"], a["waiting_ns"]) == ("A", 600, 10 + 80)
+    assert (b["group"], b["turnaround_ns"], b["response_ns"]) == ("B", 790, 315)
+    assert found.summary["elapsed_ns"].to_list() == [985]
+
+
 def test_by_hand() -> None:
     """Each number can be read off the story."""
     trace = load(*by_hand())

@@ -112,8 +112,7 @@ def _people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
     """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
     time = trace.column("time_ns")
     root = _root(who, window)
-    from_root = descendants(who, root) & (who.fork_row >= window.begin_row)
-    role = np.where(from_root, "workload", "other").astype(object)
+    role = np.where(descendants(who, root), "workload", "other").astype(object)
     if root >= 0:
         role[root] = "root"
     pids = who.pid.tolist()
