@@ -198,16 +198,20 @@ POLICY_FUNCTION void lottery_decay(run_queue_t *queue, lottery_task_t *task)
     task->decayed_until = decays;
 }
 
+/* The tickets that `task` was given. */
+POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_t *task)
+{
+    if (scheduler->tunable[LOTTERY_FIXED_TICKETS])
+        return (uint64_t)scheduler->tunable[LOTTERY_FIXED_TICKETS];
+    return scheduler->tunable[LOTTERY_WEIGHT_TICKETS] ? task->weight : task->tickets;
+}
+
 /* What `task` holds in a draw, in units. */
 POLICY_FUNCTION uint64_t lottery_tickets(run_queue_t *queue, task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;
     lottery_task_t *state = STATE_OF(task, struct lottery_task);
-    uint64_t tickets = task->tickets;
-    if (scheduler->tunable[LOTTERY_WEIGHT_TICKETS])
-        tickets = task->weight;
-    if (scheduler->tunable[LOTTERY_FIXED_TICKETS])
-        tickets = (uint64_t)scheduler->tunable[LOTTERY_FIXED_TICKETS];
+    uint64_t tickets = lottery_given(scheduler, task);
     if (lottery_unit(scheduler) == 1)
         return tickets;
 
@@ -531,4 +535,5 @@ POLICY_DEFINITION policy_lottery = {
     .steal = lottery_steal,
     .shared_queue = lottery_shared_queue,
     .shares_by = lottery_shares_by,
+    .tickets = lottery_given,
 };
