@@ -23,7 +23,7 @@ from naive_metrics import Naive
 from schedlab import metrics
 from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
 from schedlab.metrics.tables import duration
-from schedlab.trace import Kind, MarkKind, Trace, read, validate
+from schedlab.trace import AttributeKind, Kind, MarkKind, Trace, read, validate
 from trace_simulator import Record, Script, simulate, write
 
 PATIENT = settings(
@@ -464,16 +464,62 @@ def test_metrics_survive_being_written(tmp_path: Path) -> None:
     assert again.to_dict() == found.to_dict()
 
 
-def test_weights_can_be_chosen() -> None:
-    """By the attribute that is named."""
-    script = Script(cpus=2, steps=3000, drain=True)
+@pytest.mark.parametrize(
+    ("shares_by", "expected"),
+    [(0, "weight"), (AttributeKind.TICKETS, "tickets"), (AttributeKind.WEIGHT, "weight")],
+)
+def test_weights_are_those_of_the_policy(shares_by: int, expected: metrics.Weights) -> None:
+    """By the attribute that is named, else the one by which the policy shares, else weight."""
+    script = Script(cpus=2, steps=3000, drain=True, shares_by=shares_by)
     trace = load(simulate(random.Random(4), script), script)
     by_tickets = compute(trace, "tickets").processes["weight"].drop_nulls()
     by_weight = compute(trace, "weight").processes["weight"].drop_nulls()
     assert by_tickets.to_list() != by_weight.to_list()
     assert set(compute(trace, "equal").processes["weight"].drop_nulls()) == {1}
-    # The simulator's policy is a lottery.
-    assert compute(trace).processes["weight"].drop_nulls().to_list() == by_tickets.to_list()
+    chosen = compute(trace).processes["weight"].drop_nulls().to_list()
+    assert chosen == compute(trace, expected).processes["weight"].drop_nulls().to_list()
+
+
+@pytest.mark.parametrize(
+    ("said", "set_by", "expected"),
+    [
+        ([(Kind.POLICY, 0)], [], [1, 1]),
+        ([(Kind.POLICY, 0)], [(AttributeKind.TICKETS, 7)], [7, 1]),
+        ([(Kind.POLICY, 0)], [(AttributeKind.TICKETS, 7), (AttributeKind.WEIGHT, 9)], [9, 5]),
+        ([(Kind.POLICY, 2)], [], [1, 1]),
+        ([(Kind.POLICY, 2)], [(AttributeKind.WEIGHT, 9)], [1, 1]),
+        ([(Kind.POLICY, 3)], [(AttributeKind.TICKETS, 7)], [5, 5]),
+        ([(Kind.POLICY, 3)], [(AttributeKind.WEIGHT, 9)], [9, 5]),
+        ([(Kind.POLICY, 2), (Kind.TUNABLE, 3)], [(AttributeKind.WEIGHT, 9)], [9, 5]),
+        ([(Kind.POLICY, 2), (Kind.TUNABLE, 3), (Kind.POLICY, 0)], [], [1, 1]),
+        ([], [(AttributeKind.TICKETS, 7)], [7, 1]),
+    ],
+)
+def test_what_the_policy_says_of_shares_decides(
+    said: list[tuple[Kind, int]], set_by: list[tuple[AttributeKind, int]], expected: list[int]
+) -> None:
+    """The last POLICY or TUNABLE of the window; what workloads set only if that says nothing."""
+    story: list[tuple[int, int, int, int, int]] = [
+        (Kind.START, 0, 0, 0, 0),
+        (Kind.FORK, 0, 0, 1, 0),
+        (Kind.SCHEDULER_ENTER, 0, 0, 0, 1),
+        (Kind.SWITCH, 0, 1, 0, 0),
+        (Kind.SCHEDULER_EXIT, 0, 1, 0, 2),
+        *((kind, 0, by, 0, 0) for kind, by in said),
+        (Kind.MARK, 0, 1, MarkKind.BEGIN, 0),
+        (Kind.FORK, 0, 1, 2, 0),
+        (Kind.FORK, 0, 1, 3, 0),
+        *((Kind.ATTRIBUTE, 0, 2, kind, value) for kind, value in set_by),
+        (Kind.MARK, 0, 1, MarkKind.END, 0),
+        (Kind.POLICY, 0, AttributeKind.TICKETS, 0, 0),
+    ]
+    story.append((Kind.END, 0, 0, 0, len(story) + 1))
+    records = [
+        Record(1000 + number, number, process, kind, cpu, first, second)
+        for number, (kind, cpu, process, first, second) in enumerate(story)
+    ]
+    table = compute(load(records, Script(cpus=1))).processes.filter(pl.col("role") == "workload")
+    assert table.sort("pid")["weight"].to_list() == expected
 
 
 def shown(tables: list[Any], width: int = 200) -> str:

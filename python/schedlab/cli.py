@@ -579,24 +579,42 @@ def show_shares(rows: list[ShareRow], title: str) -> None:
 
 
 @cli.command()
+@click.argument("names", nargs=-1, metavar="[POLICY]...")
 @json_option
-def policies(as_json: bool) -> None:
-    """List the policies, their presets and tunables."""
+def policies(names: tuple[str, ...], as_json: bool) -> None:
+    """List all policies or those named, with their presets and tunables."""
     from dataclasses import asdict
 
-    from schedlab.policies import read_catalogue
+    from schedlab.policies import read_catalogue, those_named
+    from schedlab.policy_listing import listing
 
     catalogue = read_catalogue()
+    wanted = those_named(catalogue, names) if names else list(catalogue.values())
     if as_json:
-        echo_json({"policies": [asdict(policy) for policy in catalogue.values()]})
-        return
-    for policy in catalogue.values():
-        click.echo(f"{policy.name}: {policy.meaning} ({policy.source})")
-        for preset in policy.presets.values():
-            click.echo(f"    {policy.name}:{preset.name}  {preset.meaning}")
-        for tunable in policy.tunables.values():
-            bounds = f"{tunable.minimum} to {tunable.maximum}, {tunable.default} by default"
-            click.echo(f"    --set {tunable.name}=…  {tunable.meaning}; {bounds}")
+        echo_json({"policies": [asdict(policy) for policy in wanted]})
+    else:
+        click.echo(listing(wanted), nl=False)
+
+
+@cli.command("new-policy")
+@click.argument("name")
+@click.option(
+    "--source",
+    default="not published",
+    show_default=True,
+    metavar="'AUTHOR YEAR'",
+    help="Where the algorithm is from.",
+)
+def new_policy(name: str, source: str) -> None:
+    """Write the beginning of a policy, and of its test.
+
+    NAME is of a-z, 0-9 and -. The policy is complete: it runs at once, as a line of tasks with a
+    time slice. docs/writing-a-policy.md leads on.
+    """
+    from schedlab.new_policy import create, next_steps
+
+    policy, test = create(ROOT, name, source)
+    click.echo(next_steps(name, policy.relative_to(ROOT), test.relative_to(ROOT)))
 
 
 @cli.command(
