@@ -28,8 +28,9 @@ all: kernel image host-tools
 
 # The kernel: linked twice, the second time with the table of its own functions.
 
-KERNEL_SOURCES := $(sort $(wildcard kernel/*/*.c kernel/*/*.S)) \
-                  $(sort $(wildcard policies/*.c policies/support/*.c))
+POLICIES       := $(sort $(wildcard policies/*.c))
+KERNEL_SOURCES := $(sort $(wildcard kernel/*/*.c kernel/*/*.S)) $(POLICIES) \
+                  $(sort $(wildcard policies/support/*.c))
 KERNEL_OBJECTS := $(KERNEL_SOURCES:%=$B/%.o) $B/policy_table.c.o
 
 kernel: $B/kernel.elf
@@ -49,9 +50,14 @@ $B/policies/%.c.o: policies/%.c Makefile
 	@echo "  $@"
 	@$(CLANG) $(KERNEL_C) -c $< -o $@
 
-$B/policy_table.c: tools/make_policy_table.sh $(wildcard policies/*.c)
+# A policy that goes makes no file newer: the list of them does.
+ifneq ($(strip $(file < $B/policies.list)),$(strip $(POLICIES)))
+$(shell mkdir -p $B; echo '$(POLICIES)' > $B/policies.list)
+endif
+
+$B/policy_table.c: tools/make_policy_table.sh $B/policies.list
 	@mkdir -p $(@D)
-	sh $< $(wildcard policies/*.c) > $@
+	sh $< $(POLICIES) > $@
 
 $B/policy_table.c.o: $B/policy_table.c
 	@echo "  $@"
@@ -144,7 +150,7 @@ HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(wildcard tools/*.c))
 
 host-tools: $(HOST_TOOLS)
 
-$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.c policies/support/*.c)
+$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/support/*.[ch])
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $(filter %.c,$^) -o $@
 

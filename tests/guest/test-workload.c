@@ -66,6 +66,8 @@ static void the_workloads_run(void)
         {"cpu-bound", "-n", "3", "-i", "1000", NULL},
         {"io-bound", "-n", "2", "-r", "2", "-b", "5000", NULL},
         {"mixed", "-n", "2", "-g", "5", "-i", "3000", NULL},
+        {"lotterytest", "mixed", "-t", "5", NULL},
+        {"lotterytest", "4", "-o", "1", "-t", "5", NULL},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         int pid = test_fork();
@@ -77,6 +79,34 @@ static void the_workloads_run(void)
     }
 }
 
+static void go_through_the_gate(int64_t number)
+{
+    if (workload_gate_wait() != number)
+        exit(1);
+}
+
+static void a_gate_lets_go_those_who_wait(void)
+{
+    workload_gate_make();
+    for (int i = 0; i < 3; i++)
+        workload_start(go_through_the_gate, 42);
+    workload_gate_gather(3);
+    workload_gate_open(3, 42);
+    check(workload_wait_all() == 0);
+}
+
+static void sleep_long(int64_t ticks)
+{
+    workload_sleep(ticks);
+}
+
+static void stopped_children_have_not_failed(void)
+{
+    workload_stop(workload_start(sleep_long, 1000000));
+    workload_start(end_with, 1);
+    check(workload_wait_all() == 1);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct test tests[] = {
@@ -86,6 +116,8 @@ int main(int argc, char *argv[])
         TEST(attributes_reach_the_kernel),
         TEST(sleeping_takes_time),
         TEST(the_workloads_run),
+        TEST(a_gate_lets_go_those_who_wait),
+        TEST(stopped_children_have_not_failed),
     };
     return RUN_TESTS(tests, argc, argv);
 }

@@ -152,6 +152,34 @@ static void sleeping_takes_time(void)
     check(workload_ticks() - before >= 3);
 }
 
+static void go_through_the_gate(int64_t number)
+{
+    if (workload_gate_wait() != number)
+        host_exit(1);
+}
+
+static void a_gate_lets_go_those_who_wait(void)
+{
+    workload_gate_make();
+    for (int i = 0; i < 3; i++)
+        workload_start(go_through_the_gate, 42);
+    workload_gate_gather(3);
+    workload_gate_open(3, 42);
+    check(workload_wait_all() == 0);
+}
+
+static void sleep_long(int64_t ticks)
+{
+    workload_sleep(ticks);
+}
+
+static void stopped_children_have_not_failed(void)
+{
+    workload_stop(workload_start(sleep_long, 1000000));
+    workload_start(end_with, 1);
+    check(workload_wait_all() == 1);
+}
+
 int main(void)
 {
     run_test(options_are_read_and_checked);
@@ -162,5 +190,7 @@ int main(void)
     run_test(failed_children_are_counted);
     run_test(children_have_their_own_numbers);
     run_test(sleeping_takes_time);
+    run_test(a_gate_lets_go_those_who_wait);
+    run_test(stopped_children_have_not_failed);
     return 0;
 }

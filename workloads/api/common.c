@@ -9,6 +9,7 @@
 
 static struct random numbers;
 static uint64_t started; /* children, so far */
+static bool stopped;     /* a child, by workload_stop() */
 
 /* Options */
 
@@ -110,6 +111,11 @@ int workload_finish(void)
     return failed > 0 ? 1 : 0;
 }
 
+void workload_end(void)
+{
+    host_mark(MARK_END, 0);
+}
+
 int workload_start(void (*run)(int64_t argument), int64_t argument)
 {
     uint64_t seed = random_next(&numbers) + ++started;
@@ -130,8 +136,53 @@ int workload_wait_all(void)
     int failed = 0;
     int status;
     while (host_wait(&status) > 0)
-        failed += status != 0;
+        failed += status > 0 || (status < 0 && !stopped);
     return failed;
+}
+
+void workload_stop(int pid)
+{
+    stopped = true; /* from now on, a child may have ended because it was told to */
+    host_kill(pid);
+}
+
+/* The gate: a pipe that tells of arrivals, and one that lets children go. */
+
+static int gate_arrivals[2];
+static int gate_numbers[2];
+
+void workload_gate_make(void)
+{
+    if (!host_pipe(gate_arrivals) || !host_pipe(gate_numbers))
+        host_fail("pipe");
+}
+
+int64_t workload_gate_wait(void)
+{
+    int64_t number = 0;
+    char here = 0;
+    if (!host_write(gate_arrivals[1], &here, sizeof(here)) ||
+        !host_read(gate_numbers[0], &number, sizeof(number)))
+        host_fail("gate");
+    return number;
+}
+
+void workload_gate_gather(int64_t children)
+{
+    char here;
+    for (int64_t i = 0; i < children; i++) {
+        if (!host_read(gate_arrivals[0], &here, sizeof(here)))
+            host_fail("gate");
+    }
+}
+
+/* One write for each: each wakes one child, and none depends on another to be woken. */
+void workload_gate_open(int64_t children, int64_t number)
+{
+    for (int64_t i = 0; i < children; i++) {
+        if (!host_write(gate_numbers[1], &number, sizeof(number)))
+            host_fail("gate");
+    }
 }
 
 void workload_group(const char *label)

@@ -17,6 +17,8 @@ _Noreturn void host_exit(int status);
 int host_fork(void);
 /* The PID of a child that ended, -1: there is none left. */
 int host_wait(int *status);
+void host_kill(int pid);     /* it may have ended already */
+bool host_pipe(int ends[2]); /* [0] to read from, [1] to write to; false: failed */
 void host_mark(enum mark_kind kind, uint64_t value);
 uint64_t host_seed(void);
 /* A line, to the output or to the errors, in one write. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,16 @@ int host_wait(int *status)
     if (pid > 0)
         *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
     return pid;
+}
+
+void host_kill(int pid)
+{
+    kill(pid, SIGKILL);
+}
+
+bool host_pipe(int ends[2])
+{
+    return pipe(ends) == 0;
 }
 
 void host_mark(enum mark_kind kind, uint64_t value)

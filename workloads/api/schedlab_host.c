@@ -21,6 +21,16 @@ int host_wait(int *status)
     return wait(status);
 }
 
+void host_kill(int pid)
+{
+    kill(pid);
+}
+
+bool host_pipe(int ends[2])
+{
+    return pipe(ends) == 0;
+}
+
 void host_mark(enum mark_kind kind, uint64_t value)
 {
     if (mark(kind, value) < 0)

@@ -36,11 +36,26 @@ void workload_begin(void);
 /* Waits for all children, and ends the window. The exit status for main(): 0, or 1 when one failed.
  */
 int workload_finish(void);
+/* Ends the window now, by whoever calls it first; what comes later is not measured. */
+void workload_end(void);
 
 /* A child that calls run(argument) and ends. Its PID. Its random numbers are its own. */
 int workload_start(void (*run)(int64_t argument), int64_t argument);
 /* Waits for all children. The number of those that failed. */
 int workload_wait_all(void);
+
+/* Ends a child, which then does not count as failed. */
+void workload_stop(int pid);
+
+/*
+ * A gate, for children that shall all start at the same time. The parent makes
+ * it before it starts them; each waits there when it is ready, and is given a
+ * number when the gate opens. The parent gathers so many, and opens the gate.
+ */
+void workload_gate_make(void);
+int64_t workload_gate_wait(void);
+void workload_gate_gather(int64_t children);
+void workload_gate_open(int64_t children, int64_t number);
 
 /* The caller's group in the tables: up to 8 characters. */
 void workload_group(const char *label);
