@@ -28,9 +28,14 @@ pytestmark = pytest.mark.spike
 
 GOLDEN = ROOT / "tests" / "golden"
 MODEL = BUILD / "scenario_model"
+ACTED_TOGETHER = 3
 
-PINNED = ("rr",)
-"""Policies whose stories are in tests/golden; of others, kernel and model must only agree."""
+PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride")
+"""Policies whose stories are in tests/golden. Others must only act the scenario out."""
+
+MEASURING = ("lottery", "stride")
+"""Those that choose by the nanoseconds that a process ran. What is a tie on the model, which has
+no costs, is none on the kernel, where system calls take time: the model's story is pinned."""
 
 
 def policies_and_presets() -> list[str]:
@@ -69,22 +74,31 @@ def told_by_model(folder: Path, policy: str, cpus: int) -> str:
     path = folder / "model.bin"
     command = [str(MODEL), "ties", policy, str(cpus), "1", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, ACTED_TOGETHER), done.stderr
+    if is_pinned(policy):
+        assert done.returncode == 0, "two CPUs act together: give the roles other amounts of work"
     return told(path, policy, cpus)
+
+
+def is_pinned(policy: str) -> bool:
+    return policy.partition(":")[0] in PINNED
 
 
 @pytest.mark.parametrize("cpus", [1, 2])
 @pytest.mark.parametrize("policy", policies_and_presets())
 def test_ties_are_settled_the_same_everywhere(tmp_path: Path, policy: str, cpus: int) -> None:
     """By the rules of docs/policy-interface.md, "What happens first"."""
-    story = told_by_kernel(tmp_path, policy, cpus)
+    by_kernel = told_by_kernel(tmp_path, policy, cpus)
+    by_model = told_by_model(tmp_path, policy, cpus)
+    if not is_pinned(policy):
+        return
     golden = golden_file(policy, cpus)
     if os.environ.get("SCHEDLAB_GOLDEN") == "write":
-        golden.write_text(story)
-    assert story == told_by_model(tmp_path, policy, cpus)
-    if policy.partition(":")[0] in PINNED:
-        assert golden.exists(), "write it: see the head of this file"
-        assert story == golden.read_text()
+        golden.write_text(by_model)
+    assert golden.exists(), "write it: see the head of this file"
+    assert by_model == golden.read_text()
+    if policy not in MEASURING:
+        assert by_kernel == golden.read_text()
 
 
 def test_no_golden_story_is_left_over() -> None:

@@ -6,6 +6,9 @@
  * takes its time, all else takes none. Links all policies of the registry.
  *
  * usage: model SCENARIO POLICY CPUS SEED TRACE
+ *
+ * Ends with status 3 if, under this policy, two CPUs acted at the same time: which
+ * of them was first is chance then, and another machine may see it otherwise.
  */
 
 #include "tests/scenario/ties.h"
@@ -29,6 +32,9 @@ static const struct scenario *scenario;
 static struct model *model;
 static struct program programs[PROCESSES_MAX];
 static struct model_task *players[TIES_ROLES]; /* the task of each role */
+static uint64_t acted_at;                      /* when a CPU acted last, and which */
+static uint32_t acted_on;
+static bool acted_together;
 
 /* ---- the trace ---- */
 
@@ -160,6 +166,9 @@ static void act(uint32_t cpu)
     struct model_task *task = model->cpus[cpu].current;
     struct program *program = program_of(task);
     const struct step *step = program->step;
+    acted_together |= acted_at == model->now && acted_on != cpu;
+    acted_at = model->now;
+    acted_on = cpu;
     model->here = cpu;
     if (step->act != ACT_END)
         go_to_step(program, step + 1);
@@ -276,5 +285,5 @@ int main(int argument_count, char **arguments)
     play(arguments[2]);
     end_trace();
     model_free(model);
-    return 0;
+    return acted_together ? 3 : 0;
 }
