@@ -90,7 +90,8 @@ PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest
                      bench/guest/*.c))
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
-                   workloads/api/common.c workloads/api/schedlab_host.c
+                   workloads/api/common.c workloads/api/suite.c \
+                   workloads/api/schedlab_host.c
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%=$B/%.o)
 
 $B/user/%.o: user/% Makefile

@@ -94,6 +94,32 @@ void workload_init(int argc, char *argv[], const char *meaning,
     numbers.state = (uint64_t)seed;
 }
 
+/* The number of a name, from 1 on, or the name itself. */
+static int find_name(const char *text, const char *const names[], int count)
+{
+    int64_t number;
+    if (read_number(text, &number))
+        return number >= 1 && number <= count ? (int)number - 1 : -1;
+    for (int i = 0; i < count; i++) {
+        if (same_text(text, names[i]))
+            return i;
+    }
+    return -1;
+}
+
+int workload_choose(int *argc, char *argv[], const char *const names[], int count)
+{
+    if (*argc < 2 || argv[1][0] == '-')
+        return -1;
+    int found = find_name(argv[1], names, count);
+    if (found < 0)
+        wrong_usage(argv[0], argv[1], "no such test");
+    for (int i = 1; i < *argc; i++)
+        argv[i] = argv[i + 1];
+    --*argc;
+    return found;
+}
+
 /* The window and its processes */
 
 void workload_begin(void)
@@ -183,6 +209,28 @@ void workload_gate_open(int64_t children, int64_t number)
         if (!host_write(gate_numbers[1], &number, sizeof(number)))
             host_fail("gate");
     }
+}
+
+/* A number is written and read as a whole: several may write, and several may read. */
+
+void workload_channel_make(struct workload_channel *channel)
+{
+    if (!host_pipe(channel->ends))
+        host_fail("pipe");
+}
+
+void workload_send(const struct workload_channel *channel, int64_t number)
+{
+    if (!host_write(channel->ends[1], &number, sizeof(number)))
+        host_fail("send");
+}
+
+int64_t workload_receive(const struct workload_channel *channel)
+{
+    int64_t number;
+    if (!host_read(channel->ends[0], &number, sizeof(number)))
+        host_fail("receive");
+    return number;
 }
 
 void workload_group(const char *label)
@@ -298,6 +346,18 @@ void workload_read_file(int64_t bytes)
         }
     }
     host_close(descriptor);
+}
+
+int workload_create_file(void)
+{
+    return open_file(true);
+}
+
+void workload_write_line(int file)
+{
+    static const char line[] = "A line of text, as somebody who types might write it.\n";
+    if (!host_write(file, line, sizeof(line) - 1))
+        host_fail("write");
 }
 
 void workload_remove_file(void)

@@ -89,9 +89,24 @@ int64_t workload_ticks(void)
     return uptime();
 }
 
+int64_t workload_nanoseconds(void)
+{
+    return clock_ns();
+}
+
 void workload_yield(void)
 {
     yield();
+}
+
+int64_t workload_switches(void)
+{
+    return getcontextswitches();
+}
+
+void workload_become(char *const arguments[])
+{
+    become_program("workload", arguments);
 }
 
 void workload_print(const char *format, ...)
