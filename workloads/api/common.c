@@ -32,10 +32,16 @@ static void show_help(const char *program, const char *meaning,
     host_print(false, "  -s  seed of the random numbers (the boot argument seed, or 1)\n");
 }
 
-_Noreturn static void wrong_usage(const char *program, const char *text, const char *why)
+void workload_wrong_usage(const char *program, const char *text, const char *why)
 {
     host_print(true, "%s: %s: %s; see %s --help\n", program, text, why, program);
     host_exit(2);
+}
+
+void workload_fail(const char *why)
+{
+    host_print(true, "workload: %s\n", why);
+    host_exit(1);
 }
 
 /* False: it is not a decimal number below 10^18. */
@@ -66,9 +72,9 @@ static void take_option(const char *program, char *const argument[],
 {
     int64_t number;
     if (!argument[1] || !read_number(argument[1], &number))
-        wrong_usage(program, argument[0], "needs a number");
+        workload_wrong_usage(program, argument[0], "needs a number");
     if (number < option->minimum || number > option->maximum)
-        wrong_usage(program, argument[0], "out of range");
+        workload_wrong_usage(program, argument[0], "out of range");
     *option->value = number;
 }
 
@@ -88,7 +94,7 @@ void workload_init(int argc, char *argv[], const char *meaning,
         if (!option)
             option = find_option(argv[i], &seed_option, 1);
         if (!option)
-            wrong_usage(program, argv[i], "no such option");
+            workload_wrong_usage(program, argv[i], "no such option");
         take_option(program, argv + i, option);
     }
     numbers.state = (uint64_t)seed;
@@ -113,7 +119,7 @@ int workload_choose(int *argc, char *argv[], const char *const names[], int coun
         return -1;
     int found = find_name(argv[1], names, count);
     if (found < 0)
-        wrong_usage(argv[0], argv[1], "no such test");
+        workload_wrong_usage(argv[0], argv[1], "no such test");
     for (int i = 1; i < *argc; i++)
         argv[i] = argv[i + 1];
     --*argc;
@@ -339,10 +345,8 @@ void workload_read_file(int64_t bytes)
         if (!host_read(descriptor, block, n))
             host_fail("read");
         for (int i = 0; i < n; i++) {
-            if (block[i] != file_byte(pid, offset + i)) {
-                host_print(true, "workload: its file does not hold what was written\n");
-                host_exit(1);
-            }
+            if (block[i] != file_byte(pid, offset + i))
+                workload_fail("its file does not hold what was written");
         }
     }
     host_close(descriptor);
@@ -360,8 +364,13 @@ void workload_write_line(int file)
         host_fail("write");
 }
 
+void workload_remove_file_of(int pid)
+{
+    if (!host_remove(pid))
+        host_fail("unlink");
+}
+
 void workload_remove_file(void)
 {
-    if (!host_remove())
-        host_fail("unlink");
+    workload_remove_file_of(host_process());
 }

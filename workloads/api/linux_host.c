@@ -172,17 +172,17 @@ void workload_print(const char *format, ...)
         host_fail("print");
 }
 
-static const char *own_file(void)
+static const char *file_of(int process)
 {
     static char path[4096];
     const char *directory = getenv("TMPDIR");
-    snprintf(path, sizeof(path), "%s/workload.%d", directory ? directory : "/tmp", getpid());
+    snprintf(path, sizeof(path), "%s/workload.%d", directory ? directory : "/tmp", process);
     return path;
 }
 
 int host_open(bool create)
 {
-    return open(own_file(), create ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0600);
+    return open(file_of(getpid()), create ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0600);
 }
 
 bool host_write(int descriptor, const void *source, int bytes)
@@ -200,9 +200,9 @@ void host_close(int descriptor)
     close(descriptor);
 }
 
-bool host_remove(void)
+bool host_remove(int process)
 {
-    return unlink(own_file()) == 0;
+    return unlink(file_of(process)) == 0;
 }
 
 int host_process(void)

@@ -36,6 +36,10 @@ void workload_init(int argc, char *argv[], const char *meaning,
  * place among the names; -1: there is no such word. A wrong one: status 2.
  */
 int workload_choose(int *argc, char *argv[], const char *const names[], int count);
+/* Ends the process with status 2, and "program: text: why". */
+_Noreturn void workload_wrong_usage(const char *program, const char *text, const char *why);
+/* Ends the process with status 1: it cannot do its work, and says why. */
+_Noreturn void workload_fail(const char *why);
 
 /* The window that is measured, by the root process, which becomes the group "root". */
 void workload_begin(void);
@@ -99,6 +103,7 @@ _Noreturn void workload_become(char *const arguments[]);
 void workload_write_file(int64_t bytes);
 void workload_read_file(int64_t bytes);
 void workload_remove_file(void);
+void workload_remove_file_of(int pid); /* what a child has left behind */
 /* Creates it, empty, and gives its descriptor; adds a line of text. */
 int workload_create_file(void);
 void workload_write_line(int file);
