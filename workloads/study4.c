@@ -15,6 +15,7 @@ static int64_t cpu_bound;
 static int64_t cpu_work;
 static int64_t interactive = 2;
 static int64_t sleeps = 1;
+static int64_t delay;
 static int64_t offset = 10;
 static int64_t tick_work = 100000;
 
@@ -125,6 +126,8 @@ static int run_sleeper(void)
     take_defaults(20, 61);
     workload_begin();
     start(compute, cpu_bound, pids[CPU_BOUND]);
+    if (delay > 0)
+        workload_sleep(delay);
     start(sleep_among_others, 1, pids[INTERACTIVE]);
     return report(workload_finish(), "sleeper: slept", sleeps);
 }
@@ -138,6 +141,7 @@ int main(int argc, char *argv[])
         {'i', "work of each, in ticks; 0: 350 of trace, 61 of the others", &cpu_work, 0, 1000000},
         {'n', "mixed: interactive processes", &interactive, 0, PROCESSES_MAX},
         {'r', "sleeper: how often it sleeps", &sleeps, 1, PROCESSES_MAX},
+        {'d', "sleeper: ticks after the others that it starts", &delay, 0, 1000000},
         {'o', "most from one arrival to the next, in hundredths of a tick", &offset, 0, 10000},
         {'w', "iterations that fill a tick, 10 ns of a 1 GHz CPU each", &tick_work, 100,
          1000000000},
