@@ -907,7 +907,7 @@ static void no_level_runs_while_a_higher_one_waits_elsewhere(void)
     }
 }
 
-/* ---- several CPUs ---- */
+/* ---- switching, boosts and placement, one by one ---- */
 
 static void who_is_adopted_pays_for_nothing_before(void)
 {
