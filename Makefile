@@ -88,7 +88,7 @@ $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 # Programs: each C file of these folders is one, and lies in / of the disk.
 
 PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest/*.c \
-                     bench/guest/*.c))
+                     bench/guest/*.c)) tests/scenario/scenario.c
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
                    workloads/api/common.c workloads/api/suite.c \
@@ -180,6 +180,13 @@ $B/host-tests/%: tests/host/%.c Makefile
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all $< -o $@
+
+# Acts the scenarios of tests/scenario out on the model, under any policy; run by pytest.
+$B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/*.[ch] \
+                     policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
+	@echo "  $@"
+	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer \
+	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
 
 include bench/policy_cost.mk
 
