@@ -156,8 +156,6 @@ def own_test_text(tests: list[str]) -> str:
     return head + "\n".join(tests) + f"\nint main(void)\n{{\n{calls}    return 0;\n}}\n"
 
 
-
-
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
@@ -166,9 +164,8 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def lay_out(folder: Path, policy: str) -> Path:
     """A folder with the policy, and what it and the tests include."""
-    shutil.copytree(ROOT / "policies", folder / "policies")
-    shutil.copytree(ROOT / "tests" / "host", folder / "tests" / "host")
-    shutil.copytree(ROOT / "tests" / "policies", folder / "tests" / "policies")
+    for part in ("abi", "policies", "tests/host", "tests/policies"):
+        shutil.copytree(ROOT / part, folder / part)
     (folder / "policies" / f"{NAME}.c").write_text(policy)
     return folder
 
