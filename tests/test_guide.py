@@ -226,8 +226,8 @@ def mistakes() -> list[tuple[str, str]]:
 def test_mistakes_lead_to_what_the_guide_shows(tmp_path: Path, number: int) -> None:
     change, shown = mistakes()[number]
     lines = change.splitlines()
-    removed = "\n".join(line[1:] for line in lines if line.startswith("-"))
-    added = "\n".join(line[1:] for line in lines if line.startswith("+"))
+    removed = "\n".join(line[1:] for line in lines if line[0] in " -")
+    added = "\n".join(line[1:] for line in lines if line[0] in " +")
     policy = policy_after(STEPS[-1])
     function = "pick" if number == 0 else "steal"
     place = policy.index(removed, policy.index(f"{NAME}_{function}("))
