@@ -20,7 +20,12 @@
  * 0; PIDs above 100 are always at level 5; who has run for over 10,000 ticks is
  * ended; a new process goes to the CPU where the fewest wait (who runs there does
  * not count) and stays there; and a higher one that wakes must wait for the end of
- * the tick. Preset `proposed`: the default with what its section 8.1 proposes.
+ * the tick. Where the study's code differs from its text, this follows the text: the
+ * code counts passes of the scheduler instead of ticks; all age, those that run or
+ * sleep and PIDs 1 and 2, too; processes are ended by age, not run time; and who
+ * wakes, unless at level 5, is at level 0 from then on.
+ *
+ * Preset `proposed`: the default with what the study proposes in section 8.1.
  */
 
 #include "level_lists.h"
