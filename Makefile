@@ -4,6 +4,7 @@
 # make image       build/disk.img: the programs, in a file system
 # make all         both, and the programs of the host: mkfs, fsck, policy_list
 # make host-tests  build/host-tests/*: run by pytest
+# make linux-workloads  build/linux/*: the workloads as programs of Linux
 #
 # CLANG names the one compiler that everything is built with.
 
@@ -20,7 +21,7 @@ KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer
 USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
 HOST_C    := -std=c17 -O2 -g $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
 
-.PHONY: all kernel image host-tests host-tools clean
+.PHONY: all kernel image host-tests host-tools linux-workloads clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -90,7 +91,8 @@ PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest
                      bench/guest/*.c)) tests/scenario/scenario.c
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
-                   workloads/api/common.c workloads/api/schedlab_host.c
+                   workloads/api/common.c workloads/api/suite.c \
+                   workloads/api/schedlab_host.c
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%=$B/%.o)
 
 $B/user/%.o: user/% Makefile
@@ -158,6 +160,16 @@ $B/%: tools/%.c
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $< -o $@
+
+LINUX_WORKLOADS := $(patsubst workloads/%.c,$B/linux/%,$(wildcard workloads/*.c))
+
+linux-workloads: $(LINUX_WORKLOADS)
+
+$B/linux/%: workloads/%.c workloads/api/common.c workloads/api/suite.c workloads/api/linux_host.c \
+            $(wildcard workloads/api/*.h abi/*.h user/library/random.h) Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) $(filter %.c,$^) -o $@
 
 HOST_TESTS := $(patsubst tests/host/%.c,$B/host-tests/%,$(wildcard tests/host/*_test.c))
 

@@ -3,15 +3,17 @@
 /*
  * Lottery: who runs next is drawn by lot; a task's chance is its part of the tickets.
  *
- * As shipped: a tree of tickets for each CPU (ticket_tree.h) makes a draw O(log n).
- * Draws are independent of each other: on one CPU each task's share is its part of
- * the tickets, as far as chance allows. A task that blocks holds more tickets
- * while it competes, so that it gets its part in spite of the time that it is away
- * (Waldspurger's compensation tickets).
+ * As shipped: a tree of tickets for each CPU (ticket_tree.h) makes a draw O(log n). Draws
+ * are independent of each other: on one CPU each task's share is its part of the
+ * tickets, as far as chance allows. On several CPUs tasks change places so that
+ * each gets its part of the whole machine (fair_shares.h). A task that blocks holds
+ * more tickets while it competes (compensation.h).
  *
- * The presets are the lotteries of three studies.
+ * The presets are the lotteries of three studies; the tunables, what these propose.
  */
 
+#include "compensation.h"
+#include "fair_shares.h"
 #include "placement.h"
 #include "policy.h"
 #include "random.h"
@@ -27,6 +29,7 @@ enum {
     LOTTERY_PLACEMENT,
     LOTTERY_BALANCE,
     LOTTERY_BALANCE_INTERVAL,
+    LOTTERY_HORIZON,
     LOTTERY_COMPENSATION,
     LOTTERY_ADAPTATION,
     LOTTERY_DECAY_INTERVAL,
@@ -37,7 +40,7 @@ enum {
 
 enum { GENERATOR_SPLITMIX, GENERATOR_LCG, GENERATOR_LFSR16 };
 enum { PLACE_FEWEST_TASKS, PLACE_FEWEST_TICKETS };
-enum { BALANCE_NONE, BALANCE_PERIODIC };
+enum { BALANCE_NONE, BALANCE_PERIODIC, BALANCE_SHARES };
 
 static const struct tunable lottery_tunables[] = {
     [LOTTERY_SLICE] = {"slice", "ticks that the winner of a draw runs", 1, 1, 1000},
@@ -51,13 +54,14 @@ static const struct tunable lottery_tunables[] = {
                             0, 1},
     [LOTTERY_PLACEMENT] = {"placement", "a new task goes where the fewest 0: tasks, 1: tickets are",
                            0, 1, 1},
-    [LOTTERY_BALANCE] = {"balance", "0: tasks stay on their CPU, 1: ticket sums are evened", 0, 1,
-                         1},
-    [LOTTERY_BALANCE_INTERVAL] = {"balance_interval", "ticks from one evening to the next", 1, 100,
-                                  100000},
+    [LOTTERY_BALANCE] = {"balance",
+                         "0: tasks stay on their CPU, 1: sums are evened, 2: fair shares", 0, 2, 2},
+    [LOTTERY_BALANCE_INTERVAL] = {"balance_interval", "ticks from one evening of sums to the next",
+                                  1, 100, 100000},
+    [LOTTERY_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 32, 10000},
     [LOTTERY_COMPENSATION] = {"compensation",
                               "times its tickets that a task that blocks counts at most; 1: off", 1,
-                              16, 64},
+                              256, 1024},
     [LOTTERY_ADAPTATION] = {"adaptation",
                             "percent more tickets if I/O-bound, fewer if CPU-bound; 0: off", 0, 0,
                             99},
@@ -94,33 +98,25 @@ static const struct preset lottery_presets[] = {
      {{"weight_tickets", 1}, {"compensation", 1}}},
 };
 
-/* Of the recent past: a task forgets half of it whenever it is longer than the window. */
-struct lottery_history {
-    uint64_t blocked;   /* ns */
-    uint64_t competing; /* ns, queued or running */
-    uint64_t ran;       /* ns */
-    uint64_t entitled;  /* ns that it would have run, had it not blocked before a turn's end */
-    uint64_t since;     /* when it was blocked or began to compete */
-};
-
 struct lottery_task {
-    struct ticket_node node; /* its tickets times lottery_unit() */
-    struct lottery_history history;
-    uint64_t recent;        /* selections, decayed, times RECENT_UNIT */
-    uint64_t decayed_until; /* the number of decays that `recent` has seen */
+    struct ticket_node node;    /* what it holds in draws, in units */
+    struct share_member member; /* its own tickets, in units, whatever it holds in draws */
+    struct run_history history;
+    uint32_t recent;        /* selections, decayed, in parts of RECENT_ONE */
+    uint32_t decayed_until; /* the number of decays that `recent` has seen */
     uint32_t ticks;         /* of the slice, used */
     bool newcomer;          /* was never picked */
 };
 
 struct lottery_queue {
+    struct share_queue shares;
     struct ticket_tree tree;
     struct task_list waiting;   /* in the order of enqueueing; by slots with a table scan */
     struct task_list newcomers; /* likewise, those that were never picked, if there is a limit */
     uint64_t newcomer_count;
-    uint64_t tickets; /* of all that are queued or run here */
     uint64_t random;
     uint64_t decisions;
-    uint64_t ticks;
+    uint64_t ticked; /* when the latest tick was */
 };
 
 _Static_assert(sizeof(struct lottery_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -128,13 +124,12 @@ _Static_assert(sizeof(struct lottery_queue) <= POLICY_QUEUE_BYTES, "queue state 
 
 typedef struct lottery_task SHARED_MEMORY lottery_task_t;
 typedef struct lottery_queue SHARED_MEMORY lottery_queue_t;
-typedef struct lottery_history SHARED_MEMORY lottery_history_t;
 
 /* ---- a task's tickets ---- */
 
-#define HISTORY_TICKS 64  /* of blocking and competing, in which a task is known */
-#define SCALE         16  /* parts of a ticket, where tickets are multiplied */
-#define RECENT_UNIT   256 /* parts of a selection, so that few of them decay too */
+#define HISTORY_TICKS 64  /* of a task's life, which decide its compensation */
+#define SCALE         64  /* units of a ticket, where tickets are multiplied */
+#define RECENT_ONE    256 /* of one selection, so that one decays too */
 
 /* Divides a ticket only if something multiplies tickets: narrow generators reach more then. */
 POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
@@ -145,83 +140,80 @@ POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
     return multiplies ? SCALE : 1;
 }
 
-POLICY_FUNCTION void lottery_forget(lottery_history_t *history, uint64_t window)
+/* The tickets that `task` was given. */
+POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_t *task)
 {
-    if (history->blocked > window)
-        history->blocked = window;
-    while (history->blocked + history->competing > window && LOOP_GUARD) {
-        history->blocked /= 2;
-        history->competing /= 2;
-        history->ran /= 2;
-        history->entitled /= 2;
-    }
+    if (scheduler->tunable[LOTTERY_FIXED_TICKETS])
+        return (uint64_t)scheduler->tunable[LOTTERY_FIXED_TICKETS];
+    return scheduler->tunable[LOTTERY_WEIGHT_TICKETS] ? task->weight : task->tickets;
 }
 
-/* The task's latest turn ended before its time: it was entitled to the rest. */
-POLICY_FUNCTION void lottery_cut_short(run_queue_t *queue, task_t *task)
+/* The same, in units. */
+POLICY_FUNCTION uint64_t lottery_own_tickets(const scheduler_t *scheduler, const task_t *task)
 {
-    uint64_t slice = (uint64_t)queue->scheduler->tunable[LOTTERY_SLICE] * queue->scheduler->tick_ns;
-    uint64_t ran = queue->now - task->picked_since;
-    if (ran < slice)
-        STATE_OF(task, struct lottery_task)->history.entitled += slice - ran;
+    return lottery_given(scheduler, task) * lottery_unit(scheduler);
 }
 
-/* The times a task's tickets are to count, in parts of SCALE: by how much longer it lives than
- * it competes, and by how much longer its turns might be than they are. */
-POLICY_FUNCTION uint64_t lottery_compensation(const lottery_history_t *history, uint64_t most)
+POLICY_FUNCTION uint64_t lottery_window(const run_queue_t *queue)
 {
-    uint64_t times = SCALE;
-    if (history->competing > 0)
-        times = SCALE * (history->blocked + history->competing) / history->competing;
-    times = times < most ? times : most;
-    if (history->ran > 0)
-        times = times * history->entitled / history->ran;
-    return times < most ? times : most;
+    return HISTORY_TICKS * queue->scheduler->tick_ns;
+}
+
+/* The turn ends before its time, which is a tick: the task was entitled to the rest. */
+POLICY_FUNCTION void lottery_cut_short(const run_queue_t *queue, task_t *task)
+{
+    lottery_task_t *state = STATE_OF(task, struct lottery_task);
+    uint64_t ticks = (uint64_t)queue->scheduler->tunable[LOTTERY_SLICE] - state->ticks;
+    uint64_t end =
+        STATE_OF(queue, struct lottery_queue)->ticked + ticks * queue->scheduler->tick_ns;
+    if (end > queue->now)
+        state->history.entitled += end - queue->now;
+}
+
+/* Until the next tick a task that wakes has no chance: that time counts as if it slept on. */
+POLICY_FUNCTION void lottery_wake(const run_queue_t *queue, lottery_task_t *task)
+{
+    uint64_t next = STATE_OF(queue, struct lottery_queue)->ticked + queue->scheduler->tick_ns;
+    history_wake(&task->history, next > queue->now ? next : queue->now, lottery_window(queue));
 }
 
 /* In percent: more than 100 if the task would use less than half a CPU, fewer if more. */
-POLICY_FUNCTION uint64_t lottery_adaptation(const lottery_history_t *history, uint64_t percent)
+POLICY_FUNCTION uint64_t lottery_adaptation(const run_history_t *history, uint64_t percent)
 {
-    uint64_t total = history->ran + history->blocked;
+    uint64_t total = history->ran + history->away;
     return total > 0 ? 100 + percent - 2 * percent * history->ran / total : 100;
 }
 
 /* Applies the decays since the last call; each leaves 3/4. */
-POLICY_FUNCTION void lottery_decay(run_queue_t *queue, lottery_task_t *task)
+POLICY_FUNCTION void lottery_decay(const run_queue_t *queue, lottery_task_t *task)
 {
     uint64_t interval = (uint64_t)queue->scheduler->tunable[LOTTERY_DECAY_INTERVAL];
     if (interval == 0)
         return;
-    uint64_t decays = STATE_OF(queue, struct lottery_queue)->decisions / interval;
-    for (uint64_t i = task->decayed_until; i < decays && task->recent > 0 && LOOP_GUARD; i++)
-        task->recent = task->recent * 3 / 4;
+    uint32_t decays = (uint32_t)(STATE_OF(queue, struct lottery_queue)->decisions / interval);
+    for (uint32_t i = task->decayed_until; i < decays && task->recent > 0 && LOOP_GUARD; i++)
+        task->recent -= (task->recent + 3) / 4;
     task->decayed_until = decays;
 }
 
-/* What `task` holds in a draw, in units. */
-POLICY_FUNCTION uint64_t lottery_tickets(run_queue_t *queue, task_t *task)
+/* What a task with `own` tickets holds in draws. */
+POLICY_FUNCTION uint64_t lottery_tickets(const run_queue_t *queue, const lottery_task_t *task,
+                                         uint64_t own)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    lottery_task_t *state = STATE_OF(task, struct lottery_task);
-    uint64_t tickets = task->tickets;
-    if (scheduler->tunable[LOTTERY_WEIGHT_TICKETS])
-        tickets = task->weight;
-    if (scheduler->tunable[LOTTERY_FIXED_TICKETS])
-        tickets = (uint64_t)scheduler->tunable[LOTTERY_FIXED_TICKETS];
-    if (lottery_unit(scheduler) == 1)
-        return tickets;
-
-    tickets *= lottery_compensation(&state->history,
-                                    SCALE * (uint64_t)scheduler->tunable[LOTTERY_COMPENSATION]);
-    if (scheduler->tunable[LOTTERY_ADAPTATION])
+    uint64_t tickets = own;
+    uint64_t most = (uint64_t)scheduler->tunable[LOTTERY_COMPENSATION] * COMPENSATION_ONE;
+    uint64_t adaptation = (uint64_t)scheduler->tunable[LOTTERY_ADAPTATION];
+    uint64_t penalty = (uint64_t)scheduler->tunable[LOTTERY_RECENT_PENALTY] * task->recent;
+    if (most > COMPENSATION_ONE && !history_is_full(&task->history)) {
+        uint64_t others = SHARES(queue)->weight - task->member.weight;
         tickets =
-            tickets *
-            lottery_adaptation(&state->history, (uint64_t)scheduler->tunable[LOTTERY_ADAPTATION]) /
-            100;
-    if (scheduler->tunable[LOTTERY_RECENT_PENALTY])
-        tickets = tickets * 100 * RECENT_UNIT /
-                  (100 * RECENT_UNIT +
-                   state->recent * (uint64_t)scheduler->tunable[LOTTERY_RECENT_PENALTY]);
+            tickets * history_compensation(&task->history, own, others, most) / COMPENSATION_ONE;
+    }
+    if (adaptation > 0)
+        tickets = tickets * lottery_adaptation(&task->history, adaptation) / 100;
+    if (penalty > 0)
+        tickets = tickets * 100 * RECENT_ONE / (100 * RECENT_ONE + penalty);
     return tickets > 0 ? tickets : 1;
 }
 
@@ -333,8 +325,8 @@ POLICY_FUNCTION task_t *lottery_pick(run_queue_t *queue, uint32_t cpu)
     winner->ticks = 0;
     if (queue->scheduler->tunable[LOTTERY_DECAY_INTERVAL]) {
         lottery_decay(queue, winner);
-        winner->recent += RECENT_UNIT;
-        task->level = winner->recent / RECENT_UNIT;
+        winner->recent += RECENT_ONE;
+        task->level = winner->recent / RECENT_ONE;
     }
     state->decisions++;
     return task;
@@ -363,49 +355,42 @@ POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqu
 {
     lottery_queue_t *state = STATE_OF(queue, struct lottery_queue);
     lottery_task_t *entrant = STATE_OF(task, struct lottery_task);
-    lottery_history_t *history = &entrant->history;
     if (reason == ENQUEUE_NEW)
         entrant->newcomer = true;
+    if (reason == ENQUEUE_NEW || reason == ENQUEUE_ADOPTED || reason == ENQUEUE_WOKEN)
+        lottery_wake(queue, entrant);
     if (reason == ENQUEUE_YIELDED)
         lottery_cut_short(queue, task);
-    if (reason == ENQUEUE_WOKEN) {
-        history->blocked += queue->now - history->since;
-        lottery_forget(history, HISTORY_TICKS * queue->scheduler->tick_ns);
-    }
-    if (reason != ENQUEUE_MOVED)
-        history->since = queue->now;
     lottery_decay(queue, entrant);
 
-    uint64_t tickets = lottery_tickets(queue, task);
-    ticket_tree_insert(&state->tree, task, tickets);
-    state->tickets += tickets;
+    uint64_t own = lottery_own_tickets(queue->scheduler, task);
+    shares_set_weight(queue, &entrant->member, own);
+    ticket_tree_insert(&state->tree, task, lottery_tickets(queue, entrant, own));
     lottery_list_insert(queue, task);
 }
 
 POLICY_FUNCTION void lottery_dequeue(run_queue_t *queue, task_t *task)
 {
     lottery_take_out(queue, task);
-    STATE_OF(queue, struct lottery_queue)->tickets -= TICKET_NODE(task)->tickets;
+    shares_leave(queue, &STATE_OF(task, struct lottery_task)->member);
 }
 
 POLICY_FUNCTION void lottery_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
-    lottery_history_t *history = &STATE_OF(task, struct lottery_task)->history;
-    uint64_t ran = queue->now - task->picked_since;
-    history->competing += queue->now - history->since;
-    history->ran += ran;
-    history->entitled += ran;
-    history->since = queue->now;
+    lottery_task_t *state = STATE_OF(task, struct lottery_task);
+    history_stop(&state->history, queue->now, queue->now - task->picked_since,
+                 lottery_window(queue));
     if (reason == STOP_BLOCKED)
         lottery_cut_short(queue, task);
-    lottery_forget(history, HISTORY_TICKS * queue->scheduler->tick_ns);
-    STATE_OF(queue, struct lottery_queue)->tickets -= TICKET_NODE(task)->tickets;
+    if (reason != STOP_RUNNABLE)
+        shares_leave(queue, &state->member);
 }
 
 POLICY_FUNCTION enum tick_verdict lottery_tick(run_queue_t *queue, task_t *task)
 {
     lottery_task_t *state = STATE_OF(task, struct lottery_task);
-    STATE_OF(queue, struct lottery_queue)->ticks++;
+    shares_tick(queue);
+    STATE_OF(queue, struct lottery_queue)->ticked = queue->now;
     state->ticks++;
     return state->ticks >= queue->scheduler->tunable[LOTTERY_SLICE] ? TICK_PREEMPT : TICK_CONTINUE;
 }
@@ -418,44 +403,28 @@ POLICY_FUNCTION uint64_t lottery_time_slice(const scheduler_t *scheduler, const 
 
 /* ---- several CPUs ---- */
 
-POLICY_FUNCTION uint64_t lottery_load(const scheduler_t *scheduler, uint32_t cpu)
-{
-    return STATE_OF(scheduler->queue[cpu], struct lottery_queue)->tickets;
-}
-
-/* The CPU with the fewest tickets; the task's own where it is one of them, else the lowest. */
 POLICY_FUNCTION uint32_t lottery_place(const scheduler_t *scheduler, const task_t *task,
                                        enum enqueue_reason reason)
 {
-    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
     if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_NONE && reason == ENQUEUE_WOKEN)
-        return best;
-    if (scheduler->tunable[LOTTERY_PLACEMENT] == PLACE_FEWEST_TASKS)
-        return place_fewest(scheduler, task);
-    uint64_t fewest = lottery_load(scheduler, best);
-    for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
-        uint64_t tickets = lottery_load(scheduler, cpu);
-        if (tickets < fewest) {
-            best = cpu;
-            fewest = tickets;
-        }
-    }
-    return best;
+        return task->cpu;
+    bool by_tickets = scheduler->tunable[LOTTERY_PLACEMENT] == PLACE_FEWEST_TICKETS;
+    return by_tickets ? shares_place(scheduler, task, reason) : place_fewest(scheduler, task);
 }
 
 POLICY_FUNCTION uint32_t lottery_push(const scheduler_t *scheduler, uint32_t cpu)
 {
-    return scheduler->tunable[LOTTERY_BALANCE] == BALANCE_NONE ? NO_CPU
-                                                               : push_to_idle(scheduler, cpu);
+    bool moves = scheduler->tunable[LOTTERY_BALANCE] != BALANCE_NONE;
+    return moves ? push_to_idle(scheduler, cpu) : NO_CPU;
 }
 
 /* The CPU with the most tickets among those where tasks wait; NO_CPU: none has more. */
 POLICY_FUNCTION uint32_t lottery_most_tickets(const scheduler_t *scheduler, uint32_t cpu)
 {
-    uint64_t most = lottery_load(scheduler, cpu);
+    uint64_t most = SHARES(scheduler->queue[cpu])->weight;
     uint32_t found = NO_CPU;
     for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
-        uint64_t tickets = lottery_load(scheduler, other);
+        uint64_t tickets = SHARES(scheduler->queue[other])->weight;
         if (scheduler->queue[other]->queued > 0 && tickets > most) {
             found = other;
             most = tickets;
@@ -466,27 +435,41 @@ POLICY_FUNCTION uint32_t lottery_most_tickets(const scheduler_t *scheduler, uint
 
 POLICY_FUNCTION uint32_t lottery_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
-    const lottery_queue_t *state = STATE_OF(scheduler->queue[cpu], struct lottery_queue);
     uint64_t interval = (uint64_t)scheduler->tunable[LOTTERY_BALANCE_INTERVAL];
     if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_NONE)
         return NO_CPU;
     if (idle)
         return balance_longest(scheduler, cpu, idle);
-    return state->ticks % interval == 0 ? lottery_most_tickets(scheduler, cpu) : NO_CPU;
+    if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_SHARES)
+        return shares_next_cpu(scheduler, cpu);
+    bool due = SHARES(scheduler->queue[cpu])->ticks % interval == 0;
+    return due ? lottery_most_tickets(scheduler, cpu) : NO_CPU;
 }
 
-/* One that is drawn; it goes if `cpu` is idle or if that makes the sums of tickets more even. */
-POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
+/* Is it good for `cpu` to have `task`, which is queued here? */
+POLICY_FUNCTION bool lottery_should_move(run_queue_t *queue, const task_t *task, uint32_t cpu)
 {
     const scheduler_t *scheduler = queue->scheduler;
+    const run_queue_t *other = scheduler->queue[cpu];
+    if (queue_load(other) == 0)
+        return true;
+    if (scheduler->tunable[LOTTERY_BALANCE] == BALANCE_SHARES)
+        return shares_move_pays(queue, &STATE_OF(task, struct lottery_task)->member, cpu,
+                                scheduler->tunable[LOTTERY_HORIZON]);
+    return SHARES(other)->weight + TICKET_NODE(task)->tickets < SHARES(queue)->weight;
+}
+
+/* Any task, whatever its tickets, if its move is good. */
+POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
+{
     lottery_queue_t *state = STATE_OF(queue, struct lottery_queue);
-    task_t *task = lottery_draw(queue);
-    uint64_t other = lottery_load(scheduler, cpu);
-    bool evens = task && other + TICKET_NODE(task)->tickets < state->tickets;
-    if (!evens && queue_load(scheduler->queue[cpu]) > 0)
+    if (state->tree.count == 0)
         return NULL;
-    if (task)
-        lottery_dequeue(queue, task);
+    uint64_t position = 1 + random_splitmix(&state->random) % state->tree.count;
+    task_t *task = ticket_tree_at(&state->tree, position);
+    if (!lottery_should_move(queue, task, cpu))
+        return NULL;
+    lottery_dequeue(queue, task);
     return task;
 }
 
@@ -531,4 +514,5 @@ POLICY_DEFINITION policy_lottery = {
     .steal = lottery_steal,
     .shared_queue = lottery_shared_queue,
     .shares_by = lottery_shares_by,
+    .tickets = lottery_given,
 };

@@ -21,12 +21,16 @@
  *     (it starts where its parent is).
  *   - Time asleep earns credit at a low rate, up to a purse of a few ticks.
  *     Running spends credit first and the allotment after it. Who wakes with a
- *     full purse rises a level at the price of half the purse; who has spent it all
- *     falls back to its base, the level where its allotment has brought it.
+ *     full purse enters the credit level, which is above all others, for half a
+ *     purse; who has spent it all falls back to its base, the level to which its
+ *     allotments have brought it. So a task that turns interactive late is served
+ *     at once before long, and one that always was need not wait for all those that
+ *     a boost has brought to the top.
  *
- * Invariant: above its base a task runs on credit alone, so for at most 1/16 (the
- * rate) of the time that it slept; and above level 0 for no longer than that and
- * the allotments of the levels, once for each boost.
+ * Invariant: a task is at the credit level for at most 1/16 (the rate) of the time
+ * that it slept; and above level 0 for no longer than that and the allotments, once
+ * for each boost. Many tasks together could fill a CPU on credit; so of the time
+ * between two boosts half at most is for the credit level.
  *
  * The boost costs O(levels) for each queue, however many tasks there are, blocked
  * ones too: time is cut into epochs. A task's level counts in the epoch in which
@@ -34,7 +38,8 @@
  * begun, it moves each level's list, as a whole, to the end of the top's. All
  * else is O(1). The order after a boost: who waited at the top, who waited below,
  * level by level, then the task that runs: its turn is over, and the tick that
- * ends now is forgotten like all before it.
+ * ends now is forgotten like all before it. (What people see, task->level, follows
+ * when the task is picked.)
  *
  * Preset `four-quanta` (study 3): one quantum is slice and allotment, and whoever
  * blocks or yields before it ends has a new one. So it can be gamed, and the
@@ -54,9 +59,9 @@
  * (3.2.2). The boost resets the counter, so it ends a turn.
  */
 
+#include "level_lists.h"
 #include "placement.h"
 #include "policy.h"
-#include "task_list.h"
 
 #define MLFQ_LEVELS_MAX 8
 
@@ -82,7 +87,8 @@ enum { RELEASE_KEEPS, RELEASE_FORGETS, RELEASE_RISES };
 enum { PREEMPT_AFTER_TURN, PREEMPT_AT_TICK, PREEMPT_AT_ONCE };
 
 static const struct tunable mlfq_tunables[] = {
-    [MLFQ_LEVELS] = {"levels", "number of levels", 1, 4, MLFQ_LEVELS_MAX},
+    [MLFQ_LEVELS] = {"levels", "number of levels, without the one for those that run on credit", 1,
+                     4, MLFQ_LEVELS_MAX},
     [MLFQ_SLICE] = {"slice_0", "ticks of a turn at the lowest level; 0: no limit", 0, 32, 100000},
     {"slice_1", "ticks of a turn; 0: no limit", 0, 8, 100000},
     {"slice_2", "ticks of a turn; 0: no limit", 0, 4, 100000},
@@ -115,9 +121,9 @@ static const struct tunable mlfq_tunables[] = {
                       "a child starts 0: at the top; 1: with its parent's level and allotment", 0,
                       1, 1},
     [MLFQ_SLEEP_PER_CREDIT] = {"sleep_per_credit",
-                               "ticks asleep that earn one tick outside the allotment; 0: none", 0,
-                               16, 100000},
-    [MLFQ_PURSE] = {"purse", "ticks of credit that a task can save; a rise costs half", 1, 2, 1000},
+                               "ticks asleep that earn a tick of credit; 0: none", 0, 16, 100000},
+    [MLFQ_PURSE] = {"purse", "ticks of credit that a task can save; the credit level costs half", 2,
+                    2, 1000},
 };
 
 static const struct preset mlfq_presets[] = {
@@ -150,19 +156,18 @@ struct mlfq_task {
     uint64_t epoch;            /* in which its level was set */
     uint64_t charged_run_time; /* of its run time, what it has paid for */
     uint64_t charged_at;
-    uint64_t blocked_at;
     uint64_t allotment_used;
     uint64_t slice_used;
     uint64_t credit;
-    uint32_t level; /* at which it is served: its base or above */
+    uint32_t level; /* at which it is served: its base, or the credit level */
     uint32_t base;
     bool turn_over; /* of a task that runs: it goes to the end of the line */
 };
 
 struct mlfq_queue {
-    struct task_list waiting[MLFQ_LEVELS_MAX];
+    struct level_lists lists; /* of those who wait, see mlfq_line() */
     uint64_t epoch;
-    uint32_t occupied;     /* a bit for each level at which a task waits */
+    uint64_t credit_time;  /* spent at the credit level in this epoch, ns */
     uint32_t running_rank; /* of the task that runs; see mlfq_rank() */
 };
 
@@ -193,28 +198,11 @@ POLICY_FUNCTION uint64_t mlfq_ticks(const scheduler_t *scheduler, uint32_t tunab
     return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
 }
 
-/* ---- the lists ---- */
+/* ---- the lists: the highest level comes first ---- */
 
-POLICY_FUNCTION task_list_t *mlfq_list(mlfq_queue_t *state, uint32_t level)
+POLICY_FUNCTION uint32_t mlfq_line(uint32_t level)
 {
-    return &state->waiting[level & (MLFQ_LEVELS_MAX - 1)];
-}
-
-POLICY_FUNCTION void mlfq_insert(mlfq_queue_t *state, task_t *task, bool first)
-{
-    uint32_t level = mlfq_task_of(task)->level;
-    task_list_t *list = mlfq_list(state, level);
-    task_list_insert_before(list, task, first ? list->first : NULL);
-    state->occupied |= 1u << level;
-}
-
-POLICY_FUNCTION void mlfq_remove(mlfq_queue_t *state, task_t *task)
-{
-    uint32_t level = mlfq_task_of(task)->level;
-    task_list_t *list = mlfq_list(state, level);
-    task_list_remove(list, task);
-    if (!list->first)
-        state->occupied &= ~(1u << level);
+    return LEVEL_LISTS_MAX - 1 - level;
 }
 
 /*
@@ -223,10 +211,7 @@ POLICY_FUNCTION void mlfq_remove(mlfq_queue_t *state, task_t *task)
  */
 POLICY_FUNCTION uint32_t mlfq_waiting_rank(const mlfq_queue_t *state)
 {
-    uint32_t rank = MLFQ_LEVELS_MAX;
-    while (rank > 0 && !(state->occupied >> (rank - 1) & 1) && LOOP_GUARD)
-        rank--;
-    return rank;
+    return LEVEL_LISTS_MAX - first_level(state->lists.occupied);
 }
 
 /* ---- the boost ---- */
@@ -235,21 +220,6 @@ POLICY_FUNCTION uint64_t mlfq_epoch(const run_queue_t *queue)
 {
     uint64_t length = mlfq_ticks(queue->scheduler, MLFQ_BOOST);
     return length > 0 ? queue->now / length : 0;
-}
-
-/* Moves the whole list to the end of the other. */
-POLICY_FUNCTION void mlfq_append_list(task_list_t *to, task_list_t *from)
-{
-    if (!from->first)
-        return;
-    from->first->previous = to->last;
-    if (to->last)
-        to->last->next = from->first;
-    else
-        to->first = from->first;
-    to->last = from->last;
-    from->first = NULL;
-    from->last = NULL;
 }
 
 /* If an epoch has begun, those who wait rise. */
@@ -261,10 +231,17 @@ POLICY_FUNCTION void mlfq_boost_queue(run_queue_t *queue)
         return;
     uint32_t top = mlfq_top(queue->scheduler);
     state->epoch = epoch;
+    state->credit_time = 0;
     for (uint32_t level = top; level > 0 && LOOP_GUARD; level--)
-        mlfq_append_list(mlfq_list(state, top), mlfq_list(state, level - 1));
-    state->occupied = state->occupied ? 1u << top : 0;
-    state->running_rank = state->running_rank ? top + 1 : 0;
+        level_lists_move(&state->lists, mlfq_line(level - 1), mlfq_line(top));
+}
+
+/* The level at which the task is served now, be it that it has not heard of the boost yet. */
+POLICY_FUNCTION uint32_t mlfq_level(const run_queue_t *queue, const task_t *task)
+{
+    const mlfq_task_t *own = mlfq_task_of(task);
+    bool boosted = own->epoch != mlfq_queue_of(queue)->epoch;
+    return boosted && own->level == own->base ? mlfq_top(queue->scheduler) : own->level;
 }
 
 /* Lets the task take part in a boost that it has missed. False: there was none. */
@@ -274,8 +251,9 @@ POLICY_FUNCTION bool mlfq_boost_task(const run_queue_t *queue, task_t *task)
     uint64_t epoch = mlfq_queue_of(queue)->epoch;
     if (own->epoch == epoch)
         return false;
+    own->level = mlfq_level(queue, task);
+    own->base = mlfq_top(queue->scheduler);
     own->epoch = epoch;
-    own->level = own->base = mlfq_top(queue->scheduler);
     own->allotment_used = 0;
     own->slice_used = 0;
     own->turn_over = true;
@@ -291,25 +269,44 @@ POLICY_FUNCTION bool mlfq_used_up(const scheduler_t *scheduler, uint32_t limit, 
            used + scheduler->tick_ns / 2 >= mlfq_ticks(scheduler, limit);
 }
 
+/* The place of its slice among the tunables; the credit level has that of the top. */
+POLICY_FUNCTION uint32_t mlfq_slice(const scheduler_t *scheduler, const mlfq_task_t *own)
+{
+    uint32_t top = mlfq_top(scheduler);
+    return MLFQ_SLICE + (own->level < top ? own->level : top);
+}
+
 POLICY_FUNCTION void mlfq_sink_to(mlfq_task_t *own, uint32_t base)
 {
     own->level = own->base = base;
     own->turn_over = true;
 }
 
-POLICY_FUNCTION void mlfq_pay(const scheduler_t *scheduler, mlfq_task_t *own, uint64_t used)
+/* Is the credit level still served in this epoch? Without boosts nothing bounds it. */
+POLICY_FUNCTION bool mlfq_credit_counts(const run_queue_t *queue)
 {
+    uint64_t epoch_length = mlfq_ticks(queue->scheduler, MLFQ_BOOST);
+    return epoch_length == 0 || mlfq_queue_of(queue)->credit_time < epoch_length / 2;
+}
+
+POLICY_FUNCTION void mlfq_pay(run_queue_t *queue, mlfq_task_t *own, uint64_t used)
+{
+    const scheduler_t *scheduler = queue->scheduler;
     uint64_t on_credit = used < own->credit ? used : own->credit;
     own->credit -= on_credit;
     own->allotment_used += used - on_credit;
     own->slice_used += used;
-    if (on_credit < used && own->level > own->base)
-        mlfq_sink_to(own, own->base);
-    if (own->base > 0 && mlfq_used_up(scheduler, MLFQ_ALLOTMENT + own->base, own->allotment_used)) {
+    if (own->level > own->base) {
+        mlfq_queue_of(queue)->credit_time += used;
+        if (on_credit < used || !mlfq_credit_counts(queue))
+            mlfq_sink_to(own, own->base);
+    }
+    /* Level 0 has no allotment. */
+    if (mlfq_used_up(scheduler, MLFQ_ALLOTMENT + own->base, own->allotment_used)) {
         mlfq_sink_to(own, own->base - 1);
         own->allotment_used = 0;
     }
-    if (mlfq_used_up(scheduler, MLFQ_SLICE + own->level, own->slice_used))
+    if (mlfq_used_up(scheduler, mlfq_slice(scheduler, own), own->slice_used))
         own->turn_over = true;
 }
 
@@ -321,9 +318,9 @@ POLICY_FUNCTION void mlfq_charge(run_queue_t *queue, task_t *task, bool tick)
     uint64_t used = task->run_time - own->charged_run_time;
     if (scheduler->tunable[MLFQ_CHARGE_TICKS])
         used = tick ? scheduler->tick_ns : 0;
+    mlfq_pay(queue, own, used);
     mlfq_boost_queue(queue);
-    if (!mlfq_boost_task(queue, task))
-        mlfq_pay(scheduler, own, used);
+    mlfq_boost_task(queue, task);
     own->charged_run_time = task->run_time;
     own->charged_at = queue->now;
     task->level = own->level;
@@ -336,13 +333,13 @@ POLICY_FUNCTION void mlfq_earn(const run_queue_t *queue, mlfq_task_t *own)
     uint64_t purse = mlfq_ticks(scheduler, MLFQ_PURSE);
     if (price == 0)
         return;
-    own->credit += (queue->now - own->blocked_at) / price;
-    while (own->credit >= purse && own->level < mlfq_top(scheduler) && LOOP_GUARD) {
-        own->level++;
-        own->credit -= purse / 2;
-    }
+    own->credit += (queue->now - own->charged_at) / price;
     if (own->credit > purse)
         own->credit = purse;
+    if (own->level == own->base && own->credit == purse && mlfq_credit_counts(queue)) {
+        own->level = mlfq_top(scheduler) + 1;
+        own->credit -= purse / 2;
+    }
 }
 
 /* The task gave up the CPU by blocking, and wakes now, or by yielding. */
@@ -352,8 +349,8 @@ POLICY_FUNCTION void mlfq_release(const run_queue_t *queue, mlfq_task_t *own, bo
     if (rule != RELEASE_KEEPS)
         own->allotment_used = 0;
     if (rule == RELEASE_RISES && blocked && own->base < mlfq_top(queue->scheduler)) {
+        own->level += own->level == own->base;
         own->base++;
-        own->level = own->level > own->base ? own->level : own->base;
     }
     if (blocked)
         mlfq_earn(queue, own);
@@ -375,21 +372,13 @@ POLICY_FUNCTION void mlfq_task_init(scheduler_t *scheduler, task_t *task, const 
     own->charged_at = other->charged_at;
 }
 
-/* A child inherits too what its parent ran since it was charged last. */
-POLICY_FUNCTION void mlfq_charge_child(run_queue_t *queue, mlfq_task_t *own)
-{
-    const scheduler_t *scheduler = queue->scheduler;
-    if (scheduler->tunable[MLFQ_INHERIT] && !scheduler->tunable[MLFQ_CHARGE_TICKS] &&
-        own->charged_at > 0)
-        mlfq_pay(scheduler, own, queue->now - own->charged_at);
-}
-
 POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     mlfq_task_t *own = mlfq_task_of(task);
     mlfq_boost_queue(queue);
-    if (!mlfq_boost_task(queue, task) && reason == ENQUEUE_NEW)
-        mlfq_charge_child(queue, own);
+    bool inherits = !mlfq_boost_task(queue, task) && reason == ENQUEUE_NEW;
+    if (inherits && !queue->scheduler->tunable[MLFQ_CHARGE_TICKS])
+        mlfq_pay(queue, own, queue->now - own->charged_at); /* what its parent ran since */
     if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_YIELDED)
         mlfq_release(queue, own, reason == ENQUEUE_WOKEN);
 
@@ -397,10 +386,10 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
     bool goes_on = lost_cpu && !own->turn_over; /* with its turn, as soon as its level is served */
     bool wakes_in_slice =
         reason == ENQUEUE_WOKEN && !own->turn_over && queue->scheduler->tunable[MLFQ_KEEP_SLICE];
-    if (!goes_on && !wakes_in_slice && reason != ENQUEUE_MOVED)
+    if (!goes_on && !wakes_in_slice)
         own->slice_used = 0;
     task->level = own->level;
-    mlfq_insert(mlfq_queue_of(queue), task, goes_on);
+    level_lists_add(&mlfq_queue_of(queue)->lists, task, mlfq_line(own->level), goes_on);
 }
 
 /* The queue is in its epoch: who was queued before the last boost is in the top's list. */
@@ -408,19 +397,19 @@ POLICY_FUNCTION void mlfq_dequeue(run_queue_t *queue, task_t *task)
 {
     mlfq_boost_task(queue, task);
     task->level = mlfq_task_of(task)->level;
-    mlfq_remove(mlfq_queue_of(queue), task);
+    level_lists_remove(&mlfq_queue_of(queue)->lists, task, mlfq_line(mlfq_task_of(task)->level));
 }
 
 /* Takes out who is next; null: nobody waits. */
 POLICY_FUNCTION task_t *mlfq_steal(run_queue_t *queue, uint32_t cpu)
 {
     (void)cpu;
-    mlfq_queue_t *state = mlfq_queue_of(queue);
+    level_lists_t *lists = &mlfq_queue_of(queue)->lists;
     mlfq_boost_queue(queue);
-    uint32_t rank = mlfq_waiting_rank(state);
-    task_t *task = rank > 0 ? mlfq_list(state, rank - 1)->first : NULL;
-    if (task)
-        mlfq_dequeue(queue, task);
+    if (!lists->occupied)
+        return NULL;
+    task_t *task = lists->list[first_level(lists->occupied)].first;
+    mlfq_dequeue(queue, task);
     return task;
 }
 
@@ -450,23 +439,20 @@ POLICY_FUNCTION enum tick_verdict mlfq_tick(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION void mlfq_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
+    (void)reason;
     mlfq_charge(queue, task, false);
     mlfq_queue_of(queue)->running_rank = 0;
-    if (reason == STOP_BLOCKED)
-        mlfq_task_of(task)->blocked_at = queue->now;
 }
 
 POLICY_FUNCTION bool mlfq_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
-    const mlfq_task_t *other = mlfq_task_of(running);
-    bool boosted = other->epoch != mlfq_queue_of(queue)->epoch; /* it is at the top by now */
-    return queue->scheduler->tunable[MLFQ_PREEMPT] == PREEMPT_AT_ONCE && !boosted &&
-           mlfq_task_of(task)->level > other->level;
+    return queue->scheduler->tunable[MLFQ_PREEMPT] == PREEMPT_AT_ONCE &&
+           mlfq_level(queue, task) > mlfq_level(queue, running);
 }
 
 POLICY_FUNCTION uint64_t mlfq_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
-    int64_t slice = scheduler->tunable[MLFQ_SLICE + mlfq_task_of(task)->level];
+    int64_t slice = scheduler->tunable[mlfq_slice(scheduler, mlfq_task_of(task))];
     return slice > 0 ? (uint64_t)slice : UINT64_MAX;
 }
 
@@ -497,26 +483,6 @@ POLICY_FUNCTION uint32_t mlfq_place(const scheduler_t *scheduler, const task_t *
         uint64_t pressure = mlfq_pressure(scheduler->queue[cpu]);
         if (pressure < least) {
             best = cpu;
-            least = pressure;
-        }
-    }
-    return best;
-}
-
-/* To an idle CPU, or to one that serves a lower level than a task waits for here. */
-POLICY_FUNCTION uint32_t mlfq_push(const scheduler_t *scheduler, uint32_t cpu)
-{
-    const run_queue_t *queue = scheduler->queue[cpu];
-    const mlfq_queue_t *state = mlfq_queue_of(queue);
-    uint32_t waiting = mlfq_waiting_rank(state);
-    uint32_t best = NO_CPU;
-    uint64_t least = (uint64_t)waiting << 32;
-    if (queue->queued == 0 || waiting > state->running_rank) /* the CPU is about to run it itself */
-        return NO_CPU;
-    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
-        uint64_t pressure = mlfq_pressure(scheduler->queue[other]);
-        if (other != cpu && pressure < least) {
-            best = other;
             least = pressure;
         }
     }
@@ -557,7 +523,6 @@ POLICY_DEFINITION policy_mlfq = {
     .stopped = mlfq_stopped,
     .preempts = mlfq_preempts,
     .place = mlfq_place,
-    .push = mlfq_push,
     .balance = mlfq_balance,
     .steal = mlfq_steal,
 };

@@ -13,15 +13,19 @@
  * of their own.
  *
  * On several CPUs, too, no task runs for longer than a tick while a higher one
- * waits: who wakes goes to the CPU that runs the lowest level, and each CPU looks
- * at its ticks for a task that is higher than its own.
+ * waits: who wakes goes to the CPU that serves the lowest level, and at its ticks
+ * each CPU looks for a task that is higher than its own.
  *
- * Preset `thesis`: as study 1 published it. A raise is permanent; level 5 is
- * served before level 0; PIDs above 100 are always at level 5; a process that has
- * run for over 10,000 ticks is ended; a new process goes to the CPU where the
- * fewest wait (whoever runs there does not count) and stays there; a higher one
- * that wakes must wait for the end of the tick. Preset `proposed`: the default,
- * with what study 1 proposes in its section 8.1.
+ * Preset `thesis` (study 1): a raise is permanent; level 5 is served before level
+ * 0; PIDs above 100 are always at level 5; who has run for over 10,000 ticks is
+ * ended; a new process goes to the CPU where the fewest wait (who runs there does
+ * not count) and stays there; and a higher one that wakes must wait for the end of
+ * the tick. Where the study's code differs from its text, this follows the text: the
+ * code counts passes of the scheduler instead of ticks; all age, those that run or
+ * sleep and PIDs 1 and 2, too; processes are ended by age, not run time; and who
+ * wakes, unless at level 5, is at level 0 from then on.
+ *
+ * Preset `proposed`: the default with what the study proposes in section 8.1.
  */
 
 #include "level_lists.h"
@@ -44,53 +48,52 @@ enum {
     PRIORITY_PREEMPTION,
     PRIORITY_PLACEMENT,
     PRIORITY_BALANCING,
+    PRIORITY_TUNABLES,
 };
 
-enum { MAX_PID = 0x7fffffff };
+enum { PLACE_LOWEST, PLACE_FEWEST_WAITING, PLACE_LEAST_WEIGHT };
 
-enum { PLACE_BY_LEVEL, PLACE_FEWEST_WAITING, PLACE_LEAST_WEIGHT };
+enum { PID_MAX = 0x7fffffff };
 
 static const struct tunable priority_tunables[] = {
     [PRIORITY_SLICE] = {"slice", "ticks of a turn among tasks of the same level", 1, 1, 1000},
-    [PRIORITY_AGING_INTERVAL] = {"aging_interval", "ticks after which who waits rises; 0: never", 0,
-                                 50, 1000000},
-    [PRIORITY_AGING_STEP] = {"aging_step", "levels by which who waits rises", 1, 1, 10},
-    [PRIORITY_AGING_KEEPS] = {"aging_keeps",
-                              "1: a raise lasts until the priority changes; 0: for one turn", 0, 0,
-                              1},
-    [PRIORITY_STALLED_AFTER] = {"stalled_after",
-                                "ticks; if who is first at a level has waited for longer, all of "
-                                "this CPU rise at the stalled_interval; 0: off",
-                                0, 0, 1000000},
-    [PRIORITY_STALLED_INTERVAL] = {"stalled_interval", "ticks after which who waits rises then", 1,
-                                   25, 1000000},
+    [PRIORITY_AGING_INTERVAL] = {"aging_interval",
+                                 "ticks between raises of those that wait; 0: none", 0, 50,
+                                 1000000},
+    [PRIORITY_AGING_STEP] = {"aging_step", "levels of a raise", 1, 1, PRIORITY_LOWEST},
+    [PRIORITY_AGING_KEEPS] = {"aging_keeps", "a raise is 0: for one turn; 1: until priority is set",
+                              0, 0, 1},
+    [PRIORITY_STALLED_AFTER] =
+        {"stalled_after",
+         "ticks; while the first in some level's line has waited for longer, "
+         "its CPU's tasks rise every stalled_interval; 0: off",
+         0, 0, 1000000},
+    [PRIORITY_STALLED_INTERVAL] = {"stalled_interval", "ticks between raises then", 1, 25, 1000000},
     [PRIORITY_EXEMPT_PIDS] = {"exempt_pids", "PIDs up to this neither age nor are ended", 0, 2,
-                              MAX_PID},
-    [PRIORITY_LEVEL_WIDTH] = {"level_width",
-                              "priorities that share a level; 3: 0-2, 3-5, 6-8 and 9-10", 1, 1,
-                              PRIORITY_LOWEST + 1},
+                              PID_MAX},
+    [PRIORITY_LEVEL_WIDTH] = {"level_width", "priorities at one level; 3: 0-2, 3-5, 6-8, 9-10", 1,
+                              1, PRIORITY_LOWEST + 1},
     [PRIORITY_BEHAVIOUR] = {"behaviour",
-                            "ticks run and slept after which a task that only ran sinks by a "
-                            "level, one that mostly slept rises, by two at most; 0: off",
+                            "ticks run or slept, after which who hardly slept sinks by a level and "
+                            "who mostly slept rises, by two levels at most; 0: off",
                             0, 0, 1000000},
     [PRIORITY_FAST_LANE] = {"fast_lane", "1: priority 5 is served before priority 0", 0, 0, 1},
-    [PRIORITY_PID_LIMIT] = {"pid_limit", "PIDs above this always have priority 5; 0: none", 0, 0,
-                            MAX_PID},
-    [PRIORITY_KILL_AFTER] = {"kill_after",
-                             "ticks of run time after which a task is ended; 0: never", 0, 0,
-                             1000000000},
-    [PRIORITY_PREEMPTION] = {"preemption", "1: a task that is queued preempts a lower one at once",
-                             0, 1, 1},
+    [PRIORITY_PID_LIMIT] = {"pid_limit", "PIDs above this have priority 5 and do not age; 0: none",
+                            0, 0, PID_MAX},
+    [PRIORITY_KILL_AFTER] = {"kill_after", "ticks of run time after which a task is ended; 0: none",
+                             0, 0, 1000000000},
+    [PRIORITY_PREEMPTION] = {"preemption", "a higher task takes over 0: at a tick; 1: at once", 0,
+                             1, 1},
     [PRIORITY_PLACEMENT] = {"placement",
-                            "0: where the lowest level runs; at fork only, 1: where the fewest "
-                            "wait, 2: where the sum of 10 - level is least",
-                            0, PLACE_BY_LEVEL, PLACE_LEAST_WEIGHT},
+                            "0: on the CPU that serves the lowest level; or, when forked, where "
+                            "1: the fewest wait; 2: the sum of 10 - level is least",
+                            PLACE_LOWEST, PLACE_LOWEST, PLACE_LEAST_WEIGHT},
     [PRIORITY_BALANCING] = {"balancing", "1: tasks move between CPUs; 0: they stay", 0, 1, 1},
 };
 
 static const struct preset priority_presets[] = {
     {"thesis",
-     "study 1's scheduler, quirks included",
+     "permanent raises, the fast lane, PIDs above 100 at level 5, no balancing (study 1)",
      {{"aging_keeps", 1},
       {"fast_lane", 1},
       {"pid_limit", 100},
@@ -99,7 +102,7 @@ static const struct preset priority_presets[] = {
       {"placement", PLACE_FEWEST_WAITING},
       {"balancing", 0}}},
     {"proposed",
-     "with the improvements that study 1 proposes",
+     "dynamic aging, four levels, priority by behaviour and placement by weight (study 1, 8.1)",
      {{"stalled_after", 100},
       {"level_width", 3},
       {"behaviour", 100},
@@ -109,284 +112,308 @@ static const struct preset priority_presets[] = {
 enum {
     LEVELS = PRIORITY_LOWEST + 1,
     NO_LEVEL = LEVELS, /* of a CPU that runs nobody */
-    BIAS_MAX = 2,      /* levels by which its behaviour may move a task */
+    NO_LANE = NO_LEVEL + 1,
+    BIAS_MAX = 2, /* levels by which its behaviour may move a task */
+};
+
+struct priority_scheduler {
+    uint32_t lowest;    /* level */
+    uint32_t fast_lane; /* the level that is served first, out of its order */
 };
 
 struct priority_task {
-    uint64_t raised;   /* the queue's count when `level` was right */
-    uint64_t order;    /* in which it was queued among all of its queue */
-    int32_t priority;  /* the one that `level` comes from; -1: none yet */
-    uint32_t level;    /* when its wait began, or of its turn */
-    uint32_t kept;     /* levels by which it has risen for good */
-    uint32_t ticks;    /* of its turn, used */
-    int32_t bias;      /* levels by which it has sunk for its behaviour */
-    uint64_t ran;      /* behaviour: its run time when it was judged last */
-    uint64_t slept;    /* and how long it has slept since then */
-    uint64_t sleeping; /* since when it sleeps */
+    uint64_t raised;  /* the queue's count when `level` was right */
+    uint64_t order;   /* of arrival in its queue */
+    int32_t priority; /* the one that its level comes from; -1: none yet */
+    uint32_t level;   /* when its wait began; of its turn, if it runs */
+    uint32_t kept;    /* levels by which it has risen for good */
+    uint32_t ticks;   /* of its turn, used */
+    int32_t bias;     /* levels by which it has sunk for its behaviour */
+    bool ages;
+    uint64_t judged; /* its run time when its behaviour was judged last */
+    uint64_t slept;  /* nanoseconds since then */
+    uint64_t blocked_at;
 };
 
-/* Lists are in the order of service, which is that of levels but for the fast lane. */
+/* Lists and comparisons of levels go by rank, see priority_rank(). */
 struct priority_queue {
     struct level_lists aging;
-    struct level_lists steady; /* tasks that do not age */
-    uint64_t aged;             /* until when raises have been done */
-    uint64_t raised;           /* levels by which tasks have risen so far */
-    uint64_t orders;           /* tasks queued so far */
-    uint32_t running;          /* level of the task that runs */
+    struct level_lists steady; /* of tasks that do not age */
+    uint64_t aged_until;
+    uint64_t next_raise; /* nanoseconds; nothing is due before */
+    uint64_t raised;     /* levels by which those that wait have risen so far */
+    uint64_t arrivals;
+    uint32_t running; /* level of the task that runs */
 };
 
+_Static_assert(sizeof(struct priority_scheduler) <= POLICY_SCHEDULER_BYTES, "its state fits");
 _Static_assert(sizeof(struct priority_task) <= POLICY_TASK_BYTES, "task state fits");
 _Static_assert(sizeof(struct priority_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
 _Static_assert(NO_LEVEL + 1 < LEVEL_LISTS_MAX, "each level and the fast lane have a list");
+_Static_assert(sizeof(priority_tunables) / sizeof(priority_tunables[0]) == PRIORITY_TUNABLES,
+               "all are there");
 
 typedef struct priority_task SHARED_MEMORY priority_task_t;
 typedef struct priority_queue SHARED_MEMORY priority_queue_t;
 
-POLICY_FUNCTION priority_task_t *priority_of(const task_t *task)
+POLICY_FUNCTION priority_task_t *priority_task_of(const task_t *task)
 {
     return STATE_OF(task, struct priority_task);
 }
 
-POLICY_FUNCTION priority_queue_t *priority_state(const run_queue_t *queue)
+POLICY_FUNCTION priority_queue_t *priority_queue_of(const run_queue_t *queue)
 {
     return STATE_OF(queue, struct priority_queue);
 }
 
-/* ---- levels ---- */
-
-POLICY_FUNCTION uint32_t level_of_priority(const scheduler_t *scheduler, int32_t priority)
+POLICY_FUNCTION uint64_t priority_ticks(const scheduler_t *scheduler, uint32_t tunable)
 {
-    return (uint32_t)priority / (uint32_t)scheduler->tunable[PRIORITY_LEVEL_WIDTH];
+    return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
 }
 
-POLICY_FUNCTION bool is_above_pid_limit(const scheduler_t *scheduler, const task_t *task)
+/* ---- levels ---- */
+
+POLICY_FUNCTION bool priority_is_given(const scheduler_t *scheduler, const task_t *task)
 {
     int64_t limit = scheduler->tunable[PRIORITY_PID_LIMIT];
     return limit > 0 && task->pid > limit;
 }
 
-/* A raise of a task above the limit would not last: its level is given. */
-POLICY_FUNCTION bool ages(const scheduler_t *scheduler, const task_t *task)
+POLICY_FUNCTION bool priority_is_exempt(const scheduler_t *scheduler, const task_t *task)
 {
-    return task->pid > scheduler->tunable[PRIORITY_EXEMPT_PIDS] &&
-           !is_above_pid_limit(scheduler, task);
+    return task->pid <= scheduler->tunable[PRIORITY_EXEMPT_PIDS];
 }
 
-/* The level that the task's attributes give it. */
-POLICY_FUNCTION uint32_t attributed_level(const scheduler_t *scheduler, const task_t *task)
+/* As the task's attributes say. */
+POLICY_FUNCTION uint32_t priority_level(const scheduler_t *scheduler, const task_t *task)
 {
-    bool given = is_above_pid_limit(scheduler, task);
-    return level_of_priority(scheduler, given ? PRIORITY_DEFAULT : task->priority);
+    int32_t priority = priority_is_given(scheduler, task) ? PRIORITY_DEFAULT : task->priority;
+    return (uint32_t)priority / (uint32_t)scheduler->tunable[PRIORITY_LEVEL_WIDTH];
 }
 
-/* The task's own level, to which it returns after its turn. */
-POLICY_FUNCTION uint32_t own_level(const scheduler_t *scheduler, const task_t *task)
+/* The task's own level, to which it returns after a turn. */
+POLICY_FUNCTION uint32_t priority_own_level(const scheduler_t *scheduler, const task_t *task)
 {
-    const priority_task_t *own = priority_of(task);
-    int32_t level = (int32_t)attributed_level(scheduler, task);
-    if (is_above_pid_limit(scheduler, task))
-        return (uint32_t)level;
-    level += own->bias - (int32_t)own->kept;
-    int32_t lowest = (int32_t)level_of_priority(scheduler, PRIORITY_LOWEST);
+    const priority_task_t *own = priority_task_of(task);
+    int32_t lowest = (int32_t)STATE_OF(scheduler, struct priority_scheduler)->lowest;
+    int32_t level = (int32_t)priority_level(scheduler, task) + own->bias - (int32_t)own->kept;
     return level < 0 ? 0 : (uint32_t)(level > lowest ? lowest : level);
 }
 
-/* The place of a level in the order of service; lists and comparisons go by it. */
-POLICY_FUNCTION uint32_t place_of(const scheduler_t *scheduler, uint32_t level)
+/* A level's place in the order of service; 0 comes first. */
+POLICY_FUNCTION uint32_t priority_rank(const scheduler_t *scheduler, uint32_t level)
 {
-    bool first = scheduler->tunable[PRIORITY_FAST_LANE] != 0 &&
-                 level == level_of_priority(scheduler, PRIORITY_DEFAULT);
+    bool first = level == STATE_OF(scheduler, struct priority_scheduler)->fast_lane;
     return first ? 0 : level + 1;
 }
 
-POLICY_FUNCTION uint32_t first_waiting(const priority_queue_t *state)
+/* LEVEL_LISTS_MAX: nobody waits. */
+POLICY_FUNCTION uint32_t priority_waiting_rank(const run_queue_t *queue)
 {
+    const priority_queue_t *state = priority_queue_of(queue);
     return first_level(state->aging.occupied | state->steady.occupied);
 }
 
-POLICY_FUNCTION uint32_t place_running(const run_queue_t *queue)
+POLICY_FUNCTION uint32_t priority_running_rank(const run_queue_t *queue)
 {
-    return place_of(queue->scheduler, priority_state(queue)->running);
+    return priority_rank(queue->scheduler, priority_queue_of(queue)->running);
 }
 
 /* ---- aging ---- */
 
-/* How many multiples of `ticks` lie after `from`, up to the queue's time. */
-POLICY_FUNCTION uint64_t multiples_since(const run_queue_t *queue, uint64_t from, int64_t ticks)
-{
-    uint64_t length = (uint64_t)ticks * queue->scheduler->tick_ns;
-    return length > 0 ? queue->now / length - from / length : 0;
-}
-
-POLICY_FUNCTION bool has_stalled(const run_queue_t *queue)
+/* Does the first in some level's line, below level 0, wait for too long? */
+POLICY_FUNCTION bool priority_has_stalled(const run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    uint64_t patience = (uint64_t)scheduler->tunable[PRIORITY_STALLED_AFTER] * scheduler->tick_ns;
+    uint64_t patience = priority_ticks(scheduler, PRIORITY_STALLED_AFTER);
     for (uint32_t level = 1; level < LEVELS && LOOP_GUARD; level++) {
-        const task_list_t *list = &priority_state(queue)->aging.list[place_of(scheduler, level)];
-        if (list->first && queue->now - list->first->queued_since > patience)
+        uint32_t rank = priority_rank(scheduler, level);
+        const task_t *task = priority_queue_of(queue)->aging.list[rank].first;
+        if (task && queue->now - task->queued_since > patience)
             return true;
     }
     return false;
 }
 
-/* Raises that are due since the last call. */
-POLICY_FUNCTION uint64_t raises_due(run_queue_t *queue)
+/* How many multiples of `length` have come since the queue was aged last. Notes the next one. */
+POLICY_FUNCTION uint64_t priority_multiples(run_queue_t *queue, uint64_t length)
 {
-    const scheduler_t *scheduler = queue->scheduler;
-    priority_queue_t *state = priority_state(queue);
-    uint64_t from = state->aged;
-    state->aged = queue->now;
-    int64_t interval = scheduler->tunable[PRIORITY_AGING_INTERVAL];
-    uint64_t due = multiples_since(queue, from, interval);
-    if (interval == 0 || scheduler->tunable[PRIORITY_STALLED_AFTER] == 0)
-        return due;
-    uint64_t stalled = multiples_since(queue, from, scheduler->tunable[PRIORITY_STALLED_INTERVAL]);
-    return stalled != due && has_stalled(queue) ? stalled : due;
+    priority_queue_t *state = priority_queue_of(queue);
+    uint64_t past = queue->now / length;
+    if ((past + 1) * length < state->next_raise)
+        state->next_raise = (past + 1) * length;
+    return past - state->aged_until / length;
 }
 
-/* Brings the queue's lists up to its time. First in every hook that uses them. */
-POLICY_FUNCTION void age(run_queue_t *queue)
+POLICY_FUNCTION uint64_t priority_raises_due(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    priority_queue_t *state = priority_state(queue);
-    uint64_t due = raises_due(queue);
-    if (due == 0 || state->aging.occupied == 0)
+    uint64_t interval = priority_ticks(scheduler, PRIORITY_AGING_INTERVAL);
+    priority_queue_of(queue)->next_raise = UINT64_MAX;
+    if (interval == 0)
+        return 0;
+    uint64_t due = priority_multiples(queue, interval);
+    if (scheduler->tunable[PRIORITY_STALLED_AFTER] == 0)
+        return due;
+    uint64_t stalled = priority_ticks(scheduler, PRIORITY_STALLED_INTERVAL);
+    uint64_t due_if_stalled = priority_multiples(queue, stalled);
+    return due_if_stalled != due && priority_has_stalled(queue) ? due_if_stalled : due;
+}
+
+/* Brings the lists up to the queue's time: first of all in each hook that needs them. */
+POLICY_FUNCTION void priority_age(run_queue_t *queue)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    priority_queue_t *state = priority_queue_of(queue);
+    if (queue->now < state->next_raise)
         return;
-    uint64_t rise = due * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP];
+    uint64_t rise = priority_raises_due(queue) * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP];
+    state->aged_until = queue->now;
     state->raised += rise;
-    for (uint32_t level = 1; level < LEVELS && LOOP_GUARD; level++) {
+    for (uint32_t level = 1; level < LEVELS && rise > 0 && LOOP_GUARD; level++) {
         uint32_t to = level > rise ? level - (uint32_t)rise : 0;
-        level_lists_move(&state->aging, place_of(scheduler, level), place_of(scheduler, to));
+        level_lists_move(&state->aging, priority_rank(scheduler, level),
+                         priority_rank(scheduler, to));
     }
 }
 
-/* Gives the task the raises that came while it was in the queue. */
-POLICY_FUNCTION void catch_up(const run_queue_t *queue, task_t *task)
+/* Gives the task the raises that came while it waited. */
+POLICY_FUNCTION void priority_catch_up(const run_queue_t *queue, task_t *task)
 {
-    const scheduler_t *scheduler = queue->scheduler;
-    priority_task_t *own = priority_of(task);
-    uint64_t rise = priority_state(queue)->raised - own->raised;
-    if (!ages(scheduler, task))
-        rise = 0;
-    else if (rise > own->level)
+    priority_task_t *own = priority_task_of(task);
+    uint64_t rise = own->ages ? priority_queue_of(queue)->raised - own->raised : 0;
+    if (rise > own->level)
         rise = own->level;
     own->level -= (uint32_t)rise;
-    own->raised = priority_state(queue)->raised;
-    if (scheduler->tunable[PRIORITY_AGING_KEEPS])
+    if (queue->scheduler->tunable[PRIORITY_AGING_KEEPS])
         own->kept += (uint32_t)rise;
     task->level = own->level;
 }
 
 /* ---- behaviour ---- */
 
-/* Time spent waiting for a CPU says nothing of what a task wants, and does not count. */
-POLICY_FUNCTION void judge(const scheduler_t *scheduler, const task_t *task)
+/* Time in the queue does not count: it says nothing of what the task wants. */
+POLICY_FUNCTION void priority_judge(const scheduler_t *scheduler, const task_t *task)
 {
-    priority_task_t *own = priority_of(task);
-    uint64_t period = (uint64_t)scheduler->tunable[PRIORITY_BEHAVIOUR] * scheduler->tick_ns;
-    uint64_t ran = task->run_time - own->ran;
-    uint64_t total = ran + own->slept;
+    priority_task_t *own = priority_task_of(task);
+    uint64_t period = priority_ticks(scheduler, PRIORITY_BEHAVIOUR);
+    uint64_t total = task->run_time - own->judged + own->slept;
     if (period == 0 || total < period)
         return;
     if (own->slept <= total / 10 && own->bias < BIAS_MAX)
         own->bias++;
     else if (own->slept > total / 2 && own->bias > -BIAS_MAX)
         own->bias--;
-    own->ran = task->run_time;
+    own->judged = task->run_time;
     own->slept = 0;
 }
 
 /* ---- one queue ---- */
 
+POLICY_FUNCTION void priority_scheduler_init(scheduler_t *scheduler)
+{
+    struct priority_scheduler SHARED_MEMORY *state = STATE_OF(scheduler, struct priority_scheduler);
+    uint32_t width = (uint32_t)scheduler->tunable[PRIORITY_LEVEL_WIDTH];
+    state->lowest = PRIORITY_LOWEST / width;
+    state->fast_lane = scheduler->tunable[PRIORITY_FAST_LANE] ? PRIORITY_DEFAULT / width : NO_LANE;
+}
+
 POLICY_FUNCTION void priority_queue_init(run_queue_t *queue)
 {
-    priority_state(queue)->aged = queue->now;
-    priority_state(queue)->running = NO_LEVEL;
+    priority_queue_of(queue)->running = NO_LEVEL;
 }
 
 POLICY_FUNCTION void priority_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
-    (void)scheduler, (void)parent;
-    priority_of(task)->priority = -1;
-    priority_of(task)->ran = task->run_time;
+    priority_task_t *own = priority_task_of(task);
+    (void)parent;
+    own->priority = -1;
+    own->ages = !priority_is_exempt(scheduler, task) && !priority_is_given(scheduler, task);
+    own->judged = task->run_time;
 }
 
-POLICY_FUNCTION level_lists_t *lists_for(const run_queue_t *queue, const task_t *task)
+POLICY_FUNCTION level_lists_t *priority_lists(const run_queue_t *queue, const task_t *task)
 {
-    priority_queue_t *state = priority_state(queue);
-    return ages(queue->scheduler, task) ? &state->aging : &state->steady;
+    priority_queue_t *state = priority_queue_of(queue);
+    return priority_task_of(task)->ages ? &state->aging : &state->steady;
 }
 
-/* The level at which the task is queued. Gives whether it goes on with its turn. */
-POLICY_FUNCTION bool set_level(const scheduler_t *scheduler, task_t *task,
-                               enum enqueue_reason reason)
+/* Sets the level at which the task is queued. True: it goes on with its turn, before the others
+ * at its level. */
+POLICY_FUNCTION bool priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
+                                         enum enqueue_reason reason)
 {
-    priority_task_t *own = priority_of(task);
-    if (own->priority != task->priority) {
+    priority_task_t *own = priority_task_of(task);
+    bool changed = own->priority != task->priority;
+    bool lost_cpu = reason == ENQUEUE_PREEMPTED || reason == ENQUEUE_EXPIRED;
+    if (!changed && lost_cpu && own->ticks < scheduler->tunable[PRIORITY_SLICE])
+        return true;
+    if (!changed && reason == ENQUEUE_MOVED)
+        return false;
+    if (changed) {
         own->priority = task->priority;
         own->kept = 0;
         own->bias = 0;
-        own->ticks = 0;
-        own->level = own_level(scheduler, task);
-        return false;
     }
-    bool cut_short = reason == ENQUEUE_EXPIRED && own->ticks < scheduler->tunable[PRIORITY_SLICE];
-    if (reason == ENQUEUE_PREEMPTED || cut_short)
-        return true;
-    if (reason != ENQUEUE_MOVED) {
-        own->ticks = 0;
-        own->level = own_level(scheduler, task);
-    }
+    own->ticks = 0;
+    own->level = priority_own_level(scheduler, task);
     return false;
 }
 
 POLICY_FUNCTION void priority_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    priority_queue_t *state = priority_state(queue);
-    priority_task_t *own = priority_of(task);
-    age(queue);
+    priority_queue_t *state = priority_queue_of(queue);
+    priority_task_t *own = priority_task_of(task);
+    priority_age(queue);
     if (reason == ENQUEUE_WOKEN) {
-        own->slept += queue->now - own->sleeping;
-        judge(scheduler, task);
+        own->slept += queue->now - own->blocked_at;
+        priority_judge(scheduler, task);
     }
-    bool goes_on = set_level(scheduler, task, reason);
+    bool goes_on = priority_begin_wait(scheduler, task, reason);
     if (!goes_on)
-        own->order = state->orders++;
+        own->order = state->arrivals++;
     own->raised = state->raised;
     task->level = own->level;
-    level_lists_add(lists_for(queue, task), task, place_of(scheduler, own->level), goes_on);
+    level_lists_add(priority_lists(queue, task), task, priority_rank(scheduler, own->level),
+                    goes_on);
+}
+
+/* Takes out a task, in a queue that is up to its time. */
+POLICY_FUNCTION void priority_take(run_queue_t *queue, task_t *task)
+{
+    priority_catch_up(queue, task);
+    level_lists_remove(priority_lists(queue, task), task,
+                       priority_rank(queue->scheduler, priority_task_of(task)->level));
 }
 
 POLICY_FUNCTION void priority_dequeue(run_queue_t *queue, task_t *task)
 {
-    age(queue);
-    catch_up(queue, task);
-    uint32_t place = place_of(queue->scheduler, priority_of(task)->level);
-    level_lists_remove(lists_for(queue, task), task, place);
+    priority_age(queue);
+    priority_take(queue, task);
 }
 
-/* Of the two lists at the first place, the one whose first task was queued earlier. */
-POLICY_FUNCTION task_t *first_task(const priority_queue_t *state)
+/* Who is first, of those that age and those that do not; null: nobody waits. */
+POLICY_FUNCTION task_t *priority_first(const run_queue_t *queue)
 {
-    uint32_t place = first_waiting(state);
-    if (place == LEVEL_LISTS_MAX)
+    const priority_queue_t *state = priority_queue_of(queue);
+    uint32_t rank = priority_waiting_rank(queue);
+    if (rank == LEVEL_LISTS_MAX)
         return NULL;
-    task_t *aging = state->aging.list[place].first;
-    task_t *steady = state->steady.list[place].first;
+    task_t *aging = state->aging.list[rank].first;
+    task_t *steady = state->steady.list[rank].first;
     if (!aging || !steady)
         return aging ? aging : steady;
-    return priority_of(aging)->order < priority_of(steady)->order ? aging : steady;
+    return priority_task_of(aging)->order < priority_task_of(steady)->order ? aging : steady;
 }
 
 POLICY_FUNCTION task_t *priority_steal(run_queue_t *queue, uint32_t cpu)
 {
     (void)cpu;
-    age(queue);
-    task_t *task = first_task(priority_state(queue));
+    priority_age(queue);
+    task_t *task = priority_first(queue);
     if (task)
-        priority_dequeue(queue, task);
+        priority_take(queue, task);
     return task;
 }
 
@@ -394,33 +421,33 @@ POLICY_FUNCTION task_t *priority_pick(run_queue_t *queue, uint32_t cpu)
 {
     task_t *task = priority_steal(queue, cpu);
     if (task) {
-        priority_state(queue)->running = priority_of(task)->level;
-        queue->remark = priority_of(task)->level;
+        priority_queue_of(queue)->running = priority_task_of(task)->level;
+        queue->remark = priority_task_of(task)->level;
     }
     return task;
 }
 
 POLICY_FUNCTION void priority_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
-    priority_state(queue)->running = NO_LEVEL;
+    priority_queue_of(queue)->running = NO_LEVEL;
     if (reason == STOP_BLOCKED)
-        priority_of(task)->sleeping = queue->now;
+        priority_task_of(task)->blocked_at = queue->now;
 }
 
 POLICY_FUNCTION enum tick_verdict priority_tick(run_queue_t *queue, task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    int64_t limit = scheduler->tunable[PRIORITY_KILL_AFTER];
-    age(queue);
-    judge(scheduler, task);
-    if (limit > 0 && task->pid > scheduler->tunable[PRIORITY_EXEMPT_PIDS] &&
-        task->run_time > (uint64_t)limit * scheduler->tick_ns)
+    priority_task_t *own = priority_task_of(task);
+    uint64_t limit = priority_ticks(scheduler, PRIORITY_KILL_AFTER);
+    if (limit > 0 && task->run_time > limit && !priority_is_exempt(scheduler, task))
         return TICK_KILL;
-    priority_of(task)->ticks++;
-    bool turn_is_over = priority_of(task)->ticks >= scheduler->tunable[PRIORITY_SLICE];
-    if (turn_is_over) /* balance() must know that a raise is over, too */
-        priority_state(queue)->running = own_level(scheduler, task);
-    bool higher_waits = first_waiting(priority_state(queue)) < place_running(queue);
+    priority_age(queue);
+    priority_judge(scheduler, task);
+    own->ticks++;
+    bool turn_is_over = own->ticks >= scheduler->tunable[PRIORITY_SLICE];
+    if (turn_is_over) /* balance() must know that the raise of this turn is over, too */
+        priority_queue_of(queue)->running = priority_own_level(scheduler, task);
+    bool higher_waits = priority_waiting_rank(queue) < priority_running_rank(queue);
     return turn_is_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
@@ -435,66 +462,63 @@ POLICY_FUNCTION bool priority_preempts(run_queue_t *queue, const task_t *task,
 {
     const scheduler_t *scheduler = queue->scheduler;
     return scheduler->tunable[PRIORITY_PREEMPTION] &&
-           place_of(scheduler, priority_of(task)->level) <
-               place_of(scheduler, priority_of(running)->level);
+           priority_rank(scheduler, priority_task_of(task)->level) <
+               priority_rank(scheduler, priority_task_of(running)->level);
 }
 
 /* ---- several CPUs ---- */
 
-/* The place that the CPU serves, or will as soon as it picks. */
-POLICY_FUNCTION uint32_t place_served(const run_queue_t *queue)
+/* The rank that the CPU serves, or will as soon as it picks. */
+POLICY_FUNCTION uint32_t priority_served_rank(const run_queue_t *queue)
 {
-    uint32_t running = place_running(queue);
-    uint32_t waiting = first_waiting(priority_state(queue));
+    uint32_t running = priority_running_rank(queue);
+    uint32_t waiting = priority_waiting_rank(queue);
     return waiting < running ? waiting : running;
 }
 
-/* The CPU that serves the lowest level, if that is below the task's; of several, the task's own,
- * else the one with the lowest number. */
-POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task_t *task)
+POLICY_FUNCTION uint32_t priority_waiting_at(const run_queue_t *queue, uint32_t rank)
 {
-    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
-    uint32_t lowest = place_served(scheduler->queue[best]);
-    for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
-        uint32_t served = place_served(scheduler->queue[cpu]);
-        if (served > lowest) {
-            best = cpu;
-            lowest = served;
-        }
-    }
-    bool below = lowest > place_of(scheduler, attributed_level(scheduler, task));
-    return below ? best : place_fewest(scheduler, task);
+    const priority_queue_t *state = priority_queue_of(queue);
+    return state->aging.waiting[rank] + state->steady.waiting[rank];
 }
 
-POLICY_FUNCTION uint64_t weight_of(const run_queue_t *queue)
+POLICY_FUNCTION uint64_t priority_weight(const run_queue_t *queue)
 {
-    const priority_queue_t *state = priority_state(queue);
-    uint64_t weight = state->running == NO_LEVEL ? 0 : PRIORITY_LOWEST - state->running;
+    uint32_t running = priority_queue_of(queue)->running;
+    uint64_t weight = running == NO_LEVEL ? 0 : PRIORITY_LOWEST - running;
     for (uint32_t level = 0; level < LEVELS && LOOP_GUARD; level++) {
-        uint32_t place = place_of(queue->scheduler, level);
-        uint64_t waiting = state->aging.waiting[place] + state->steady.waiting[place];
+        uint64_t waiting = priority_waiting_at(queue, priority_rank(queue->scheduler, level));
         weight += waiting * (PRIORITY_LOWEST - level);
     }
     return weight;
 }
 
-POLICY_FUNCTION uint64_t load_of(const run_queue_t *queue)
+/* A task is placed where this is least. */
+POLICY_FUNCTION uint64_t priority_pressure(const run_queue_t *queue)
 {
-    bool by_weight = queue->scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_LEAST_WEIGHT;
-    return by_weight ? weight_of(queue) : queue->queued;
+    int64_t rule = queue->scheduler->tunable[PRIORITY_PLACEMENT];
+    if (rule == PLACE_FEWEST_WAITING)
+        return queue->queued;
+    if (rule == PLACE_LEAST_WEIGHT)
+        return priority_weight(queue);
+    /* An idle CPU, else the one that serves the lowest level, else the one with fewer tasks. */
+    return (uint64_t)(LEVEL_LISTS_MAX - priority_served_rank(queue)) << 32 | queue_load(queue);
 }
 
 POLICY_FUNCTION uint32_t priority_place(const scheduler_t *scheduler, const task_t *task,
                                         enum enqueue_reason reason)
 {
-    if (scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_BY_LEVEL)
-        return place_by_level(scheduler, task);
-    if (reason != ENQUEUE_NEW)
+    bool lowest = scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_LOWEST;
+    if (!lowest && reason != ENQUEUE_NEW)
         return task->cpu;
-    uint32_t best = 0;
-    for (uint32_t cpu = 1; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
-        if (load_of(scheduler->queue[cpu]) < load_of(scheduler->queue[best]))
+    uint32_t best = lowest && task->cpu < scheduler->queues ? task->cpu : 0;
+    uint64_t least = priority_pressure(scheduler->queue[best]);
+    for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+        uint64_t pressure = priority_pressure(scheduler->queue[cpu]);
+        if (pressure < least) {
             best = cpu;
+            least = pressure;
+        }
     }
     return best;
 }
@@ -504,71 +528,64 @@ POLICY_FUNCTION uint32_t priority_push(const scheduler_t *scheduler, uint32_t cp
     return scheduler->tunable[PRIORITY_BALANCING] ? push_to_idle(scheduler, cpu) : NO_CPU;
 }
 
-POLICY_FUNCTION uint32_t waiting_at(const run_queue_t *queue, uint32_t place)
-{
-    const priority_queue_t *state = priority_state(queue);
-    return state->aging.waiting[place] + state->steady.waiting[place];
-}
-
 /*
- * Should `queue` take the first of the tasks that wait in `other`? Yes if that is
- * higher than all of its own; and, so that equals have equal turns, if it is at the
- * level that `queue` serves and `other` serves a higher one, or has two more there.
+ * Should `queue` take the first of those that wait in `other`? If it is higher than
+ * all that `queue` has; or, so that equals have equal turns, if it is equal and
+ * `other` serves a higher one now, or has two more at this level.
  */
-POLICY_FUNCTION bool should_take(const run_queue_t *queue, const run_queue_t *other)
+POLICY_FUNCTION bool priority_should_take(const run_queue_t *queue, const run_queue_t *other)
 {
-    uint32_t served = place_served(queue);
-    uint32_t offered = first_waiting(priority_state(other));
+    uint32_t served = priority_served_rank(queue);
+    uint32_t offered = priority_waiting_rank(other);
+    uint32_t running = priority_running_rank(other);
     if (offered != served)
         return offered < served;
-    uint32_t running = place_running(other);
-    uint32_t here = waiting_at(queue, served) + (place_running(queue) == served);
-    uint32_t there = waiting_at(other, served) + (running == served);
+    uint32_t here = priority_waiting_at(queue, served) + (priority_running_rank(queue) == served);
+    uint32_t there = priority_waiting_at(other, served) + (running == served);
     return running < served || there >= here + 2;
 }
 
-/* The CPU where the highest task waits that this one should take; of several, where the most
- * wait at that level, else the one with the lowest number. */
+/* From the CPU where the highest task waits; of several, where the most wait at its level. */
 POLICY_FUNCTION uint32_t priority_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
-    const run_queue_t *queue = scheduler->queue[cpu];
     uint32_t best = NO_CPU;
+    uint64_t highest = 0;
     for (uint32_t i = 0; i < scheduler->queues && LOOP_GUARD; i++) {
         const run_queue_t *other = scheduler->queue[i];
-        uint32_t offered = first_waiting(priority_state(other));
-        /* Its own CPU is about to run a task that is alone there. */
-        bool alone = idle && queue_load(other) < 2;
-        if (i == cpu || offered == LEVEL_LISTS_MAX || alone || !should_take(queue, other))
+        uint32_t rank = priority_waiting_rank(other);
+        bool runs_it_itself = idle && queue_load(other) < 2;
+        if (i == cpu || rank == LEVEL_LISTS_MAX || runs_it_itself ||
+            !priority_should_take(scheduler->queue[cpu], other))
             continue;
-        uint32_t so_far = best == NO_CPU ? LEVEL_LISTS_MAX
-                                         : first_waiting(priority_state(scheduler->queue[best]));
-        if (offered < so_far ||
-            (offered == so_far &&
-             waiting_at(other, offered) > waiting_at(scheduler->queue[best], offered)))
+        uint64_t need = (uint64_t)(LEVEL_LISTS_MAX - rank) << 32 | priority_waiting_at(other, rank);
+        if (need > highest) {
             best = i;
+            highest = need;
+        }
     }
     return scheduler->tunable[PRIORITY_BALANCING] ? best : NO_CPU;
 }
 
 POLICY_DEFINITION policy_priority = {
     .name = "priority",
-    .meaning = "the highest priority runs; who waits rises",
-    .source = "priorities as in CTSS and Multics, 1960s; aging as in study 1, 2025",
+    .meaning = "the highest priority runs, equals take turns, who waits rises",
+    .source = "Cobham 1954; study 1, 2025",
     .tunables = priority_tunables,
-    .tunable_count = sizeof(priority_tunables) / sizeof(priority_tunables[0]),
+    .tunable_count = PRIORITY_TUNABLES,
     .presets = priority_presets,
     .preset_count = sizeof(priority_presets) / sizeof(priority_presets[0]),
+    .scheduler_init = priority_scheduler_init,
     .queue_init = priority_queue_init,
     .task_init = priority_task_init,
     .enqueue = priority_enqueue,
     .dequeue = priority_dequeue,
     .pick = priority_pick,
-    .steal = priority_steal,
-    .stopped = priority_stopped,
     .tick = priority_tick,
     .time_slice = priority_time_slice,
+    .stopped = priority_stopped,
     .preempts = priority_preempts,
     .place = priority_place,
     .push = priority_push,
     .balance = priority_balance,
+    .steal = priority_steal,
 };

@@ -76,6 +76,12 @@ POLICY_FUNCTION void ticket_tree_link(ticket_tree_t *tree, const task_t *old, ta
         TICKET_NODE(task)->parent = parent;
 }
 
+/* The task at a position from 1 to tree->count. */
+POLICY_FUNCTION task_t *ticket_tree_at(ticket_tree_t *tree, uint64_t position)
+{
+    return ticket_tree_descend(tree, position, 0);
+}
+
 /* Puts in a task that is in no tree, with at least one ticket. */
 POLICY_FUNCTION void ticket_tree_insert(ticket_tree_t *tree, task_t *task, uint64_t tickets)
 {

@@ -175,7 +175,7 @@ POLICY_FUNCTION void wrr_charge(task_t *task)
 POLICY_FUNCTION enum tick_verdict wrr_tick(run_queue_t *queue, task_t *task)
 {
     wrr_charge(task);
-    bool over = wrr_task_of(task)->left < (int64_t)(queue->scheduler->tick_ns / 2);
+    bool over = wrr_task_of(task)->left <= (int64_t)(queue->scheduler->tick_ns / 2);
     return over ? TICK_PREEMPT : TICK_CONTINUE;
 }
 

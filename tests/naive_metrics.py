@@ -274,7 +274,7 @@ class Naive:
         demands = []
         for row in rows:
             known = row["running_ns"] + row["blocked_ns"]
-            part = row["running_ns"] / known if known else 1
+            part = row["running_ns"] / known if row["running_ns"] else 1
             goes_on = row["turnaround_ns"] is None
             wanted = row["running_ns"] + (row["waiting_ns"] * part if goes_on else 0)
             demands.append(wanted / max(self.elapsed, 1))

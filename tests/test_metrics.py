@@ -358,6 +358,40 @@ def test_those_who_line_up_before_the_window_count() -> None:
     assert found.summary["elapsed_ns"].to_list() == [985]
 
 
+def test_who_never_runs_asks_for_all_its_time() -> None:
+    """One that is woken in the window and not picked: it is not known to sleep much."""
+    story = [
+        (0, Kind.START, 0, 0, 0),
+        (0, Kind.FORK, 0, 1, 0),
+        (10, Kind.SCHEDULER_ENTER, 0, 0, 10),
+        (10, Kind.SWITCH, 1, 0, 0),
+        (10, Kind.SCHEDULER_EXIT, 1, 0, 20),
+        (50, Kind.FORK, 1, 2, 0),
+        (60, Kind.BLOCK, 1, 1, 0),
+        (60, Kind.SCHEDULER_ENTER, 1, 0, 60),
+        (60, Kind.SWITCH, 2, 1, 3),
+        (60, Kind.SCHEDULER_EXIT, 2, 0, 70),
+        (90, Kind.WAKEUP, 1, 0, 0),
+        (100, Kind.BLOCK, 2, 3, 0),
+        (100, Kind.SCHEDULER_ENTER, 2, 0, 100),
+        (100, Kind.SWITCH, 1, 2, 3),
+        (100, Kind.SCHEDULER_EXIT, 1, 0, 110),
+        (200, Kind.MARK, 1, MarkKind.BEGIN, 0),
+        (210, Kind.WAKEUP, 2, 1, 0),
+        (300, Kind.MARK, 1, MarkKind.END, 0),
+        (310, Kind.END, 0, 0, 19),
+    ]
+    records = [
+        Record(time, at, process, kind, 0, first, second)
+        for at, (time, kind, process, first, second) in enumerate(story)
+    ]
+    trace = load(records, Script(cpus=1))
+    validate(trace)
+    (row,) = compute(trace).processes.filter(pl.col("role") == "workload").to_dicts()
+    assert (row["running_ns"], row["waiting_ns"], row["blocked_ns"]) == (0, 90, 10)
+    assert row["demand_cpus"] == pytest.approx(0.9)
+
+
 def test_by_hand() -> None:
     """Each number can be read off the story."""
     trace = load(*by_hand())

@@ -13,7 +13,7 @@
 
 #include "workloads/api/workload.h"
 
-enum { GROUPS_MAX = 4, MEMBERS_MAX = 64 };
+enum { GROUPS_MAX = 4, MEMBERS_MAX = 64, PRIORITY_FIRST = 0, TICKETS_MOST = 1000000 };
 
 enum behaviour { CPU_BOUND, IO_BOUND, SHORT_LIVED, MIXED };
 
@@ -90,6 +90,7 @@ enum { TESTS = sizeof(tests) / sizeof(tests[0]) };
 
 static const struct lottery_test *test;
 static int64_t ticks = 500;
+static int64_t warm_up = 100;
 static int64_t tick_work = 100000;
 static int64_t yield_work;
 static int64_t original;
@@ -137,7 +138,8 @@ static void compete(enum behaviour behaviour)
             workload_sleep(1);
         } while (!window_is_over());
         break;
-    case SHORT_LIVED: /* a fifth of a tick, once */
+    case SHORT_LIVED: /* a fifth of a tick, once, when the window has opened */
+        workload_sleep(warm_up + 1);
         workload_burn((uint64_t)tick_work / 5);
         break;
     case MIXED: /* one to three ticks, then sleeps for what is left of one: four fifths of a CPU */
@@ -224,7 +226,11 @@ static int64_t start_members(int pids[MEMBERS_MAX])
     return test->interleaved ? start_interleaved(pids) : start_in_order(pids);
 }
 
-/* The window opens when all are at the gate, at the beginning of a tick. */
+/*
+ * All are let go at the beginning of a tick, and measured once they have competed for
+ * a while: a policy may give more to those that have just been woken. The parent is
+ * to be picked at once when the window opens.
+ */
 static int run_competition(void)
 {
     int pids[MEMBERS_MAX];
@@ -232,8 +238,11 @@ static int run_competition(void)
     int64_t count = start_members(pids);
     workload_gate_gather(count);
     workload_sleep(1);
+    workload_gate_open(count, workload_ticks() + warm_up + ticks);
+    workload_tickets(TICKETS_MOST); /* first: each change lets its CPU pick again */
+    workload_priority(PRIORITY_FIRST);
+    workload_sleep(warm_up);
     workload_begin();
-    workload_gate_open(count, workload_ticks() + ticks);
     return workload_finish();
 }
 
@@ -273,6 +282,7 @@ int main(int argc, char *argv[])
 {
     const struct workload_option options[] = {
         {'t', "ticks that are measured", &ticks, 1, 1000000},
+        {'u', "ticks before them, in which all compete already", &warm_up, 0, 1000000},
         {'w', "iterations that fill a tick, 10 ns of a 1 GHz CPU each", &tick_work, 100,
          1000000000},
         {'y', "iterations of CPU work from one yield to the next; 0: none, or with -o 1: 5000",

@@ -107,6 +107,39 @@ static void stopped_children_have_not_failed(void)
     check(workload_wait_all() == 1);
 }
 
+static void wrong_usage_ends_with_status_2(void)
+{
+    static char *const lines[][4] = {
+        {"timingtests", "nonesuch", NULL},
+        {"prioritytest", "8", NULL},
+        {"timingtests", "-v", "3", NULL},
+        {"study3", NULL},
+        {"study4", "4", NULL},
+        {"cpubench", "-n", "0", NULL},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        int pid = test_fork();
+        if (pid == 0) {
+            close(2);
+            exec_program(lines[i]);
+            exit(100);
+        }
+        check(test_wait(pid) == 2);
+    }
+}
+
+static void switches_and_time_go_on(void)
+{
+    int64_t switches = workload_switches();
+    int64_t nanoseconds = workload_nanoseconds();
+    for (int i = 0; i < 5; i++) {
+        workload_start(end_with, 0);
+        check(workload_wait_all() == 0);
+    }
+    check(workload_switches() - switches >= 5);
+    check(workload_nanoseconds() > nanoseconds);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct test tests[] = {
@@ -115,7 +148,9 @@ int main(int argc, char *argv[])
         TEST(failed_children_are_counted),
         TEST(attributes_reach_the_kernel),
         TEST(sleeping_takes_time),
+        TEST(switches_and_time_go_on),
         TEST(the_workloads_run),
+        TEST(wrong_usage_ends_with_status_2),
         TEST(a_gate_lets_go_those_who_wait),
         TEST(stopped_children_have_not_failed),
     };

@@ -30,25 +30,32 @@ static struct subtree check_subtree(struct task *task, struct task *parent)
     return (struct subtree){1 + left.count + right.count, node->sum};
 }
 
-/* Each sum is that of its subtree; the total is that of all who are queued or run. */
+/* Each sum is that of its subtree; weight and lead are those of all who are queued or run. */
 static void check_queue(const struct model *model, uint32_t queue)
 {
     const struct lottery_queue *state = model->queues[queue].state;
-    uint64_t competing = 0;
+    uint64_t members = 0;
+    uint64_t weight = 0;
+    int64_t lead = 0;
     uint64_t queued = 0;
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = model->tasks[i];
         bool waits = task->place == MODEL_QUEUED && task->queue == queue;
         bool runs = task->place == MODEL_RUNNING &&
                     (model->scheduler.queues == 1 || task->task.cpu == queue);
-        uint64_t tickets = waits || runs ? TICKET_NODE(&task->task)->tickets : 0;
-        competing += tickets;
-        queued += waits ? tickets : 0;
+        queued += waits ? TICKET_NODE(&task->task)->tickets : 0;
+        if (waits || runs) {
+            const struct share_member *member = &STATE_OF(&task->task, struct lottery_task)->member;
+            members++;
+            weight += member->weight;
+            lead += shares_lead(&model->queues[queue], member);
+        }
     }
     struct subtree all = check_subtree(state->tree.root, NULL);
     check(all.count == state->tree.count && all.count == model->queues[queue].queued);
     check(all.tickets == queued && ticket_tree_total(&state->tree) == queued);
-    check(state->tickets == competing);
+    check(state->shares.members == members && state->shares.weight == weight);
+    check(state->shares.lead == lead);
 }
 
 static void check_queues(const struct model *model)

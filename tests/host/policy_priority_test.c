@@ -14,10 +14,18 @@
 const struct policy *const policies[] = {&policy_priority};
 const uint32_t policies_count = 1;
 
-static void set(struct model *model, const char *tunable, int64_t value)
+/* Begins anew with another value of a tunable; nobody is queued or runs. */
+static void set(struct model *model, const char *name, int64_t value)
 {
-    check(tunable_set(&model->scheduler, model->policy,
-                      tunable_find(model->policy, tunable, strlen(tunable)), value) == POLICY_OK);
+    uint32_t tunable = tunable_find(model->policy, name, strlen(name));
+    check(tunable_set(&model->scheduler, model->policy, tunable, value) == POLICY_OK);
+    policy_init_scheduler(model->policy, &model->scheduler);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        struct run_queue *queue = model_queue(model, cpu);
+        check(queue->queued == 0 && queue->running == 0);
+        memset(queue->state, 0, POLICY_QUEUE_BYTES);
+        policy_init_queue(model->policy, queue);
+    }
 }
 
 static struct model_task *task_of(struct model *model, int32_t pid)
@@ -46,10 +54,10 @@ static struct model *machine(const char *policy, uint32_t cpus)
 /* The level that the task has now. */
 static uint32_t level_now(const struct model *model, const struct model_task *task)
 {
-    const priority_task_t *own = priority_of(&task->task);
-    if (task->place != MODEL_QUEUED || !ages(&model->scheduler, &task->task))
+    const priority_task_t *own = priority_task_of(&task->task);
+    if (task->place != MODEL_QUEUED || !own->ages)
         return own->level;
-    uint64_t rise = priority_state(&model->queues[task->queue])->raised - own->raised;
+    uint64_t rise = priority_queue_of(&model->queues[task->queue])->raised - own->raised;
     return rise > own->level ? 0 : own->level - (uint32_t)rise;
 }
 
@@ -62,6 +70,7 @@ static void the_highest_runs_until_it_blocks(void)
     fork_at(model, 3);
     fork_at(model, 6);
     check_picks(model, "3 4");
+    check(model->queues[0].remark == 3); /* the trace has the level */
     model_ticks(model, 4);
     check_picks(model, "4 4 4 4");
     model_block(model, 0);
@@ -237,7 +246,6 @@ static void who_rises_is_behind_who_is_there(void)
     model_ticks(model, 149); /* all at 2 or 1 */
     model_set_attribute(model, task_of(model, 3), MODEL_PRIORITY, 10);
     model_clear_log(model);
-    set(model, "aging_interval", 0);
     for (int i = 0; i < 4; i++)
         model_block(model, 0);
     check_picks(model, "7 4 6 3"); /* 5 runs already */
@@ -346,6 +354,19 @@ static void a_stalled_cpu_ages_faster(void)
     model_free(model);
 }
 
+static void a_wait_of_the_limit_itself_is_not_over_it(void)
+{
+    for (int64_t limit = 74; limit <= 75; limit++) {
+        struct model *model = machine("priority", 1);
+        set(model, "stalled_after", limit);
+        fork_at(model, 0);
+        struct model_task *low = fork_at(model, 10);
+        model_ticks(model, 75);
+        check(level_now(model, low) == (limit == 74 ? 8 : 9));
+        model_free(model);
+    }
+}
+
 static void behaviour_moves_a_task_by_two_levels_at_most(void)
 {
     struct model *model = machine("priority", 1);
@@ -367,6 +388,23 @@ static void behaviour_moves_a_task_by_two_levels_at_most(void)
         model_ticks(model, 9);
         check(sleeper->task.level == (i < 10 ? 5 : i < 20 ? 4 : 3));
     }
+    model_free(model);
+}
+
+static void behaviour_keeps_within_the_levels(void)
+{
+    struct model *model = machine("priority", 1);
+    set(model, "behaviour", 10);
+    struct model_task *hog = fork_at(model, 10);
+    model_ticks(model, 100);
+    check(hog->task.level == 10);
+    model_block(model, 0);
+    struct model_task *sleeper = fork_at(model, 0);
+    for (int i = 0; i < 20; i++) {
+        model_sleep(model, 0, 9);
+        model_ticks(model, 10);
+    }
+    check(sleeper->task.level == 0);
     model_free(model);
 }
 
@@ -482,9 +520,15 @@ static void without_preemption_a_higher_one_waits_for_the_tick(void)
     set(model, "slice", 5);
     fork_at(model, 5);
     fork_at(model, 1);
+    fork_at(model, 5);
     check_picks(model, "3");
     model_tick(model);
     check_picks(model, "4");
+    model_block(model, 0); /* 3 has four ticks left */
+    model_ticks(model, 3);
+    check_picks(model, "3");
+    model_tick(model);
+    check_picks(model, "5");
     model_free(model);
 }
 
@@ -512,6 +556,16 @@ static void a_new_task_goes_where_the_fewest_wait_and_stays(void)
     model_wake(model, task_of(model, 3));
     model_wake(model, task_of(model, 5));
     check(model_running(model, 1) == 3 && model_running(model, 2) == 5);
+    model_block(model, 0); /* 1 or 2 */
+    struct model_task *other = fork_at(model, 5);
+    check(other->queue == 0); /* nobody waits anywhere */
+    model_block(model, 1);
+    model_fork(model, task_of(model, 5)); /* its parent's CPU is 2; nobody waits on 1 and 2 */
+    check(model_running(model, 1) == 7);
+    model_wake(model, task_of(model, 3));
+    model_block(model, 2);
+    model_tick(model);
+    check(task_of(model, 3)->task.cpu == 1 && task_of(model, 7)->task.cpu == 1);
     model_free(model);
 }
 
@@ -645,6 +699,86 @@ static void equals_share_the_cpus_that_serve_their_level(void)
     model_free(model);
 }
 
+/* Two run on a CPU each; a higher one displaces the first, which does not wait for its end. */
+static void who_is_displaced_shares_with_its_equals(void)
+{
+    struct model *model = machine("priority", 2);
+    struct model_task *first = fork_at(model, 5);
+    struct model_task *second = fork_at(model, 5);
+    struct model_task *high = fork_at(model, 1);
+    check(first->place == MODEL_QUEUED && first->queue == high->task.cpu);
+    model_ticks(model, 40);
+    check(high->task.run_time == 40 * MODEL_TICK_NS);
+    check(first->task.run_time >= 19 * MODEL_TICK_NS &&
+          second->task.run_time >= 19 * MODEL_TICK_NS);
+    model_free(model);
+}
+
+static void what_cannot_be_more_even_stays(void)
+{
+    struct model *model = machine("priority", 2);
+    struct model_task *task[3];
+    uint32_t cpu[3];
+    for (int i = 0; i < 3; i++)
+        task[i] = fork_at(model, 5);
+    model_ticks(model, 4);
+    for (int i = 0; i < 3; i++)
+        cpu[i] = task[i]->task.cpu;
+    for (int tick = 0; tick < 40; tick++) {
+        model_tick(model);
+        for (int i = 0; i < 3; i++)
+            check(task[i]->task.cpu == cpu[i]);
+    }
+    model_free(model);
+}
+
+static void of_cpus_that_serve_the_same_level_the_one_with_fewer_tasks_is_chosen(void)
+{
+    struct model *model = machine("priority", 2);
+    for (int i = 0; i < 3; i++)
+        fork_at(model, 5); /* two on CPU 0 */
+    check(model->queues[0].queued == 1 && model->queues[1].queued == 0);
+    fork_at(model, 7);
+    check(model->queues[0].queued == 1 && model->queues[1].queued == 1);
+    model_free(model);
+}
+
+static void ties_between_cpus_follow_the_rule(void)
+{
+    struct model *model = machine("priority", 3);
+    for (int i = 0; i < 3; i++)
+        fork_at(model, 5);
+    struct model_task *third = task_of(model, 5);
+    for (uint32_t cpu = 0; cpu < 3; cpu++)
+        model_block(model, cpu);
+    model_wake(model, third);
+    check(model_running(model, 2) == 5); /* its own CPU, though all are idle */
+    model_wake(model, task_of(model, 3));
+    model_wake(model, task_of(model, 4));
+    model_block(model, 0);
+    fork_at(model, 6);
+    model_set_attribute(model, model->cpus[0].current, MODEL_PRIORITY, 0);
+    fork_at(model, 6);
+    fork_at(model, 6); /* one waits on CPU 1, the other on CPU 2 */
+    check(model->queues[1].queued == 1 && model->queues[2].queued == 1);
+    model_set_attribute(model, model->cpus[0].current, MODEL_PRIORITY, 10);
+    check(policy_priority.balance(&model->scheduler, 0, false) == 1);
+    model_free(model);
+}
+
+static void an_idle_cpu_leaves_alone_who_is_about_to_run(void)
+{
+    struct model *model = machine("priority", 2);
+    struct model_task *task = task_of(model, 1);
+    model_wake_unsettled(model, task);
+    uint32_t other = 1 - task->queue;
+    check(policy_priority.balance(&model->scheduler, other, true) == NO_CPU);
+    model_wake_unsettled(model, task_of(model, 2)); /* to the idle CPU */
+    check(task_of(model, 2)->queue == other);
+    model_settle(model);
+    model_free(model);
+}
+
 static uint64_t random_state;
 
 static uint64_t random_below(uint64_t limit)
@@ -692,7 +826,8 @@ static void check_strictness(struct model *model, struct tick_record *records)
     uint32_t lowest_running = 0;
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
         const struct model_task *task = model->cpus[cpu].current;
-        uint32_t place = task ? place_of(&model->scheduler, level_now(model, task)) : NO_LEVEL + 1;
+        uint32_t place =
+            task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_LEVEL + 1;
         if (place > lowest_running)
             lowest_running = place;
     }
@@ -700,7 +835,7 @@ static void check_strictness(struct model *model, struct tick_record *records)
         const struct model_task *task = model->tasks[i];
         struct tick_record *record = &records[i];
         bool waits = task->place == MODEL_QUEUED;
-        uint32_t place = waits ? place_of(&model->scheduler, level_now(model, task)) : 0;
+        uint32_t place = waits ? priority_rank(&model->scheduler, level_now(model, task)) : 0;
         uint32_t worst = place > record->place ? place : record->place;
         check(!(waits && record->waited && record->selections == task->task.selections &&
                 worst < lowest_running));
@@ -719,6 +854,7 @@ static void no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits(vo
         set(model, "aging_interval", seed % 2 ? 50 : 5);
         set(model, "slice", 1 + (int64_t)seed % 3);
         set(model, "fast_lane", seed % 5 == 0);
+        set(model, "placement", (int64_t)seed / 8 % 3);
         for (int i = 0; i < CROWD; i++)
             fork_at(model, (int32_t)random_below(11));
         for (int tick = 0; tick < 1500; tick++) {
@@ -789,7 +925,9 @@ int main(void)
     run_test(exempt_tasks_never_rise);
     run_test(exempt_tasks_take_turns_with_the_others);
     run_test(a_stalled_cpu_ages_faster);
+    run_test(a_wait_of_the_limit_itself_is_not_over_it);
     run_test(behaviour_moves_a_task_by_two_levels_at_most);
+    run_test(behaviour_keeps_within_the_levels);
     run_test(time_in_the_queue_is_no_sleep);
     run_test(levels_can_be_merged);
     run_test(the_fast_lane_is_served_before_the_highest);
@@ -805,6 +943,11 @@ int main(void)
     run_test(two_that_wake_together_go_to_two_cpus);
     run_test(a_cpu_takes_a_higher_one_that_waits_elsewhere);
     run_test(equals_share_the_cpus_that_serve_their_level);
+    run_test(who_is_displaced_shares_with_its_equals);
+    run_test(what_cannot_be_more_even_stays);
+    run_test(of_cpus_that_serve_the_same_level_the_one_with_fewer_tasks_is_chosen);
+    run_test(ties_between_cpus_follow_the_rule);
+    run_test(an_idle_cpu_leaves_alone_who_is_about_to_run);
     run_test(no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits);
     run_test(nobody_starves);
     run_test(values_out_of_range_are_refused);

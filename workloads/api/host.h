@@ -29,8 +29,8 @@ int host_open(bool create);
 bool host_write(int descriptor, const void *source, int bytes);
 bool host_read(int descriptor, void *destination, int bytes);
 void host_close(int descriptor);
-bool host_remove(void);
-int host_process(void); /* the caller's PID */
+bool host_remove(int process); /* the file of that process */
+int host_process(void);        /* the caller's PID */
 /* Says that `what` failed, and why. */
 _Noreturn void host_fail(const char *what);
 

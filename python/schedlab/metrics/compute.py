@@ -243,7 +243,7 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
     )
     waiting = np.where(workload["turnaround_ns"].is_null().to_numpy(), waiting, 0)
     known = running + blocked
-    part = np.divide(running, known, out=np.ones_like(known), where=known > 0)
+    part = np.divide(running, known, out=np.ones_like(known), where=running > 0)
     demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
     return demand
 

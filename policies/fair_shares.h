@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_FAIR_SHARES_H
+#define SCHEDLAB_FAIR_SHARES_H
+
+#include "policy.h"
+
+/*
+ * Fair shares over several CPUs, for policies that share one CPU fairly: which task
+ * should move to which queue, so that each gets its part of the whole machine.
+ *
+ * No division of tasks among CPUs is fair if their weights cannot be evened: with
+ * weights 4, 3 and 3 on two CPUs the tasks are due 0.8, 0.6 and 0.6 of a CPU. So
+ * tasks must change places from time to time. Who gains and who loses is known:
+ *
+ *   - A CPU on which tasks of weight S compete gives 1/S of its time to each unit of
+ *     weight, on average; whether by lot or in turns does not matter here.
+ *   - Due to each unit is 1/T, where T, the target, is the weight that a CPU would
+ *     have if all had the same. Who alone weighs more than the target is due one CPU;
+ *     T is that of the other tasks on the other CPUs.
+ *   - So on this CPU a unit's *lead* over what is due grows by 1/S − 1/T. The queue
+ *     keeps the sum of that, its clock; a task's lead is its weight times what the
+ *     clock has gone on by since the task joined, which costs nothing per task.
+ *
+ * Let l be the lead of a unit of weight. The sum of l² over all units of all tasks
+ * is a measure of unfairness. If the tasks on a CPU have weight S and lead L together,
+ * what that measure will be after h more ticks depends on who is where only by
+ *
+ *                      sum over all CPUs of (2 L h + h²) / S
+ *
+ * (the terms with T are the same for any division). A task moves if that makes this
+ * sum smaller: those who are ahead come together on a heavy CPU, and who is behind gets
+ * a light one. When nobody leads it is smallest where all weights are alike. The
+ * gradient of a sum of squares as a rule for whom to serve is known from networks (Tassiulas
+ * and Ephremides 1992); queues that pull by a common virtual time are Li, Baumberger
+ * and Hahn 2009; that due to heavy tasks is Chandra et al. 2000.
+ *
+ * At each tick a CPU looks at one other CPU and considers one task of it. It takes no
+ * lock but the two queues' own, and reads the totals of all.
+ *
+ * A policy's queue state begins with a share_queue. Weights are at most 2^40 a CPU.
+ */
+struct share_queue {
+    uint64_t weight;  /* of the tasks that are queued here or run */
+    uint64_t members; /* their number */
+    uint64_t target;  /* as it was at the last tick; 0: each task has a CPU of its own */
+    int64_t clock;    /* lead that a unit of weight has gathered here */
+    int64_t lead;     /* of all members: the sum of weight × (clock − their start) */
+    uint64_t since;   /* until when the clock counts */
+    uint64_t ticks;
+};
+typedef struct share_queue SHARED_MEMORY share_queue_t;
+
+/* In a task's state; zero for a task that is new. */
+struct share_member {
+    uint64_t weight; /* 0: competes nowhere */
+    int64_t start;   /* what the clock was when the task's lead was 0 */
+    int64_t lead;    /* of one that competes nowhere */
+};
+typedef struct share_member SHARED_MEMORY share_member_t;
+
+#define SHARES(queue) STATE_OF(queue, struct share_queue)
+
+/* Leads are in nanoseconds, times this; so are clocks, for a unit of weight. */
+#define SHARES_FRACTION    (1ll << 22)
+#define SHARES_TICKS_MAX   1024 /* a lead that would be larger is forgotten: nobody can have it */
+#define SHARES_GAP_TICKS   16   /* between two ticks, at most */
+#define SHARES_PASSES_MAX  8
+#define SHARES_DRIFT_TICKS 64
+#define SHARES_GAIN        20 /* a move must gain one part in as many, as moving costs something */
+
+POLICY_FUNCTION int64_t shares_ticks(const run_queue_t *queue, int64_t ticks)
+{
+    return ticks * (int64_t)queue->scheduler->tick_ns * SHARES_FRACTION;
+}
+
+/* Moves the clock on, and with it the lead of all members. */
+POLICY_FUNCTION void shares_turn_clock(share_queue_t *shares, int64_t by, int64_t limit)
+{
+    bool too_far = by > 0 ? shares->lead > limit : shares->lead < -limit;
+    if (too_far)
+        return;
+    shares->clock += by;
+    shares->lead += (int64_t)shares->weight * by;
+}
+
+/*
+ * Brings the queue's clock up to now. Before its weight or target changes. No task is
+ * due more than one CPU: to n tasks no more than n are due. So who has a CPU for itself
+ * is owed nothing, however much it weighs.
+ */
+POLICY_FUNCTION void shares_advance(run_queue_t *queue)
+{
+    share_queue_t *shares = SHARES(queue);
+    uint64_t elapsed = queue->now - shares->since;
+    uint64_t most = SHARES_GAP_TICKS * queue->scheduler->tick_ns;
+    shares->since = queue->now;
+    if (elapsed == 0 || shares->weight == 0 || shares->target == 0)
+        return;
+    uint64_t time = (elapsed < most ? elapsed : most) * SHARES_FRACTION;
+    uint64_t mean_weight = shares->weight / shares->members;
+    uint64_t target = shares->target > mean_weight ? shares->target : mean_weight;
+    shares_turn_clock(shares, (int64_t)(time / shares->weight) - (int64_t)(time / target),
+                      shares_ticks(queue, SHARES_TICKS_MAX));
+}
+
+POLICY_FUNCTION int64_t shares_lead(const run_queue_t *queue, const share_member_t *member)
+{
+    return (int64_t)member->weight * (SHARES(queue)->clock - member->start);
+}
+
+/* Locked. `member`, which competes here, does so no more; it keeps its lead. */
+POLICY_FUNCTION void shares_leave(run_queue_t *queue, share_member_t *member)
+{
+    share_queue_t *shares = SHARES(queue);
+    shares_advance(queue);
+    member->lead = shares_lead(queue, member);
+    shares->lead -= member->lead;
+    shares->weight -= member->weight;
+    shares->members--;
+    member->weight = 0;
+}
+
+POLICY_FUNCTION void shares_join(run_queue_t *queue, share_member_t *member, uint64_t weight)
+{
+    share_queue_t *shares = SHARES(queue);
+    shares_advance(queue);
+    int64_t lead = member->lead / (int64_t)weight;
+    member->weight = weight;
+    member->start = shares->clock - lead;
+    shares->weight += weight;
+    shares->members++;
+    shares->lead += (int64_t)weight * lead;
+}
+
+/* Locked. `member`, which competes here or nowhere, does so here from now on, with a weight
+ * that is not 0. */
+POLICY_FUNCTION void shares_set_weight(run_queue_t *queue, share_member_t *member, uint64_t weight)
+{
+    if (member->weight == weight)
+        return;
+    if (member->weight > 0)
+        shares_leave(queue, member);
+    shares_join(queue, member, weight);
+}
+
+/*
+ * Finds the target, and keeps leads centred: without that, tasks that end and numbers
+ * that are a moment old would let the leads of all drift away from 0, which is where
+ * a new task begins. Leaving out those that fill a CPU raises what is due to
+ * the others, so that more may do; it seldom takes more than three passes.
+ */
+POLICY_FUNCTION void shares_find_target(run_queue_t *queue)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    share_queue_t *shares = SHARES(queue);
+    uint64_t cpus = 0;
+    uint64_t weight = UINT64_MAX;
+    int64_t lead = 0;
+    for (uint32_t pass = 0; pass < SHARES_PASSES_MAX && LOOP_GUARD; pass++) {
+        uint64_t cpus_left = 0;
+        uint64_t weight_left = 0;
+        lead = 0;
+        for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+            const share_queue_t *other = SHARES(scheduler->queue[cpu]);
+            uint64_t others_weight = other->weight;
+            if (other->members == 1 && others_weight * cpus >= weight)
+                continue;
+            cpus_left++;
+            weight_left += others_weight;
+            lead += other->lead;
+        }
+        bool settled = cpus_left == cpus;
+        cpus = cpus_left;
+        weight = weight_left;
+        if (settled)
+            break;
+    }
+    shares->target = cpus > 0 ? weight / cpus : 0;
+    bool left_out = shares->members == 1 && shares->weight >= shares->target;
+    if (shares->target > 0 && !left_out)
+        shares_turn_clock(shares, -lead / (int64_t)weight / SHARES_DRIFT_TICKS,
+                          shares_ticks(queue, SHARES_TICKS_MAX));
+}
+
+/* Locked. At each tick of a CPU that runs a task. */
+POLICY_FUNCTION void shares_tick(run_queue_t *queue)
+{
+    if (queue->scheduler->queues == 1)
+        return;
+    shares_advance(queue);
+    shares_find_target(queue);
+    SHARES(queue)->ticks++;
+}
+
+/* No lock. From whom `cpu` should consider to take a task now: all others in turn. */
+POLICY_FUNCTION uint32_t shares_next_cpu(const scheduler_t *scheduler, uint32_t cpu)
+{
+    uint64_t step = SHARES(scheduler->queue[cpu])->ticks % (scheduler->queues - 1);
+    uint32_t other = (uint32_t)((cpu + 1 + step) % scheduler->queues);
+    return scheduler->queue[other]->queued > 0 ? other : NO_CPU;
+}
+
+/* What a queue adds to the unfairness that is foreseen, divided by twice the horizon. */
+POLICY_FUNCTION int64_t shares_foreseen(int64_t lead, uint64_t weight, int64_t half_horizon)
+{
+    return weight > 0 ? (lead + half_horizon) / (int64_t)weight : 0;
+}
+
+/*
+ * Locked (`queue`). Should `member`, which is queued here, move to `cpu`, looking
+ * `horizon` ticks ahead? A longer horizon makes shares more even in the long run than
+ * in the short, and moves fewer tasks.
+ */
+POLICY_FUNCTION bool shares_move_pays(run_queue_t *queue, const share_member_t *member,
+                                      uint32_t cpu, int64_t horizon)
+{
+    const share_queue_t *to = SHARES(queue->scheduler->queue[cpu]);
+    const share_queue_t *from = SHARES(queue);
+    uint64_t to_weight = to->weight;
+    int64_t to_lead = to->lead;
+    shares_advance(queue);
+    if (to_weight == 0)
+        return true;
+    if (from->members == 1)
+        return false;
+    int64_t half = shares_ticks(queue, horizon) / 2;
+    int64_t lead = shares_lead(queue, member);
+    int64_t now =
+        shares_foreseen(from->lead, from->weight, half) + shares_foreseen(to_lead, to_weight, half);
+    int64_t then = shares_foreseen(from->lead - lead, from->weight - member->weight, half) +
+                   shares_foreseen(to_lead + lead, to_weight + member->weight, half);
+    int64_t cost = half / (int64_t)from->weight + half / (int64_t)to_weight;
+    return now - then > cost / SHARES_GAIN;
+}
+
+/*
+ * No lock. The CPU with the least weight, the task's own where it is one of several, else the
+ * lowest. One that wakes stays on its CPU unless another is idle: each sleeper that
+ * chose the lightest would get more than is due to it, at the cost of those that never sleep.
+ */
+POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t *task,
+                                      enum enqueue_reason reason)
+{
+    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t best = own;
+    uint64_t least = SHARES(scheduler->queue[own])->weight;
+    for (uint32_t cpu = 0; cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
+        uint64_t weight = SHARES(scheduler->queue[cpu])->weight;
+        if (weight < least) {
+            best = cpu;
+            least = weight;
+        }
+    }
+    return reason == ENQUEUE_WOKEN && least > 0 ? own : best;
+}
+
+#endif
