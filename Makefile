@@ -4,6 +4,7 @@
 # make image       build/disk.img: the programs, in a file system
 # make all         both, and the programs of the host: mkfs, fsck, policy_list
 # make host-tests  build/host-tests/*: run by pytest
+# make linux-workloads  build/linux/*: the workloads as programs of Linux
 #
 # CLANG names the one compiler that everything is built with.
 
@@ -20,7 +21,7 @@ KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer
 USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
 HOST_C    := -std=c17 -O2 -g $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
 
-.PHONY: all kernel image host-tests host-tools clean
+.PHONY: all kernel image host-tests host-tools linux-workloads clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -28,8 +29,9 @@ all: kernel image host-tools
 
 # The kernel: linked twice, the second time with the table of its own functions.
 
-KERNEL_SOURCES := $(sort $(wildcard kernel/*/*.c kernel/*/*.S)) \
-                  $(sort $(wildcard policies/*.c policies/support/*.c))
+POLICIES       := $(sort $(wildcard policies/*.c))
+KERNEL_SOURCES := $(sort $(wildcard kernel/*/*.c kernel/*/*.S)) $(POLICIES) \
+                  $(sort $(wildcard policies/support/*.c))
 KERNEL_OBJECTS := $(KERNEL_SOURCES:%=$B/%.o) $B/policy_table.c.o
 
 kernel: $B/kernel.elf
@@ -49,9 +51,14 @@ $B/policies/%.c.o: policies/%.c Makefile
 	@echo "  $@"
 	@$(CLANG) $(KERNEL_C) -c $< -o $@
 
-$B/policy_table.c: tools/make_policy_table.sh $(wildcard policies/*.c)
+# A policy that goes makes no file newer: the list of them does.
+ifneq ($(strip $(file < $B/policies.list)),$(strip $(POLICIES)))
+$(shell mkdir -p $B; echo '$(POLICIES)' > $B/policies.list)
+endif
+
+$B/policy_table.c: tools/make_policy_table.sh $B/policies.list
 	@mkdir -p $(@D)
-	sh $< $(wildcard policies/*.c) > $@
+	sh $< $(POLICIES) > $@
 
 $B/policy_table.c.o: $B/policy_table.c
 	@echo "  $@"
@@ -81,10 +88,11 @@ $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 # Programs: each C file of these folders is one, and lies in / of the disk.
 
 PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest/*.c \
-                     bench/guest/*.c))
+                     bench/guest/*.c)) tests/scenario/scenario.c
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
-                   workloads/api/common.c workloads/api/schedlab_host.c
+                   workloads/api/common.c workloads/api/suite.c \
+                   workloads/api/schedlab_host.c
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%=$B/%.o)
 
 $B/user/%.o: user/% Makefile
@@ -144,7 +152,7 @@ HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(wildcard tools/*.c))
 
 host-tools: $(HOST_TOOLS)
 
-$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.c policies/support/*.c)
+$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/support/*.[ch])
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $(filter %.c,$^) -o $@
 
@@ -152,6 +160,16 @@ $B/%: tools/%.c
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $< -o $@
+
+LINUX_WORKLOADS := $(patsubst workloads/%.c,$B/linux/%,$(wildcard workloads/*.c))
+
+linux-workloads: $(LINUX_WORKLOADS)
+
+$B/linux/%: workloads/%.c workloads/api/common.c workloads/api/suite.c workloads/api/linux_host.c \
+            $(wildcard workloads/api/*.h abi/*.h user/library/random.h) Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) $(filter %.c,$^) -o $@
 
 HOST_TESTS := $(patsubst tests/host/%.c,$B/host-tests/%,$(wildcard tests/host/*_test.c))
 
@@ -162,6 +180,13 @@ $B/host-tests/%: tests/host/%.c Makefile
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all $< -o $@
+
+# Acts the scenarios of tests/scenario out on the model, under any policy; run by pytest.
+$B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/*.[ch] \
+                     policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
+	@echo "  $@"
+	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer \
+	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
 
 include bench/policy_cost.mk
 

@@ -37,4 +37,8 @@
 #define ENOSYS       38 /* no such system call */
 #define ENOTEMPTY    39 /* directory not empty */
 
+/* Ours */
+#define EPOLICY  160 /* no such policy or preset */
+#define ETUNABLE 161 /* the policy has no such tunable */
+
 #endif

@@ -39,5 +39,6 @@ struct directory_entry {
 
 /* device numbers for mknod() */
 #define DEVICE_CONSOLE 1
+#define DEVICE_TEXT    2 /* a file of /proc, which the kernel makes; the minor number says which */
 
 #endif

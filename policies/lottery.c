@@ -140,15 +140,18 @@ POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
     return multiplies ? SCALE : 1;
 }
 
-/* The task's own tickets, in units. */
+/* The tickets that `task` was given. */
+POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_t *task)
+{
+    if (scheduler->tunable[LOTTERY_FIXED_TICKETS])
+        return (uint64_t)scheduler->tunable[LOTTERY_FIXED_TICKETS];
+    return scheduler->tunable[LOTTERY_WEIGHT_TICKETS] ? task->weight : task->tickets;
+}
+
+/* The same, in units. */
 POLICY_FUNCTION uint64_t lottery_own_tickets(const scheduler_t *scheduler, const task_t *task)
 {
-    uint64_t tickets = task->tickets;
-    if (scheduler->tunable[LOTTERY_WEIGHT_TICKETS])
-        tickets = task->weight;
-    if (scheduler->tunable[LOTTERY_FIXED_TICKETS])
-        tickets = (uint64_t)scheduler->tunable[LOTTERY_FIXED_TICKETS];
-    return tickets * lottery_unit(scheduler);
+    return lottery_given(scheduler, task) * lottery_unit(scheduler);
 }
 
 POLICY_FUNCTION uint64_t lottery_window(const run_queue_t *queue)
@@ -511,4 +514,5 @@ POLICY_DEFINITION policy_lottery = {
     .steal = lottery_steal,
     .shared_queue = lottery_shared_queue,
     .shares_by = lottery_shares_by,
+    .tickets = lottery_given,
 };

@@ -230,6 +230,9 @@ struct policy {
     bool (*shared_queue)(const scheduler_t *scheduler);
     /* No lock. Which attribute decides the tasks' shares of the CPU? Null: none. */
     enum share_attribute (*shares_by)(const scheduler_t *scheduler);
+    /* No lock; for people to see. The tickets that `task` draws with, if they are not its
+     * attribute. Null: they are. */
+    uint64_t (*tickets)(const scheduler_t *scheduler, const task_t *task);
 };
 
 /* The state that the host gave, as the policy's own type. */

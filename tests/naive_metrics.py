@@ -81,6 +81,7 @@ class Naive:
         self.why: dict[int, str] = {}
         self.attributes_used: set[int] = set()
         self.policy = ""
+        self.shares_by = 0
         for row, record in enumerate(records):
             self.take(row, record)
         for life in self.lives:
@@ -150,6 +151,9 @@ class Naive:
             life.name = self.texts[row]
         elif kind == Kind.POLICY and row <= self.end_row:
             self.policy = self.texts[row]
+            self.shares_by = process
+        elif kind == Kind.TUNABLE and row <= self.end_row:
+            self.shares_by = process
         elif kind == Kind.MARK and record.first == MarkKind.GROUP:
             assert life
             life.label = record.second.to_bytes(8, "little").rstrip(b"\0").decode()
@@ -215,8 +219,7 @@ class Naive:
         root = self.root()
         if life is root:
             return "root"
-        forked_inside = life.fork_row >= self.begin_row
-        return "workload" if forked_inside and life.descends_from(root) else "other"
+        return "workload" if life.descends_from(root) else "other"
 
     def latencies(self, life: Life) -> list[int]:
         """From wake-ups to runs, within the window."""
@@ -271,7 +274,7 @@ class Naive:
         demands = []
         for row in rows:
             known = row["running_ns"] + row["blocked_ns"]
-            part = row["running_ns"] / known if known else 1
+            part = row["running_ns"] / known if row["running_ns"] else 1
             goes_on = row["turnaround_ns"] is None
             wanted = row["running_ns"] + (row["waiting_ns"] * part if goes_on else 0)
             demands.append(wanted / max(self.elapsed, 1))
@@ -289,9 +292,11 @@ class Naive:
         """What its share is in proportion to."""
         tickets = AttributeKind.TICKETS in self.attributes_used
         weight = AttributeKind.WEIGHT in self.attributes_used
-        if tickets and (self.policy.startswith("lottery") or not weight):
+        if self.shares_by == AttributeKind.TICKETS:
             return max(life.tickets, 1)
-        return max(life.weight, 1) if weight else 1
+        if self.shares_by == AttributeKind.WEIGHT or weight:
+            return max(life.weight, 1)
+        return max(life.tickets, 1) if tickets else 1
 
     def cpu_rows(self) -> list[dict[str, Any]]:
         """The table of CPUs."""

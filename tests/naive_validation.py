@@ -41,6 +41,8 @@ def good_by_itself(record: Record, cpus: int) -> bool:
     most = NUMBERS.get(Kind(record.kind))
     if most and not 1 <= record.first <= most:
         return False
+    if record.kind in (Kind.POLICY, Kind.TUNABLE) and record.process not in (0, 2, 3):
+        return False
     return record.kind != Kind.LOST or record.second == 0
 
 

@@ -20,7 +20,9 @@ from schedlab.policies import (
     check_choices,
     parse_choices,
     parse_setting,
+    those_named,
 )
+from schedlab.policy_listing import listing
 from schedlab.units import format_time, parse_counts, parse_time
 
 WRONG = [
@@ -93,7 +95,7 @@ def test_a_folder_that_holds_the_run_already_is_not_touched(
     assert [path.name for path in tmp_path.iterdir()] == ["rr-2cpu-seed1"]
 
 
-COMMANDS = ("bench", "boot", "doctor", "policies", "run", "test", "trace")
+COMMANDS = ("bench", "boot", "doctor", "new-policy", "policies", "run", "test", "trace")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -155,6 +157,55 @@ LISTING = [
 
 def catalogue() -> Catalogue:
     return catalogue_of(LISTING)
+
+
+MANY = [
+    {
+        "number": 3,
+        "name": "feedback",
+        "meaning": "queues [of levels], each with a slice that is longer than that of the one above",
+        "source": "Corbató, Merwin-Daggett and Daley 1962; and others who wrote about it since then",
+        "shares_by": "tickets",
+        "tunables": [
+            {"name": "boost_period", "meaning": "ticks " * 20, "minimum": 0, "default": 480}
+            | {"maximum": 10**9},
+            {"name": "slice", "meaning": "ticks", "minimum": -1, "default": 1, "maximum": 9},
+        ],
+        "presets": [
+            {"name": "same", "meaning": "as it is", "values": {"boost_period": 480, "slice": 1}}
+            | {"shares_by": "tickets"},
+            {"name": "study", "meaning": "as in [a] study", "shares_by": "weight"}
+            | {"values": {"boost_period": 480, "slice": 7}},
+        ],
+    }
+]
+
+
+def test_policies_are_shown_with_what_presets_change() -> None:
+    policies = [*catalogue_of(MANY).values(), *catalogue().values()]
+    for columns in (40, 80, 100):
+        lines = listing(policies, columns).splitlines()
+        assert all(line == line.rstrip() and len(line) <= columns for line in lines)
+    shown = " ".join(listing(policies[:1], 100).split())
+    assert shown.startswith("3 feedback: queues [of levels], each with a slice")
+    assert "source: Corbató, Merwin-Daggett" in shown
+    assert "shares of the CPU: by tickets" in shown
+    assert (
+        "feedback:same as it is feedback:study as in [a] study slice=7, shares by weight" in shown
+    )
+    assert "boost_period=… 480 0 to 1000000000 ticks ticks" in shown
+    assert "slice=… 1 -1 to 9 ticks" in shown
+    assert "shares of the CPU: equal for all" in listing(policies[1:])
+
+
+def test_policies_are_found_by_name() -> None:
+    known = {**catalogue(), **catalogue_of(MANY)}
+    assert [policy.name for policy in those_named(known, ["feedback", "rr", "feedback"])] == [
+        "feedback",
+        "rr",
+    ]
+    with pytest.raises(WrongUsage, match="did you mean 'feedback'"):
+        those_named(known, ["rr", "feedbac"])
 
 
 @pytest.mark.parametrize(

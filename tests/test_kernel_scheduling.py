@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 
 from guest_machine import run_guest
 from schedlab import metrics, trace
+from schedlab.policies import read_catalogue
 
 pytestmark = pytest.mark.spike
 
@@ -83,11 +87,36 @@ def test_table_scan_follows_the_slots(tmp_path: Path) -> None:
     assert order == [cycle[(start + i) % len(cycle)] for i in range(len(order))]
 
 
-@pytest.mark.parametrize("policy", ["rr", "rr:table-scan"])
-@pytest.mark.parametrize("cpus", [2, 4, 16])
-def test_no_cpu_idles_beside_a_waiting_process(tmp_path: Path, cpus: int, policy: str) -> None:
+MIXED = "mixed -n 8 -g 40"
+LOADS = [
+    [(2, MIXED), (5, "sleepers -n 12"), (16, "sleepers -n 40")],
+    [(2, "sleepers -n 5"), (4, MIXED), (8, "sleepers -n 20")],
+    [(3, "sleepers -n 8"), (8, MIXED), (16, MIXED)],
+]
+"""Each policy has one of these lists: together they are on all these numbers of CPUs."""
+
+
+def idleness_cases() -> list[tuple[str, int, str]]:
+    """Policy, CPUs, command: of all policies as they are shipped, and the one with a shared queue."""
+    policies = [*read_catalogue(), "rr:table-scan"]
+    return [
+        (policy, cpus, command)
+        for place, policy in enumerate(policies)
+        for cpus, command in LOADS[place % len(LOADS)]
+    ]
+
+
+@pytest.mark.parametrize(("policy", "cpus", "command"), idleness_cases())
+def test_no_cpu_idles_beside_a_waiting_process(
+    tmp_path: Path, policy: str, cpus: int, command: str
+) -> None:
     """For longer than a tick: the sweep goes through all changes of idle CPUs and of waiters."""
-    events = traced(tmp_path, "mixed -n 8 -g 40", cpus, f"policy={policy}")
+    events = traced(tmp_path, command, cpus, f"policy={policy}")
+    assert idle_beside_waiting(events) <= TICK_NS + 2 * ROUND_NS
+
+
+def idle_beside_waiting(events: trace.Trace) -> int:
+    """The longest time, ns, in which some CPU was idle and some process waited, on and on."""
     window = metrics.measured_window(events)
     idle = metrics.cpu_intervals(events).filter(pl.col("pid") == 0)
     waiting = metrics.state_intervals(events).filter(pl.col("state") == "runnable")
@@ -111,11 +140,87 @@ def test_no_cpu_idles_beside_a_waiting_process(tmp_path: Path, cpus: int, policy
         .group_by("run")
         .agg(pl.col("length").sum())
     )
-    assert greatest(state["length"]) <= TICK_NS + 2 * ROUND_NS
+    return greatest(state["length"])
 
 
-def test_switching_policies_under_load_loses_nobody(tmp_path: Path) -> None:
-    """The trace of switches between two policies every few ticks is valid to the last record."""
-    events = traced(tmp_path, "test-scheduler", 4)
-    switches = events.events.filter(pl.col("kind") == trace.Kind.POLICY)
-    assert len(switches) > 10
+def switch_delays(events: trace.Trace) -> npt.NDArray[np.int64]:
+    """For each switch of the policy and each CPU that runs a process then: until it picks again."""
+    kind, cpu = events.column("kind"), events.column("cpu")
+    time, process = events.column("time_ns"), events.column("process")
+    switches = np.flatnonzero((kind == trace.Kind.POLICY) | (kind == trace.Kind.TUNABLE))
+    delays = []
+    for number in range(events.header.cpus):
+        visits = np.flatnonzero(
+            (cpu == number)
+            & ((kind == trace.Kind.SCHEDULER_ENTER) | (kind == trace.Kind.SCHEDULER_EXIT))
+        )
+        after = np.searchsorted(visits, switches)
+        followed = (after > 0) & (after < len(visits))
+        before, after = visits[after[followed] - 1], visits[after[followed]]
+        runs = (kind[before] == trace.Kind.SCHEDULER_EXIT) & (process[before] != 0)
+        assert (kind[after][runs] == trace.Kind.SCHEDULER_ENTER).all()
+        delays.append((time[after] - time[switches[followed]])[runs])
+    return np.concatenate(delays)
+
+
+@pytest.mark.parametrize("cpus", [1, 4, 8])
+def test_switching_policies_under_load(tmp_path: Path, cpus: int) -> None:
+    """The trace of thousands of switches is valid, and each is in force everywhere within a tick:
+    by then, whoever was picked by the old policy has left its CPU or was picked by the new one."""
+    events = traced(tmp_path, "test-switching", cpus)
+    policies = events.texts.filter(pl.col("row").is_in(events.rows(trace.Kind.POLICY).tolist()))
+    listed = run_guest(tmp_path, "cat /proc/sched_policies").console
+    names = set(re.findall(r"^ +\d+ ([a-z0-9:_-]+) ", listed, re.MULTILINE))
+    assert len(policies) >= 2500
+    assert set(policies["text"]) == names
+    delays = switch_delays(events)
+    assert len(delays) >= 2500
+    assert delays.max() <= TICK_NS + ROUND_NS
+
+
+def test_shares_are_traced(tmp_path: Path) -> None:
+    """POLICY and TUNABLE say by which attribute the policy shares, from the boot on."""
+    events = traced(tmp_path, "sh -c 'tunable slice 2; policy rr:table-scan'", 1)
+    kind = events.column("kind")
+    rows = np.flatnonzero((kind == trace.Kind.POLICY) | (kind == trace.Kind.TUNABLE))
+    assert events.texts.filter(pl.col("row").is_in(rows.tolist()))["text"].to_list() == [
+        "rr",
+        "slice",
+        "rr:table-scan",
+    ]
+    assert events.column("process")[rows].tolist() == [0, 0, 0]
+
+
+def test_a_cpu_gives_waiting_processes_away(tmp_path: Path) -> None:
+    """A busy CPU hands a process that waits there to one that does less important work, and so it
+    runs within a tick, there or where it was taken next: the CPU's own record says that it left."""
+    events = traced(tmp_path, "test-scheduler work_moves_between_cpus", 4).events.with_row_index()
+    by_cpu = events.with_columns(
+        before=pl.col("kind").shift().over("cpu"), about=pl.col("process").shift().over("cpu")
+    )
+    woken = (pl.col("before") == trace.Kind.WAKEUP) & (pl.col("about") == pl.col("process"))
+    pushes = by_cpu.filter(
+        (pl.col("kind") == trace.Kind.MIGRATE) & (pl.col("first") == pl.col("cpu")) & ~woken
+    )
+    runs = events.filter(pl.col("kind") == trace.Kind.SWITCH)
+    assert len(pushes) >= 10
+    arrived = 0
+    for row, time, pid, to in pushes.select("index", "time_ns", "process", "second").iter_rows():
+        after = runs.filter((pl.col("index") > row) & (pl.col("process") == pid)).row(0, named=True)
+        assert after["time_ns"] - time <= TICK_NS + ROUND_NS
+        arrived += after["cpu"] == to
+    assert arrived >= 10
+
+
+def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
+    """Whom its tick() condemns runs no longer than to that tick, whatever it does."""
+    limit = 50 * TICK_NS
+    events = traced(tmp_path, "test-scheduler policies_may_end_processes", 1)
+    ended = events.events.filter(
+        (pl.col("kind") == trace.Kind.EXIT) & (pl.col("first") == 0xFFFF_FFFF)
+    )
+    running = metrics.state_intervals(events).filter(pl.col("state") == "running")
+    run_ns = running.group_by("pid").agg(ns=(pl.col("end_ns") - pl.col("begin_ns")).sum())
+    condemned = ended.join(run_ns, left_on="process", right_on="pid").filter(pl.col("ns") > limit)
+    assert len(condemned) == 2
+    assert greatest(condemned["ns"]) <= limit + TICK_NS + 2 * ROUND_NS

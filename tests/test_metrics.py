@@ -23,7 +23,7 @@ from naive_metrics import Naive
 from schedlab import metrics
 from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
 from schedlab.metrics.tables import duration
-from schedlab.trace import Kind, MarkKind, Trace, read, validate
+from schedlab.trace import AttributeKind, Kind, MarkKind, Trace, read, validate
 from trace_simulator import Record, Script, simulate, write
 
 PATIENT = settings(
@@ -341,6 +341,57 @@ def test_those_who_go_on_ask_for_more() -> None:
     assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
 
 
+def test_those_who_line_up_before_the_window_count() -> None:
+    """The same, but the window begins after the forks."""
+    records, script = by_hand()
+    mark = next(each for each in records if (each.kind, each.first) == (Kind.MARK, MarkKind.BEGIN))
+    order = sorted(
+        (each._replace(time=115) if each is mark else each for each in records),
+        key=lambda each: each.time,
+    )
+    trace = load([each._replace(sequence=at) for at, each in enumerate(order)], script)
+    validate(trace)
+    found = compute(trace)
+    a, b = found.processes.filter(pl.col("role") == "workload").to_dicts()
+    assert (a["group"], a["turnaround_ns"], a["waiting_ns"]) == ("A", 600, 10 + 80)
+    assert (b["group"], b["turnaround_ns"], b["response_ns"]) == ("B", 790, 315)
+    assert found.summary["elapsed_ns"].to_list() == [985]
+
+
+def test_who_never_runs_asks_for_all_its_time() -> None:
+    """One that is woken in the window and not picked: it is not known to sleep much."""
+    story = [
+        (0, Kind.START, 0, 0, 0),
+        (0, Kind.FORK, 0, 1, 0),
+        (10, Kind.SCHEDULER_ENTER, 0, 0, 10),
+        (10, Kind.SWITCH, 1, 0, 0),
+        (10, Kind.SCHEDULER_EXIT, 1, 0, 20),
+        (50, Kind.FORK, 1, 2, 0),
+        (60, Kind.BLOCK, 1, 1, 0),
+        (60, Kind.SCHEDULER_ENTER, 1, 0, 60),
+        (60, Kind.SWITCH, 2, 1, 3),
+        (60, Kind.SCHEDULER_EXIT, 2, 0, 70),
+        (90, Kind.WAKEUP, 1, 0, 0),
+        (100, Kind.BLOCK, 2, 3, 0),
+        (100, Kind.SCHEDULER_ENTER, 2, 0, 100),
+        (100, Kind.SWITCH, 1, 2, 3),
+        (100, Kind.SCHEDULER_EXIT, 1, 0, 110),
+        (200, Kind.MARK, 1, MarkKind.BEGIN, 0),
+        (210, Kind.WAKEUP, 2, 1, 0),
+        (300, Kind.MARK, 1, MarkKind.END, 0),
+        (310, Kind.END, 0, 0, 19),
+    ]
+    records = [
+        Record(time, at, process, kind, 0, first, second)
+        for at, (time, kind, process, first, second) in enumerate(story)
+    ]
+    trace = load(records, Script(cpus=1))
+    validate(trace)
+    (row,) = compute(trace).processes.filter(pl.col("role") == "workload").to_dicts()
+    assert (row["running_ns"], row["waiting_ns"], row["blocked_ns"]) == (0, 90, 10)
+    assert row["demand_cpus"] == pytest.approx(0.9)
+
+
 def test_by_hand() -> None:
     """Each number can be read off the story."""
     trace = load(*by_hand())
@@ -419,16 +470,62 @@ def test_metrics_survive_being_written(tmp_path: Path) -> None:
     assert again.to_dict() == found.to_dict()
 
 
-def test_weights_can_be_chosen() -> None:
-    """By the attribute that is named."""
-    script = Script(cpus=2, steps=3000, drain=True)
+@pytest.mark.parametrize(
+    ("shares_by", "expected"),
+    [(0, "weight"), (AttributeKind.TICKETS, "tickets"), (AttributeKind.WEIGHT, "weight")],
+)
+def test_weights_are_those_of_the_policy(shares_by: int, expected: metrics.Weights) -> None:
+    """By the attribute that is named, else the one by which the policy shares, else weight."""
+    script = Script(cpus=2, steps=3000, drain=True, shares_by=shares_by)
     trace = load(simulate(random.Random(4), script), script)
     by_tickets = compute(trace, "tickets").processes["weight"].drop_nulls()
     by_weight = compute(trace, "weight").processes["weight"].drop_nulls()
     assert by_tickets.to_list() != by_weight.to_list()
     assert set(compute(trace, "equal").processes["weight"].drop_nulls()) == {1}
-    # The simulator's policy is a lottery.
-    assert compute(trace).processes["weight"].drop_nulls().to_list() == by_tickets.to_list()
+    chosen = compute(trace).processes["weight"].drop_nulls().to_list()
+    assert chosen == compute(trace, expected).processes["weight"].drop_nulls().to_list()
+
+
+@pytest.mark.parametrize(
+    ("said", "set_by", "expected"),
+    [
+        ([(Kind.POLICY, 0)], [], [1, 1]),
+        ([(Kind.POLICY, 0)], [(AttributeKind.TICKETS, 7)], [7, 1]),
+        ([(Kind.POLICY, 0)], [(AttributeKind.TICKETS, 7), (AttributeKind.WEIGHT, 9)], [9, 5]),
+        ([(Kind.POLICY, 2)], [], [1, 1]),
+        ([(Kind.POLICY, 2)], [(AttributeKind.WEIGHT, 9)], [1, 1]),
+        ([(Kind.POLICY, 3)], [(AttributeKind.TICKETS, 7)], [5, 5]),
+        ([(Kind.POLICY, 3)], [(AttributeKind.WEIGHT, 9)], [9, 5]),
+        ([(Kind.POLICY, 2), (Kind.TUNABLE, 3)], [(AttributeKind.WEIGHT, 9)], [9, 5]),
+        ([(Kind.POLICY, 2), (Kind.TUNABLE, 3), (Kind.POLICY, 0)], [], [1, 1]),
+        ([], [(AttributeKind.TICKETS, 7)], [7, 1]),
+    ],
+)
+def test_what_the_policy_says_of_shares_decides(
+    said: list[tuple[Kind, int]], set_by: list[tuple[AttributeKind, int]], expected: list[int]
+) -> None:
+    """The last POLICY or TUNABLE of the window; what workloads set only if that says nothing."""
+    story: list[tuple[int, int, int, int, int]] = [
+        (Kind.START, 0, 0, 0, 0),
+        (Kind.FORK, 0, 0, 1, 0),
+        (Kind.SCHEDULER_ENTER, 0, 0, 0, 1),
+        (Kind.SWITCH, 0, 1, 0, 0),
+        (Kind.SCHEDULER_EXIT, 0, 1, 0, 2),
+        *((kind, 0, by, 0, 0) for kind, by in said),
+        (Kind.MARK, 0, 1, MarkKind.BEGIN, 0),
+        (Kind.FORK, 0, 1, 2, 0),
+        (Kind.FORK, 0, 1, 3, 0),
+        *((Kind.ATTRIBUTE, 0, 2, kind, value) for kind, value in set_by),
+        (Kind.MARK, 0, 1, MarkKind.END, 0),
+        (Kind.POLICY, 0, AttributeKind.TICKETS, 0, 0),
+    ]
+    story.append((Kind.END, 0, 0, 0, len(story) + 1))
+    records = [
+        Record(1000 + number, number, process, kind, cpu, first, second)
+        for number, (kind, cpu, process, first, second) in enumerate(story)
+    ]
+    table = compute(load(records, Script(cpus=1))).processes.filter(pl.col("role") == "workload")
+    assert table.sort("pid")["weight"].to_list() == expected
 
 
 def shown(tables: list[Any], width: int = 200) -> str:

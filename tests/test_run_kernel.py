@@ -177,11 +177,32 @@ def test_names_are_checked_before_a_machine_starts(
 @pytest.mark.spike
 def test_policies_are_listed(schedlab: Command) -> None:
     listed = json.loads(schedlab("policies", "--json").stdout)["policies"]
-    assert listed[0]["name"] == "rr"
-    assert "table-scan" in listed[0]["presets"]
+    assert [policy["number"] for policy in listed] == list(range(len(listed)))
+    rr = listed[0]
+    assert (rr["name"], rr["shares_by"]) == ("rr", "equal")
+    assert rr["presets"]["table-scan"]["values"]["table_scan"] == 1
+    assert rr["tunables"]["slice"]["maximum"] == 1000
+    (stride,) = (policy for policy in listed if policy["name"] == "stride")
+    assert stride["shares_by"] == "tickets"
     shown = schedlab("policies").stdout
-    assert "rr:table-scan" in shown
-    assert "--set slice=" in shown
+    for policy in listed:
+        assert f"{policy['number']}  {policy['name']}: " in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.spike
+def test_one_policy_is_shown(schedlab: Command) -> None:
+    shown = schedlab("policies", "rr").stdout
+    assert shown.startswith("0  rr: ")
+    assert "table_scan=1" in shown
+    assert "stride" not in shown
+    assert [
+        p["name"] for p in json.loads(schedlab("policies", "rr", "--json").stdout)["policies"]
+    ] == ["rr"]
+    wrong = schedlab("policies", "r")
+    assert wrong.returncode == 2
+    assert wrong.stdout == ""
+    assert "no policy is called 'r'; did you mean 'rr'?" in wrong.stderr
 
 
 @pytest.mark.qemu

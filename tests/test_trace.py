@@ -317,6 +317,8 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
     (story((Kind.TEXT, 0, 0, 0, 0)), 7, "no EXEC, POLICY or TUNABLE before it"),
     (story((Kind.LOST, 0, 0, 0, 5)), 7, "could not keep 5 records"),
     (story((Kind.START, 0, 0, 0, 30)), 7, "this CPU has started before"),
+    (story((Kind.POLICY, 0, 1, 0, 0)), 7, "no shares by attribute 1"),
+    (story((Kind.TUNABLE, 0, 4, 0, 0)), 7, "no shares by attribute 4"),
     (story((21, 0, 0, 0, 0)), 7, "no kind 21"),
     (story((Kind.YIELD, 2, 0, 0, 0)), 7, "no CPU 2: the header says 2 CPUs"),
 ]  # fmt: skip

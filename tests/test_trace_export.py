@@ -160,8 +160,10 @@ def test_perfetto_names_follow_exec(perfetto: Any) -> None:
     )
     last_time = -1
     for time, _, event in moments:
-        if event.HasField("task_rename") and time > last_time:
+        if event.HasField("task_rename"):
             names[event.task_rename.pid] = event.task_rename.newcomm
+            if time == last_time:  # which of several was first cannot be told
+                del names[event.task_rename.pid]
         elif event.HasField("sched_switch") and event.sched_switch.next_pid in names:
             switch = event.sched_switch
             if time > last_time:

@@ -46,6 +46,8 @@ class Script:
     """All processes end before the trace does."""
     pids: int = 0
     """Reuse PIDs above 1 once so many have been given; 0: never."""
+    shares_by: int | None = None
+    """What POLICY and TUNABLE say of the policy; None: anything."""
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Simulator:
         cpus = range(self.script.cpus)
         for cpu in self.random.sample(cpus, len(cpus)):
             self.emit(cpu, Kind.START, 0, 0, self.cycles[cpu])
-        self.text(0, Kind.POLICY, 0, "lottery:thesis-long-name")
+        self.text(0, Kind.POLICY, self.shares_by(), "lottery:thesis-long-name")
         self.fork(0, 0)
         stories = [self.story(cpu) for cpu in cpus]
         for _ in range(self.script.steps):
@@ -193,6 +195,11 @@ class Simulator:
             self.wake(cpu)
         yield from self.schedule(cpu, ProcessState.ZOMBIE)
 
+    def shares_by(self) -> int:
+        """The attribute by which the policy shares from here on."""
+        chosen = self.script.shares_by
+        return self.random.choice((0, 2, 3)) if chosen is None else chosen
+
     def remark(self, cpu: int, pid: int) -> None:
         """Records that change nobody's state."""
         choice = self.random.randrange(8)
@@ -204,7 +211,7 @@ class Simulator:
             kind = self.random.choice(list(AttributeKind))
             self.emit(cpu, Kind.ATTRIBUTE, anybody, kind, self.random.randrange(1, 9))
         elif choice == 2:
-            self.emit(cpu, Kind.TUNABLE, 0, 0, self.random.randrange(100))
+            self.emit(cpu, Kind.TUNABLE, self.shares_by(), 0, self.random.randrange(100))
             self.text(cpu, Kind.TEXT, 0, "boost_ticks")
         elif choice == 3:
             group = self.random.choice((b"cpu", b"io", b"eight888"))

@@ -2,13 +2,15 @@
 
 /*
  * policy_list: prints what the policies say of themselves, as JSON: names,
- * meanings, sources, tunables with their ranges, presets with all their values.
+ * meanings, sources, tunables with their ranges, presets with all their values,
+ * and by which attribute the policy and each of its presets share the CPU.
  */
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "policies/registry.h"
+#include "policies/support/hooks.h"
 
 static void print_text(const char *text)
 {
@@ -42,12 +44,31 @@ static void print_tunables(const struct policy *policy)
     printf("], ");
 }
 
+/* Of a machine with one CPU on which nothing has happened yet. */
+static const char *shares_by(const struct policy_choice *choice)
+{
+    uint64_t state[POLICY_SCHEDULER_BYTES / 8] = {0};
+    struct scheduler scheduler = {.cpus = 1, .queues = 1, .tick_ns = 1000000, .state = state};
+    policy_set_defaults(&scheduler, choice);
+    policy_init_scheduler(choice->policy, &scheduler);
+    switch (policy_shares_by(choice->policy, &scheduler)) {
+    case SHARES_EQUAL:
+        return "equal";
+    case SHARES_BY_TICKETS:
+        return "tickets";
+    case SHARES_BY_WEIGHT:
+        return "weight";
+    }
+    return "unknown";
+}
+
 static void print_preset(const struct policy *policy, const struct preset *preset)
 {
     struct policy_choice choice = {.policy = policy, .preset = preset};
     printf("{");
     print_field("name", preset->name);
     print_field("meaning", preset->meaning);
+    print_field("shares_by", shares_by(&choice));
     printf("\"values\": {");
     for (uint32_t i = 0; i < policy->tunable_count; i++) {
         printf("%s", i ? ", " : "");
@@ -59,10 +80,12 @@ static void print_preset(const struct policy *policy, const struct preset *prese
 
 static void print_policy(const struct policy *policy)
 {
-    printf("{");
+    struct policy_choice choice = {.policy = policy};
+    printf("{\"number\": %" PRIu32 ", ", policy_number(policy));
     print_field("name", policy->name);
     print_field("meaning", policy->meaning);
     print_field("source", policy->source);
+    print_field("shares_by", shares_by(&choice));
     print_tunables(policy);
     printf("\"presets\": [");
     for (uint32_t i = 0; i < policy->preset_count; i++) {

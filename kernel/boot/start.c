@@ -137,16 +137,18 @@ _Noreturn void boot_start_other(struct cpu *cpu)
 /* The rest of the boot, on a stack with a guard. */
 static _Noreturn void boot_continue(void)
 {
+    struct policy_in_use use;
     interrupt_controller_init();
     console_init();
     trace_init();
     scheduler_init();
     process_init();
     block_init();
+    scheduler_describe(&use);
     print("schedlab: %u CPUs, %lu KiB of memory free, tick %lu us, policy %s\n", machine.cpus,
-          page_free_count() * PAGE_BYTES / 1024, clock_tick_ns() / 1000, scheduler_policy_text());
+          page_free_count() * PAGE_BYTES / 1024, clock_tick_ns() / 1000, use.text);
     trace_record(TRACE_START, 0, 0, clock_cycles());
-    trace_text(TRACE_POLICY, 0, scheduler_policy_text());
+    trace_text(TRACE_POLICY, use.shares_by, use.text);
     process_create_first();
     release_other_cpus();
     run_cpu();

@@ -90,13 +90,14 @@ static int check_open(struct inode *inode, int flags)
     inode_lock(inode);
     uint16_t type = inode->disk->type;
     uint16_t major = inode->disk->major;
+    uint16_t minor = inode->disk->minor;
     inode_unlock(inode);
 
     switch (type) {
     case FILE_DIRECTORY:
         return flags == OPEN_READ ? 0 : -EISDIR;
     case FILE_DEVICE:
-        return device_exists(major) ? 0 : -ENODEV;
+        return device_exists(major, minor) ? 0 : -ENODEV;
     case FILE_REGULAR:
         return 0;
     default:
@@ -130,6 +131,13 @@ static int open_inode(const char *path, int flags, struct inode **inode)
     return error;
 }
 
+static enum open_file_kind open_kind(const struct disk_inode *inode)
+{
+    if (inode->type != FILE_DEVICE)
+        return OPEN_INODE;
+    return inode->major == DEVICE_TEXT ? OPEN_TEXT : OPEN_DEVICE;
+}
+
 static int64_t open_path(const char *path, int flags)
 {
     struct inode *inode;
@@ -144,7 +152,9 @@ static int64_t open_path(const char *path, int flags)
         open_file_put(file);
         return error;
     }
-    file->kind = inode->disk->type == FILE_DEVICE ? OPEN_DEVICE : OPEN_INODE;
+    file->kind = open_kind(inode->disk);
+    if (file->kind == OPEN_TEXT)
+        file->text_file = text_file_numbered(inode->disk->minor);
     file->inode = inode;
     file->readable = wants_reading(flags);
     file->writable = wants_writing(flags);

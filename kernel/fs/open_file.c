@@ -43,6 +43,7 @@ void open_file_put(struct open_file *file)
         inode_put(file->inode);
         inode_reclaim_doomed();
     }
+    text_free(&file->text);
     object_free(&open_files, file);
 }
 
@@ -54,18 +55,30 @@ void device_register(int number, const struct device_operations *operations)
     devices[number] = operations;
 }
 
-bool device_exists(int number)
+static const struct device_operations *device_numbered(int number)
 {
-    return number >= 0 && number < DEVICES && devices[number];
+    return number >= 0 && number < DEVICES ? devices[number] : NULL;
 }
 
-static const struct device_operations *device_of(const struct open_file *file)
+bool device_exists(int major, int minor)
 {
-    int number = file->inode->disk->major;
-    return device_exists(number) ? devices[number] : NULL;
+    return major == DEVICE_TEXT ? text_file_numbered((uint32_t)minor) != NULL
+                                : device_numbered(major) != NULL;
 }
 
 /* ---- reading and writing ---- */
+
+static int64_t read_text_at_offset(struct open_file *file, struct buffer *destination, uint64_t n)
+{
+    inode_lock(file->inode);
+    int64_t result = file->text.first ? 0 : text_file_make(file->text_file, &file->text);
+    if (result == 0)
+        result = text_read(&file->text, destination, file->offset, n);
+    if (result > 0)
+        file->offset += (uint64_t)result;
+    inode_unlock(file->inode);
+    return result;
+}
 
 static int64_t read_inode_at_offset(struct open_file *file, struct buffer *destination, uint64_t n)
 {
@@ -87,8 +100,10 @@ int64_t open_file_read(struct open_file *file, struct buffer *destination, uint6
     case OPEN_PIPE:
         return pipe_read(file->pipe, destination, n);
     case OPEN_DEVICE:
-        device = device_of(file);
+        device = device_numbered(file->inode->disk->major);
         return device && device->read ? device->read(destination, n) : -ENODEV;
+    case OPEN_TEXT:
+        return read_text_at_offset(file, destination, n);
     case OPEN_INODE:
         return read_inode_at_offset(file, destination, n);
     }
@@ -137,8 +152,10 @@ int64_t open_file_write(struct open_file *file, struct buffer *source, uint64_t 
     case OPEN_PIPE:
         return pipe_write(file->pipe, source, n);
     case OPEN_DEVICE:
-        device = device_of(file);
+        device = device_numbered(file->inode->disk->major);
         return device && device->write ? device->write(source, n) : -ENODEV;
+    case OPEN_TEXT:
+        return text_file_obey(file->text_file, source, n);
     case OPEN_INODE:
         return write_inode(file, source, n);
     }

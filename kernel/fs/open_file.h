@@ -5,16 +5,18 @@
 #include "directory.h"
 #include "file.h"
 #include "pipe.h"
+#include "text_file.h"
 
 enum open_file_kind {
     OPEN_INODE, /* a file or a directory */
     OPEN_DEVICE,
+    OPEN_TEXT, /* a file of /proc */
     OPEN_PIPE,
 };
 
 /*
  * What a descriptor stands for; shared by dup() and fork(), so the users are
- * counted. Only the offset changes, under the inode's mutex.
+ * counted. Only the offset and the text change, under the inode's mutex.
  */
 struct open_file {
     enum open_file_kind kind;
@@ -24,6 +26,8 @@ struct open_file {
     struct inode *inode; /* of a file, directory or device */
     uint64_t offset;
     struct pipe *pipe;
+    const struct text_file *text_file;
+    struct text text; /* all that there is to read, once somebody has begun to */
 };
 
 void open_files_init(void);
@@ -39,7 +43,7 @@ int64_t open_file_write(struct open_file *file, struct buffer *source, uint64_t 
 /* 0, or -EBADF for a pipe. */
 int open_file_status(struct open_file *file, struct file_status *status);
 
-/* Is there a device of that number? */
-bool device_exists(int number);
+/* Is there a device of these numbers? */
+bool device_exists(int major, int minor);
 
 #endif

@@ -191,3 +191,29 @@ void text_copy(char *destination, const char *source, size_t size)
         *destination++ = *source++;
     *destination = '\0';
 }
+
+bool text_has(const char *text, char character)
+{
+    while (*text && *text != character)
+        text++;
+    return *text;
+}
+
+bool text_to_number(const char *text, int64_t *number)
+{
+    bool negative = *text == '-';
+    int64_t value = 0; /* kept negative: INT64_MIN has no positive twin */
+    text += negative;
+    if (!*text)
+        return false;
+    for (; *text; text++) {
+        int digit = *text - '0';
+        if (digit < 0 || digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, digit, &value))
+            return false;
+    }
+    if (!negative && __builtin_mul_overflow(value, -1, &value))
+        return false;
+    *number = value;
+    return true;
+}

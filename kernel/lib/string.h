@@ -2,7 +2,9 @@
 #ifndef KERNEL_LIB_STRING_H
 #define KERNEL_LIB_STRING_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* As in the C standard library. */
 void *memcpy(void *destination, const void *source, size_t n);
@@ -13,6 +15,11 @@ size_t strlen(const char *text);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
 
+/* Has the text this character? */
+bool text_has(const char *text, char character);
+/* The whole of `text` as a decimal number, perhaps with a minus sign. False: it is none, or beyond
+ * 64 bits; then *number is unchanged. */
+bool text_to_number(const char *text, int64_t *number);
 /* Copies at most size - 1 characters and a final 0. */
 void text_copy(char *destination, const char *source, size_t size);
 

@@ -52,21 +52,13 @@ static void describe(const struct process *process, struct process_info *row)
     text_copy(row->name, process->name, sizeof(row->name));
 }
 
-/*
- * Up to `room` rows of processes that come after `*last` in the order of
- * creation; `*last` moves on. If that process has ended meanwhile, PIDs tell
- * where to go on.
- */
+/* Up to `room` rows of processes that come after that of PID *last, which moves on. */
 static int describe_next(struct process_info *rows, int room, int *last)
 {
     int filled = 0;
+    struct process *process;
     spinlock_acquire(&process_tree_lock);
-    struct process *start = process_table_find(*last);
-    struct list *node = start ? start->all.next : all_processes.next;
-    for (; node != &all_processes && filled < room; node = node->next) {
-        struct process *process = container_of(node, struct process, all);
-        if (!start && process->pid <= *last)
-            continue;
+    while (filled < room && (process = process_table_after(*last))) {
         describe(process, &rows[filled++]);
         *last = process->pid;
     }
@@ -97,9 +89,14 @@ uint32_t process_count(void)
     return process_table_count();
 }
 
+const char *process_state_name(enum process_state state)
+{
+    static const char *const names[] = {"new", "runnable", "running", "blocked", "zombie"};
+    return names[state];
+}
+
 void process_list_print(void)
 {
-    static const char *const states[] = {"new", "runnable", "running", "blocked", "zombie"};
     static const char *const reasons[] = {"",      " sleep", " child",   " pipe", " console",
                                           " disk", " lock",  " journal", " exit"};
     spinlock_acquire(&process_tree_lock);
@@ -109,8 +106,8 @@ void process_list_print(void)
         const struct process *process = container_of(node, struct process, all);
         bool blocked = process->state == PROCESS_BLOCKED;
         print("%d %d %s%s %u %s\n", process->pid, process->parent ? process->parent->pid : 0,
-              states[process->state], blocked ? reasons[process->reason] : "", process->task.cpu,
-              process->name);
+              process_state_name(process->state), blocked ? reasons[process->reason] : "",
+              process->task.cpu, process->name);
     }
     spinlock_release(&process_tree_lock);
 }

@@ -19,6 +19,7 @@
 #include "memory/page.h"
 #include "memory/user_copy.h"
 #include "process/process_table.h"
+#include "process/scheduler_files.h"
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
@@ -120,6 +121,7 @@ static void become_init(void)
     int error = file_system_init();
     if (error)
         panic("no file system: error %d. Is there a disk, made by `make image`?", -error);
+    scheduler_files_init();
     current_process()->files = file_table_create();
     error = execute("/init", arguments);
     if (error < 0)
@@ -278,6 +280,11 @@ int64_t process_wait(uint64_t status)
 void process_mark_killed(struct process *process)
 {
     __atomic_store_n(&process->killed, true, __ATOMIC_RELAXED);
+}
+
+bool process_is_first(const struct process *process)
+{
+    return process == first_process;
 }
 
 int64_t process_kill(int pid)

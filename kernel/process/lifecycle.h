@@ -30,10 +30,14 @@ int64_t process_sleep(int64_t ticks);
 int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value);
 /* Fills rows in user memory: how many processes there are, or -EFAULT. */
 int64_t process_get_info(uint64_t rows, int64_t capacity);
+/* As one word. */
+const char *process_state_name(enum process_state state);
 uint32_t process_count(void);
 uint64_t process_finished(void);
 
 void process_mark_killed(struct process *process);
+/* Is it PID 1, which nobody may end? */
+bool process_is_first(const struct process *process);
 
 /* The current process counts as blocked from now on. False: it was killed, and is not. */
 bool process_block(struct process *process, enum block_reason reason, bool killable);

@@ -46,6 +46,18 @@ struct process *process_table_find(int pid)
     return NULL;
 }
 
+struct process *process_table_after(int pid)
+{
+    struct process *start = process_table_find(pid);
+    struct list *node = start ? start->all.next : all_processes.next;
+    for (; node != &all_processes; node = node->next) {
+        struct process *process = container_of(node, struct process, all);
+        if (start || process->pid > pid)
+            return process;
+    }
+    return NULL;
+}
+
 static int free_pid(void)
 {
     do {

@@ -18,7 +18,7 @@
 static struct queue queues[CPUS_MAX]; /* in the order of CPUs, which is that of locking */
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
 static uint32_t generation; /* of the policy: a count of its switches. All queues locked */
-static char policy_text[64];
+static char policy_text[POLICY_TEXT_BYTES]; /* "name" or "name:preset". All queues locked */
 
 struct scheduler scheduler;
 const struct policy *policy;
@@ -118,23 +118,28 @@ struct process *queue_pick(struct queue *queue, uint32_t cpu)
     return process;
 }
 
-uint32_t queue_balance(uint32_t cpu, bool idle)
+/* One queue's lock is held: so the policy stays. */
+static uint32_t balance(uint32_t cpu, bool idle)
 {
     return policy_balance(policy, &scheduler, cpu, idle);
 }
 
 bool queue_has_work(uint32_t cpu)
 {
-    const struct queue *queue = queue_serving(cpu);
-    return __atomic_load_n(&queue->view.queued, __ATOMIC_RELAXED) > 0 ||
-           queue_balance(cpu, true) != NO_CPU;
+    struct queue *queue = queue_lock(cpu);
+    bool has_work = queue->view.queued > 0 || balance(cpu, true) != NO_CPU;
+    queue_unlock(queue);
+    return has_work;
 }
 
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
 {
-    if (__atomic_load_n(&scheduler.queues, __ATOMIC_RELAXED) == 1)
-        return process->task.cpu;
-    return policy_place(policy, &scheduler, &process->task, reason);
+    struct queue *queue = queue_lock(this_cpu()->id);
+    uint32_t cpu = process->task.cpu;
+    if (scheduler.queues > 1)
+        cpu = policy_place(policy, &scheduler, &process->task, reason);
+    queue_unlock(queue);
+    return cpu;
 }
 
 /* Both locked, the lower CPU's first. False: a switch of policy left one queue for both. */
@@ -173,7 +178,7 @@ static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
 struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
 {
     struct queue *from;
-    uint32_t other = queue_balance(cpu, idle);
+    uint32_t other = balance(cpu, idle);
     if (other == NO_CPU)
         return NULL;
     queue_unlock(*own);
@@ -186,8 +191,9 @@ struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
 
 struct process *queue_push(struct queue **to, uint32_t cpu)
 {
-    struct queue *own;
-    uint32_t other = policy_push(policy, &scheduler, cpu);
+    struct queue *own = queue_lock(cpu);
+    uint32_t other = own->view.queued > 0 ? policy_push(policy, &scheduler, cpu) : NO_CPU;
+    queue_unlock(own);
     if (other == NO_CPU)
         return NULL;
     bool two = lock_two(cpu, other, &own, to);
@@ -240,6 +246,7 @@ static void init_queue(uint32_t i)
 struct setting {
     const struct policy *policy;
     int64_t tunable[POLICY_TUNABLES_MAX];
+    char text[POLICY_TEXT_BYTES]; /* the policy as "name" or "name:preset" */
 };
 
 static enum policy_error read_setting(const char *text, struct setting *setting)
@@ -251,13 +258,25 @@ static enum policy_error read_setting(const char *text, struct setting *setting)
     *setting = (struct setting){.policy = choice.policy};
     for (uint32_t i = 0; i < choice.policy->tunable_count; i++)
         setting->tunable[i] = policy_default(&choice, i);
+    format_text(setting->text, sizeof(setting->text), "%s%s%s", choice.policy->name,
+                choice.preset ? ":" : "", choice.preset ? choice.preset->name : "");
     return POLICY_OK;
+}
+
+/* The present one, to be changed. All queues are locked. */
+static struct setting present_setting(void)
+{
+    struct setting setting = {.policy = policy};
+    memcpy(setting.tunable, scheduler.tunable, sizeof(setting.tunable));
+    text_copy(setting.text, policy_text, sizeof(setting.text));
+    return setting;
 }
 
 /* With nothing queued. */
 static void install(const struct setting *setting)
 {
     policy = setting->policy;
+    text_copy(policy_text, setting->text, sizeof(policy_text));
     generation++;
     memset(scheduler_state, 0, sizeof(scheduler_state));
     memcpy(scheduler.tunable, setting->tunable, sizeof(scheduler.tunable));
@@ -294,37 +313,26 @@ int scheduler_set_policy(const char *text)
 {
     struct setting setting;
     if (read_setting(text, &setting))
-        return -EINVAL;
+        return -EPOLICY;
     lock_all();
-    trace_text(TRACE_POLICY, 0, text);
     switch_to(&setting);
-    text_copy(policy_text, text, sizeof(policy_text));
+    trace_text(TRACE_POLICY, scheduler_shares_by(), setting.text);
     unlock_all();
     return 0;
 }
 
-const char *scheduler_policy_text(void)
-{
-    return policy_text;
-}
-
-/* A tunable that decides how many queues there are makes the policy begin anew. */
+/* A policy's queues are sorted by what its tunables say: so it begins anew with the new value. */
 static int set_tunable_locked(const char *name, int64_t value)
 {
+    struct setting setting = present_setting();
     uint32_t index = tunable_find(policy, name, strlen(name));
     if (index == NO_TUNABLE)
-        return -ENOENT;
-    bool shared = policy_wants_shared_queue(policy, &scheduler);
-    int64_t old = scheduler.tunable[index];
-    if (tunable_set(&scheduler, policy, index, value))
+        return -ETUNABLE;
+    if (value < policy->tunables[index].minimum || value > policy->tunables[index].maximum)
         return -ERANGE;
-    trace_tunable(name, value);
-    if (policy_wants_shared_queue(policy, &scheduler) != shared) {
-        struct setting setting = {.policy = policy};
-        memcpy(setting.tunable, scheduler.tunable, sizeof(setting.tunable));
-        scheduler.tunable[index] = old;
-        switch_to(&setting);
-    }
+    setting.tunable[index] = value;
+    switch_to(&setting);
+    trace_tunable(scheduler_shares_by(), name, value);
     return 0;
 }
 
@@ -343,7 +351,21 @@ int scheduler_get_tunable(const char *name, int64_t *value)
     if (index != NO_TUNABLE)
         *value = scheduler.tunable[index];
     queue_unlock(queue);
-    return index == NO_TUNABLE ? -ENOENT : 0;
+    return index == NO_TUNABLE ? -ETUNABLE : 0;
+}
+
+void scheduler_describe(struct policy_in_use *use)
+{
+    struct queue *queue = queue_lock(0);
+    *use = (struct policy_in_use){.policy = policy, .shares_by = scheduler_shares_by()};
+    memcpy(use->tunable, scheduler.tunable, sizeof(use->tunable));
+    text_copy(use->text, policy_text, sizeof(use->text));
+    queue_unlock(queue);
+}
+
+enum share_attribute scheduler_shares_by(void)
+{
+    return policy_shares_by(policy, &scheduler);
 }
 
 /* The boot argument set=name=value,name=value */
@@ -380,11 +402,11 @@ void run_queues_init(void)
 {
     struct setting setting;
     check_policies();
-    text_copy(policy_text, "rr", sizeof(policy_text));
-    boot_argument_text("policy", policy_text, sizeof(policy_text));
-    enum policy_error error = read_setting(policy_text, &setting);
+    char text[POLICY_TEXT_BYTES] = "rr";
+    boot_argument_text("policy", text, sizeof(text));
+    enum policy_error error = read_setting(text, &setting);
     if (error)
-        panic("boot argument policy=%s: %s", policy_text, policy_error_text(error));
+        panic("boot argument policy=%s: %s", text, policy_error_text(error));
     set_boot_tunables(&setting);
     for (uint32_t i = 0; i < machine.cpus; i++)
         spinlock_init(&queues[i].lock, "run queue", LOCK_RUN_QUEUE);

@@ -18,7 +18,8 @@ struct queue {
     uint64_t state[POLICY_QUEUE_BYTES / 8];
 };
 
-/* Changed only with all queues locked; may be read with any one locked. */
+/* Changed only with all queues locked; may be read with any one locked, and so may not change
+ * while a hook runs: each is called with one of them locked. */
 extern const struct policy *policy;
 extern struct scheduler scheduler;
 
@@ -45,11 +46,9 @@ struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
  * one is in *to, and locked, if a process is given. Null: there was none.
  */
 struct process *queue_push(struct queue **to, uint32_t cpu);
-/* From which CPU queue_pull() would take one; NO_CPU: none. Without a lock. */
-uint32_t queue_balance(uint32_t cpu, bool idle);
-/* May an idle CPU find something to run, in its queue or elsewhere? Without a lock. */
+/* May an idle CPU find something to run, in its queue or elsewhere? */
 bool queue_has_work(uint32_t cpu);
-/* The CPU for a process that is new or wakes. Without a lock. */
+/* The CPU for a process that is new or wakes. */
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason);
 
 #endif

@@ -14,7 +14,7 @@
 #include "lib/panic.h"
 #include "memory/address_space.h"
 #include "policies/support/hooks.h"
-#include "process/process.h"
+#include "process/lifecycle.h"
 #include "scheduler/events.h"
 #include "scheduler/run_queue.h"
 #include "time/clock.h"
@@ -301,8 +301,8 @@ static void tick_process(struct cpu *cpu, struct process *process)
     if (queue_knows(process))
         verdict = policy->tick(&queue->view, &process->task);
     queue_unlock(queue);
-    if (verdict == TICK_KILL)
-        process->killed = true;
+    if (verdict == TICK_KILL && !process_is_first(process))
+        process_mark_killed(process);
     if (verdict == TICK_PREEMPT)
         scheduler_request(cpu, PREEMPT_SLICE);
 }
@@ -321,8 +321,6 @@ static void tick_push(const struct cpu *cpu)
 /* Takes a share of the others' work. (An idle CPU looks for work when it picks.) */
 static void tick_balance(struct cpu *cpu)
 {
-    if (queue_balance(cpu->id, false) == NO_CPU)
-        return;
     struct queue *queue = queue_lock(cpu->id);
     struct process *moved = queue_pull(&queue, cpu->id, false);
     if (moved)
@@ -406,4 +404,12 @@ uint64_t scheduler_time_slice(const struct process *process)
     uint64_t ticks = queue_knows(process) ? policy->time_slice(&scheduler, &process->task) : 0;
     queue_unlock(queue);
     return ticks;
+}
+
+uint64_t scheduler_tickets(const struct process *process)
+{
+    struct queue *queue = queue_lock_of_process(process);
+    uint64_t tickets = policy_tickets(policy, &scheduler, &process->task);
+    queue_unlock(queue);
+    return tickets;
 }

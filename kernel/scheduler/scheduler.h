@@ -41,12 +41,27 @@ void scheduler_tick(void);
 /* Sets an attribute of a process; the caller holds its lock. 0 or -ERANGE, and nothing changed. */
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value);
 
-/* Switches the policy while everything runs. "name" or "name:preset". 0 or -EINVAL. */
+/* Switches the policy while everything runs: a name or number, or either with ":preset". 0 or
+ * -EPOLICY. */
 int scheduler_set_policy(const char *text);
-const char *scheduler_policy_text(void);
-/* -ENOENT: no such tunable. -ERANGE: not allowed. */
+/* Switches to the present policy anew, with another value of one of its tunables. -ETUNABLE: it has
+ * none of that name. -ERANGE: not allowed. */
 int scheduler_set_tunable(const char *name, int64_t value);
 int scheduler_get_tunable(const char *name, int64_t *value);
+
+/* The policy at one moment. */
+#define POLICY_TEXT_BYTES 64
+struct policy_in_use {
+    const struct policy *policy;
+    char text[POLICY_TEXT_BYTES]; /* "name" or "name:preset" */
+    enum share_attribute shares_by;
+    int64_t tunable[POLICY_TUNABLES_MAX];
+};
+void scheduler_describe(struct policy_in_use *use);
+/* By which attribute the policy shares the CPU out. With a run queue locked, or at boot. */
+enum share_attribute scheduler_shares_by(void);
+/* The tickets with which a process takes part, under this policy. */
+uint64_t scheduler_tickets(const struct process *process);
 /* Ticks that a process may run when it is picked; 0: the policy does not know it yet. */
 uint64_t scheduler_time_slice(const struct process *process);
 

@@ -248,9 +248,9 @@ static int64_t give_text(uint64_t address, int64_t capacity, const char *text)
 
 static int64_t call_getpolicy(const uint64_t argument[])
 {
-    char text[TEXT_BYTES];
-    text_copy(text, scheduler_policy_text(), sizeof(text));
-    return give_text(argument[0], (int)argument[1], text);
+    struct policy_in_use use;
+    scheduler_describe(&use);
+    return give_text(argument[0], (int)argument[1], use.text);
 }
 
 static int64_t call_settunable(const uint64_t argument[])

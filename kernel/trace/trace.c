@@ -133,9 +133,9 @@ void trace_text(enum trace_kind kind, uint32_t process, const char *text)
     } while (*text);
 }
 
-void trace_tunable(const char *name, int64_t value)
+void trace_tunable(uint32_t shares_by, const char *name, int64_t value)
 {
-    trace_record(TRACE_TUNABLE, 0, 0, (uint64_t)value);
+    trace_record(TRACE_TUNABLE, shares_by, 0, (uint64_t)value);
     trace_text(TRACE_TEXT, 0, name);
 }
 

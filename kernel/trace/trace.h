@@ -14,7 +14,7 @@ void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64
 void trace_text(enum trace_kind kind, uint32_t process, const char *text);
 
 /* TRACE_TUNABLE, with its name in TRACE_TEXT records after it. */
-void trace_tunable(const char *name, int64_t value);
+void trace_tunable(uint32_t shares_by, const char *name, int64_t value);
 
 /* Once, at boot: allocates the CPUs' buffers. */
 void trace_init(void);

@@ -104,4 +104,11 @@ HOOK_FUNCTION enum share_attribute policy_shares_by(const struct policy *policy,
     return policy->shares_by ? policy->shares_by(scheduler) : SHARES_EQUAL;
 }
 
+/* For tables that people read. */
+HOOK_FUNCTION uint64_t policy_tickets(const struct policy *policy, const scheduler_t *scheduler,
+                                      const task_t *task)
+{
+    return policy->tickets ? policy->tickets(scheduler, task) : task->tickets;
+}
+
 #endif

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from schedlab.doctor import Finding
     from schedlab.plan import Plan
     from schedlab.run import Finished
+    from schedlab.shares import Row as ShareRow
+    from schedlab.shares import Setting
 
 T = TypeVar("T")
 MACHINE_NAMES = ("spike", "qemu")
@@ -63,6 +65,7 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, CPUS_MAX))
+SHARE_TESTS = Parsed("TESTS", lambda text: parse_counts(text, 1, 6))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
 TICK = Parsed("TIME", time_between(*TICK_NS))
@@ -205,8 +208,8 @@ def default_folder(workload: str, policies: tuple[PolicyChoice, ...]) -> Path:
     return place
 
 
-def perform(wanted: Plan, machine_name: str) -> list[Finished]:
-    """Builds, checks names, and carries out."""
+def perform(wanted: Plan, machine_name: str, kept: bool = True) -> list[Finished]:
+    """Builds, checks names, and carries out. `kept`: the folder stays when this is interrupted."""
     from schedlab.build import IMAGE, KERNEL, build, host_processors
     from schedlab.machines import machine_named
     from schedlab.policies import check_choices, read_catalogue
@@ -224,9 +227,12 @@ def perform(wanted: Plan, machine_name: str) -> list[Finished]:
         with software(KERNEL, IMAGE, commit()) as base, Board(wanted, slots) as board:
             return carry_out(wanted, machine, base, slots, board)
     except Interrupted as interruption:
-        kept = len(interruption.finished)
-        say(f"schedlab: interrupted; {kept} of {len(wanted.runs)} runs were finished and are kept")
-        if kept:
+        count = len(interruption.finished)
+        say(
+            f"schedlab: interrupted; {count} of {len(wanted.runs)} runs were finished"
+            + (" and are kept" if kept else "")
+        )
+        if count and kept:
             say(f"  in {wanted.folder}")
         raise SystemExit(128 + interruption.number) from None
 
@@ -355,15 +361,21 @@ def echo_json(content: Any) -> None:
     click.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-@cli.command()
+@cli.group(invoke_without_command=True)
 @click.option("--host", "of_host", is_flag=True, help="Also: how fast this host reads traces.")
 @json_option
-def bench(of_host: bool, as_json: bool) -> None:
+@click.pass_context
+def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     """Count the instructions of the kernel's operations, and compare.
 
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
-    status 1 if an aim is not met.
+    status 1 if an aim is not met. `bench shares` measures something else: CPU shares.
     """
+    if context.invoked_subcommand is None:
+        bench_instructions(of_host, as_json)
+
+
+def bench_instructions(of_host: bool, as_json: bool) -> None:
     from schedlab import bench as benchmark
     from schedlab.build import IMAGE, KERNEL, POLICY_COST, build
     from schedlab.machines import machine_named
@@ -431,25 +443,178 @@ def new_table(title: str = "") -> Table:
     return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
 
 
-@cli.command()
+@bench.command("shares")
+@click.option(
+    "--policy",
+    "policies",
+    default="lottery,lottery:thesis",
+    show_default=True,
+    type=POLICIES,
+    help="POLICY or POLICY:PRESET, several with commas.",
+)
+@click.option("--tests", default="1-6", show_default=True, type=SHARE_TESTS, help="Which tests.")
+@click.option("--cpus", default="1-5", show_default=True, type=CPUS, help="How many CPUs.")
+@click.option(
+    "--seeds", default=10, show_default=True, type=click.IntRange(1, 1000), help="Runs of each."
+)
+@click.option(
+    "--ticks",
+    default=500,
+    show_default=True,
+    type=click.IntRange(10, 100000),
+    help="Ticks of each run (study 1: 50).",
+)
+@click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
+@click.option(
+    "--yield",
+    "yield_work",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 10**9),
+    help="Each process yields after so many iterations of 10 ns (study 1: 5000). 0: it does not.",
+)
+@click.option(
+    "--original",
+    is_flag=True,
+    help="The study's own program: its finite work, its yields, no common start.",
+)
+@click.option("--quick", is_flag=True, help="1, 2 and 5 CPUs, 3 seeds, whatever else is said.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to keep all runs in.  [default: they are not kept]",
+)
 @json_option
-def policies(as_json: bool) -> None:
-    """List the policies, their presets and tunables."""
+def bench_shares(
+    policies: tuple[PolicyChoice, ...],
+    tests: tuple[int, ...],
+    cpus: tuple[int, ...],
+    seeds: int,
+    ticks: int,
+    tick: int,
+    yield_work: int,
+    original: bool,
+    quick: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure CPU shares in the six lottery tests of study 1.
+
+    On Spike: the same shares every time. Each mean share over the seeds is held against the ideal
+    share; the standard error is what independent draws would give. Exit status 1 if a policy with
+    its defaults is off by more than 3.5 standard errors; presets keep their studies' quirks.
+    """
+    from schedlab import shares
+
+    if quick:
+        cpus, seeds = (1, 2, 5), 3
+    setting = shares.Setting(
+        policies, tests, cpus, seeds, ticks, tick, yield_work=yield_work, original=original
+    )
+    finished = share_runs(setting, out)
+    rows = shares.evaluate(setting, finished)
+    if as_json:
+        echo_json({"bound": shares.BOUND, "rows": [row.to_dict() for row in rows]})
+    else:
+        for test in shares.TESTS:
+            show_shares([row for row in rows if row.test == test.name], test.title)
+        results().print(f"Measured over {shares.describe(setting)}")
+        if not original:
+            for line in shares.summary(rows):
+                results().print(line, markup=False, soft_wrap=True)
+    report_failures(finished)
+    if any(row.verdict == "off" and shares.as_shipped(row) for row in rows):
+        raise SystemExit(1)
+
+
+def share_runs(setting: Setting, out: Path | None) -> list[Finished]:
+    """In a folder that stays, or in one that does not."""
+    import tempfile
+
+    from schedlab import shares
+
+    if out:
+        wanted = shares.plan(out.absolute(), setting)
+        wanted.check()
+        return perform(wanted, "spike")
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        return perform(shares.plan(Path(folder), setting), "spike", kept=False)
+
+
+def report_failures(finished: list[Finished]) -> None:
+    from schedlab import run as runs
+
+    for message in runs.describe(finished):
+        say(message)
+    if not all(each.outcome.succeeded and each.metrics for each in finished):
+        raise SystemExit(1)
+
+
+def show_shares(rows: list[ShareRow], title: str) -> None:
+    """One test."""
+    if not rows:
+        return
+    judged = any(row.judged for row in rows)
+    table = new_table(f"{title}: shares of the CPUs, in %")
+    table.add_column("policy")
+    table.add_column("CPUs", justify="right")
+    table.add_column("group")
+    headings = ["study 1", "selections", "share", "ideal"]
+    headings += ["error", "standard error", "in standard errors"] if judged else []
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    if judged:
+        table.add_column("aim")
+    for number, row in enumerate(rows):
+        last = number + 1 == len(rows) or rows[number + 1].cpus != row.cpus
+        first = number == 0 or rows[number - 1].cpus != row.cpus
+        study = "" if row.published is None else f"{100 * row.published:.1f}"
+        cells = [study, *(f"{100 * x:.1f}" for x in (row.selections, row.share, row.ideal))]
+        if judged:
+            cells += [f"{100 * row.error:+.2f}", f"{100 * row.standard_error:.2f}"]
+            cells += [f"{row.deviation:+.1f}", row.verdict]
+        names = (row.policy, str(row.cpus)) if first else ("", "")
+        table.add_row(*names, row.group, *cells, end_section=last)
+    results().print(table)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[POLICY]...")
+@json_option
+def policies(names: tuple[str, ...], as_json: bool) -> None:
+    """List all policies or those named, with their presets and tunables."""
     from dataclasses import asdict
 
-    from schedlab.policies import read_catalogue
+    from schedlab.policies import read_catalogue, those_named
+    from schedlab.policy_listing import listing
 
     catalogue = read_catalogue()
+    wanted = those_named(catalogue, names) if names else list(catalogue.values())
     if as_json:
-        echo_json({"policies": [asdict(policy) for policy in catalogue.values()]})
-        return
-    for policy in catalogue.values():
-        click.echo(f"{policy.name}: {policy.meaning} ({policy.source})")
-        for preset in policy.presets.values():
-            click.echo(f"    {policy.name}:{preset.name}  {preset.meaning}")
-        for tunable in policy.tunables.values():
-            bounds = f"{tunable.minimum} to {tunable.maximum}, {tunable.default} by default"
-            click.echo(f"    --set {tunable.name}=…  {tunable.meaning}; {bounds}")
+        echo_json({"policies": [asdict(policy) for policy in wanted]})
+    else:
+        click.echo(listing(wanted), nl=False)
+
+
+@cli.command("new-policy")
+@click.argument("name")
+@click.option(
+    "--source",
+    default="not published",
+    show_default=True,
+    metavar="'AUTHOR YEAR'",
+    help="Where the algorithm is from.",
+)
+def new_policy(name: str, source: str) -> None:
+    """Write the beginning of a policy, and of its test.
+
+    NAME is of a-z, 0-9 and -. The policy is complete: it runs at once, as a line of tasks with a
+    time slice. docs/writing-a-policy.md leads on.
+    """
+    from schedlab.new_policy import create, next_steps
+
+    policy, test = create(ROOT, name, source)
+    click.echo(next_steps(name, policy.relative_to(ROOT), test.relative_to(ROOT)))
 
 
 @cli.command(

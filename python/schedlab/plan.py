@@ -31,17 +31,21 @@ class Run:
     tick_ns: int
     limit_ns: int
     memory_mib: int
+    label: str = ""
+    """A name for the workload, where those of a plan differ in it."""
 
     @property
     def name(self) -> str:
         """Of its folder: what tells it from the others of its plan."""
         policy = str(self.policy).replace(":", "-")
-        return f"{policy}-{self.cpus}cpu-seed{self.seed}"
+        name = f"{policy}-{self.cpus}cpu-seed{self.seed}"
+        return f"{self.label}-{name}" if self.label else name
 
     @property
     def title(self) -> str:
         """For tables and progress."""
-        return f"{self.policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+        title = f"{self.policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+        return f"{self.label}, {title}" if self.label else title
 
     def boot_arguments(self) -> str:
         """What the kernel is told. Nothing of the host is in it: no path, no date."""

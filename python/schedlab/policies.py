@@ -47,15 +47,22 @@ class Preset:
     name: str
     meaning: str
     values: dict[str, int]
+    shares_by: str = "equal"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a policy's C source says of it."""
+    """What a policy's C source says of it.
+
+    shares_by names the attribute that decides shares of the CPU: "tickets", "weight", or "equal"
+    if none does.
+    """
 
     name: str
     meaning: str
     source: str
+    number: int = 0
+    shares_by: str = "equal"
     tunables: dict[str, Tunable] = field(default_factory=dict)
     presets: dict[str, Preset] = field(default_factory=dict)
 
@@ -101,10 +108,17 @@ def catalogue_of(listing: list[dict[str, Any]]) -> Catalogue:
     for policy in listing:
         tunables = {entry["name"]: Tunable(**entry) for entry in policy["tunables"]}
         presets = {entry["name"]: Preset(**entry) for entry in policy["presets"]}
-        catalogue[policy["name"]] = Policy(
-            policy["name"], policy["meaning"], policy["source"], tunables, presets
-        )
+        catalogue[policy["name"]] = Policy(**{**policy, "tunables": tunables, "presets": presets})
     return catalogue
+
+
+def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
+    """In the order of the names, each once."""
+    names = dict.fromkeys(names)
+    for name in names:
+        if name not in catalogue:
+            raise WrongUsage(unknown("policy", name, catalogue))
+    return [catalogue[name] for name in names]
 
 
 def check_choices(

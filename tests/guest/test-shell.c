@@ -2,86 +2,7 @@
 
 /* The shell and the programs, by what they print and with what status they end. */
 
-#include "tests/guest/check.h"
-
-static char output[8192];
-
-struct run {
-    const char *line;
-    int status;
-    const char *output; /* descriptors 1 and 2 together; null: whatever it is */
-};
-
-/* Reads until nobody can write any more. */
-static void collect(int descriptor)
-{
-    size_t used = 0;
-    int n;
-    while (used < sizeof(output) - 1 &&
-           (n = read(descriptor, output + used, (int)(sizeof(output) - 1 - used))) > 0)
-        used += (size_t)n;
-    output[used] = 0;
-}
-
-/* Runs a program with its outputs into `output`; its input comes from a pipe's end. Its status. */
-static int run_program(char *const arguments[], int input)
-{
-    int ends[2];
-    check(pipe(ends) == 0);
-    int pid = test_fork();
-    if (pid == 0) {
-        close(0);
-        dup(input);
-        close(1);
-        dup(ends[1]);
-        close(2);
-        dup(ends[1]);
-        close(ends[0]);
-        close(ends[1]);
-        close(input);
-        exec_program(arguments);
-        exit(1000);
-    }
-    close(ends[1]);
-    collect(ends[0]);
-    close(ends[0]);
-    return test_wait(pid);
-}
-
-static int run_without_input(char *const arguments[])
-{
-    int ends[2];
-    check(pipe(ends) == 0);
-    close(ends[1]);
-    int status = run_program(arguments, ends[0]);
-    close(ends[0]);
-    return status;
-}
-
-static void check_run(const struct run *run)
-{
-    char line[512];
-    check(text_copy(line, run->line, sizeof(line)));
-    char *const arguments[] = {"sh", "-c", line, NULL};
-    int status = run_without_input(arguments);
-    if (status == run->status && (!run->output || strcmp(output, run->output) == 0))
-        return;
-    printf("# %s\n# status %d, not %d; output:\n%s\n# and not:\n%s\n", run->line, status,
-           run->status, output, run->output ? run->output : "(any)");
-    check(!"the shell does as it should");
-}
-
-static void check_runs(const struct run *runs, size_t count)
-{
-    char home[24];
-    snprintf(home, sizeof(home), "/sh%d", getpid());
-    check(mkdir(home) == 0 && chdir(home) == 0);
-    for (size_t i = 0; i < count; i++)
-        check_run(&runs[i]);
-    check(chdir("/") == 0 && unlink(home) == 0);
-}
-
-#define CHECK_RUNS(runs) check_runs(runs, sizeof(runs) / sizeof((runs)[0]))
+#include "tests/guest/shell.h"
 
 static void words_and_quotes(void)
 {
@@ -308,10 +229,23 @@ static void small_programs_do_their_work(void)
         {"tickets 50 ps | grep 'ps$' | grep ' 50 '", 0, NULL},
         {"weight 9 ps | grep 'ps$' | grep ' 9 '", 0, NULL},
         {"weight 0 true", 1, "weight: 0: out of range\n"},
+        {"tickets 0 true", 1, "tickets: 0: out of range\n"},
+        {"tickets -5 true", 1, "tickets: -5: out of range\n"},
+        {"tickets 1000001 true", 1, "tickets: 1000001: out of range\n"},
+        {"nice 4 tickets 3 weight 2 ps | grep 'ps$' | grep ' 4 .* 3 .* 2 '", 0, NULL},
+        {"nice -p 1 7; ps | grep ' init$' | grep ' 7 '", 0, NULL},
+        {"nice -p 1 5 && tickets -p 1 1 && weight -p 1 5", 0, ""},
+        {"nice -p 1 11", 1, "nice: 11: out of range\n"},
+        {"weight -p 1 0", 1, "weight: 0: out of range\n"},
+        {"tickets -p 1 0", 1, "tickets: 0: out of range\n"},
+        {"nice -p 2147483647 3", 1, "nice: 2147483647: no such process\n"},
+        {"weight -p 2147483647 3", 1, "weight: 2147483647: no such process\n"},
+        {"tickets -p 2147483647 3", 1, "tickets: 2147483647: no such process\n"},
         {"nice 3 no-such", 127, "nice: no-such: no such file or directory\n"},
         {"setattr 2147483647 priority 3", 1, "setattr: 2147483647: no such process\n"},
-        {"policy no-such", 1, NULL},
-        {"tunable no-such", 1, "tunable: no-such: no such file or directory\n"},
+        {"policy no-such", 1, "policy: no-such: no such policy or preset\n"},
+        {"policy rr:no-such", 1, "policy: rr:no-such: no such policy or preset\n"},
+        {"tunable no-such", 1, "tunable: no-such: the policy has no such tunable\n"},
         {"sync; uptime | grep ticks", 0, NULL},
         {"stats | grep cpus", 0, NULL},
         {"stress-fork 20", 0, "stress-fork: 20 forked, 20 ended well (no error)\n"},
@@ -331,6 +265,12 @@ static void wrong_usage_has_status_2(void)
         "ps x",
         "nice 3",
         "nice x true",
+        "nice 99999999999 true",
+        "nice -p 1",
+        "nice -p 1 3 4",
+        "nice -p x 3",
+        "nice -p 0 3",
+        "nice -p 1 x",
         "tickets",
         "weight 1",
         "setattr 1 2",

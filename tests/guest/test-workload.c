@@ -66,6 +66,8 @@ static void the_workloads_run(void)
         {"cpu-bound", "-n", "3", "-i", "1000", NULL},
         {"io-bound", "-n", "2", "-r", "2", "-b", "5000", NULL},
         {"mixed", "-n", "2", "-g", "5", "-i", "3000", NULL},
+        {"lotterytest", "mixed", "-t", "5", NULL},
+        {"lotterytest", "4", "-o", "1", "-t", "5", NULL},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         int pid = test_fork();
@@ -77,6 +79,67 @@ static void the_workloads_run(void)
     }
 }
 
+static void go_through_the_gate(int64_t number)
+{
+    if (workload_gate_wait() != number)
+        exit(1);
+}
+
+static void a_gate_lets_go_those_who_wait(void)
+{
+    workload_gate_make();
+    for (int i = 0; i < 3; i++)
+        workload_start(go_through_the_gate, 42);
+    workload_gate_gather(3);
+    workload_gate_open(3, 42);
+    check(workload_wait_all() == 0);
+}
+
+static void sleep_long(int64_t ticks)
+{
+    workload_sleep(ticks);
+}
+
+static void stopped_children_have_not_failed(void)
+{
+    workload_stop(workload_start(sleep_long, 1000000));
+    workload_start(end_with, 1);
+    check(workload_wait_all() == 1);
+}
+
+static void wrong_usage_ends_with_status_2(void)
+{
+    static char *const lines[][4] = {
+        {"timingtests", "nonesuch", NULL},
+        {"prioritytest", "8", NULL},
+        {"timingtests", "-v", "3", NULL},
+        {"study3", NULL},
+        {"study4", "4", NULL},
+        {"cpubench", "-n", "0", NULL},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        int pid = test_fork();
+        if (pid == 0) {
+            close(2);
+            exec_program(lines[i]);
+            exit(100);
+        }
+        check(test_wait(pid) == 2);
+    }
+}
+
+static void switches_and_time_go_on(void)
+{
+    int64_t switches = workload_switches();
+    int64_t nanoseconds = workload_nanoseconds();
+    for (int i = 0; i < 5; i++) {
+        workload_start(end_with, 0);
+        check(workload_wait_all() == 0);
+    }
+    check(workload_switches() - switches >= 5);
+    check(workload_nanoseconds() > nanoseconds);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct test tests[] = {
@@ -85,7 +148,11 @@ int main(int argc, char *argv[])
         TEST(failed_children_are_counted),
         TEST(attributes_reach_the_kernel),
         TEST(sleeping_takes_time),
+        TEST(switches_and_time_go_on),
         TEST(the_workloads_run),
+        TEST(wrong_usage_ends_with_status_2),
+        TEST(a_gate_lets_go_those_who_wait),
+        TEST(stopped_children_have_not_failed),
     };
     return RUN_TESTS(tests, argc, argv);
 }

@@ -32,6 +32,7 @@
 #include "kernel/fs/namespace.c"
 #include "kernel/fs/open_file.c"
 #include "kernel/fs/pipe.c"
+#include "kernel/fs/text_file.c"
 #include "kernel/sync/mutex.c"
 #include "tools/fsck.c"
 #include "tools/mkfs.c"
@@ -253,6 +254,20 @@ void print(const char *format, ...)
     if (print_log)
         vprintf(format, arguments);
     va_end(arguments);
+}
+
+int format_text_list(char *buffer, size_t size, const char *format, va_list arguments)
+{
+    return vsnprintf(buffer, size, format, arguments);
+}
+
+int format_text(char *buffer, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(buffer, size, format, arguments);
+    va_end(arguments);
+    return length;
 }
 
 /* ---- processes ---- */

@@ -329,6 +329,118 @@ static void test_devices_and_exec(void)
     finish();
 }
 
+/* ---- files of /proc ---- */
+
+static uint32_t lines_made = 1000;
+static uint32_t texts_made;
+static char obeyed[TEXT_COMMAND_BYTES];
+
+static void make_lines(struct text *text)
+{
+    texts_made++;
+    for (uint32_t i = 0; i < lines_made; i++)
+        text_add(text, "line %07u\n", i);
+}
+
+static void make_nothing(struct text *text)
+{
+    (void)text;
+}
+
+static int obey(char *line)
+{
+    snprintf(obeyed, sizeof(obeyed), "%s", line);
+    return strcmp(line, "no") == 0 ? -ERANGE : 0;
+}
+
+static const struct text_file texts[] = {
+    {"lines", make_lines, obey},
+    {"empty", make_nothing, NULL},
+};
+enum { LINE_BYTES = 13 };
+
+/* However the reader cuts it, it is one text, made once for each open(). */
+static void read_lines(int64_t piece)
+{
+    uint64_t length = 0;
+    int64_t n;
+    int64_t file = do_open("/proc/lines", OPEN_READ);
+    texts_made = 0;
+    while ((n = do_read(file, bytes + length, piece)) > 0)
+        length += (uint64_t)n;
+    check(n == 0 && texts_made == 1 && length == lines_made * LINE_BYTES);
+    for (uint32_t i = 0; i < lines_made; i++) {
+        char line[LINE_BYTES + 1];
+        snprintf(line, sizeof(line), "line %07u\n", i);
+        check(memcmp(bytes + i * LINE_BYTES, line, LINE_BYTES) == 0);
+    }
+    check(do_close(file) == 0);
+}
+
+static int64_t say(const char *text, size_t n)
+{
+    int64_t file = do_open("/proc/lines", OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE);
+    obeyed[0] = 0;
+    int64_t result = do_write(file, text, (int64_t)n);
+    check(do_close(file) == 0);
+    return result;
+}
+
+static void writes_are_commands(void)
+{
+    static char longest[TEXT_COMMAND_BYTES + 1];
+    memset(longest, 'x', sizeof(longest) - 1);
+    check(say("yes\n", 4) == 4 && strcmp(obeyed, "yes") == 0);
+    check(say(" \t a  b \r\n\n", 11) == 11 && strcmp(obeyed, "a  b") == 0);
+    check(say("no", 2) == -ERANGE);
+    check(say("", 0) == -EINVAL && say(" \n", 2) == -EINVAL);
+    check(say("a\nb", 3) == -EINVAL && say("a\0b", 3) == -EINVAL && !obeyed[0]);
+    check(say(longest, TEXT_COMMAND_BYTES) == -ENAMETOOLONG && !obeyed[0]);
+    check(say(longest, TEXT_COMMAND_BYTES - 1) == TEXT_COMMAND_BYTES - 1);
+    check(strlen(obeyed) == TEXT_COMMAND_BYTES - 1);
+    check(say((const char *)8, 5) == -EFAULT && !obeyed[0]);
+}
+
+static void proc_files(void *unused)
+{
+    static const int64_t pieces[] = {1, 7, 4087, 4088, 4096, BIG};
+    (void)unused;
+    text_files_init(texts, 2);
+    text_files_init(texts, 2); /* at the next boot they are there */
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
+        read_lines(pieces[i]);
+    for (lines_made = 0; lines_made < 700; lines_made += 314) /* 314 lines end near a page's end */
+        read_lines(4096);
+    lines_made = 511 * 8; /* 13 pages to the byte */
+    read_lines(BIG);
+    writes_are_commands();
+
+    check(do_open("/proc/empty", OPEN_BOTH) == 0);
+    check(do_read(0, bytes, 10) == 0 && do_read(0, bytes, 10) == 0);
+    check(do_write(0, "x", 1) == -EPERM);
+    check(do_open("/proc/lines", OPEN_READ) == 1 && do_write(1, "x", 1) == -EBADF);
+    check(do_read(1, (void *)8, 10) == -EFAULT && do_read(1, bytes, 4) == 4);
+    check(system_mknod(user("none"), DEVICE_TEXT, 2) == 0);
+    check(do_open("none", OPEN_READ) == -ENODEV);
+
+    conduct.no_memory = 1;
+    check(do_read(1, bytes, 4) == 4); /* what has been made is there */
+    check(do_close(1) == 0);
+    conduct.no_memory = 0;
+    check(do_open("/proc/lines", OPEN_READ) == 1);
+    conduct.no_memory = 1;
+    check(do_read(1, bytes, 10) == -ENOMEM);
+    conduct.no_memory = 0;
+    check(do_read(1, bytes, 10) == 10 && memcmp(bytes, "line 00000", 10) == 0);
+}
+
+static void test_proc_files(void)
+{
+    boot_empty_disk();
+    run_session(proc_files, NULL);
+    finish();
+}
+
 static void full_disk(void *unused)
 {
     (void)unused;
@@ -726,6 +838,7 @@ int main(void)
     run_test(test_names_and_links);
     run_test(test_descriptors);
     run_test(test_devices_and_exec);
+    run_test(test_proc_files);
     run_test(test_full_disk);
     run_test(test_bad_user_memory);
     run_test(test_pipe_alone);

@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../abi/process_info.h"
+#include "../../abi/trace_format.h"
 #include "../../policies/registry.h"
 #include "../../policies/support/hooks.h"
 #include "check.h"
@@ -33,7 +35,11 @@
 
 enum model_place { MODEL_NEW, MODEL_QUEUED, MODEL_RUNNING, MODEL_BLOCKED, MODEL_ENDED };
 
-enum model_attribute { MODEL_PRIORITY, MODEL_TICKETS, MODEL_WEIGHT };
+enum model_attribute {
+    MODEL_PRIORITY = ATTRIBUTE_PRIORITY,
+    MODEL_TICKETS = ATTRIBUTE_TICKETS,
+    MODEL_WEIGHT = ATTRIBUTE_WEIGHT,
+};
 
 struct model_task {
     struct task task;
@@ -49,8 +55,14 @@ struct model_task {
 struct model_cpu {
     struct model_task *current;
     bool reschedule;
-    bool expired; /* why: the policy ended the turn at a tick */
+    enum preempt_reason why; /* to pick again */
 };
+
+struct model;
+
+/* Is told what happens, as the kernel's trace is (docs/trace-format.md). */
+typedef void model_recorder(const struct model *model, enum trace_kind kind, int32_t process,
+                            uint32_t first, uint64_t second);
 
 struct model {
     const struct policy *policy;
@@ -60,6 +72,8 @@ struct model {
     struct scheduler scheduler;
     struct run_queue queues[MODEL_CPUS_MAX];
     struct model_cpu cpus[MODEL_CPUS_MAX];
+    uint32_t here;             /* the CPU that does what happens now */
+    model_recorder *recorder;  /* null: none */
     struct model_task **tasks; /* in the order of forks; ended ones too */
     uint32_t task_count;
     int32_t last_pid;
@@ -101,6 +115,25 @@ static inline void model_compare(const struct model_snapshot *before, const stru
         check(memcmp(&before->task, task, offsetof(struct task, level)) == 0);
         check(before->task.state == task->state);
     }
+}
+
+/* ---- what is told ---- */
+
+static inline void model_record(const struct model *model, enum trace_kind kind, int32_t process,
+                                uint32_t first, uint64_t second)
+{
+    if (model->recorder)
+        model->recorder(model, kind, process, first, second);
+}
+
+static inline int32_t model_pid(const struct model_task *task)
+{
+    return task ? task->task.pid : 0;
+}
+
+static inline int32_t model_running(const struct model *model, uint32_t cpu)
+{
+    return model_pid(model->cpus[cpu].current);
 }
 
 /* ---- the calls of hooks ---- */
@@ -264,6 +297,7 @@ static inline struct model_task *model_move(struct model *model, uint32_t from, 
     if (!task)
         return NULL;
     model_taken(model, queue, model_task_of(task));
+    model_record(model, TRACE_MIGRATE, task->pid, from, to);
     task->cpu = to;
     model_enqueue(model, model_queue(model, to), model_task_of(task), ENQUEUE_MOVED, NULL);
     return model_task_of(task);
@@ -279,18 +313,59 @@ static inline struct model_task *model_pull(struct model *model, uint32_t cpu, b
     return from == NO_CPU ? NULL : model_move(model, from, cpu);
 }
 
+/* The CPU should pick again. The end of a turn is the better reason: it decides where the task
+ * is queued. */
+static inline void model_request(struct model *model, uint32_t cpu, enum preempt_reason why)
+{
+    struct model_cpu *asked = &model->cpus[cpu];
+    if (!(asked->reschedule && asked->why == PREEMPT_SLICE))
+        asked->why = why;
+    asked->reschedule = true;
+}
+
+static inline void model_record_switch(const struct model *model, int32_t previous, int32_t next,
+                                       enum process_state left)
+{
+    const struct run_queue *queue = &model->queues[model->scheduler.queues == 1 ? 0 : model->here];
+    if (next && queue->remark)
+        model_record(model, TRACE_DECISION, next, queue->queued, queue->remark);
+    if (previous != next && previous && left == PROCESS_RUNNABLE && model->cpus[model->here].why)
+        model_record(model, TRACE_PREEMPT, previous, model->cpus[model->here].why, 0);
+    if (previous != next)
+        model_record(model, TRACE_SWITCH, next, (uint32_t)previous, left);
+}
+
+static inline enum process_state model_state_left(enum stop_reason stop)
+{
+    static const enum process_state states[] = {
+        [STOP_RUNNABLE] = PROCESS_RUNNABLE,
+        [STOP_BLOCKED] = PROCESS_BLOCKED,
+        [STOP_ENDED] = PROCESS_ZOMBIE,
+    };
+    return states[stop];
+}
+
+/* The CPU picks again, because it was asked to or because its task gives it up. */
 static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop_reason stop,
                                     enum enqueue_reason reason)
 {
     struct run_queue *queue = model_queue(model, cpu);
-    model->cpus[cpu].reschedule = model->cpus[cpu].expired = false;
+    int32_t previous = model_pid(model->cpus[cpu].current);
+    uint32_t before = model->here;
+    model->here = cpu;
+    model_record(model, TRACE_SCHEDULER_ENTER, previous, 0, model->now);
+    model->cpus[cpu].reschedule = false;
     if (model->cpus[cpu].current)
         model_leave(model, cpu, stop, reason);
     struct model_task *next = model_pick(model, queue, cpu);
     while (!next && model_pull(model, cpu, true))
         next = model_pick(model, queue, cpu);
+    model_record_switch(model, previous, model_pid(next), model_state_left(stop));
     if (next)
         model_enter(model, cpu, next);
+    model->cpus[cpu].why = 0;
+    model_record(model, TRACE_SCHEDULER_EXIT, model_pid(next), 0, model->now);
+    model->here = before;
 }
 
 static inline void model_check(struct model *model)
@@ -314,14 +389,20 @@ static inline void model_check(struct model *model)
         check(model->cpus[cpu].current || model_queue(model, cpu)->queued == 0);
 }
 
-/* CPUs that were asked to pick again do so, in their order. */
-static inline void model_settle(struct model *model)
+/* Those of the first CPUs that were asked to pick again do so, in their order. */
+static inline void model_settle_first(struct model *model, uint32_t cpus)
 {
-    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+    for (uint32_t cpu = 0; cpu < cpus; cpu++) {
+        bool expired = model->cpus[cpu].why == PREEMPT_SLICE;
         if (model->cpus[cpu].reschedule)
             model_reschedule(model, cpu, STOP_RUNNABLE,
-                             model->cpus[cpu].expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED);
+                             expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED);
     }
+}
+
+static inline void model_settle(struct model *model)
+{
+    model_settle_first(model, model->scheduler.cpus);
     model_check(model);
 }
 
@@ -389,7 +470,7 @@ static inline void model_announce(struct model *model, struct run_queue *queue,
     if (chosen == NO_CPU)
         chosen = model_find_free(model, task);
     if (chosen != NO_CPU)
-        model->cpus[chosen].reschedule = true;
+        model_request(model, chosen, PREEMPT_WAKEUP);
 }
 
 /* Moves one task from the CPU's queue to the one that the policy names. */
@@ -414,8 +495,15 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
     uint32_t cpu = policy_place(model->policy, &model->scheduler, &task->task, reason);
     model_compare(&before, model, NULL, &task->task);
     task->task.state = state;
+    uint32_t from = task->task.cpu;
     if (model->scheduler.queues > 1)
         task->task.cpu = cpu;
+    if (reason == ENQUEUE_WOKEN) {
+        model_record(model, TRACE_WAKEUP, model_pid(task),
+                     (uint32_t)model_pid(model->cpus[model->here].current), task->task.cpu);
+        if (from != task->task.cpu)
+            model_record(model, TRACE_MIGRATE, model_pid(task), from, task->task.cpu);
+    }
     struct run_queue *queue = model_queue(model, task->task.cpu);
     model_enqueue(model, queue, task, reason, parent);
     model_announce(model, queue, task);
@@ -519,6 +607,7 @@ static inline struct model_task *model_fork(struct model *model, const struct mo
         .cpu = parent ? parent->task.cpu : 0,
         .state = malloc(POLICY_TASK_BYTES),
     };
+    model_record(model, TRACE_FORK, model_pid(parent), (uint32_t)model_pid(task), 0);
     model_make_runnable(model, task, ENQUEUE_NEW, parent);
     model_settle(model);
     return task;
@@ -527,15 +616,18 @@ static inline struct model_task *model_fork(struct model *model, const struct mo
 /* The CPU's task blocks until it is woken. */
 static inline void model_block(struct model *model, uint32_t cpu)
 {
+    const struct model_task *task = model->cpus[cpu].current;
+    model->here = cpu;
+    model_record(model, TRACE_BLOCK, model_pid(task), task->wake_at ? BLOCK_SLEEP : BLOCK_CHILD, 0);
     model_reschedule(model, cpu, STOP_BLOCKED, ENQUEUE_WOKEN);
     model_settle(model);
 }
 
-/* The CPU's task sleeps until the tick at which `ticks` more have passed. */
+/* The CPU's task sleeps until the tick at which `ticks` more than those till now have passed. */
 static inline void model_sleep(struct model *model, uint32_t cpu, uint64_t ticks)
 {
     struct model_task *task = model->cpus[cpu].current;
-    task->wake_at = model->now + ticks * MODEL_TICK_NS;
+    task->wake_at = (model->now / MODEL_TICK_NS + ticks) * MODEL_TICK_NS;
     task->wake_order = model->timers++;
     task->wake_cpu = cpu;
     model_block(model, cpu);
@@ -556,12 +648,14 @@ static inline void model_wake(struct model *model, struct model_task *task)
 
 static inline void model_yield(struct model *model, uint32_t cpu)
 {
+    model->here = cpu;
+    model_record(model, TRACE_YIELD, model_running(model, cpu), 0, 0);
     model_reschedule(model, cpu, STOP_RUNNABLE, ENQUEUE_YIELDED);
     model_settle(model);
 }
 
-/* Wherever the task is. */
-static inline void model_end(struct model *model, struct model_task *task)
+/* The task is no more; what its end means to others is for the caller, who records it. */
+static inline void model_end_unsettled(struct model *model, struct model_task *task)
 {
     if (task->place == MODEL_RUNNING)
         model_reschedule(model, task->task.cpu, STOP_ENDED, ENQUEUE_WOKEN);
@@ -572,6 +666,13 @@ static inline void model_end(struct model *model, struct model_task *task)
         policy_exit_task(model->policy, &model->scheduler, &task->task);
     memset(task->task.state, 0xee, POLICY_TASK_BYTES);
     task->task.next = task->task.previous = NULL;
+}
+
+/* Wherever the task is. */
+static inline void model_end(struct model *model, struct model_task *task)
+{
+    model_record(model, TRACE_EXIT, model_pid(task), 0, 0);
+    model_end_unsettled(model, task);
     model_settle(model);
 }
 
@@ -579,6 +680,7 @@ static inline void model_set_attribute(struct model *model, struct model_task *t
                                        enum model_attribute attribute, uint32_t value)
 {
     bool queued = task->place == MODEL_QUEUED;
+    model_record(model, TRACE_ATTRIBUTE, model_pid(task), (uint32_t)attribute, value);
     if (queued)
         model_dequeue(model, task);
     if (attribute == MODEL_PRIORITY)
@@ -592,7 +694,7 @@ static inline void model_set_attribute(struct model *model, struct model_task *t
         model_enqueue(model, queue, task, ENQUEUE_MOVED, NULL);
         model_announce(model, queue, task);
     } else if (task->place == MODEL_RUNNING) {
-        model->cpus[task->task.cpu].reschedule = true;
+        model_request(model, task->task.cpu, PREEMPT_POLICY);
     }
     model_settle(model);
 }
@@ -619,11 +721,12 @@ static inline struct model_task *model_due(const struct model *model, uint32_t c
     return due;
 }
 
-/* One CPU's tick, now: timers, the policy's tick, balancing, then the changes that they ask for. */
-static inline void model_tick_cpu(struct model *model, uint32_t cpu)
+/* One CPU's tick, now: timers, the policy's tick, balancing. */
+static inline void model_tick_unsettled(struct model *model, uint32_t cpu)
 {
     struct model_snapshot before;
     struct model_task *due;
+    model->here = cpu;
     while ((due = model_due(model, cpu)))
         model_wake_unsettled(model, due);
 
@@ -637,25 +740,42 @@ static inline void model_tick_cpu(struct model *model, uint32_t cpu)
         model_compare(&before, model, queue, &task->task);
     }
     if (verdict == TICK_PREEMPT)
-        model->cpus[cpu].reschedule = model->cpus[cpu].expired = true;
+        model_request(model, cpu, PREEMPT_SLICE);
     if (task)
         model_push(model, cpu);
     struct model_task *pulled = task ? model_pull(model, cpu, false) : NULL;
     if (pulled)
         model_announce(model, model_queue(model, cpu), pulled);
     if (!task)
-        model->cpus[cpu].reschedule = true;
-    if (verdict == TICK_KILL)
-        model_end(model, task);
+        model_request(model, cpu, PREEMPT_WAKEUP);
+    if (verdict == TICK_KILL) {
+        model_record(model, TRACE_EXIT, model_pid(task), UINT32_MAX, 0);
+        model_end_unsettled(model, task);
+    }
+}
+
+/* One CPU's tick, now, and the changes that it asks for. */
+static inline void model_tick_cpu(struct model *model, uint32_t cpu)
+{
+    model_tick_unsettled(model, cpu);
     model_settle(model);
 }
 
-/* A tick passes; each CPU has it, in their order. */
+/* Each CPU's tick, now, in their order. A CPU does nothing else before its own. */
+static inline void model_tick_all(struct model *model)
+{
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        model_tick_unsettled(model, cpu);
+        model_settle_first(model, cpu + 1);
+    }
+    model_check(model);
+}
+
+/* A tick passes. */
 static inline void model_tick(struct model *model)
 {
     model_advance(model, MODEL_TICK_NS);
-    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
-        model_tick_cpu(model, cpu);
+    model_tick_all(model);
 }
 
 static inline void model_ticks(struct model *model, uint32_t ticks)
@@ -684,14 +804,8 @@ static inline void model_switch(struct model *model, const char *text)
     }
     free(drained);
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
-        model->cpus[cpu].reschedule = true;
+        model_request(model, cpu, PREEMPT_POLICY);
     model_settle(model);
-}
-
-static inline int32_t model_running(const struct model *model, uint32_t cpu)
-{
-    const struct model_task *task = model->cpus[cpu].current;
-    return task ? task->task.pid : 0;
 }
 
 /* Fails unless the picks since the last call are as `expected`, and clears them. */

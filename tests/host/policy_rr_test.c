@@ -53,6 +53,27 @@ static void a_slice_lasts_as_many_ticks(void)
     model_free(model);
 }
 
+/* A slice is counted in ticks that come, not in time: a turn that begins within a tick is
+ * shorter by what has passed of it. (Weighted round-robin counts time.) */
+static void a_part_of_a_tick_counts_as_one(void)
+{
+    struct model *model = model_new("rr", 1, 1);
+    set_slice(model, 2);
+    model_fork(model, NULL);
+    model_fork(model, NULL);
+    model_advance(model, MODEL_TICK_NS / 10 * 9);
+    model_yield(model, 0);
+    model_advance(model, MODEL_TICK_NS / 10);
+    model_tick_cpu(model, 0);
+    check_picks(model, "1 2");
+    model_tick(model);
+    check_picks(model, "1");
+    check(model->tasks[1]->task.run_time == MODEL_TICK_NS / 10 * 11);
+    model_ticks(model, 2);
+    check_picks(model, "2"); /* 1 has two ticks, though it yielded within one before */
+    model_free(model);
+}
+
 static void a_turn_that_ends_early_gives_no_credit(void)
 {
     struct model *model = model_new("rr", 1, 1);
@@ -282,6 +303,7 @@ int main(void)
 {
     run_test(turns_go_round);
     run_test(a_slice_lasts_as_many_ticks);
+    run_test(a_part_of_a_tick_counts_as_one);
     run_test(a_turn_that_ends_early_gives_no_credit);
     run_test(alone_it_goes_on);
     run_test(who_wakes_or_yields_goes_to_the_end);

@@ -47,6 +47,34 @@ static void options_are_read_and_checked(void)
     check(init_status("-", "1") == 2);
 }
 
+/* Which test the word names, and that the word is gone; -2: status 2. */
+static int chosen(char *word)
+{
+    static const char *const names[] = {"low", "1a", "high"};
+    char *arguments[] = {"test", word, "-n", "7", NULL};
+    int pid = fork();
+    if (pid == 0) {
+        close(2);
+        int count = 4;
+        int found = workload_choose(&count, arguments, names, 3);
+        bool taken = count == 3 && strcmp(arguments[1], "-n") == 0 && !arguments[3];
+        _exit(found < 0 ? 100 : taken ? found : 101);
+    }
+    int status;
+    check(host_wait(&status) == pid);
+    return status == 2 && strcmp(word, "high") != 0 && strcmp(word, "3") != 0 ? -2 : status;
+}
+
+static void a_test_is_chosen_by_name_or_number(void)
+{
+    check(chosen("low") == 0 && chosen("1") == 0);
+    check(chosen("1a") == 1 && chosen("2") == 1);
+    check(chosen("high") == 2 && chosen("3") == 2);
+    check(chosen("0") == -2 && chosen("4") == -2);
+    check(chosen("lo") == -2 && chosen("lower") == -2 && chosen("") == -2);
+    check(chosen("--help") == 100 && chosen("-n") == 100);
+}
+
 /* tests/guest/test-workload.c expects the same of the loop in assembly. */
 static void burning_gives_the_same_everywhere(void)
 {
@@ -77,7 +105,7 @@ static void files_hold_what_was_written(void)
         workload_read_file(sizes[i]);
         workload_remove_file();
     }
-    check(open(own_file(), O_RDONLY) < 0);
+    check(open(file_of(getpid()), O_RDONLY) < 0);
 }
 
 static void read_a_damaged_file(int64_t unused)
@@ -85,7 +113,7 @@ static void read_a_damaged_file(int64_t unused)
     (void)unused;
     close(2);
     workload_write_file(10000);
-    int file = open(own_file(), O_WRONLY);
+    int file = open(file_of(getpid()), O_WRONLY);
     lseek(file, 5000, SEEK_SET);
     check(write(file, "\1\2\3\4", 4) == 4);
     close(file);
@@ -148,13 +176,117 @@ static void children_have_their_own_numbers(void)
 static void sleeping_takes_time(void)
 {
     int64_t before = workload_ticks();
+    int64_t nanoseconds = workload_nanoseconds();
     workload_sleep(3);
     check(workload_ticks() - before >= 3);
+    check(workload_nanoseconds() - nanoseconds >= 3000000);
+}
+
+static void switches_are_counted(void)
+{
+    int64_t before = workload_switches();
+    check(before > 0);
+    for (int i = 0; i < 10; i++)
+        workload_sleep(1);
+    check(workload_switches() - before >= 10);
+}
+
+static void send_the_numbers_from(int64_t number)
+{
+    struct workload_channel channel = {{(int)(number & 0xff), (int)(number >> 8 & 0xff)}};
+    for (int64_t i = 0; i < 100; i++)
+        workload_send(&channel, (number >> 16) * 100 + i);
+}
+
+/* Of several senders: each whole, each once. */
+static void numbers_go_through_channels(void)
+{
+    struct workload_channel channel;
+    bool seen[300] = {false};
+    workload_channel_make(&channel);
+    for (int64_t i = 0; i < 3; i++)
+        workload_start(send_the_numbers_from, i << 16 | channel.ends[1] << 8 | channel.ends[0]);
+    for (int i = 0; i < 300; i++) {
+        int64_t number = workload_receive(&channel);
+        check(number >= 0 && number < 300 && !seen[number]);
+        seen[number] = true;
+    }
+    check(workload_wait_all() == 0);
+    close(channel.ends[0]);
+    close(channel.ends[1]);
+}
+
+static void become(int64_t which)
+{
+    char *const arguments[] = {which == 0 ? "true" : which == 1 ? "false" : "nonesuch/x", NULL};
+    close(2);
+    workload_become(arguments);
+}
+
+static void children_become_programs(void)
+{
+    workload_start(become, 0);
+    check(workload_wait_all() == 0);
+    workload_start(become, 1);
+    workload_start(become, 2);
+    check(workload_wait_all() == 2);
+}
+
+static void leave_a_file(int64_t lines)
+{
+    int file = workload_create_file();
+    for (int64_t i = 0; i < lines; i++)
+        workload_write_line(file);
+}
+
+/* Each line ends as one, and is there once. */
+static void a_childs_file_is_read_and_removed(void)
+{
+    char text[1000];
+    int pid = workload_start(leave_a_file, 3);
+    check(workload_wait_all() == 0);
+    int file = open(file_of(pid), O_RDONLY);
+    ssize_t length = read(file, text, sizeof(text));
+    close(file);
+    check(length > 0 && length % 3 == 0 && text[length - 1] == '\n');
+    check(memcmp(text, text + length / 3, (size_t)length / 3) == 0);
+    check(memchr(text, '\n', (size_t)length) == text + length / 3 - 1);
+    workload_remove_file_of(pid);
+    check(open(file_of(pid), O_RDONLY) < 0);
+}
+
+static void go_through_the_gate(int64_t number)
+{
+    if (workload_gate_wait() != number)
+        host_exit(1);
+}
+
+static void a_gate_lets_go_those_who_wait(void)
+{
+    workload_gate_make();
+    for (int i = 0; i < 3; i++)
+        workload_start(go_through_the_gate, 42);
+    workload_gate_gather(3);
+    workload_gate_open(3, 42);
+    check(workload_wait_all() == 0);
+}
+
+static void sleep_long(int64_t ticks)
+{
+    workload_sleep(ticks);
+}
+
+static void stopped_children_have_not_failed(void)
+{
+    workload_stop(workload_start(sleep_long, 1000000));
+    workload_start(end_with, 1);
+    check(workload_wait_all() == 1);
 }
 
 int main(void)
 {
     run_test(options_are_read_and_checked);
+    run_test(a_test_is_chosen_by_name_or_number);
     run_test(burning_gives_the_same_everywhere);
     run_test(random_numbers_depend_on_the_seed);
     run_test(files_hold_what_was_written);
@@ -162,5 +294,11 @@ int main(void)
     run_test(failed_children_are_counted);
     run_test(children_have_their_own_numbers);
     run_test(sleeping_takes_time);
+    run_test(switches_are_counted);
+    run_test(numbers_go_through_channels);
+    run_test(children_become_programs);
+    run_test(a_childs_file_is_read_and_removed);
+    run_test(a_gate_lets_go_those_who_wait);
+    run_test(stopped_children_have_not_failed);
     return 0;
 }

@@ -15,7 +15,7 @@ from schedlab.paths import ROOT
 
 PROGRAM = Path("build/policy_cost.elf")
 CONSTANT = {"rr", "priority", "mlfq", "wrr"}
-LOGARITHMIC = {"lottery"}
+LOGARITHMIC = {"lottery", "stride"}
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("policy-cost")]
 

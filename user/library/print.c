@@ -271,6 +271,8 @@ const char *error_text(int error)
         [ENAMETOOLONG] = "name too long",
         [ENOSYS] = "no such system call",
         [ENOTEMPTY] = "directory not empty",
+        [EPOLICY] = "no such policy or preset",
+        [ETUNABLE] = "the policy has no such tunable",
     };
     int count = (int)(sizeof(texts) / sizeof(texts[0]));
     if (error < 0 || error >= count || !texts[error])

@@ -44,6 +44,21 @@ int64_t number_argument(const char *program, const char *text, int64_t minimum, 
     exit(2);
 }
 
+int run_attribute_command(const struct attribute_command *command, int argc, char *argv[])
+{
+    bool of_process = argc > 1 && strcmp(argv[1], "-p") == 0;
+    if (of_process ? argc != 4 : argc < 3)
+        usage(command->usage);
+    const char *text = argv[of_process ? 3 : 1];
+    int value = (int)number_argument(command->name, text, INT32_MIN, INT32_MAX);
+    int pid = of_process ? (int)number_argument(command->name, argv[2], 1, INT32_MAX) : getpid();
+    if (command->set(pid, value) < 0)
+        return complain(command->name, last_error() == ESRCH ? argv[2] : text);
+    if (!of_process)
+        become_program(command->name, argv + 2);
+    return 0;
+}
+
 struct process_info *process_table(int *count)
 {
     int now = getpinfo(NULL, 0);

@@ -25,6 +25,14 @@ int file_status_of(const char *path, struct file_status *status);
  */
 int64_t number_argument(const char *program, const char *text, int64_t minimum, int64_t maximum);
 
+/* A command that sets an attribute, of a program that it runs or of a process that is there. */
+struct attribute_command {
+    const char *name;
+    int (*set)(int pid, int value);
+    const char *usage;
+};
+int run_attribute_command(const struct attribute_command *command, int argc, char *argv[]);
+
 /* All rows of getpinfo(), in memory from malloc(); null: out of memory. */
 struct process_info *process_table(int *count);
 

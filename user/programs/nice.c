@@ -4,10 +4,7 @@
 
 int main(int argc, char *argv[])
 {
-    if (argc < 3)
-        usage("nice PRIORITY COMMAND [ARGUMENT]...");
-    int64_t priority = number_argument("nice", argv[1], INT32_MIN, INT32_MAX);
-    if (setpriority(getpid(), (int)priority) < 0)
-        return complain("nice", argv[1]);
-    become_program("nice", argv + 2);
+    static const struct attribute_command nice = {
+        "nice", setpriority, "nice PRIORITY COMMAND [ARGUMENT]..., or nice -p PID PRIORITY"};
+    return run_attribute_command(&nice, argc, argv);
 }

@@ -4,10 +4,7 @@
 
 int main(int argc, char *argv[])
 {
-    if (argc < 3)
-        usage("weight NUMBER COMMAND [ARGUMENT]...");
-    int64_t weight = number_argument("weight", argv[1], INT32_MIN, INT32_MAX);
-    if (setweight(getpid(), (int)weight) < 0)
-        return complain("weight", argv[1]);
-    become_program("weight", argv + 2);
+    static const struct attribute_command weight = {
+        "weight", setweight, "weight NUMBER COMMAND [ARGUMENT]..., or weight -p PID NUMBER"};
+    return run_attribute_command(&weight, argc, argv);
 }

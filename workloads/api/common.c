@@ -9,6 +9,7 @@
 
 static struct random numbers;
 static uint64_t started; /* children, so far */
+static bool stopped;     /* a child, by workload_stop() */
 
 /* Options */
 
@@ -31,10 +32,16 @@ static void show_help(const char *program, const char *meaning,
     host_print(false, "  -s  seed of the random numbers (the boot argument seed, or 1)\n");
 }
 
-_Noreturn static void wrong_usage(const char *program, const char *text, const char *why)
+void workload_wrong_usage(const char *program, const char *text, const char *why)
 {
     host_print(true, "%s: %s: %s; see %s --help\n", program, text, why, program);
     host_exit(2);
+}
+
+void workload_fail(const char *why)
+{
+    host_print(true, "workload: %s\n", why);
+    host_exit(1);
 }
 
 /* False: it is not a decimal number below 10^18. */
@@ -65,9 +72,9 @@ static void take_option(const char *program, char *const argument[],
 {
     int64_t number;
     if (!argument[1] || !read_number(argument[1], &number))
-        wrong_usage(program, argument[0], "needs a number");
+        workload_wrong_usage(program, argument[0], "needs a number");
     if (number < option->minimum || number > option->maximum)
-        wrong_usage(program, argument[0], "out of range");
+        workload_wrong_usage(program, argument[0], "out of range");
     *option->value = number;
 }
 
@@ -87,10 +94,36 @@ void workload_init(int argc, char *argv[], const char *meaning,
         if (!option)
             option = find_option(argv[i], &seed_option, 1);
         if (!option)
-            wrong_usage(program, argv[i], "no such option");
+            workload_wrong_usage(program, argv[i], "no such option");
         take_option(program, argv + i, option);
     }
     numbers.state = (uint64_t)seed;
+}
+
+/* The number of a name, from 1 on, or the name itself. */
+static int find_name(const char *text, const char *const names[], int count)
+{
+    int64_t number;
+    if (read_number(text, &number))
+        return number >= 1 && number <= count ? (int)number - 1 : -1;
+    for (int i = 0; i < count; i++) {
+        if (same_text(text, names[i]))
+            return i;
+    }
+    return -1;
+}
+
+int workload_choose(int *argc, char *argv[], const char *const names[], int count)
+{
+    if (*argc < 2 || argv[1][0] == '-')
+        return -1;
+    int found = find_name(argv[1], names, count);
+    if (found < 0)
+        workload_wrong_usage(argv[0], argv[1], "no such test");
+    for (int i = 1; i < *argc; i++)
+        argv[i] = argv[i + 1];
+    --*argc;
+    return found;
 }
 
 /* The window and its processes */
@@ -108,6 +141,11 @@ int workload_finish(void)
     if (failed > 0)
         host_print(true, "%d processes failed\n", failed);
     return failed > 0 ? 1 : 0;
+}
+
+void workload_end(void)
+{
+    host_mark(MARK_END, 0);
 }
 
 int workload_start(void (*run)(int64_t argument), int64_t argument)
@@ -130,8 +168,75 @@ int workload_wait_all(void)
     int failed = 0;
     int status;
     while (host_wait(&status) > 0)
-        failed += status != 0;
+        failed += status > 0 || (status < 0 && !stopped);
     return failed;
+}
+
+void workload_stop(int pid)
+{
+    stopped = true; /* from now on, a child may have ended because it was told to */
+    host_kill(pid);
+}
+
+/* The gate: a pipe that tells of arrivals, and one that lets children go. */
+
+static int gate_arrivals[2];
+static int gate_numbers[2];
+
+void workload_gate_make(void)
+{
+    if (!host_pipe(gate_arrivals) || !host_pipe(gate_numbers))
+        host_fail("pipe");
+}
+
+int64_t workload_gate_wait(void)
+{
+    int64_t number = 0;
+    char here = 0;
+    if (!host_write(gate_arrivals[1], &here, sizeof(here)) ||
+        !host_read(gate_numbers[0], &number, sizeof(number)))
+        host_fail("gate");
+    return number;
+}
+
+void workload_gate_gather(int64_t children)
+{
+    char here;
+    for (int64_t i = 0; i < children; i++) {
+        if (!host_read(gate_arrivals[0], &here, sizeof(here)))
+            host_fail("gate");
+    }
+}
+
+/* One write for each: each wakes one child, and none depends on another to be woken. */
+void workload_gate_open(int64_t children, int64_t number)
+{
+    for (int64_t i = 0; i < children; i++) {
+        if (!host_write(gate_numbers[1], &number, sizeof(number)))
+            host_fail("gate");
+    }
+}
+
+/* A number is written and read as a whole: several may write, and several may read. */
+
+void workload_channel_make(struct workload_channel *channel)
+{
+    if (!host_pipe(channel->ends))
+        host_fail("pipe");
+}
+
+void workload_send(const struct workload_channel *channel, int64_t number)
+{
+    if (!host_write(channel->ends[1], &number, sizeof(number)))
+        host_fail("send");
+}
+
+int64_t workload_receive(const struct workload_channel *channel)
+{
+    int64_t number;
+    if (!host_read(channel->ends[0], &number, sizeof(number)))
+        host_fail("receive");
+    return number;
 }
 
 void workload_group(const char *label)
@@ -240,17 +345,32 @@ void workload_read_file(int64_t bytes)
         if (!host_read(descriptor, block, n))
             host_fail("read");
         for (int i = 0; i < n; i++) {
-            if (block[i] != file_byte(pid, offset + i)) {
-                host_print(true, "workload: its file does not hold what was written\n");
-                host_exit(1);
-            }
+            if (block[i] != file_byte(pid, offset + i))
+                workload_fail("its file does not hold what was written");
         }
     }
     host_close(descriptor);
 }
 
+int workload_create_file(void)
+{
+    return open_file(true);
+}
+
+void workload_write_line(int file)
+{
+    static const char line[] = "A line of text, as somebody who types might write it.\n";
+    if (!host_write(file, line, sizeof(line) - 1))
+        host_fail("write");
+}
+
+void workload_remove_file_of(int pid)
+{
+    if (!host_remove(pid))
+        host_fail("unlink");
+}
+
 void workload_remove_file(void)
 {
-    if (!host_remove())
-        host_fail("unlink");
+    workload_remove_file_of(host_process());
 }

@@ -17,6 +17,8 @@ _Noreturn void host_exit(int status);
 int host_fork(void);
 /* The PID of a child that ended, -1: there is none left. */
 int host_wait(int *status);
+void host_kill(int pid);     /* it may have ended already */
+bool host_pipe(int ends[2]); /* [0] to read from, [1] to write to; false: failed */
 void host_mark(enum mark_kind kind, uint64_t value);
 uint64_t host_seed(void);
 /* A line, to the output or to the errors, in one write. */
@@ -27,8 +29,8 @@ int host_open(bool create);
 bool host_write(int descriptor, const void *source, int bytes);
 bool host_read(int descriptor, void *destination, int bytes);
 void host_close(int descriptor);
-bool host_remove(void);
-int host_process(void); /* the caller's PID */
+bool host_remove(int process); /* the file of that process */
+int host_process(void);        /* the caller's PID */
 /* Says that `what` failed, and why. */
 _Noreturn void host_fail(const char *what);
 

@@ -12,7 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,16 @@ int host_wait(int *status)
     if (pid > 0)
         *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
     return pid;
+}
+
+void host_kill(int pid)
+{
+    kill(pid, SIGKILL);
+}
+
+bool host_pipe(int ends[2])
+{
+    return pipe(ends) == 0;
 }
 
 void host_mark(enum mark_kind kind, uint64_t value)
@@ -114,16 +126,40 @@ void workload_sleep(int64_t ticks)
     }
 }
 
-int64_t workload_ticks(void)
+int64_t workload_nanoseconds(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return (time.tv_sec * 1000000000 + time.tv_nsec) / (int64_t)tick_ns();
+    return time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t workload_ticks(void)
+{
+    return workload_nanoseconds() / (int64_t)tick_ns();
 }
 
 void workload_yield(void)
 {
     sched_yield();
+}
+
+/* Of the whole machine, as on our kernel: the line "ctxt" of /proc/stat. */
+int64_t workload_switches(void)
+{
+    char line[256];
+    int64_t switches = -1;
+    FILE *file = fopen("/proc/stat", "re");
+    while (file && switches < 0 && fgets(line, sizeof(line), file))
+        sscanf(line, "ctxt %" SCNd64, &switches);
+    if (file)
+        fclose(file);
+    return switches;
+}
+
+void workload_become(char *const arguments[])
+{
+    execvp(arguments[0], arguments);
+    host_fail(arguments[0]);
 }
 
 void workload_print(const char *format, ...)
@@ -136,17 +172,17 @@ void workload_print(const char *format, ...)
         host_fail("print");
 }
 
-static const char *own_file(void)
+static const char *file_of(int process)
 {
     static char path[4096];
     const char *directory = getenv("TMPDIR");
-    snprintf(path, sizeof(path), "%s/workload.%d", directory ? directory : "/tmp", getpid());
+    snprintf(path, sizeof(path), "%s/workload.%d", directory ? directory : "/tmp", process);
     return path;
 }
 
 int host_open(bool create)
 {
-    return open(own_file(), create ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0600);
+    return open(file_of(getpid()), create ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0600);
 }
 
 bool host_write(int descriptor, const void *source, int bytes)
@@ -164,9 +200,9 @@ void host_close(int descriptor)
     close(descriptor);
 }
 
-bool host_remove(void)
+bool host_remove(int process)
 {
-    return unlink(own_file()) == 0;
+    return unlink(file_of(process)) == 0;
 }
 
 int host_process(void)

@@ -21,6 +21,16 @@ int host_wait(int *status)
     return wait(status);
 }
 
+void host_kill(int pid)
+{
+    kill(pid);
+}
+
+bool host_pipe(int ends[2])
+{
+    return pipe(ends) == 0;
+}
+
 void host_mark(enum mark_kind kind, uint64_t value)
 {
     if (mark(kind, value) < 0)
@@ -79,9 +89,24 @@ int64_t workload_ticks(void)
     return uptime();
 }
 
+int64_t workload_nanoseconds(void)
+{
+    return clock_ns();
+}
+
 void workload_yield(void)
 {
     yield();
+}
+
+int64_t workload_switches(void)
+{
+    return getcontextswitches();
+}
+
+void workload_become(char *const arguments[])
+{
+    become_program("workload", arguments);
 }
 
 void workload_print(const char *format, ...)
@@ -94,16 +119,16 @@ void workload_print(const char *format, ...)
         host_fail("print");
 }
 
-static const char *own_file(void)
+static const char *file_of(int process)
 {
     static char path[PATH_BYTES];
-    snprintf(path, sizeof(path), "/work.%d", getpid());
+    snprintf(path, sizeof(path), "/work.%d", process);
     return path;
 }
 
 int host_open(bool create)
 {
-    return open(own_file(), create ? OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE : OPEN_READ);
+    return open(file_of(getpid()), create ? OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE : OPEN_READ);
 }
 
 bool host_write(int descriptor, const void *source, int bytes)
@@ -121,9 +146,9 @@ void host_close(int descriptor)
     close(descriptor);
 }
 
-bool host_remove(void)
+bool host_remove(int process)
 {
-    return unlink(own_file()) == 0;
+    return unlink(file_of(process)) == 0;
 }
 
 int host_process(void)

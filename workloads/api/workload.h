@@ -30,17 +30,50 @@ struct workload_option {
  */
 void workload_init(int argc, char *argv[], const char *meaning,
                    const struct workload_option *options, size_t count);
+/*
+ * Before that, in a program of several tests: the one that the first word names,
+ * or gives the number of, from 1 on; the word is taken out of the arguments. Its
+ * place among the names; -1: there is no such word. A wrong one: status 2.
+ */
+int workload_choose(int *argc, char *argv[], const char *const names[], int count);
+/* Ends the process with status 2, and "program: text: why". */
+_Noreturn void workload_wrong_usage(const char *program, const char *text, const char *why);
+/* Ends the process with status 1: it cannot do its work, and says why. */
+_Noreturn void workload_fail(const char *why);
 
 /* The window that is measured, by the root process, which becomes the group "root". */
 void workload_begin(void);
 /* Waits for all children, and ends the window. The exit status for main(): 0, or 1 when one failed.
  */
 int workload_finish(void);
+/* Ends the window now, by whoever calls it first; what comes later is not measured. */
+void workload_end(void);
 
 /* A child that calls run(argument) and ends. Its PID. Its random numbers are its own. */
 int workload_start(void (*run)(int64_t argument), int64_t argument);
 /* Waits for all children. The number of those that failed. */
 int workload_wait_all(void);
+
+/* Ends a child, which then does not count as failed. */
+void workload_stop(int pid);
+
+/*
+ * A gate, for children that shall all start at the same time. The parent makes
+ * it before it starts them; each waits there when it is ready, and is given a
+ * number when the gate opens. The parent gathers so many, and opens the gate.
+ */
+void workload_gate_make(void);
+int64_t workload_gate_wait(void);
+void workload_gate_gather(int64_t children);
+void workload_gate_open(int64_t children, int64_t number);
+
+/* Numbers from process to process: a pipe, made before those that share it are started. */
+struct workload_channel {
+    int ends[2];
+};
+void workload_channel_make(struct workload_channel *channel);
+void workload_send(const struct workload_channel *channel, int64_t number);
+int64_t workload_receive(const struct workload_channel *channel); /* waits until there is one */
 
 /* The caller's group in the tables: up to 8 characters. */
 void workload_group(const char *label);
@@ -59,13 +92,21 @@ void workload_weight(int weight);
 uint64_t workload_burn(uint64_t iterations);
 
 void workload_sleep(int64_t ticks);
-int64_t workload_ticks(void); /* since some time in the past */
+int64_t workload_ticks(void);       /* since some time in the past */
+int64_t workload_nanoseconds(void); /* the same, as fine as the clock is */
 void workload_yield(void);
+int64_t workload_switches(void); /* context switches of the machine since boot; -1: unknown */
+/* Runs a program of the machine in place of the caller, by its name. */
+_Noreturn void workload_become(char *const arguments[]);
 
 /* The caller's own file: creates it with `bytes` bytes; reads it back and compares; removes it. */
 void workload_write_file(int64_t bytes);
 void workload_read_file(int64_t bytes);
 void workload_remove_file(void);
+void workload_remove_file_of(int pid); /* what a child has left behind */
+/* Creates it, empty, and gives its descriptor; adds a line of text. */
+int workload_create_file(void);
+void workload_write_line(int file);
 
 /* A line to the console, in one write. */
 void workload_print(const char *format, ...) __attribute__((format(__printf__, 1, 2)));

@@ -24,7 +24,6 @@ Weights = Literal["tickets", "weight", "equal"]
 
 ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
 """TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
-_SHARE_BY_TICKETS = ("lottery", "stride")
 _SECOND_NS = 1_000_000_000
 _TABLES = ("summary", "processes", "groups", "cpus")
 
@@ -73,9 +72,9 @@ def load(directory: str | Path) -> Metrics:
 def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
     """All metrics of a trace that `validate` found good.
 
-    `weights` names the attribute by which ideal shares are allotted. None:
-    tickets for a policy that shares by them, else weight, if any process of the
-    workload has ever had it set; else the other of the two, likewise; else equal.
+    `weights` names the attribute by which ideal shares are allotted. None: the
+    one by which the policy shares, as the trace says; if it shares by none, weight
+    if anybody had that set, else tickets, likewise; else equal.
     """
     window = measured_window(trace)
     who = lives(trace)
@@ -113,8 +112,7 @@ def _people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
     """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
     time = trace.column("time_ns")
     root = _root(who, window)
-    from_root = descendants(who, root) & (who.fork_row >= window.begin_row)
-    role = np.where(from_root, "workload", "other").astype(object)
+    role = np.where(descendants(who, root), "workload", "other").astype(object)
     if root >= 0:
         role[root] = "root"
     pids = who.pid.tolist()
@@ -245,7 +243,7 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
     )
     waiting = np.where(workload["turnaround_ns"].is_null().to_numpy(), waiting, 0)
     known = running + blocked
-    part = np.divide(running, known, out=np.ones_like(known), where=known > 0)
+    part = np.divide(running, known, out=np.ones_like(known), where=running > 0)
     demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
     return demand
 
@@ -263,12 +261,21 @@ def _weights(
 
 
 def _chosen_weights(trace: Trace, window: Window) -> Weights:
+    shares_by = _shares_by(trace, window)
+    if shares_by:
+        return "tickets" if shares_by == AttributeKind.TICKETS else "weight"
     rows = trace.rows(Kind.ATTRIBUTE)
     used = set(trace.column("first")[rows[rows <= window.end_row]].tolist())
-    by_tickets = _policy(trace, window).startswith(_SHARE_BY_TICKETS)
-    if AttributeKind.TICKETS in used and (by_tickets or AttributeKind.WEIGHT not in used):
-        return "tickets"
-    return "weight" if AttributeKind.WEIGHT in used else "equal"
+    if AttributeKind.WEIGHT in used:
+        return "weight"
+    return "tickets" if AttributeKind.TICKETS in used else "equal"
+
+
+def _shares_by(trace: Trace, window: Window) -> int:
+    """By which attribute the policy shares when the window ends; 0: by none."""
+    said = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
+    said = said[said <= window.end_row]
+    return int(trace.column("process")[said.max()]) if len(said) else 0
 
 
 def _policy(trace: Trace, window: Window) -> str:

@@ -67,6 +67,8 @@ def _detail() -> pl.Expr:
         Kind.BLOCK: (first, BlockReason),
         Kind.PREEMPT: (first, PreemptReason),
         Kind.ATTRIBUTE: (first, AttributeKind),
+        Kind.POLICY: (pl.col("process"), AttributeKind),
+        Kind.TUNABLE: (pl.col("process"), AttributeKind),
         Kind.MARK: (first, MarkKind),
     }
     detail = pl.lit(None, pl.String)

@@ -115,6 +115,10 @@ class AttributeKind(IntEnum):
     WEIGHT = 3
 
 
+SHARE_ATTRIBUTES = (0, AttributeKind.TICKETS, AttributeKind.WEIGHT)
+"""By what a policy shares the CPU out: `process` of POLICY and TUNABLE; 0: by no attribute."""
+
+
 class MarkKind(IntEnum):
     """What a program wrote into the trace (enum mark_kind)."""
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from schedlab.trace.errors import RecordName, TraceError, process_name, state_name
 from schedlab.trace.format import (
+    SHARE_ATTRIBUTES,
     TEXT_OWNERS,
     TEXT_RECORDS_MAX,
     AttributeKind,
@@ -95,6 +96,8 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         (Kind.MARK, MarkKind, "kind of mark"),
     ):
         yield from _number_check(trace, of_kind, enumeration, called)
+    for of_policy in (Kind.POLICY, Kind.TUNABLE):
+        yield from _shares_check(trace, of_policy)
     if not trace.truncated:
         yield from _loss_check(trace)
 
@@ -109,6 +112,16 @@ def _number_check(
         rows,
         (number < min(allowed)) | (number > max(allowed)),
         lambda at: f"there is no {called} {number[at]}",
+    )
+
+
+def _shares_check(trace: Trace, kind: Kind) -> Iterator[Breach]:
+    rows = trace.rows(kind)
+    by = trace.column("process")[rows]
+    yield from _first(
+        rows,
+        ~np.isin(by, SHARE_ATTRIBUTES),
+        lambda at: f"there are no shares by attribute {by[at]}",
     )
 
 

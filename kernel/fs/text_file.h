@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_FS_TEXT_FILE_H
+#define KERNEL_FS_TEXT_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../memory/user_copy.h"
+
+/*
+ * Files in /proc that the kernel fills and obeys. On the disk they are device
+ * nodes, DEVICE_TEXT and a number; the kernel makes at boot what is missing.
+ *
+ * The first read() after open() makes the whole text, and later ones go on in
+ * it: one open() gives one view. Each write() is one command, of one line.
+ */
+
+/* A text that grows, in pages. */
+struct text_page;
+struct text {
+    struct text_page *first;
+    struct text_page *last;
+    uint64_t length;
+    bool cut; /* memory was short: not all is here */
+};
+
+/* Adds to the text, as format_text(): TEXT_PIECE_BYTES at a time, with a final 0. */
+#define TEXT_PIECE_BYTES 512
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* How many bytes, from `offset` on; 0 at the end; or an error. */
+int64_t text_read(const struct text *text, struct buffer *destination, uint64_t offset, uint64_t n);
+void text_free(struct text *text);
+
+#define TEXT_COMMAND_BYTES 128
+
+struct text_file {
+    const char *name; /* in /proc */
+    /* Adds all that a reader finds. In the reader's process; may give its CPU away. */
+    void (*make)(struct text *text);
+    /* Obeys one line, without blanks around it, which it may change; 0 or an error, and nothing is
+     * changed. Null: nobody may write. */
+    int (*obey)(char *line);
+};
+
+/* At boot, once the disk is mounted. A file's place in the array is its number on the disk. */
+void text_files_init(const struct text_file *files, uint32_t count);
+/* Null: there is none of that number. */
+const struct text_file *text_file_numbered(uint32_t number);
+
+/* The whole of a text file. 0 or -ENOMEM. */
+int text_file_make(const struct text_file *file, struct text *text);
+/* One write(): n, or an error. */
+int64_t text_file_obey(const struct text_file *file, struct buffer *source, uint64_t n);
+
+#endif

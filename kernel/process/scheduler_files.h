@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_PROCESS_SCHEDULER_FILES_H
+#define KERNEL_PROCESS_SCHEDULER_FILES_H
+
+/* At boot, once the disk is mounted: /proc/sched_status, sched_tunables and sched_policies, as
+ * docs/system-calls.md describes them. */
+void scheduler_files_init(void);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_TASK_HEAP_H
+#define SCHEDLAB_TASK_HEAP_H
+
+#include "policy.h"
+
+/*
+ * A heap of tasks: the one with the smallest key comes out first, of equal keys
+ * the one with the lowest PID. It is a leftist heap (Crane 1972): a binary tree
+ * in which each task comes before its children, and the way that keeps right is
+ * the shortest way down, of at most log2(n + 1) tasks. Two heaps are made one
+ * along these ways, and all else follows from that: every operation is O(log n).
+ *
+ * The tree lies in the tasks: a policy's task state begins with its node.
+ */
+struct task_heap_node {
+    uint64_t key;
+    task_t *parent;
+    task_t *left;
+    task_t *right;
+    uint64_t rank; /* length of the shortest way down from here, this task counted */
+};
+
+struct task_heap {
+    task_t *first;
+};
+
+typedef struct task_heap_node SHARED_MEMORY task_heap_node_t;
+typedef struct task_heap SHARED_MEMORY task_heap_t;
+
+POLICY_FUNCTION task_heap_node_t *task_heap_node(const task_t *task)
+{
+    return STATE_OF(task, struct task_heap_node);
+}
+
+/* Keys may wrap around: only their difference counts, which must be below 2^63. */
+POLICY_FUNCTION bool task_heap_before(const task_t *task, const task_t *other)
+{
+    int64_t difference = (int64_t)(task_heap_node(task)->key - task_heap_node(other)->key);
+    return difference != 0 ? difference < 0 : task->pid < other->pid;
+}
+
+/* Puts the shorter way to the right. False: the task's own rank stays what it was. */
+POLICY_FUNCTION bool task_heap_mend(task_t *task)
+{
+    task_heap_node_t *node = task_heap_node(task);
+    uint64_t left = node->left ? task_heap_node(node->left)->rank : 0;
+    uint64_t right = node->right ? task_heap_node(node->right)->rank : 0;
+    uint64_t rank = (left < right ? left : right) + 1;
+    if (left < right) {
+        task_t *child = node->left;
+        node->left = node->right;
+        node->right = child;
+    }
+    bool changed = rank != node->rank;
+    node->rank = rank;
+    return changed;
+}
+
+/* Makes one heap of two; either may be null. Gives its first task. */
+POLICY_FUNCTION task_t *task_heap_meld(task_t *one, task_t *other)
+{
+    task_t *root = NULL;
+    task_t *last = NULL; /* of the way to the right, so far */
+    while ((one || other) && LOOP_GUARD) {
+        bool take_one = !other || (one && task_heap_before(one, other));
+        task_t *next = take_one ? one : other;
+        task_heap_node(next)->parent = last;
+        if (last)
+            task_heap_node(last)->right = next;
+        else
+            root = next;
+        if (!one || !other)
+            break; /* the rest hangs on as it is */
+        last = next;
+        if (take_one)
+            one = task_heap_node(one)->right;
+        else
+            other = task_heap_node(other)->right;
+    }
+    while (last && LOOP_GUARD) {
+        task_heap_mend(last);
+        last = task_heap_node(last)->parent;
+    }
+    return root;
+}
+
+POLICY_FUNCTION void task_heap_insert(task_heap_t *heap, task_t *task, uint64_t key)
+{
+    task_heap_node_t *node = task_heap_node(task);
+    node->key = key;
+    node->left = NULL;
+    node->right = NULL;
+    node->rank = 1;
+    heap->first = task_heap_meld(heap->first, task);
+}
+
+/* Takes out a task that is in the heap. */
+POLICY_FUNCTION void task_heap_remove(task_heap_t *heap, task_t *task)
+{
+    task_heap_node_t *node = task_heap_node(task);
+    task_t *parent = node->parent;
+    task_t *rest = task_heap_meld(node->left, node->right);
+    if (rest)
+        task_heap_node(rest)->parent = parent;
+    if (!parent)
+        heap->first = rest;
+    else if (task_heap_node(parent)->left == task)
+        task_heap_node(parent)->left = rest;
+    else
+        task_heap_node(parent)->right = rest;
+    /* Each rank that changes is one above the last: there are few. */
+    while (parent && task_heap_mend(parent) && LOOP_GUARD)
+        parent = task_heap_node(parent)->parent;
+}
+
+/* Takes out the first task; null: the heap is empty. */
+POLICY_FUNCTION task_t *task_heap_take_first(task_heap_t *heap)
+{
+    task_t *task = heap->first;
+    if (task)
+        task_heap_remove(heap, task);
+    return task;
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Weighted round-robin: turns go round, and a turn lasts as long as the task is
+ * heavy: its weight times the quantum. Every operation is O(1).
+ *
+ * As shipped, slices are exact in the long run, by time really used. Only ticks
+ * end turns, so a turn ends at the tick that is nearest to its end: a task that is
+ * picked within a tick, or whose slice is no whole number of ticks, runs half a
+ * tick too long or too short at most. What it is off is carried to its next turn,
+ * as in deficit round-robin (Shreedhar and Varghese 1995). Who blocks or yields
+ * gives away the rest of its turn, but never a debt.
+ *
+ * Deficit round-robin is O(1) only if a quantum buys the smallest thing that can
+ * be bought, here a tick: so a quantum shorter than a tick counts as a tick, for
+ * all weights alike, and shares are what they should be.
+ *
+ * Preset `linux` (study 5): the study keeps all tasks of a CPU in a list and a
+ * pointer to the one that was picked last; the next in the list is picked next, and
+ * gets its slice at the pick, whatever it used before. New and woken tasks enter at
+ * the front of the list: they have to wait until the pointer comes round, and the
+ * newest is the first then. What differs: its pointer is one for all CPUs, and
+ * goes astray when the task that it points to leaves the list; here each queue has
+ * its own, and it goes on with the next. And its listing never ends a turn when
+ * the slice is over (the number is for people to see, and Linux's own rule for fair
+ * tasks decides); here turns end as its text says.
+ */
+
+#include "placement.h"
+#include "policy.h"
+#include "task_list.h"
+
+enum { WRR_QUANTUM, WRR_CARRY, WRR_FRONT };
+
+static const struct tunable wrr_tunables[] = {
+    [WRR_QUANTUM] = {"quantum_us",
+                     "microseconds of a turn for each unit of weight, at least a tick", 1, 10000,
+                     10000000},
+    [WRR_CARRY] = {"carry", "1: what a turn was too long or too short counts in the next one", 0, 1,
+                   1},
+    [WRR_FRONT] = {"front",
+                   "1: who is new or wakes enters at the front of the list, behind the "
+                   "pointer that goes round",
+                   0, 0, 1},
+};
+
+static const struct preset wrr_presets[] = {
+    {"linux",
+     "a pointer goes round the list of tasks; slices are set at the pick (study 5)",
+     {{"carry", 0}, {"front", 1}}},
+};
+
+struct wrr_task {
+    uint64_t charged_run_time; /* of its run time, what it has paid for; ns */
+    int64_t left;              /* of its turn, ns; between turns: what it is owed, or owes */
+    bool in_turn;              /* it has its slice, and goes on with it */
+};
+
+struct wrr_queue {
+    struct task_list tasks;
+    task_t *next; /* whose turn is next; null: the first */
+};
+
+_Static_assert(sizeof(struct wrr_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct wrr_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+
+typedef struct wrr_task SHARED_MEMORY wrr_task_t;
+typedef struct wrr_queue SHARED_MEMORY wrr_queue_t;
+
+POLICY_FUNCTION wrr_task_t *wrr_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct wrr_task);
+}
+
+POLICY_FUNCTION wrr_queue_t *wrr_queue_of(const run_queue_t *queue)
+{
+    return STATE_OF(queue, struct wrr_queue);
+}
+
+/* Nanoseconds. */
+POLICY_FUNCTION uint64_t wrr_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    uint64_t quantum = (uint64_t)scheduler->tunable[WRR_QUANTUM] * 1000;
+    return task->weight * (quantum > scheduler->tick_ns ? quantum : scheduler->tick_ns);
+}
+
+POLICY_FUNCTION void wrr_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
+{
+    (void)scheduler, (void)parent;
+    wrr_task_of(task)->charged_run_time = task->run_time;
+}
+
+/*
+ * With the pointer, a task that ran comes back to its place, which is before the
+ * next one. Those that were handed over by another policy are in order already.
+ */
+POLICY_FUNCTION task_t *wrr_place_in_list(const run_queue_t *queue, enum enqueue_reason reason)
+{
+    const wrr_queue_t *state = wrr_queue_of(queue);
+    bool front = queue->scheduler->tunable[WRR_FRONT] != 0;
+    switch (reason) {
+    case ENQUEUE_PREEMPTED:
+        return front ? state->next : state->tasks.first;
+    case ENQUEUE_EXPIRED:
+    case ENQUEUE_YIELDED:
+        return front ? state->next : NULL;
+    case ENQUEUE_NEW:
+    case ENQUEUE_WOKEN:
+    case ENQUEUE_MOVED:
+        return front ? state->tasks.first : NULL;
+    default:
+        return NULL;
+    }
+}
+
+POLICY_FUNCTION void wrr_end_turn(wrr_task_t *own, enum enqueue_reason reason)
+{
+    if (own->in_turn && own->left > 0 && reason != ENQUEUE_EXPIRED)
+        own->left = 0;
+    own->in_turn = false;
+}
+
+POLICY_FUNCTION void wrr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    wrr_queue_t *state = wrr_queue_of(queue);
+    task_list_insert_before(&state->tasks, task, wrr_place_in_list(queue, reason));
+    if (reason != ENQUEUE_PREEMPTED)
+        wrr_end_turn(wrr_task_of(task), reason);
+    else if (queue->scheduler->tunable[WRR_FRONT])
+        state->next = task;
+}
+
+POLICY_FUNCTION void wrr_dequeue(run_queue_t *queue, task_t *task)
+{
+    wrr_queue_t *state = wrr_queue_of(queue);
+    if (state->next == task)
+        state->next = task->next;
+    task_list_remove(&state->tasks, task);
+}
+
+/* Takes out whose turn it is, and moves the pointer on; null: nobody waits. */
+POLICY_FUNCTION task_t *wrr_steal(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    wrr_queue_t *state = wrr_queue_of(queue);
+    task_t *task = state->next ? state->next : state->tasks.first;
+    if (!task)
+        return NULL;
+    state->next = queue->scheduler->tunable[WRR_FRONT] ? task->next : NULL;
+    task_list_remove(&state->tasks, task);
+    return task;
+}
+
+POLICY_FUNCTION task_t *wrr_pick(run_queue_t *queue, uint32_t cpu)
+{
+    task_t *task = wrr_steal(queue, cpu);
+    if (!task)
+        return NULL;
+    wrr_task_t *own = wrr_task_of(task);
+    if (!own->in_turn) {
+        int64_t carried = queue->scheduler->tunable[WRR_CARRY] ? own->left : 0;
+        own->left = carried + (int64_t)wrr_slice(queue->scheduler, task);
+        own->in_turn = true;
+    }
+    return task;
+}
+
+POLICY_FUNCTION void wrr_charge(task_t *task)
+{
+    wrr_task_t *own = wrr_task_of(task);
+    own->left -= (int64_t)(task->run_time - own->charged_run_time);
+    own->charged_run_time = task->run_time;
+}
+
+POLICY_FUNCTION enum tick_verdict wrr_tick(run_queue_t *queue, task_t *task)
+{
+    wrr_charge(task);
+    bool over = wrr_task_of(task)->left <= (int64_t)(queue->scheduler->tick_ns / 2);
+    return over ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION void wrr_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    (void)queue, (void)reason;
+    wrr_charge(task);
+}
+
+POLICY_FUNCTION uint64_t wrr_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    return (wrr_slice(scheduler, task) + scheduler->tick_ns / 2) / scheduler->tick_ns;
+}
+
+POLICY_FUNCTION enum share_attribute wrr_shares_by(const scheduler_t *scheduler)
+{
+    (void)scheduler;
+    return SHARES_BY_WEIGHT;
+}
+
+POLICY_DEFINITION policy_wrr = {
+    .name = "wrr",
+    .meaning = "weighted round-robin: turns go round, as long as the task is heavy",
+    .source = "Katevenis, Sidiropoulos and Courcoubetis 1991; Shreedhar and Varghese 1995",
+    .tunables = wrr_tunables,
+    .tunable_count = sizeof(wrr_tunables) / sizeof(wrr_tunables[0]),
+    .presets = wrr_presets,
+    .preset_count = sizeof(wrr_presets) / sizeof(wrr_presets[0]),
+    .enqueue = wrr_enqueue,
+    .dequeue = wrr_dequeue,
+    .pick = wrr_pick,
+    .tick = wrr_tick,
+    .time_slice = wrr_time_slice,
+    .task_init = wrr_task_init,
+    .stopped = wrr_stopped,
+    .steal = wrr_steal,
+    .shares_by = wrr_shares_by,
+};

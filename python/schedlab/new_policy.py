@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Writes the beginning of a new policy and of its test: complete, small, and ready to run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+
+TEMPLATES = Path(__file__).with_name("templates")
+NAME_MAX = 24
+SOURCE_MAX = 72
+COLUMNS = 100
+
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_PLACEHOLDER = re.compile(r"@(name|prefix|PREFIX|source)@")
+_OWN_IDENTIFIER = re.compile(r"\w*@(?:prefix|PREFIX)@\w*")
+_IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
+
+
+def create(root: Path, name: str, source: str) -> tuple[Path, Path]:
+    """Writes both files into the checkout, or none. Gives where they are."""
+    check_name(name)
+    check_source(source)
+    check_free(root, name)
+    check_identifiers(root, name)
+    policy = root / "policies" / f"{name}.c"
+    test = root / "tests" / "host" / f"policy_{name}_test.c"
+    write_new(
+        {policy: rendered("policy.c", name, source), test: rendered("policy_test.c", name, source)}
+    )
+    return policy, test
+
+
+def check_name(name: str) -> None:
+    """It becomes a file's name, a word of the command line and, with - as _, a part of C names."""
+    if not _NAME.fullmatch(name):
+        raise WrongUsage(
+            f"'{name}' cannot name a policy: a name is of a-z, 0-9 and -, and begins with a letter"
+        )
+    if len(name) > NAME_MAX:
+        raise WrongUsage(
+            f"'{name}' has {len(name)} characters; a policy's name has at most {NAME_MAX}"
+        )
+
+
+def check_source(source: str) -> None:
+    """It becomes a text of one line in C."""
+    if not source.strip() or not source.isprintable():
+        raise WrongUsage(
+            "--source is a line of text: who published the algorithm and when, such as"
+            " 'Kleinrock 1964'"
+        )
+    if len(source) > SOURCE_MAX:
+        raise WrongUsage(f"--source has {len(source)} characters; at most {SOURCE_MAX} are shown")
+
+
+def check_free(root: Path, name: str) -> None:
+    """No policy or test may have the name, not even with _ for -: in C the two are the same."""
+    taken = {path.stem: path for path in (root / "policies").glob("*.c")}
+    for path in (root / "tests" / "host").glob("policy_*_test.c"):
+        taken.setdefault(path.stem.removeprefix("policy_").removesuffix("_test"), path)
+    for other, path in sorted(taken.items()):
+        if other.replace("-", "_") == name.replace("-", "_"):
+            raise WrongUsage(
+                f"'{name}' is taken: there is {path.relative_to(root)}. Choose another name"
+            )
+
+
+def check_identifiers(root: Path, name: str) -> None:
+    """The new names in C must not be those of what policies and their tests include."""
+    wanted = set(own_identifiers(name))
+    for folder in ("policies", "policies/support", "tests/host"):
+        for header in sorted((root / folder).glob("*.h")):
+            clash = sorted(wanted & set(_IDENTIFIER.findall(header.read_text())))
+            if clash:
+                raise WrongUsage(
+                    f"'{name}' cannot name a policy: in C it would have a {clash[0]} of its own,"
+                    f" and {header.relative_to(root)} has one already. Choose another name"
+                )
+
+
+def own_identifiers(name: str) -> Iterator[str]:
+    """All that the two files define or that a linker sees."""
+    for template in ("policy.c", "policy_test.c"):
+        for match in _OWN_IDENTIFIER.findall((TEMPLATES / template).read_text()):
+            yield filled(match, name, "")
+
+
+def rendered(template: str, name: str, source: str) -> str:
+    """The file's text, laid out as clang-format would."""
+    text = filled((TEMPLATES / template).read_text(), name, source)
+    return "".join(wrapped(line) + "\n" for line in text.splitlines())
+
+
+def filled(text: str, name: str, source: str) -> str:
+    """With the placeholders replaced."""
+    prefix = name.replace("-", "_")
+    values = {
+        "name": name,
+        "prefix": prefix,
+        "PREFIX": prefix.upper(),
+        "source": source.replace("\\", "\\\\").replace('"', '\\"'),
+    }
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
+
+
+def wrapped(line: str) -> str:
+    """Breaks a line that a long name made too long: after a comma, or before an initial value."""
+    if len(line) <= COLUMNS:
+        return line
+    if "{" not in line and ", " in line:
+        cut = line.rindex(", ", 0, COLUMNS) + 1
+        return f"{line[:cut]}\n{' ' * (line.index('(') + 1)}{line[cut + 1 :]}"
+    indent = len(line) - len(line.lstrip())
+    before, _, after = line.partition(" = ")
+    return f"{before} =\n{' ' * (indent + 4)}{after}"
+
+
+def write_new(files: dict[Path, str]) -> None:
+    """Makes all these files, none of which is there, or leaves nothing behind."""
+    made: list[Path] = []
+    try:
+        for path, text in files.items():
+            with path.open("x", encoding="utf-8") as file:
+                made.append(path)
+                file.write(text)
+    except BaseException as error:
+        for path in made:
+            path.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise WrongUsage(
+                f"cannot write {error.filename or 'the files'}: {error.strerror}. Nothing was kept"
+            ) from None
+        raise
+
+
+def next_steps(name: str, policy: Path, test: Path) -> str:
+    """What to say when all is written."""
+    steps = [
+        (f"./schedlab run --policy {name},rr --cpus 1,2", "see what it does, beside round-robin"),
+        (
+            f"./schedlab test tests/test_host_programs.py -k policy_{name}_test",
+            "its own test, on the model",
+        ),
+        ("./schedlab test tests/policies", "what every policy must keep"),
+    ]
+    lines = [f"Wrote {policy} and {test}.", "", "It runs as it is. Try, then change it:", ""]
+    for command, why in steps:
+        lines += [f"    {command}", f"        {why}"]
+    return "\n".join([*lines, "", "docs/writing-a-policy.md leads on from here."])

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_GUEST_POLICIES_H
+#define TESTS_GUEST_POLICIES_H
+
+#include "tests/guest/check.h"
+
+/* The files of /proc, and from them all policies and presets that this kernel has. */
+
+#define PROC_BYTES (1024 * 1024)
+
+/* A file's text up to its end, in a buffer that the next call uses again. */
+static inline char *read_text(const char *path)
+{
+    static char *text;
+    int length = 0;
+    int n;
+    if (!text)
+        text = malloc(PROC_BYTES);
+    int descriptor = open(path, OPEN_READ);
+    check(text && descriptor >= 0);
+    while ((n = read(descriptor, text + length, PROC_BYTES - 1 - length)) > 0)
+        length += n;
+    check(n == 0 && close(descriptor) == 0);
+    text[length] = 0;
+    return text;
+}
+
+/* The next line of a text, without its end; null: there is none. The text moves on. */
+static inline char *next_line(char **text)
+{
+    char *line = *text;
+    if (!*line)
+        return NULL;
+    while (**text && **text != '\n')
+        (*text)++;
+    if (**text)
+        *(*text)++ = 0;
+    return line;
+}
+
+/* Cuts a line into words at its blanks; at most `capacity`, the last one with the rest of the line.
+ * How many. */
+static inline int cut_words(char *line, char *words[], int capacity)
+{
+    int count = 0;
+    while (count < capacity) {
+        while (*line == ' ')
+            line++;
+        if (!*line)
+            break;
+        words[count++] = line;
+        while (*line && *line != ' ' && count < capacity)
+            line++;
+        if (*line == ' ' && count < capacity)
+            *line++ = 0;
+    }
+    return count;
+}
+
+#define POLICIES_MAX 64
+static char policy_names[POLICIES_MAX][64]; /* with their presets, as name:preset */
+static int policy_count;
+
+static inline void list_policies(void)
+{
+    char *text = read_text("/proc/sched_policies");
+    char *line = next_line(&text);
+    char *words[3];
+    check(line && strncmp(line, "NUMBER ", 7) == 0);
+    policy_count = 0;
+    while ((line = next_line(&text))) {
+        check(cut_words(line, words, 3) == 3 && policy_count < POLICIES_MAX);
+        check(text_copy(policy_names[policy_count++], words[1], sizeof(policy_names[0])));
+    }
+    check(policy_count >= 2);
+}
+
+#endif

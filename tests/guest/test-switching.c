@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Switches among all policies and presets, thousands of times, while processes
+ * do all that processes do. Nobody is lost: all work that was begun is done, and
+ * whoever was forked can be waited for. That nobody runs twice the kernel asserts.
+ */
+
+#include "policies/policy.h"
+#include "tests/guest/policies.h"
+
+enum { SWITCHES = 2500, WORKERS = 12 };
+
+static struct random numbers;
+
+static int number_below(int limit)
+{
+    return (int)random_below(&numbers, (uint64_t)limit);
+}
+
+/* What a worker has done; its exit status. */
+static int units;
+
+/* In a child that the worker waits for: so much work, told by the status. */
+static int children_of(int count, int depth)
+{
+    int sum = 0;
+    for (int i = 0; i < count; i++) {
+        int pid = test_fork();
+        if (pid == 0) {
+            spin(number_below(3000));
+            exit(depth > 0 ? 1 + children_of(count, depth - 1) : 1);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        int status;
+        check(wait(&status) > 0 && status > 0);
+        sum += status;
+    }
+    return sum;
+}
+
+static void compute(void)
+{
+    for (int i = 0; i < 20; i++) {
+        spin(20000);
+        units++;
+    }
+}
+
+static void sleep_often(void)
+{
+    for (int i = 0; i < 20; i++) {
+        check(sleep(number_below(3)) == 0);
+        units++;
+    }
+}
+
+static void yield_often(void)
+{
+    for (int i = 0; i < 20; i++) {
+        check(yield() == 0);
+        spin(number_below(2000));
+        units++;
+    }
+}
+
+static void fork_often(void)
+{
+    /* 2 children with 2 children with 2 children: 14 processes */
+    units = 6 + children_of(2, 2);
+}
+
+/* The sum of what goes through a pipe. */
+static void talk(void)
+{
+    int ends[2];
+    check(pipe(ends) == 0);
+    int pid = test_fork();
+    if (pid == 0) {
+        for (int i = 0; i < 20; i++) {
+            int one = 1;
+            check(write(ends[1], &one, sizeof(one)) == sizeof(one));
+            spin(number_below(1000));
+        }
+        exit(0);
+    }
+    close(ends[1]);
+    int one;
+    while (read(ends[0], &one, sizeof(one)) == sizeof(one))
+        units += one;
+    check(test_wait(pid) == 0);
+}
+
+/* Ends children that spin, sleep, or wait for somebody who never writes. */
+static void kill_children(void)
+{
+    int ends[2];
+    check(pipe(ends) == 0);
+    for (int i = 0; i < 20; i++) {
+        int pid = test_fork();
+        if (pid == 0) {
+            char c;
+            if (i % 3 == 0)
+                sleep(1000000000);
+            else if (i % 3 == 1)
+                read(ends[0], &c, 1);
+            for (;;)
+                spin(1000);
+        }
+        if (i % 2)
+            spin(number_below(5000));
+        check(kill(pid) == 0 && test_wait(pid) == -1);
+        units++;
+    }
+}
+
+/* Of itself and of a child: what is allowed is there, what is not changes nothing. */
+static void change_attributes(void)
+{
+    struct process_info row;
+    int pid = test_fork();
+    if (pid == 0) {
+        for (;;) { /* at a high priority, without sleep, it would hold up all others */
+            spin(50000);
+            sleep(1);
+        }
+    }
+    for (int i = 0; i < 20; i++) {
+        int target = i % 2 ? pid : getpid();
+        int priority = number_below(PRIORITY_LOWEST + 1);
+        int tickets = 1 + number_below(i % 3 ? 100 : TICKETS_MAX);
+        int weight = 1 + number_below(WEIGHT_MAX);
+        check(setpriority(target, priority) == 0 && settickets_pid(target, tickets) == 0);
+        check(setweight(target, weight) == 0);
+        check_error(setpriority(target, PRIORITY_LOWEST + 1), ERANGE);
+        check_error(settickets_pid(target, 0), ERANGE);
+        check_error(setweight(target, WEIGHT_MAX + 1), ERANGE);
+        check(find_process(target, &row) && row.priority == priority);
+        check(row.tickets == (uint32_t)tickets && row.weight == (uint32_t)weight);
+        units++;
+    }
+    check(kill(pid) == 0 && test_wait(pid) == -1);
+}
+
+/* Sets tunables to what they are: each time the policy begins anew. */
+static void set_tunables(void)
+{
+    for (int i = 0; i < 20; i++) {
+        char *words[6];
+        char *text = read_text("/proc/sched_tunables");
+        char *line = next_line(&text);
+        while ((line = next_line(&text)) && number_below(3) > 0)
+            ;
+        int64_t value;
+        if (line && cut_words(line, words, 6) == 6 && text_to_number(words[1], &value))
+            check(settunable(words[0], value) == 0 || last_error() == ETUNABLE ||
+                  last_error() == ERANGE); /* there may be another policy by now */
+        units++;
+    }
+}
+
+static void (*const kinds[])(void) = {
+    compute, sleep_often,   yield_often,       fork_often,
+    talk,    kill_children, change_attributes, set_tunables,
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static int start_worker(int number)
+{
+    int pid = test_fork();
+    if (pid == 0) {
+        numbers.state = (uint64_t)number;
+        kinds[number % KINDS]();
+        exit(units);
+    }
+    return pid;
+}
+
+/* It must come to its turn under every policy: with study 1's fast lane, it is priority 5 that
+ * does, even before 0. */
+_Noreturn static void switch_among_all(void)
+{
+    char now[64];
+    numbers.state = 12345;
+    check(setpriority(getpid(), PRIORITY_DEFAULT) == 0);
+    check(settickets(TICKETS_MAX) == 0 && setweight(getpid(), WEIGHT_MAX) == 0);
+    for (int i = 0; i < SWITCHES; i++) {
+        int pair = i / 2; /* from each to each, again and again */
+        int next = (i % 2 ? pair : pair / policy_count) % policy_count;
+        check(setpolicy(policy_names[next]) == 0);
+        check(getpolicy(now, sizeof(now)) >= 0);
+        if (i % 10 == 0)
+            sleep(1);
+        else
+            spin(number_below(6000));
+    }
+    exit(0);
+}
+
+static void all_policies_take_turns_under_load(void)
+{
+    char original[64];
+    int done = 0;
+    int started = 0;
+    bool switching = true;
+    check(getpolicy(original, sizeof(original)) >= 0);
+    list_policies();
+    int switcher = test_fork();
+    if (switcher == 0)
+        switch_among_all();
+    while (started < WORKERS)
+        start_worker(started++);
+    while (switching || done < started) {
+        int status;
+        int pid = wait(&status);
+        check(pid > 0);
+        if (pid == switcher) {
+            check(status == 0);
+            switching = false;
+            continue;
+        }
+        check(status == 20);
+        done++;
+        if (switching)
+            start_worker(started++);
+    }
+    check_error(wait(NULL), ECHILD);
+    check(started >= 10 * WORKERS);
+    printf("# %d switches among %d policies and presets, %d workers\n", SWITCHES, policy_count,
+           done);
+    check(setpolicy(original) == 0);
+}
+
+int main(int argc, char *argv[])
+{
+    static const struct test tests[] = {
+        TEST(all_policies_take_turns_under_load),
+    };
+    return RUN_TESTS(tests, argc, argv);
+}

@@ -1,0 +1,1031 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The multi-level feedback queue: each rule tick by tick, the studies' presets,
+ * and the adversaries that study 3 names, under what they break and under what
+ * stops them.
+ */
+
+#include "policy_harness.h"
+
+#include "../../policies/mlfq.c"
+#include "../../policies/rr.c"
+#include "../../policies/support/registry.c"
+
+const struct policy *const policies[] = {&policy_rr, &policy_mlfq};
+const uint32_t policies_count = 2;
+
+#define TICKS(count) ((count) * MODEL_TICK_NS)
+
+/* ---- machines and programs ---- */
+
+/* Before any task is forked. */
+static void set_tunable(struct model *model, const char *name, int64_t value)
+{
+    uint32_t index = tunable_find(model->policy, name, strlen(name));
+    check(tunable_set(&model->scheduler, model->policy, index, value) == POLICY_OK);
+}
+
+static void fork_many(struct model *model, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        model_fork(model, NULL);
+}
+
+static struct model *machine_with(const char *policy, uint32_t cpus, uint32_t count)
+{
+    struct model *model = model_new(policy, cpus, 1);
+    fork_many(model, count);
+    return model;
+}
+
+static uint64_t level(const struct model *model, int32_t pid)
+{
+    return model->tasks[pid - 1]->task.level;
+}
+
+static uint64_t run_time(const struct model *model, int32_t pid)
+{
+    return model->tasks[pid - 1]->task.run_time;
+}
+
+/* The CPU's task sleeps until `time`. */
+static void sleep_until(struct model *model, uint32_t cpu, uint64_t time)
+{
+    struct model_task *task = model->cpus[cpu].current;
+    task->wake_at = time;
+    task->wake_order = model->timers++;
+    task->wake_cpu = cpu;
+    model_block(model, cpu);
+}
+
+/*
+ * What CPU 0 does in the next ticks: "1@3x2" is a turn of task 1 of two ticks at
+ * level 3. A turn at whose middle the level changes shows as two.
+ */
+static const char *timeline(struct model *model, uint32_t ticks)
+{
+    static char text[4096];
+    size_t length = 0;
+    uint64_t selections = 0;
+    int32_t pid = -1;
+    uint64_t at = 0;
+    uint32_t lasted = 0;
+    text[0] = '\0';
+    for (uint32_t tick = 0; tick <= ticks; tick++) {
+        const struct model_task *task = model->cpus[0].current;
+        int32_t now = task ? task->task.pid : 0;
+        bool same = tick < ticks && now == pid &&
+                    (!task || (task->task.selections == selections && task->task.level == at));
+        if (!same && lasted > 0)
+            length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%d@%llux%u",
+                                       length ? " " : "", pid, (unsigned long long)at, lasted);
+        lasted = same ? lasted + 1 : 1;
+        pid = now;
+        at = task ? task->task.level : 0;
+        selections = task ? task->task.selections : 0;
+        if (tick < ticks)
+            model_tick(model);
+    }
+    return text;
+}
+
+#define check_timeline(model, ticks, expected)                                                     \
+    do {                                                                                           \
+        const char *was = timeline(model, ticks);                                                  \
+        if (strcmp(was, expected) != 0)                                                            \
+            fprintf(stderr, "was:      %s\nexpected: %s\n", was, expected);                        \
+        check(strcmp(was, expected) == 0);                                                         \
+    } while (0)
+
+/* All are at level 0, and stay there. */
+static struct model *sunk_machine(uint32_t count)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "boost", 0);
+    fork_many(model, count);
+    model_ticks(model, 57 * count);
+    for (uint32_t i = 0; i < count; i++)
+        check(model->tasks[i]->task.level == 0);
+    return model;
+}
+
+/* ---- preset four-quanta ---- */
+
+static void quanta_are_1_2_4_and_no_limit(void)
+{
+    struct model *model = machine_with("mlfq:four-quanta", 1, 3);
+    check(policy_mlfq.time_slice(&model->scheduler, &model->tasks[0]->task) == 1);
+    check_timeline(model, 121, "1@3x1 2@3x1 3@3x1 1@2x2 2@2x2 3@2x2 1@1x4 2@1x4 3@1x4 1@0x100");
+    check(policy_mlfq.time_slice(&model->scheduler, &model->tasks[0]->task) == UINT64_MAX);
+    model_free(model);
+}
+
+static void who_gives_up_its_quantum_has_a_new_one(void)
+{
+    struct model *model = machine_with("mlfq:four-quanta", 1, 1);
+    model_tick(model);
+    model_ticks(model, 2);
+    check(level(model, 1) == 1); /* quantum 4 */
+    for (int i = 0; i < 5; i++) {
+        model_ticks(model, 3);
+        model_yield(model, 0);
+        check(level(model, 1) == 1);
+        model_ticks(model, 3);
+        model_sleep(model, 0, 2);
+        model_ticks(model, 2);
+        check(model_running(model, 0) == 1 && level(model, 1) == 1);
+    }
+    model_ticks(model, 3);
+    check(level(model, 1) == 1);
+    model_tick(model);
+    check(level(model, 1) == 0);
+    model_free(model);
+}
+
+static void an_interrupted_quantum_goes_on(void)
+{
+    struct model *model = machine_with("mlfq:four-quanta", 1, 2);
+    model_ticks(model, 6); /* both are at level 1 */
+    check_timeline(model, 1, "1@1x1");
+    model_fork(model, NULL); /* which takes over at the tick, not at once */
+    check_timeline(model, 14, "1@1x1 3@3x1 3@2x2 1@1x2 2@1x4 3@1x4");
+    model_free(model);
+}
+
+static void nobody_is_ever_boosted(void)
+{
+    struct model *model = machine_with("mlfq:four-quanta", 1, 1);
+    model_ticks(model, 7);
+    for (int i = 0; i < 2000; i++) {
+        check(level(model, 1) == 0);
+        model_tick(model);
+    }
+    model_free(model);
+}
+
+/* ---- preset allotment-boost ---- */
+
+/* Study 4, figure 7: three CPU-bound processes. */
+static void figure_7_comes_out_tick_by_tick(void)
+{
+    struct model *model = machine_with("mlfq:allotment-boost", 1, 3);
+    static const char top[] = "1@3x2 2@3x2 3@3x2 1@3x2 2@3x2 3@3x2 "
+                              "1@3x2 2@3x2 3@3x2 1@3x2 2@3x2 3@3x2";
+    check_timeline(model, 24, top);
+    check_timeline(model, 48,
+                   "1@2x4 2@2x4 3@2x4 1@2x4 2@2x4 3@2x4 "
+                   "1@2x4 2@2x4 3@2x4 1@2x4 2@2x4 3@2x4");
+    check_timeline(model, 96,
+                   "1@1x8 2@1x8 3@1x8 1@1x8 2@1x8 3@1x8 "
+                   "1@1x8 2@1x8 3@1x8 1@1x8 2@1x8 3@1x8");
+    check_timeline(model, 480 - 168,
+                   "1@0x32 2@0x32 3@0x32 1@0x32 2@0x32 3@0x32 1@0x32 2@0x32 3@0x32 1@0x24");
+    /* The boost ends the turn of 1, 8 ticks before its slice; it comes after those that wait. */
+    check_timeline(model, 24,
+                   "2@3x2 3@3x2 1@3x2 2@3x2 3@3x2 1@3x2 "
+                   "2@3x2 3@3x2 1@3x2 2@3x2 3@3x2 1@3x2");
+    check_timeline(model, 12, "2@2x4 3@2x4 1@2x4");
+    model_free(model);
+}
+
+/* Study 4, figure 8: the same under round-robin. */
+static void figure_8_comes_out_tick_by_tick(void)
+{
+    static const char *const choices[] = {"rr", "rr:table-scan"};
+    for (size_t i = 0; i < 2; i++) {
+        struct model *model = machine_with(choices[i], 1, 3);
+        check_timeline(model, 9, "1@0x1 2@0x1 3@0x1 1@0x1 2@0x1 3@0x1 1@0x1 2@0x1 3@0x1");
+        model_free(model);
+    }
+}
+
+static void allotments_are_counted_over_all_stays(void)
+{
+    struct model *model = machine_with("mlfq:allotment-boost", 1, 1);
+    for (int i = 0; i < 7; i++) {
+        model_tick(model);
+        model_sleep(model, 0, 3);
+        model_ticks(model, 3);
+        check(level(model, 1) == 3);
+    }
+    model_tick(model);
+    check(level(model, 1) == 2);
+    for (int i = 0; i < 15; i++) {
+        model_tick(model);
+        model_yield(model, 0);
+        check(level(model, 1) == 2);
+    }
+    model_tick(model);
+    check(level(model, 1) == 1);
+    model_free(model);
+}
+
+/* Only who runs at a tick pays, and for all of it: the study's kernel can be gamed, too. */
+static void who_leaves_before_the_tick_does_not_pay(void)
+{
+    struct model *model = machine_with("mlfq:allotment-boost", 1, 1);
+    for (int i = 0; i < 100; i++) {
+        model_advance(model, MODEL_TICK_NS / 10 * 9);
+        sleep_until(model, 0, model->now + MODEL_TICK_NS / 10);
+        model_advance(model, MODEL_TICK_NS / 10);
+        model_tick_cpu(model, 0);
+    }
+    check(level(model, 1) == 3 && run_time(model, 1) == TICKS(90));
+    model_free(model);
+}
+
+static void a_slice_goes_on_after_sleep(void)
+{
+    struct model *model = machine_with("mlfq:allotment-boost", 1, 2);
+    model_tick(model);        /* 1 of 2 */
+    model_sleep(model, 0, 2); /* 2 has a whole slice */
+    check_timeline(model, 5, "2@3x2 1@3x1 2@3x2");
+    model_free(model);
+}
+
+static void a_higher_level_waits_for_the_tick_and_no_longer(void)
+{
+    struct model *model = machine_with("mlfq:allotment-boost", 1, 2);
+    model_ticks(model, 2 * 56 + 5); /* 1, in its slice of 32 at level 0 */
+    check(model_running(model, 0) == 1 && level(model, 1) == 0);
+    model_clear_log(model);
+    model_advance(model, MODEL_TICK_NS / 2);
+    model_fork(model, NULL);
+    check_picks(model, "");
+    model_advance(model, MODEL_TICK_NS / 2);
+    model_tick_cpu(model, 0);
+    check_picks(model, "3");
+    model_block(model, 0);
+    check_picks(model, "1");
+    check_timeline(model, 26 + 32, "1@0x26 2@0x32"); /* its slice went on */
+    model_free(model);
+}
+
+static void with_preempt_0_it_waits_for_the_end_of_the_turn(void)
+{
+    struct model *model = model_new("mlfq:allotment-boost", 1, 1);
+    set_tunable(model, "preempt", 0);
+    fork_many(model, 2);
+    model_ticks(model, 2 * 56 + 5);
+    model_fork(model, NULL);
+    check_timeline(model, 29, "1@0x27 3@3x2");
+    model_free(model);
+}
+
+/* With allotments that slices do not divide, a task sinks at once, and its turn is over. */
+static void who_sinks_within_a_slice_has_had_its_turn(void)
+{
+    struct model *model = model_new("mlfq:allotment-boost", 1, 1);
+    set_tunable(model, "allotment_3", 3);
+    fork_many(model, 2);
+    check_timeline(model, 14, "1@3x2 2@3x2 1@3x1 2@3x1 1@2x4 2@2x4");
+    model_free(model);
+}
+
+static void the_boost_is_for_blocked_ones_too(void)
+{
+    struct model *model = machine_with("mlfq:allotment-boost", 1, 3);
+    model_ticks(model, 200);
+    struct model_task *sleeper = model->cpus[0].current;
+    check(sleeper->task.level == 0);
+    model_block(model, 0);
+    model_ticks(model, 480 - 200 + 40); /* the two others have sunk again */
+    check(model->cpus[0].current->task.level == 2);
+    model_wake(model, sleeper);
+    check(sleeper->task.level == 3);
+    model_tick(model);
+    check(model->cpus[0].current == sleeper);
+    check_timeline(model, 8,
+                   model->tasks[0] == sleeper   ? "1@3x2 1@3x2 1@3x2 1@3x2"
+                   : model->tasks[1] == sleeper ? "2@3x2 2@3x2 2@3x2 2@3x2"
+                                                : "3@3x2 3@3x2 3@3x2 3@3x2");
+    check(sleeper->task.level == 2);
+    model_free(model);
+}
+
+/* Who waited at the top, then who waited below, level by level, then the one that runs. */
+static void the_boost_keeps_the_order(void)
+{
+    struct model *model = model_new("mlfq:allotment-boost", 1, 1);
+    fork_many(model, 6);
+    for (int32_t pid = 1; pid <= 5; pid++)
+        model_block(model, 0);
+    static const uint32_t wakes[] = {2, 1, 3, 4, 5};
+    model_ticks(model, 8 + 16 + 32); /* 6 is at 0 */
+    model_sleep(model, 0, 480 - 56 - 1);
+    model_wake(model, model->tasks[2 - 1]); /* 2 sinks to 0, sleeps */
+    model_ticks(model, 56);
+    model_block(model, 0);
+    model_wake(model, model->tasks[1 - 1]); /* 1 to 1 */
+    model_ticks(model, 24);
+    model_block(model, 0);
+    for (int32_t pid = 3; pid <= 4; pid++) { /* 3 and 4 to 2 */
+        model_wake(model, model->tasks[pid - 1]);
+        model_ticks(model, 8);
+        model_block(model, 0);
+    }
+    while (model->now < TICKS(478))
+        model_tick(model);
+    for (size_t i = 0; i < 5; i++) /* 2@0, 1@1, 3@2, 4@2, 5@3 */
+        model_wake(model, model->tasks[wakes[i] - 1]);
+    check(model_running(model, 0) == 2); /* the CPU was idle; it gives way at the tick */
+    check(level(model, 2) == 0 && level(model, 1) == 1 && level(model, 3) == 2);
+    model_clear_log(model);
+    model_tick(model); /* 5 runs; 6 wakes at level 0, behind 2, which comes first as it was cut */
+    check_picks(model, "5");
+    check_timeline(model, 13, "5@3x1 3@3x2 4@3x2 1@3x2 2@3x2 6@3x2 5@3x2");
+    model_free(model);
+}
+
+/* ---- the default's rules ---- */
+
+static void slices_and_allotments_are_those_of_the_level(void)
+{
+    struct model *model = machine_with("mlfq", 1, 2);
+    check_timeline(model, 16, "1@3x2 2@3x2 1@3x2 2@3x2 1@3x2 2@3x2 1@3x2 2@3x2");
+    check_timeline(model, 32, "1@2x4 2@2x4 1@2x4 2@2x4 1@2x4 2@2x4 1@2x4 2@2x4");
+    check_timeline(model, 64, "1@1x8 2@1x8 1@1x8 2@1x8 1@1x8 2@1x8 1@1x8 2@1x8");
+    check_timeline(model, 64, "1@0x32 2@0x32");
+    model_free(model);
+}
+
+static void levels_are_1_to_8(void)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "levels", 1);
+    fork_many(model, 2);
+    check_timeline(model, 96, "1@0x32 2@0x32 1@0x32");
+    model_free(model);
+
+    model = model_new("mlfq", 1, 1);
+    set_tunable(model, "levels", 8);
+    fork_many(model, 1);
+    static const uint32_t allotments[] = {4, 4, 4, 4, 8, 16, 32};
+    for (uint32_t i = 0; i < 7; i++) {
+        for (uint32_t tick = 0; tick < allotments[i]; tick++) {
+            check(level(model, 1) == 7 - i);
+            model_tick(model);
+        }
+    }
+    check(level(model, 1) == 0);
+    model_ticks(model, 480 - 72);
+    check(level(model, 1) == 7);
+    model_free(model);
+}
+
+static void a_limit_of_0_is_none(void)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "allotment_3", 0);
+    set_tunable(model, "slice_3", 0);
+    fork_many(model, 2);
+    check_timeline(model, 479, "1@3x479");
+    model_free(model);
+}
+
+static void a_higher_level_takes_over_at_once(void)
+{
+    struct model *model = machine_with("mlfq", 1, 1);
+    model_ticks(model, 60);
+    model_clear_log(model);
+    model_advance(model, MODEL_TICK_NS / 2);
+    model_fork(model, NULL);
+    check_picks(model, "2");
+    model_block(model, 0);
+    check_picks(model, "1");
+    model_free(model);
+}
+
+static void an_equal_does_not_take_over(void)
+{
+    struct model *model = machine_with("mlfq", 1, 1);
+    model_tick(model);
+    model_clear_log(model);
+    model_fork(model, NULL);
+    check_picks(model, "");
+    model_tick(model);
+    check_picks(model, "2");
+    model_free(model);
+}
+
+/* Its turn ends at the tick that is nearest to the end of its slice. */
+static void a_task_picked_within_a_tick_pays_for_what_it_ran(void)
+{
+    struct model *model = machine_with("mlfq", 1, 2);
+    model_advance(model, MODEL_TICK_NS / 10 * 7);
+    model_block(model, 0); /* 1 */
+    model_advance(model, MODEL_TICK_NS / 10 * 3);
+    model_tick_cpu(model, 0);
+    check(mlfq_task_of(&model->tasks[1]->task)->allotment_used == MODEL_TICK_NS / 10 * 3);
+    check(mlfq_task_of(&model->tasks[0]->task)->allotment_used == MODEL_TICK_NS / 10 * 7);
+    model_wake(model, model->tasks[0]);
+    model_clear_log(model);
+    model_tick(model);
+    check_picks(model, ""); /* 1.3 of 2 */
+    model_tick(model);
+    check_picks(model, "1"); /* 2.3 */
+    model_free(model);
+}
+
+static void a_child_starts_where_its_parent_is(void)
+{
+    struct model *model = machine_with("mlfq", 1, 1);
+    model_ticks(model, 8 + 5);
+    model_advance(model, MODEL_TICK_NS / 2);
+    struct model_task *child = model_fork(model, model->tasks[0]);
+    check(level(model, 1) == 2 && child->task.level == 2);
+    check(mlfq_task_of(&child->task)->allotment_used == TICKS(5) + MODEL_TICK_NS / 2);
+    struct model_task *orphan = model_fork(model, NULL);
+    check(orphan->task.level == 3);
+    model_free(model);
+
+    model = sunk_machine(1); /* its base; not where credit has brought it */
+    model_sleep(model, 0, 64);
+    model_ticks(model, 64);
+    check(level(model, 1) == 4);
+    check(model_fork(model, model->tasks[0])->task.level == 0);
+    model_free(model);
+
+    model = machine_with("mlfq:allotment-boost", 1, 1);
+    model_ticks(model, 8 + 5);
+    check(model_fork(model, model->tasks[0])->task.level == 3);
+    model_free(model);
+}
+
+static void release_2_raises_whoever_blocks(void)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "release", 2);
+    set_tunable(model, "sleep_per_credit", 0);
+    fork_many(model, 1);
+    model_ticks(model, 60);
+    for (uint64_t expected = 1; expected <= 4; expected++) {
+        model_block(model, 0);
+        model_wake(model, model->tasks[0]);
+        check(level(model, 1) == (expected < 3 ? expected : 3));
+    }
+    model_ticks(model, 7);
+    model_yield(model, 0);
+    model_ticks(model, 7);
+    check(level(model, 1) == 3); /* yielding gave it a new allotment */
+    model_tick(model);
+    check(level(model, 1) == 2);
+    model_yield(model, 0);
+    check(level(model, 1) == 2);
+    model_free(model);
+}
+
+/* The slice that it left was that of another level. */
+static void who_sinks_when_it_blocks_has_a_new_slice(void)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "keep_slice", 1);
+    fork_many(model, 1);
+    model_ticks(model, 7);
+    model_advance(model, MODEL_TICK_NS / 10 * 9);
+    model_block(model, 0); /* 7.9 of 8 */
+    model_wake(model, model->tasks[0]);
+    check(level(model, 1) == 2 && mlfq_task_of(&model->tasks[0]->task)->slice_used == 0);
+    model_free(model);
+}
+
+/* ---- credit ---- */
+
+static void who_wakes_with_a_full_purse_is_served_above_all(void)
+{
+    static const struct {
+        uint32_t ticks;
+        uint64_t level;
+        uint64_t credit;
+    } cases[] = {
+        {1, 0, TICKS(1) / 16}, {31, 0, TICKS(31) / 16}, {32, 4, TICKS(1)}, {5000, 4, TICKS(1)}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct model *model = sunk_machine(1);
+        model_sleep(model, 0, cases[i].ticks);
+        model_ticks(model, cases[i].ticks);
+        check(level(model, 1) == cases[i].level);
+        check(mlfq_task_of(&model->tasks[0]->task)->credit == cases[i].credit);
+        check(policy_mlfq.time_slice(&model->scheduler, &model->tasks[0]->task) ==
+              (cases[i].level == 4 ? 2 : 32));
+        model_free(model);
+    }
+}
+
+static void credit_is_limited_by_the_purse(void)
+{
+    struct model *model = sunk_machine(1);
+    for (int i = 0; i < 3; i++) {
+        model_sleep(model, 0, 1000);
+        model_ticks(model, 1000);
+    }
+    check(level(model, 1) == 4 && mlfq_task_of(&model->tasks[0]->task)->credit == TICKS(2));
+    model_ticks(model, 2);
+    check(level(model, 1) == 4);
+    model_tick(model);
+    check(level(model, 1) == 0);
+    model_free(model);
+}
+
+/* It need not wait for all those that the boost has brought to the top. */
+static void the_boost_takes_nobody_from_the_credit_level(void)
+{
+    struct model *model = machine_with("mlfq", 1, 20);
+    struct model_task *sleeper = model->cpus[0].current;
+    model_sleep(model, 0, 470);
+    model_ticks(model, 470);
+    check(sleeper->task.level == 4 && model->cpus[0].current == sleeper);
+    model_fork(model, NULL);
+    model_sleep(model, 0, 20);
+    model_ticks(model, 20);
+    check(sleeper->task.level == 4 && model->cpus[0].current == sleeper);
+    for (uint32_t i = 1; i < 4; i++)
+        check(mlfq_task_of(&model->tasks[i]->task)->epoch == 1 ||
+              model->tasks[i]->place == MODEL_QUEUED);
+    model_free(model);
+}
+
+/* One that waits there when the boost comes is still found there. */
+static void a_boost_while_one_waits_at_the_credit_level(void)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    fork_many(model, 3);
+    model_block(model, 0); /* 1 */
+    model_block(model, 0); /* 2 */
+    model_ticks(model, 479);
+    model_wake(model, model->tasks[0]);
+    model_wake(model, model->tasks[1]);
+    check(model_running(model, 0) == 1 && level(model, 2) == 4);
+    check_timeline(model, 5, "1@4x1 2@4x2 1@4x1 3@3x1");
+    model_free(model);
+}
+
+static void release_2_leaves_those_on_credit_where_they_are(void)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "boost", 0);
+    set_tunable(model, "release", 2);
+    fork_many(model, 1);
+    model_ticks(model, 60);
+    model_sleep(model, 0, 48);
+    model_ticks(model, 48);
+    model_advance(model, MODEL_TICK_NS / 2);
+    model_block(model, 0);
+    model_wake(model, model->tasks[0]);
+    check(level(model, 1) == 4 && mlfq_task_of(&model->tasks[0]->task)->base == 2);
+    model_free(model);
+}
+
+static void who_spends_its_credit_falls_to_its_base(void)
+{
+    struct model *model = sunk_machine(1);
+    model_sleep(model, 0, 64);
+    model_ticks(model, 64); /* with a tick of credit */
+    check(level(model, 1) == 4);
+    model_tick(model);
+    check(level(model, 1) == 4);
+    model_tick(model);
+    check(level(model, 1) == 0);
+    model_free(model);
+}
+
+/* At the top it pays with what it earned, and keeps its allotment. */
+static void who_uses_little_never_sinks(void)
+{
+    struct model *model = model_new("mlfq", 1, 1);
+    set_tunable(model, "boost", 0);
+    fork_many(model, 1);
+    for (int i = 0; i < 1000; i++) {
+        model_tick(model); /* 1 of 21 ticks */
+        model_sleep(model, 0, 20);
+        model_ticks(model, 20);
+        check(level(model, 1) >= 3);
+    }
+    model_free(model);
+}
+
+/* ---- adversaries ---- */
+
+/* Task 1 leaves the CPU when nine tenths of a tick have passed, by sleeping until the tick or by
+ * yielding; the others never do. */
+static void play_gamer(struct model *model, uint32_t ticks, bool sleeps)
+{
+    for (uint32_t tick = 0; tick < ticks; tick++) {
+        model_advance(model, MODEL_TICK_NS / 10 * 9);
+        if (model_running(model, 0) == 1 && sleeps)
+            sleep_until(model, 0, model->now + MODEL_TICK_NS / 10);
+        else if (model_running(model, 0) == 1)
+            model_yield(model, 0);
+        model_advance(model, MODEL_TICK_NS / 10);
+        model_tick_cpu(model, 0);
+    }
+}
+
+static double gamer_part(const char *policy, uint32_t others, bool sleeps)
+{
+    const uint32_t ticks = 20 * 480;
+    struct model *model = machine_with(policy, 1, 1 + others);
+    play_gamer(model, ticks, sleeps);
+    double part = (double)run_time(model, 1) / (double)TICKS(ticks);
+    model_free(model);
+    return part;
+}
+
+static void four_quanta_can_be_gamed(void)
+{
+    for (uint32_t others = 1; others <= 8; others *= 2)
+        check(gamer_part("mlfq:four-quanta", others, true) > 0.89);
+}
+
+static void the_default_cannot_be_gamed(void)
+{
+    for (uint32_t others = 1; others <= 8; others++) {
+        check(gamer_part("mlfq", others, true) <= 1.0 / (1 + others));
+        check(gamer_part("mlfq", others, false) <= 1.0 / (1 + others));
+    }
+}
+
+/* Sleeps until it may rise, runs until it falls, for the best that credit can give. */
+static void sleeping_for_credit_gains_nothing(void)
+{
+    for (uint32_t sleep = 16; sleep <= 128; sleep *= 2) {
+        struct model *model = sunk_machine(2);
+        uint64_t before = run_time(model, 1);
+        uint64_t start = model->now;
+        while (model_running(model, 0) != 1)
+            model_tick(model);
+        while (model->now < start + TICKS(20000)) {
+            if (model_running(model, 0) == 1) {
+                model_sleep(model, 0, sleep);
+                model_tick(model);
+            } else {
+                model_tick(model);
+            }
+            while (model_running(model, 0) == 1 && level(model, 1) > 0)
+                model_tick(model);
+        }
+        check(run_time(model, 1) - before < TICKS(20000) / 2);
+        model_free(model);
+    }
+}
+
+/* Each lives for less than a tick and forks the next before it ends. */
+static void a_chain_of_children_sinks(void)
+{
+    struct model *model = machine_with("mlfq", 1, 1);
+    struct model_task *last = model->tasks[0];
+    for (int i = 0; i < 100; i++) {
+        model_advance(model, MODEL_TICK_NS / 10 * 9);
+        struct model_task *next = model_fork(model, last);
+        model_end(model, last);
+        check(model->cpus[0].current == next);
+        last = next;
+        if (i % 10 == 9) { /* now and then a tick, at its time */
+            model_advance(model, MODEL_TICK_NS - model->now % MODEL_TICK_NS);
+            model_tick_cpu(model, 0);
+        }
+    }
+    check(last->task.level == 0);
+    model_free(model);
+}
+
+/* At each tick a new task comes that runs for a tick. Gives what task 1 runs in the meantime. */
+static uint64_t run_under_barrage(const char *policy, uint32_t ticks)
+{
+    struct model *model = machine_with(policy, 1, 1);
+    model_ticks(model, 480);
+    uint64_t before = run_time(model, 1);
+    for (uint32_t tick = 0; tick < ticks; tick++) {
+        model_fork(model, NULL);
+        model_tick(model);
+        struct model_task *current = model->cpus[0].current;
+        struct model_task *newest = NULL;
+        for (uint32_t i = 1; i < model->task_count; i++) {
+            if (model->tasks[i]->place != MODEL_ENDED &&
+                model->tasks[i]->task.run_time >= MODEL_TICK_NS)
+                newest = model->tasks[i];
+        }
+        if (newest)
+            model_end(model, newest);
+        check(current != NULL);
+    }
+    uint64_t ran = run_time(model, 1) - before;
+    model_free(model);
+    return ran;
+}
+
+static void the_bottom_starves_without_boost_only(void)
+{
+    check(run_under_barrage("mlfq:four-quanta", 480) <= TICKS(1));
+    check(run_under_barrage("mlfq", 480) >= TICKS(8));
+    check(run_under_barrage("mlfq:allotment-boost", 480) >= TICKS(8));
+}
+
+/* Each of a gang runs for a tick and sleeps for 32, and they are more than the CPU can serve. */
+static void a_gang_on_credit_starves_nobody(void)
+{
+    struct model *model = machine_with("mlfq", 1, 41);
+    uint64_t before = 0;
+    uint32_t on_credit = 0;
+    for (uint32_t tick = 1; tick <= 11 * 480; tick++) {
+        model_tick(model);
+        while (model->cpus[0].current && model_running(model, 0) > 1 &&
+               model->cpus[0].current->task.picked_since < model->now)
+            model_sleep(model, 0, 32);
+        on_credit += model->cpus[0].current && model->cpus[0].current->task.level == 4;
+        if (tick % 480 == 0) {
+            check(tick == 480 || run_time(model, 1) - before >= TICKS(8));
+            check(on_credit > 200 && on_credit < 280);
+            before = run_time(model, 1);
+            on_credit = 0;
+        }
+    }
+    model_free(model);
+}
+
+/* Task 1 has been CPU-bound like its two companions, and turns interactive. Gives the longest that
+ * it waits after each wake-up, from the third on. */
+static uint64_t wait_of_late_interactive(const char *policy, bool boost)
+{
+    uint64_t longest = 0;
+    struct model *model = model_new(policy, 1, 1);
+    if (!boost)
+        set_tunable(model, "boost", 0);
+    fork_many(model, 3);
+    model_ticks(model, 200);
+    struct model_task *task = model->tasks[0];
+    for (int wakeup = 0; wakeup < 60; wakeup++) {
+        for (int i = 0; i < 1000 && model_running(model, 0) != 1; i++)
+            model_tick(model);
+        if (model_running(model, 0) != 1)
+            longest = UINT64_MAX;
+        if (longest == UINT64_MAX)
+            break;
+        uint64_t waited = task->task.picked_since - task->task.queued_since;
+        if (wakeup >= 3 && waited > longest)
+            longest = waited;
+        model_advance(model, MODEL_TICK_NS / 4);
+        sleep_until(model, 0, model->now - MODEL_TICK_NS / 4 + TICKS(20));
+        model_advance(model, MODEL_TICK_NS / 4 * 3);
+        model_tick_cpu(model, 0);
+    }
+    model_free(model);
+    return longest;
+}
+
+static void who_turns_interactive_late_rises(void)
+{
+    check(wait_of_late_interactive("mlfq:four-quanta", true) == UINT64_MAX); /* it runs no more */
+    check(wait_of_late_interactive("mlfq", false) == 0);
+    check(wait_of_late_interactive("mlfq", true) == 0);
+}
+
+/* ---- several CPUs, random programs ---- */
+
+static uint64_t random_state;
+
+/* xorshift64* (Marsaglia 2003, Vigna 2016) */
+static uint64_t random_below(uint64_t limit)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
+}
+
+#define TASKS_MAX 48
+
+/* What is known of each task of a random program. */
+struct watched {
+    bool waited;         /* before the tick */
+    uint64_t selections; /* then */
+    uint64_t slept;
+    uint64_t above_base; /* time that it ran above its base */
+    uint64_t above_zero; /* above level 0 */
+};
+
+static void random_act(struct model *model, uint32_t cpu)
+{
+    struct model_task *task = model->cpus[cpu].current;
+    uint64_t act = random_below(20);
+    if (act < 2 && model->task_count < TASKS_MAX)
+        model_fork(model, task);
+    else if (act < 5)
+        model_sleep(model, cpu, 1 + random_below(80));
+    else if (act < 6)
+        model_yield(model, cpu);
+}
+
+/* Counts the time that passes, before the policy hears of it. */
+static void pass_time(struct model *model, struct watched *watched, uint64_t ns)
+{
+    model_advance(model, ns);
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = model->tasks[i];
+        const mlfq_task_t *own = mlfq_task_of(&task->task);
+        watched[i].above_base += task->place == MODEL_RUNNING && own->level > own->base ? ns : 0;
+        watched[i].above_zero += task->place == MODEL_RUNNING && own->level > 0 ? ns : 0;
+        watched[i].slept += task->place == MODEL_BLOCKED ? ns : 0;
+    }
+}
+
+static uint64_t true_level(const struct model *model, const struct model_task *task)
+{
+    struct mlfq_queue state = {0};
+    struct run_queue queue = {
+        .scheduler = (struct scheduler *)&model->scheduler, .now = model->now, .state = &state};
+    state.epoch = mlfq_epoch(&queue);
+    return mlfq_level(&queue, &task->task);
+}
+
+/* The lowest level that runs; too high for any if a CPU is idle that nobody could fill. */
+static uint64_t lowest_running(const struct model *model)
+{
+    uint64_t lowest = UINT64_MAX;
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        const struct model_task *task = model->cpus[cpu].current;
+        uint64_t runs = task ? true_level(model, task) : 0;
+        lowest = runs < lowest ? runs : lowest;
+    }
+    return lowest;
+}
+
+/* After all CPUs had their tick: who waited before waits for no lower level, anywhere. */
+static void check_order(const struct model *model, const struct watched *watched)
+{
+    uint64_t lowest = lowest_running(model);
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = model->tasks[i];
+        if (task->place == MODEL_QUEUED && watched[i].waited &&
+            watched[i].selections == task->task.selections)
+            check(true_level(model, task) <= lowest);
+    }
+}
+
+/* The invariants that policies/mlfq.c states. */
+static void check_credit(const struct model *model, const struct watched *watched)
+{
+    uint64_t epochs = 1 + model->now / TICKS(480);
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        check(watched[i].above_base <= watched[i].slept / 16);
+        /* Each allotment may be exceeded by half a tick, since ticks end turns. */
+        check(watched[i].above_zero <=
+              watched[i].slept / 16 + epochs * (TICKS(56) + 3 * MODEL_TICK_NS / 2));
+    }
+}
+
+static void run_program(uint32_t cpus, uint64_t seed, uint32_t ticks)
+{
+    struct watched watched[TASKS_MAX] = {0};
+    random_state = seed * 0x9e3779b97f4a7c15ull | 1;
+    struct model *model = machine_with("mlfq", cpus, cpus + 4);
+    for (uint32_t tick = 0; tick < ticks; tick++) {
+        uint64_t rest = MODEL_TICK_NS;
+        for (int i = 0; i < 3; i++) {
+            uint64_t step = random_below(rest);
+            uint32_t cpu = (uint32_t)random_below(cpus);
+            pass_time(model, watched, step);
+            rest -= step;
+            if (model->cpus[cpu].current)
+                random_act(model, cpu);
+        }
+        pass_time(model, watched, rest);
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            watched[i].waited = model->tasks[i]->place == MODEL_QUEUED;
+            watched[i].selections = model->tasks[i]->task.selections;
+        }
+        for (uint32_t cpu = 0; cpu < cpus; cpu++)
+            model_tick_cpu(model, cpu);
+        check_order(model, watched);
+        check_credit(model, watched);
+    }
+    model_free(model);
+}
+
+static void no_level_runs_while_a_higher_one_waits_elsewhere(void)
+{
+    static const uint32_t cpu_counts[] = {1, 2, 3, 4, 8, 16};
+    for (size_t i = 0; i < sizeof(cpu_counts) / sizeof(cpu_counts[0]); i++) {
+        for (uint64_t seed = 1; seed <= 8; seed++)
+            run_program(cpu_counts[i], seed, 1500);
+    }
+}
+
+/* ---- switching, boosts and placement, one by one ---- */
+
+static void who_is_adopted_pays_for_nothing_before(void)
+{
+    struct model *model = machine_with("mlfq", 1, 2);
+    model_ticks(model, 300);
+    model_switch(model, "mlfq");
+    check_timeline(model, 4, model_running(model, 0) == 1 ? "1@3x2 2@3x2" : "2@3x2 1@3x2");
+    model_free(model);
+}
+
+/* The CPU's tick comes later; its task is at the top by then. */
+static void who_is_about_to_be_boosted_keeps_its_cpu(void)
+{
+    struct model *model = machine_with("mlfq", 1, 1);
+    model_ticks(model, 479);
+    model_clear_log(model);
+    model_advance(model, MODEL_TICK_NS);
+    model_fork(model, NULL);
+    check_picks(model, "");
+    model_tick_cpu(model, 0);
+    check_picks(model, "2");
+    model_free(model);
+}
+
+static void an_idle_cpu_leaves_alone_what_another_is_about_to_run(void)
+{
+    struct model *model = machine_with("mlfq", 2, 2);
+    model_block(model, 0);
+    model_block(model, 1);
+    model_wake_unsettled(model, model->tasks[2 - 1]);
+    check(model->queues[1].queued == 1);
+    check(policy_mlfq.balance(&model->scheduler, 0, true) == NO_CPU);
+    model_settle(model);
+    check(model_running(model, 1) == 2);
+    model_free(model);
+}
+
+/* CPU 0 hears of it first, and must not take the others' old levels for true. */
+static void a_boost_moves_nobody(void)
+{
+    struct model *model = machine_with("mlfq", 2, 4);
+    model_ticks(model, 479);
+    uint32_t cpu[4];
+    for (uint32_t i = 0; i < 4; i++)
+        cpu[i] = model->tasks[i]->task.cpu;
+    model_ticks(model, 3);
+    for (uint32_t i = 0; i < 4; i++)
+        check(model->tasks[i]->task.cpu == cpu[i]);
+    model_free(model);
+}
+
+static void tasks_go_to_the_cpu_that_serves_the_lowest_level(void)
+{
+    struct model *model = machine_with("mlfq", 2, 1);
+    model_ticks(model, 60); /* 1 is at 0, on CPU 0 */
+    model_clear_log(model);
+    model_fork(model, NULL);
+    check_picks(model, "1:2"); /* idle */
+    model_end(model, model->tasks[2 - 1]);
+    model_fork(model, NULL);
+    check_picks(model, "1:3"); /* idle again */
+    model_fork(model, NULL);
+    check_picks(model, "0:4"); /* takes over from 1 */
+    model_end(model, model->tasks[3 - 1]);
+    check_picks(model, "1:1");
+    model_fork(model, NULL); /* by somebody on CPU 0 */
+    check_picks(model, "1:5");
+    model_free(model);
+}
+
+int main(void)
+{
+    run_test(quanta_are_1_2_4_and_no_limit);
+    run_test(who_gives_up_its_quantum_has_a_new_one);
+    run_test(an_interrupted_quantum_goes_on);
+    run_test(nobody_is_ever_boosted);
+    run_test(figure_7_comes_out_tick_by_tick);
+    run_test(figure_8_comes_out_tick_by_tick);
+    run_test(allotments_are_counted_over_all_stays);
+    run_test(who_leaves_before_the_tick_does_not_pay);
+    run_test(a_slice_goes_on_after_sleep);
+    run_test(a_higher_level_waits_for_the_tick_and_no_longer);
+    run_test(with_preempt_0_it_waits_for_the_end_of_the_turn);
+    run_test(who_sinks_within_a_slice_has_had_its_turn);
+    run_test(the_boost_is_for_blocked_ones_too);
+    run_test(the_boost_keeps_the_order);
+    run_test(slices_and_allotments_are_those_of_the_level);
+    run_test(levels_are_1_to_8);
+    run_test(a_limit_of_0_is_none);
+    run_test(a_higher_level_takes_over_at_once);
+    run_test(an_equal_does_not_take_over);
+    run_test(a_task_picked_within_a_tick_pays_for_what_it_ran);
+    run_test(a_child_starts_where_its_parent_is);
+    run_test(release_2_raises_whoever_blocks);
+    run_test(who_sinks_when_it_blocks_has_a_new_slice);
+    run_test(who_wakes_with_a_full_purse_is_served_above_all);
+    run_test(credit_is_limited_by_the_purse);
+    run_test(the_boost_takes_nobody_from_the_credit_level);
+    run_test(a_boost_while_one_waits_at_the_credit_level);
+    run_test(release_2_leaves_those_on_credit_where_they_are);
+    run_test(who_spends_its_credit_falls_to_its_base);
+    run_test(who_uses_little_never_sinks);
+    run_test(four_quanta_can_be_gamed);
+    run_test(the_default_cannot_be_gamed);
+    run_test(sleeping_for_credit_gains_nothing);
+    run_test(a_chain_of_children_sinks);
+    run_test(the_bottom_starves_without_boost_only);
+    run_test(a_gang_on_credit_starves_nobody);
+    run_test(who_turns_interactive_late_rises);
+    run_test(no_level_runs_while_a_higher_one_waits_elsewhere);
+    run_test(who_is_adopted_pays_for_nothing_before);
+    run_test(who_is_about_to_be_boosted_keeps_its_cpu);
+    run_test(an_idle_cpu_leaves_alone_what_another_is_about_to_run);
+    run_test(a_boost_moves_nobody);
+    run_test(tasks_go_to_the_cpu_that_serves_the_lowest_level);
+    return 0;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Acts a scenario out on the model of tests/host/policy_harness.h, and writes its
+ * trace. Between two ticks it goes from one act of a program to the next; work
+ * takes its time, all else takes none. Links all policies of the registry.
+ *
+ * usage: model SCENARIO POLICY CPUS SEED TRACE
+ *
+ * Ends with status 3 if, under this policy, two CPUs acted at the same time: which
+ * of them was first is chance then, and another machine may see it otherwise.
+ */
+
+#include "tests/scenario/ties.h"
+
+#include "abi/system_calls.h"
+#include "tests/host/policy_harness.h"
+
+#define PROCESSES_MAX 64
+
+/* What a task of the model is about to do, by its PID. */
+struct program {
+    const struct step *step;
+    uint64_t until;   /* it works till then, however little it gets of the CPU, */
+    uint64_t work;    /* and then these nanoseconds on a CPU before the act */
+    uint32_t parent;  /* PID */
+    uint32_t zombies; /* children that have ended */
+    bool waits;       /* for one */
+};
+
+static const struct scenario *scenario;
+static struct model *model;
+static struct program programs[PROCESSES_MAX];
+static struct model_task *players[TIES_ROLES]; /* the task of each role */
+static uint64_t acted_at;                      /* when a CPU acted last, and which */
+static uint32_t acted_on;
+static bool acted_together;
+
+/* ---- the trace ---- */
+
+_Static_assert(MODEL_TICK_NS == SCENARIO_TICK_NS, "the model has the scenarios' tick");
+
+static FILE *trace;
+static uint32_t sequence;
+static uint64_t records[MODEL_CPUS_MAX];
+
+static void write_record(uint32_t cpu, enum trace_kind kind, int32_t process, uint32_t first,
+                         uint64_t second)
+{
+    struct trace_record record = {
+        .time = model->now,
+        .sequence = sequence++,
+        .process = (uint32_t)process,
+        .kind = (uint16_t)kind,
+        .cpu = (uint16_t)cpu,
+        .first = first,
+        .second = second,
+    };
+    records[cpu]++;
+    check(fwrite(&record, sizeof(record), 1, trace) == 1);
+}
+
+static void record(const struct model *machine, enum trace_kind kind, int32_t process,
+                   uint32_t first, uint64_t second)
+{
+    write_record(machine->here, kind, process, first, second);
+}
+
+static void begin_trace(const char *path)
+{
+    struct trace_header header = {
+        .magic = TRACE_MAGIC,
+        .version = TRACE_VERSION,
+        .header_bytes = sizeof(struct trace_header),
+        .record_bytes = sizeof(struct trace_record),
+        .cpus = model->scheduler.cpus,
+        .tick_ns = MODEL_TICK_NS,
+        .cycles_per_second = 1000000000,
+        .seed = model->scheduler.seed,
+    };
+    trace = fopen(path, "wb");
+    check(trace && fwrite(&header, sizeof(header), 1, trace) == 1);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
+        write_record(cpu, TRACE_START, 0, 0, 0);
+    model->recorder = record;
+}
+
+static void end_trace(void)
+{
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
+        write_record(cpu, TRACE_END, 0, 0, records[cpu] + 1);
+    check(fclose(trace) == 0);
+}
+
+/* ---- programs ---- */
+
+static struct program *program_of(const struct model_task *task)
+{
+    check(task->task.pid < PROCESSES_MAX);
+    return &programs[task->task.pid];
+}
+
+static void go_to_step(struct program *program, const struct step *step)
+{
+    program->step = step;
+    program->work = step->work * SCENARIO_WORK_NS;
+}
+
+/* To be called before the task is forked: what it will do must be there when it is picked. */
+static void begin_role(uint32_t role, const struct model_task *parent)
+{
+    struct program *program = &programs[model->last_pid + 1];
+    check(model->last_pid + 1 < PROCESSES_MAX);
+    *program = (struct program){.parent = (uint32_t)model_pid(parent)};
+    go_to_step(program, scenario->roles[role].steps);
+}
+
+static void fork_role(uint32_t role, const struct model_task *parent)
+{
+    write_record(model->here, TRACE_MARK, model_pid(parent), MARK_NOTE,
+                 scenario_label(&scenario->roles[role]));
+    begin_role(role, parent);
+    players[role] = model_fork(model, parent);
+}
+
+static void wait_for_child(struct program *program, uint32_t cpu)
+{
+    if (program->zombies > 0) {
+        program->zombies--;
+    } else {
+        program->waits = true;
+        model_block(model, cpu);
+    }
+}
+
+/* Its parent is woken before the task has left its CPU. */
+static void end_task(struct model_task *task)
+{
+    uint32_t parent = program_of(task)->parent;
+    model_record(model, TRACE_EXIT, model_pid(task), 0, 0);
+    if (programs[parent].waits) {
+        programs[parent].waits = false;
+        model_wake_unsettled(model, model->tasks[parent - 1]);
+    } else {
+        programs[parent].zombies++;
+    }
+    model_end_unsettled(model, task);
+    model_settle(model);
+}
+
+static uint64_t tick_time(int32_t tick)
+{
+    return (uint64_t)(SCENARIO_START + tick) * MODEL_TICK_NS;
+}
+
+static void sleep_until(uint32_t cpu, int32_t tick)
+{
+    uint64_t then = tick_time(tick);
+    if (then > model->now)
+        model_sleep(model, cpu, then / MODEL_TICK_NS - model->now / MODEL_TICK_NS);
+}
+
+/* What the CPU's task is about to do, it does. */
+static void act(uint32_t cpu)
+{
+    struct model_task *task = model->cpus[cpu].current;
+    struct program *program = program_of(task);
+    const struct step *step = program->step;
+    acted_together |= acted_at == model->now && acted_on != cpu;
+    acted_at = model->now;
+    acted_on = cpu;
+    model->here = cpu;
+    if (step->act != ACT_END)
+        go_to_step(program, step + 1);
+    switch (step->act) {
+    case ACT_END:
+        end_task(task);
+        break;
+    case ACT_FORK:
+        fork_role(step->role, task);
+        break;
+    case ACT_WAIT:
+        wait_for_child(program, cpu);
+        break;
+    case ACT_SLEEP_UNTIL:
+        sleep_until(cpu, step->value);
+        break;
+    case ACT_WORK_UNTIL:
+        program->until = tick_time(step->value);
+        break;
+    case ACT_YIELD:
+        model_yield(model, cpu);
+        break;
+    case ACT_SET_PRIORITY:
+        model_set_attribute(model, players[step->role], MODEL_PRIORITY, (uint32_t)step->value);
+        break;
+    case ACT_SET_TICKETS:
+        model_set_attribute(model, players[step->role], MODEL_TICKETS, (uint32_t)step->value);
+        break;
+    case ACT_SET_WEIGHT:
+        model_set_attribute(model, players[step->role], MODEL_WEIGHT, (uint32_t)step->value);
+        break;
+    }
+}
+
+/* ---- time ---- */
+
+/* How long until the CPU's task acts, if it keeps the CPU; UINT64_MAX: it is idle. */
+static uint64_t work_left(uint32_t cpu)
+{
+    const struct model_task *task = model->cpus[cpu].current;
+    if (!task)
+        return UINT64_MAX;
+    const struct program *program = program_of(task);
+    uint64_t begin = program->until > model->now ? program->until : model->now;
+    return begin - model->now + program->work;
+}
+
+/* All CPUs work, for no longer than is left and no further than the next tick. */
+static void work(uint64_t ns)
+{
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        const struct model_task *task = model->cpus[cpu].current;
+        if (task && program_of(task)->until <= model->now)
+            program_of(task)->work -= ns;
+    }
+    model_advance(model, ns);
+}
+
+/* To the next tick, or to the next act if that is before it. */
+static void go_on(void)
+{
+    uint64_t to_tick = MODEL_TICK_NS - model->now % MODEL_TICK_NS;
+    uint32_t first = 0;
+    for (uint32_t cpu = 1; cpu < model->scheduler.cpus; cpu++)
+        first = work_left(cpu) < work_left(first) ? cpu : first;
+    if (work_left(first) < to_tick) {
+        work(work_left(first));
+        act(first);
+    } else {
+        work(to_tick);
+        model_tick_all(model);
+    }
+}
+
+/* init forks the first role, which waits for the start, and blocks for good. */
+static struct model_task *reach_start(const char *policy)
+{
+    struct model_task *init = model_fork(model, NULL);
+    uint32_t cpu = init->task.cpu;
+    programs[init->task.pid].work = UINT64_MAX;
+    begin_role(0, init);
+    struct model_task *root = players[0] = model_fork(model, init);
+    model_block(model, cpu);
+    model_sleep(model, root->task.cpu, SCENARIO_START);
+    while (model->now < SCENARIO_START * MODEL_TICK_NS) {
+        model_advance(model, MODEL_TICK_NS);
+        model_tick_all(model);
+    }
+    check(root->place == MODEL_RUNNING);
+    model->here = root->task.cpu;
+    model_switch(model, policy);
+    return root;
+}
+
+static void play(const char *policy)
+{
+    struct model_task *root = reach_start(policy);
+    model->here = root->task.cpu;
+    model_record(model, TRACE_MARK, root->task.pid, MARK_GROUP, scenario_label(scenario->roles));
+    model_record(model, TRACE_MARK, root->task.pid, MARK_BEGIN, 0);
+    while (root->place != MODEL_ENDED)
+        go_on();
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count != 6 || strcmp(arguments[1], ties.name) != 0) {
+        fprintf(stderr, "usage: model %s POLICY CPUS SEED TRACE\n", ties.name);
+        return 2;
+    }
+    scenario = &ties;
+    model = model_new(arguments[2], (uint32_t)atoi(arguments[3]), strtoull(arguments[4], NULL, 10));
+    begin_trace(arguments[5]);
+    play(arguments[2]);
+    end_trace();
+    model_free(model);
+    return acted_together ? 3 : 0;
+}

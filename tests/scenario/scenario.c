@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Acts a scenario out on our kernel, under the policy that is in force. */
+
+#include "policies/policy.h"
+#include "tests/scenario/ties.h"
+#include "user/library/user.h"
+#include "workloads/api/workload.h"
+
+static const struct scenario *scenario;
+static int pids[TIES_ROLES]; /* of the roles, as far as the caller's forebears and it forked them */
+
+static void must(int result, const char *what)
+{
+    if (result < 0) {
+        complain("scenario", what);
+        exit(1);
+    }
+}
+
+_Noreturn static void play(uint32_t role);
+
+static void fork_role(uint32_t role)
+{
+    must(mark(MARK_NOTE, scenario_label(&scenario->roles[role])), "mark");
+    int pid = fork();
+    must(pid, "fork");
+    if (pid == 0) {
+        pids[role] = getpid();
+        play(role);
+    }
+    pids[role] = pid;
+}
+
+static void sleep_until(int tick)
+{
+    sleep(tick - uptime());
+}
+
+/* In steps that are short beside the unit of work. */
+static void work_until(int tick)
+{
+    while (uptime() < tick)
+        workload_burn(SCENARIO_WORK_NS / 10 / WORKLOAD_BURN_INSTRUCTIONS);
+}
+
+static void perform(const struct step *step)
+{
+    switch (step->act) {
+    case ACT_END:
+        break;
+    case ACT_FORK:
+        fork_role(step->role);
+        break;
+    case ACT_WAIT:
+        must(wait(NULL), "wait");
+        break;
+    case ACT_SLEEP_UNTIL:
+        sleep_until(SCENARIO_START + step->value);
+        break;
+    case ACT_WORK_UNTIL:
+        work_until(SCENARIO_START + step->value);
+        break;
+    case ACT_YIELD:
+        yield();
+        break;
+    case ACT_SET_PRIORITY:
+        must(setpriority(pids[step->role], step->value), "setpriority");
+        break;
+    case ACT_SET_TICKETS:
+        must(settickets_pid(pids[step->role], step->value), "settickets_pid");
+        break;
+    case ACT_SET_WEIGHT:
+        must(setweight(pids[step->role], step->value), "setweight");
+        break;
+    }
+}
+
+_Noreturn static void play(uint32_t role)
+{
+    const struct step *step = scenario->roles[role].steps;
+    for (;; step++) {
+        workload_burn(step->work * (SCENARIO_WORK_NS / WORKLOAD_BURN_INSTRUCTIONS));
+        if (step->act == ACT_END)
+            exit(0);
+        perform(step);
+    }
+}
+
+int main(int argc, char *argv[])
+{
+    char policy[64];
+    if (argc != 2 || strcmp(argv[1], ties.name) != 0) {
+        fprintf(2, "usage: scenario %s\n", ties.name);
+        return 2;
+    }
+    scenario = &ties;
+    if (uptime() >= SCENARIO_START) {
+        fprintf(2, "scenario: it must begin before tick %d\n", SCENARIO_START);
+        return 1;
+    }
+    sleep_until(SCENARIO_START);
+    must(getpolicy(policy, sizeof(policy)), "getpolicy");
+    must(setpolicy(policy), "setpolicy");
+    must(mark(MARK_GROUP, scenario_label(&scenario->roles[0])), "mark");
+    must(mark(MARK_BEGIN, 0), "mark");
+    pids[0] = getpid();
+    play(0);
+}

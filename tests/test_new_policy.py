@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab new-policy`: what it writes works at once, and what it cannot write it leaves alone."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Command
+from schedlab.build import build
+from schedlab.errors import WrongUsage
+from schedlab.new_policy import NAME_MAX, SOURCE_MAX, create, rendered
+
+NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multilevel-feedback")
+
+pytestmark = pytest.mark.xdist_group("new-policy")
+
+FOLDERS = ("abi", "bench", "kernel", "linux", "policies", "python", "tests", "tools", "user")
+
+
+def copy_checkout(place: Path) -> Path:
+    """A checkout to write into, with what is built already."""
+    for folder in (*FOLDERS, "workloads", "build"):
+        ignored = shutil.ignore_patterns("__pycache__", ".*_cache")
+        shutil.copytree(ROOT / folder, place / folder, ignore=ignored)
+    for file in ("Makefile", "pyproject.toml", ".clang-format"):
+        shutil.copy2(ROOT / file, place / file)
+    return place
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One with policies that are new."""
+    build("kernel", "image")
+    place = copy_checkout(tmp_path_factory.mktemp("checkout"))
+    for name in NAMES:
+        done = command(place, "-m", "schedlab", "new-policy", name, "--source", "Knuth 1968")
+        assert done.returncode == 0, done.stderr
+        assert f"Wrote policies/{name}.c and tests/host/policy_{name}_test.c." in done.stdout
+        assert f"./schedlab run --policy {name}" in done.stdout
+    return place
+
+
+def command(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python in a checkout."""
+    environment = {"PYTHONPATH": str(place / "python"), "PYTHONSAFEPATH": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=place,
+        env={**inherited(), **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def inherited() -> dict[str, str]:
+    """The environment without what pytest put there."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+
+
+def test_new_policies_pass_every_test_of_policies_and_their_own(checkout: Path) -> None:
+    """They compile for the host, the kernel and BPF, keep the laws, and are laid out as all are."""
+    chosen = " or ".join([*NAMES[2:], "test_laws", "test_c_layout", "test_host_program"])
+    done = command(
+        checkout,
+        *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs"),
+        *("tests/policies/test_targets.py", "tests/policies/test_laws.py", "tests/test_style.py"),
+        *(f"tests/test_host_programs.py::test_host_program[policy_{name}_test]" for name in NAMES),
+        *("-k", chosen),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    # Three compilations and a look at the source; the tests of their own; the laws and the layout.
+    expected = 4 * len(NAMES[2:]) + len(NAMES)
+    passed = int(done.stdout.rpartition(" passed")[0].split()[-1])
+    assert passed >= expected, done.stdout
+
+
+def test_new_policies_are_listed(checkout: Path) -> None:
+    done = command(checkout, "-m", "schedlab", "policies", "--json")
+    assert done.returncode == 0, done.stderr
+    listed = {policy["name"]: policy for policy in json.loads(done.stdout)["policies"]}
+    assert set(NAMES) < set(listed)
+    assert listed["x"]["source"] == "Knuth 1968"
+    assert list(listed["x"]["tunables"]) == ["slice"]
+
+
+@pytest.mark.spike
+def test_a_new_policy_runs_on_the_kernel_at_once(checkout: Path, tmp_path: Path) -> None:
+    done = command(
+        checkout,
+        *("-m", "schedlab", "run", "--json", "--policy", "my-own-2,rr", "--cpus", "1"),
+        *("--set", "slice=3", "--workload", "cpu-bound -n 3", "--out", str(tmp_path / "out")),
+    )
+    assert done.returncode == 0, done.stderr
+    own, rr = (run["metrics"]["summary"] for run in json.loads(done.stdout)["runs"])
+    assert (own["policy"], rr["policy"]) == ("my-own-2", "rr")
+    assert own["finished"] == rr["finished"] == 3
+    assert own["context_switches"] == rr["context_switches"] > 50
+
+
+def test_the_build_forgets_a_policy_that_was_removed(checkout: Path, tmp_path: Path) -> None:
+    place = copy_checkout(tmp_path / "checkout")
+    for name in ("gone", "kept"):
+        create(place, name, "nobody")
+    for name in ("gone", "kept"):
+        done = command(place, "-m", "schedlab", "policies", name)
+        assert done.returncode == 0, done.stderr
+    (place / "policies" / "gone.c").unlink()
+    done = command(place, "-m", "schedlab", "policies", "--json")
+    names = [policy["name"] for policy in json.loads(done.stdout)["policies"]]
+    assert "kept" in names and "gone" not in names
+
+
+def empty_checkout(place: Path) -> Path:
+    """Only what new-policy looks at."""
+    (place / "policies" / "support").mkdir(parents=True)
+    (place / "tests" / "host").mkdir(parents=True)
+    for folder in ("policies", "policies/support", "tests/host"):
+        for header in (ROOT / folder).glob("*.h"):
+            shutil.copy(header, place / folder)
+    (place / "policies" / "rr.c").touch()
+    (place / "policies" / "my_own.c").touch()
+    (place / "tests" / "host" / "policy_registry_test.c").touch()
+    return place
+
+
+def files(place: Path) -> set[Path]:
+    return {path for path in place.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("", "a name is of a-z, 0-9 and -"),
+        ("Fair", "a name is of a-z, 0-9 and -"),
+        ("2fair", "begins with a letter"),
+        ("-fair", "begins with a letter"),
+        ("fair_share", "a name is of a-z, 0-9 and -"),
+        ("fair share", "a name is of a-z, 0-9 and -"),
+        ("fair\n", "a name is of a-z, 0-9 and -"),
+        ("../fair", "a name is of a-z, 0-9 and -"),
+        ("fair.c", "a name is of a-z, 0-9 and -"),
+        ("équitable", "a name is of a-z, 0-9 and -"),
+        ("f" * (NAME_MAX + 1), f"at most {NAME_MAX}"),
+        ("rr", "there is policies/rr.c"),
+        ("my-own", "there is policies/my_own.c"),
+        ("registry", "there is tests/host/policy_registry_test.c"),
+        ("model", "tests/host/policy_harness.h has one already"),
+        ("find", "a policy_find of its own, and policies/registry.h has one already"),
+        ("run", "a run_queue of its own, and policies/policy.h has one already"),
+    ],
+)
+def test_names_that_are_refused(tmp_path: Path, name: str, complaint: str) -> None:
+    place = empty_checkout(tmp_path)
+    before = files(place)
+    with pytest.raises(WrongUsage) as refused:
+        create(place, name, "nobody")
+    assert complaint in str(refused.value)
+    assert files(place) == before
+
+
+@pytest.mark.parametrize("source", ["", "  ", "two\nlines", "bell \a", "x" * (SOURCE_MAX + 1)])
+def test_sources_that_are_refused(tmp_path: Path, source: str) -> None:
+    place = empty_checkout(tmp_path)
+    before = files(place)
+    with pytest.raises(WrongUsage, match="--source"):
+        create(place, "fair", source)
+    assert files(place) == before
+
+
+def test_a_source_may_hold_any_printable_character() -> None:
+    text = rendered("policy.c", "fair", 'Corbató "and" a \\ %d @name@')
+    assert '.source = "Corbató \\"and\\" a \\\\ %d @name@",' in text
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = empty_checkout(tmp_path)
+    before = files(place)
+    genuine = Path.open
+
+    def refuse(path: Path, mode: str = "r", **others: str) -> object:
+        if mode == "x" and path.parent.name == "host":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return genuine(path, mode, **others)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(WrongUsage, match=r"cannot write .*policy_fair_test\.c: Permission denied"):
+        create(place, "fair", "nobody")
+    assert files(place) == before
+
+
+def test_a_disk_that_is_full_keeps_nothing(tmp_path: Path) -> None:
+    place = empty_checkout(tmp_path)
+    before = files(place)
+    full = "import sys, resource, signal\n"
+    full += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    full += "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
+    full += "from pathlib import Path; from schedlab.new_policy import create\n"
+    full += f"create(Path({str(place)!r}), 'fair', 'nobody')\n"
+    done = command(ROOT, "-B", "-c", full)
+    assert "File too large" in done.stderr
+    assert files(place) == before
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match=r"cannot write .*fair\.c: No such file or directory"):
+        create(tmp_path, "fair", "nobody")
+
+
+@pytest.mark.parametrize("name", ["rr", "Fair", "model"])
+def test_wrong_names_end_with_status_2(schedlab: Command, name: str) -> None:
+    before = files(ROOT / "policies")
+    done = schedlab("new-policy", name)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"'{name}'" in done.stderr
+    assert files(ROOT / "policies") == before

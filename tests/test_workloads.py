@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: MIT
+"""The studies' suites do what the studies say: counted from traces, read from what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from guest_machine import run_guest
+from schedlab import metrics, trace
+from schedlab.build import build
+from schedlab.paths import BUILD, ROOT
+
+TICK_NS = 100_000
+WORK = "-w 10000"
+"""The iterations that fill such a tick: all is a hundredth of the studies' size."""
+
+OVERHEAD_NS = 100_000
+"""More than the kernel takes for a process that does nothing, and for three sleeps with a file."""
+
+STUDY_WORK = 4.3e-7
+"""Ticks that an iteration of study 1 takes: 86 ticks for ten times 20 million, its table 1."""
+
+
+@dataclass(frozen=True)
+class Members:
+    """What each process of a group does."""
+
+    processes: int
+    work: float = 0
+    """In ticks."""
+    sleeps: int = 0
+    ticks: int = 0
+    """The length of each sleep."""
+    priority: int | None = None
+    at_once: int | None = None
+    """No more than so many live at the same time."""
+
+
+def study_1(
+    priorities: bool = False, io: Mapping[str, Members] | None = None
+) -> dict[str, dict[str, Members]]:
+    """Test to groups, as sections 4.1 and 4.2 list them; the I/O-bound test differs."""
+
+    def level(priority: int) -> int | None:
+        return priority if priorities else None
+
+    return {
+        "cpu-heavy": {"cpu": Members(10, 20e6 * STUDY_WORK)},
+        "switch": {"switch": Members(200, at_once=1)},
+        "io-bound": dict(io or {"sleep": Members(100, sleeps=1, ticks=10, at_once=50)}),
+        "mixed": {
+            "mix-io": Members(5, sleeps=1, ticks=50, priority=level(10)),
+            "mix-cpu": Members(5, 50e6 * STUDY_WORK, priority=level(0)),
+        },
+        "creation": {"create": Members(50)},
+        "short": {"short": Members(200, 10e3 * STUDY_WORK, at_once=50)},
+        "starvation": {
+            "light": Members(1, 50e3 * STUDY_WORK, priority=level(0)),
+            "heavy": Members(5, 20e6 * STUDY_WORK, priority=level(10)),
+        },
+    }
+
+
+def interactive_halves() -> dict[str, Members]:
+    """Section 4.2: the first 25 at priority 5, the last 25 at 0."""
+    burst = 100e3 * STUDY_WORK
+    return {
+        f"io-{priority}": Members(25, 10 * burst, 10, 1, priority=priority) for priority in (5, 0)
+    }
+
+
+SUITES = {
+    "timingtests": study_1(),
+    "prioritytest": study_1(priorities=True, io=interactive_halves()),
+    "timingtests -v 2": study_1()
+    | {"switch": {"switch": Members(500, at_once=1)}, "creation": {"create": Members(50)}},
+    "prioritytest -v 2": study_1(priorities=True),
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run: its console after the boot, its trace, and the workload's processes."""
+
+    lines: list[str]
+    events: trace.Trace
+    processes: pl.DataFrame
+
+
+def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
+    """Boots, runs the command, and reads what it left; the trace must be sound."""
+    boot = f"tick={TICK_NS}ns seed=1 {arguments}"
+    guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True)
+    assert guest.status == 0, guest.console
+    events = trace.read(guest.trace)
+    trace.validate(events)
+    processes = metrics.compute(events).processes.filter(pl.col("role") == "workload")
+    assert processes["pid"].is_unique().all()
+    assert (processes["status"] == 0).all()
+    lines = guest.console.split("policy ", 1)[1].splitlines()[1:]
+    return Ran([line for line in lines if line], events, processes)
+
+
+def most_at_once(members: pl.DataFrame) -> int:
+    """How many lived at the same time; one that ends when another is forked does not count."""
+    changes = [(time, 1) for time in members["fork_ns"]]
+    changes += [(time, -1) for time in members["exit_ns"]]
+    most = alive = 0
+    for _, change in sorted(changes):
+        alive += change
+        most = max(most, alive)
+    return most
+
+
+def sleeps_of(ran: Ran, members: pl.DataFrame) -> dict[int, list[int]]:
+    """How long each sleep of each process of a group was until it was woken, ns."""
+    sleeps: dict[int, list[int]] = {pid: [] for pid in members["pid"]}
+    begun: dict[int, int] = {}
+    events = ran.events.events.filter(pl.col("kind").is_in([trace.Kind.BLOCK, trace.Kind.WAKEUP]))
+    for pid, kind, reason, time in events.select("process", "kind", "first", "time_ns").iter_rows():
+        if kind == trace.Kind.WAKEUP and pid in begun:
+            sleeps[pid].append(time - begun.pop(pid))
+        elif kind == trace.Kind.BLOCK and reason == trace.BlockReason.SLEEP and pid in sleeps:
+            begun[pid] = time
+    return sleeps
+
+
+def check_sleeps(ran: Ran, members: pl.DataFrame, count: int, ticks: int) -> None:
+    """So many of each, from somewhere in a tick to the end of the last one, where others wake too."""
+    sleeps = sleeps_of(ran, members)
+    assert {len(lengths) for lengths in sleeps.values()} == {count}
+    for length in (length for lengths in sleeps.values() for length in lengths):
+        assert (ticks - 1) * TICK_NS < length < (ticks + 0.5) * TICK_NS
+
+
+def priorities_of(ran: Ran, members: pl.DataFrame) -> set[int | None]:
+    """What priorities the processes of a group were given; None: nobody set one."""
+    chosen = ran.events.events.filter(
+        (pl.col("kind") == trace.Kind.ATTRIBUTE)
+        & (pl.col("first") == trace.AttributeKind.PRIORITY)
+        & pl.col("process").is_in(members["pid"].to_list())
+    )
+    return set(chosen["second"].to_list()) if len(chosen) else {None}
+
+
+def check_group(ran: Ran, label: str, expected: Members) -> None:
+    """Processes, work, sleeps and priority of a group are those of the study."""
+    members = ran.processes.filter(pl.col("group") == label)
+    assert len(members) == expected.processes, label
+    check_sleeps(ran, members, expected.sleeps, expected.ticks)
+    assert priorities_of(ran, members) == {expected.priority}, label
+    assert most_at_once(members) <= (expected.at_once or expected.processes), label
+    work = expected.work * TICK_NS
+    running = members["running_ns"].to_numpy()
+    assert running.min() >= work - 10_000, label
+    assert running.max() <= 1.1 * work + OVERHEAD_NS * (1 + expected.sleeps / 3), label
+
+
+def test_rows(lines: list[str]) -> dict[str, list[list[float]]]:
+    """Test to its rows of figures: the runs, then their mean."""
+    rows: dict[str, list[list[float]]] = {}
+    for line in lines:
+        found = re.fullmatch(r"(\S+) +(?:\d+|mean) +([\d.]+) +([\d.]+) +([\d.]+)", line)
+        if found:
+            rows.setdefault(found[1], []).append([float(number) for number in found.groups()[1:]])
+    return rows
+
+
+test_rows.__test__ = False  # type: ignore[attr-defined]
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("command", SUITES)
+def test_suites_of_study_1_start_what_it_says(tmp_path: Path, command: str, cpus: int) -> None:
+    """Counted from the trace, test by test."""
+    ran = run(tmp_path, f"{command} {WORK}", cpus, "policy=priority")
+    groups = {label: group for test in SUITES[command].values() for label, group in test.items()}
+    for label, expected in groups.items():
+        check_group(ran, label, expected)
+    assert set(ran.processes["group"]) == set(groups)
+    assert list(test_rows(ran.lines)) == list(SUITES[command])
+    assert ran.lines.count("hi") == (50 if command == "timingtests -v 2" else 0)
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_completion_is_that_of_the_study_where_only_work_counts(tmp_path: Path, cpus: int) -> None:
+    """Tables 1 and 2: ten processes take 86 ticks of one CPU, half of it of two."""
+    ran = run(tmp_path, f"timingtests 1 -r 3 {WORK}", cpus)
+    rows = test_rows(ran.lines)
+    assert list(rows) == ["cpu-heavy"]
+    *runs, mean = rows["cpu-heavy"]
+    assert len(runs) == 3
+    assert mean == pytest.approx([sum(column) / 3 for column in zip(*runs, strict=True)], abs=0.06)
+    for ticks, completion, switches in runs:
+        assert ticks == completion
+        assert 86 / cpus <= ticks <= 1.25 * 86 / cpus + 2
+        assert switches >= 10
+
+
+@pytest.mark.spike
+def test_the_mixed_load_tells_the_shortest_sleep_and_when_all_ended(tmp_path: Path) -> None:
+    """The study's figure says nothing of the five that compute 107.5 ticks."""
+    ran = run(tmp_path, f"prioritytest mixed {WORK}", 1, "policy=priority")
+    (ticks, completion, _), _ = test_rows(ran.lines)["mixed"]
+    assert ticks >= 50
+    assert completion >= 5 * 50e6 * STUDY_WORK
+    assert completion > ticks
+    ended = int(
+        (ran.processes["exit_ns"] - ran.processes["fork_ns"].to_numpy().min()).to_numpy().max()
+    )
+    assert completion == pytest.approx(ended / TICK_NS, abs=2)
+    second = run(tmp_path, f"timingtests mixed -v 2 {WORK}", 1)
+    (ticks, completion, _), _ = test_rows(second.lines)["mixed"]
+    assert ticks == completion
+
+
+@pytest.mark.spike
+def test_the_seed_moves_the_beginning_within_a_tick(tmp_path: Path) -> None:
+    """Runs of two seeds are not the same, and runs of one are."""
+    forks = []
+    for seed in (1, 1, 2):
+        ran = run(tmp_path, f"study3 cpu -n 3 -s {seed} {WORK}", 1)
+        forks.append(
+            (ran.processes["fork_ns"] - metrics.measured_window(ran.events).begin_ns).to_list()
+        )
+    assert forks[0] == forks[1]
+    assert forks[0] != forks[2]
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize(
+    ("workload", "cpu", "io"), [("cpu", 40, 0), ("io", 0, 40), ("mixed", 34, 16)]
+)
+def test_workloads_of_study_3(tmp_path: Path, workload: str, cpu: int, io: int, cpus: int) -> None:
+    """40, 40 and 50 processes; of the mixed, two of three compute."""
+    ran = run(tmp_path, f"study3 {workload} {WORK}", cpus)
+    if cpu:
+        check_group(ran, "cpu", Members(cpu, 2.9))
+    files = ran.processes.filter(pl.col("group") == "io")
+    assert len(ran.processes) == cpu + io
+    assert len(files) == io
+    disk = {trace.BlockReason.DISK, trace.BlockReason.JOURNAL, trace.BlockReason.LOCK}
+    blocks = ran.events.events.filter(
+        (pl.col("kind") == trace.Kind.BLOCK) & pl.col("first").is_in([int(each) for each in disk])
+    )
+    assert set(files["pid"]) <= set(blocks["process"])
+    assert ran.lines == []
+
+
+@pytest.mark.spike
+def test_the_mixed_workload_of_study_3_arrives_in_groups_of_five(tmp_path: Path) -> None:
+    """The parent sleeps after each five, so that the forks of ten groups lie apart."""
+    ran = run(tmp_path, f"study3 mixed -g 30 {WORK}", 2)
+    forks = sorted(ran.processes["fork_ns"])
+    gaps = [later - earlier for earlier, later in pairwise(forks)]
+    longer = [place + 1 for place, gap in enumerate(gaps) if gap > 29 * TICK_NS]
+    assert longer == list(range(5, 50, 5))
+
+
+def number_after(lines: list[str], pattern: str) -> list[float]:
+    """The numbers of the one line that matches."""
+    (found,) = (found for line in lines if (found := re.fullmatch(pattern, line)))
+    return [float(number) for number in found.groups()]
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_priority_inversion_makes_the_reader_wait_for_all_others(tmp_path: Path, cpus: int) -> None:
+    """Strict priorities: all that compute go before the writer. Alone, it takes its own work."""
+    waits = {}
+    for hogs in (0, 4):
+        ran = run(
+            tmp_path,
+            f"study3 inversion -c {hogs} {WORK}",
+            cpus,
+            "policy=priority set=aging_interval=0",
+        )
+        counts = Counter(ran.processes["group"])
+        assert counts == Counter({"reader": 1, "writer": 1} | ({"hog": hogs} if hogs else {}))
+        mean, longest = number_after(
+            ran.lines, r"reader waits: mean ([\d.]+) ticks, longest (\d+) ticks"
+        )
+        assert mean <= longest
+        waits[hogs] = longest
+        reader = ran.processes.filter(pl.col("group") == "reader")
+        check_sleeps(ran, reader, 5, 1)
+    assert 4 <= waits[0] <= 7
+    assert waits[4] >= 4 * 50 / cpus - 10
+
+
+PRINTED = r" +(\d+), mean +([\d.]+) ticks, longest +(\d+) ticks"
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_experiments_of_study_4(tmp_path: Path, cpus: int) -> None:
+    """Three for the trace; two that write a line and sleep 5 ticks twenty times, among others."""
+    ran = run(tmp_path, f"study4 trace {WORK}", cpus)
+    check_group(ran, "cpu", Members(3, 350))
+    ran = run(tmp_path, f"study4 mixed -c 4 {WORK}", cpus)
+    check_group(ran, "cpu", Members(4, 61))
+    check_group(ran, "inter", Members(2, sleeps=20, ticks=5))
+    for label, what in (("inter", "interactive"), ("cpu", "CPU-bound")):
+        count, mean, longest = number_after(ran.lines, f"{what}: finished{PRINTED}")
+        times = ran.processes.filter(pl.col("group") == label)["turnaround_ns"].to_numpy() / TICK_NS
+        assert count == len(times)
+        assert mean == pytest.approx(times.mean(), abs=2)
+        assert longest == pytest.approx(times.max(), abs=2)
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_the_sleeper_of_study_4(tmp_path: Path, cpus: int) -> None:
+    """Under round-robin it sleeps until all others have had their turn: 20 ticks of one CPU."""
+    ran = run(tmp_path, f"study4 sleeper -i 20 -r 2 {WORK}", cpus)
+    check_group(ran, "cpu", Members(20, 20))
+    check_group(ran, "sleeper", Members(1, sleeps=2, ticks=5))
+    count, mean, longest = number_after(ran.lines, f"sleeper: slept{PRINTED}")
+    assert count == 2
+    assert 20 / cpus <= mean <= longest <= 25 / cpus + 5
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_the_cpu_benchmark(tmp_path: Path, cpus: int) -> None:
+    """Three processes share the CPUs: as many events as there is CPU time for."""
+    ran = run(tmp_path, "cpubench -n 3 -t 20 -p 2000", cpus)
+    check_benchmark(ran.lines)
+    assert Counter(ran.processes["group"]) == {"event": 3}
+    alone = number_after(run(tmp_path, "cpubench -n 1 -t 20 -p 2000", cpus).lines, SECOND)
+    shared = number_after(ran.lines, SECOND)
+    assert shared[0] == pytest.approx(cpus * alone[0], rel=0.1)
+
+
+SECOND = r"events a second +([\d.]+)"
+
+
+def check_benchmark(lines: list[str]) -> None:
+    """Figures that fit each other."""
+    (events,) = number_after(lines, r"events +(\d+)")
+    (second,) = number_after(lines, SECOND)
+    mean, high, longest = (
+        number_after(lines, rf"latency, {what} +([\d.]+) ms")[0]
+        for what in ("mean", "95th", "longest")
+    )
+    assert events > 10
+    assert second > 0
+    assert 0 < mean <= longest
+    assert high <= longest
+
+
+# On Linux
+
+WORKLOADS = sorted(path.stem for path in (ROOT / "workloads").glob("*.c"))
+NAMED = {"lotterytest", "study3", "study4"}
+"""Programs that need the name of a test."""
+
+
+def linux(program: str, *words: str, status: int = 0) -> tuple[list[str], list[str]]:
+    """Output and marks of a workload as a program of Linux, its tick a tenth of a millisecond."""
+    build("linux-workloads")
+    done = subprocess.run(
+        [BUILD / "linux" / program, *words],
+        env={**os.environ, "WORKLOAD_TICK_US": "100", "WORKLOAD_MARKS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def marked(marks: list[str]) -> Counter[str]:
+    """How many processes each group has."""
+    return Counter(mark.split()[-1] for mark in marks if " group " in mark)
+
+
+@pytest.mark.parametrize("program", WORKLOADS)
+def test_each_has_help_and_refuses_what_it_does_not_know(program: str) -> None:
+    """As a command does: status 0 and 2."""
+    help_lines, _ = linux(program, "--help")
+    assert help_lines[0].startswith("usage: ")
+    assert len(program) <= 14
+    for words in (("-q", "1"), ("-s",), ("-s", "x"), ("nonesuch",), ("0",), ("99",)):
+        lines, errors = linux(program, *words, status=2)
+        assert lines + errors
+    if program in NAMED - {"lotterytest"}:
+        linux(program, status=2)
+
+
+@pytest.mark.parametrize("command", SUITES)
+def test_suites_run_on_linux(command: str) -> None:
+    """The same source, the same processes."""
+    program, *words = command.split()
+    lines, marks = linux(program, *words, "-w", "1000")
+    groups = {label: group for test in SUITES[command].values() for label, group in test.items()}
+    assert marked(marks) - Counter(["root"]) == {
+        label: group.processes for label, group in groups.items()
+    }
+    for test, rows in test_rows(lines).items():
+        assert test in SUITES[command]
+        assert all(switches > 0 for _, _, switches in rows)
+
+
+@pytest.mark.parametrize(
+    ("command", "groups"),
+    [
+        ("study3 cpu", {"cpu": 40}),
+        ("study3 io", {"io": 40}),
+        ("study3 mixed", {"cpu": 34, "io": 16}),
+        ("study3 inversion", {"reader": 1, "writer": 1, "hog": 4}),
+        ("study4 trace", {"cpu": 3}),
+        ("study4 mixed -c 6", {"cpu": 6, "inter": 2}),
+        ("study4 sleeper", {"cpu": 20, "sleeper": 1}),
+    ],
+)
+def test_the_others_run_on_linux(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, groups: dict[str, int]
+) -> None:
+    """The same source, the same processes, and no file is left."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    program, *words = command.split()
+    _, marks = linux(program, *words, "-w", "1000")
+    assert marked(marks) - Counter(["root"]) == groups
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cpu_benchmark_runs_on_linux() -> None:
+    """Several processes, for a given time."""
+    lines, marks = linux("cpubench", "-n", "2", "-t", "50", "-p", "1000")
+    assert marked(marks)["event"] == 2
+    check_benchmark(lines)

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Study 5's CPU benchmark, which is that of sysbench: processes that do the same
+ * piece of work, an event, again and again for a given time. An event finds the
+ * primes up to a limit by trial division. What is told: events per second, and
+ * how long an event takes from its beginning to its end, whoever runs meanwhile.
+ */
+
+#include "workloads/api/workload.h"
+
+/* Latencies are counted in buckets, 32 to each power of two: to three hundredths and finer. */
+enum { FRACTION_BITS = 5, FRACTIONS = 1 << FRACTION_BITS, BUCKETS = 60 * FRACTIONS };
+
+/* What a process tells at its end: kind or bucket above, value below. */
+enum message { EVENTS = BUCKETS, TIME_SUM, TIME_MOST, ENDED, MESSAGES };
+enum { VALUE_BITS = 48 };
+
+static int64_t processes = 1;
+static int64_t milliseconds = 500;
+static int64_t limit = 10000;
+static struct workload_channel results;
+static int64_t totals[MESSAGES]; /* of a process; then, in the parent, of all */
+
+/* The number of primes from 3 to the limit. */
+static uint32_t find_primes(void)
+{
+    uint32_t found = 0;
+    for (uint32_t number = 3; number <= (uint32_t)limit; number++) {
+        uint32_t divisor = 2;
+        while (divisor * divisor <= number && number % divisor != 0)
+            divisor++;
+        found += divisor * divisor > number;
+    }
+    return found;
+}
+
+static int bucket_of(int64_t time)
+{
+    int power = 0;
+    while (time >> power >= 2 * FRACTIONS)
+        power++;
+    return power * FRACTIONS + (int)(time >> power);
+}
+
+/* The longest time that belongs there. */
+static int64_t bucket_end(int bucket)
+{
+    int power = bucket / FRACTIONS - (bucket >= FRACTIONS);
+    int64_t fraction = bucket - power * FRACTIONS;
+    return ((fraction + 1) << power) - 1;
+}
+
+static void tell(int kind, int64_t value)
+{
+    workload_send(&results, (int64_t)kind << VALUE_BITS | value);
+}
+
+static void do_events(int64_t argument)
+{
+    (void)argument;
+    workload_group("event");
+    uint32_t primes = find_primes();
+    int64_t end = workload_gate_wait() + milliseconds * 1000000;
+    int64_t now;
+    do {
+        int64_t before = workload_nanoseconds();
+        if (find_primes() != primes)
+            workload_fail("an event found other primes than the one before");
+        now = workload_nanoseconds();
+        totals[EVENTS]++;
+        totals[TIME_SUM] += now - before;
+        if (now - before > totals[TIME_MOST])
+            totals[TIME_MOST] = now - before;
+        totals[bucket_of(now - before)]++;
+    } while (now < end);
+    for (int kind = 0; kind < ENDED; kind++) {
+        if (totals[kind] > 0)
+            tell(kind, totals[kind]);
+    }
+    tell(ENDED, 1);
+}
+
+/* What all told, added up. */
+static void collect(void)
+{
+    while (totals[ENDED] < processes) {
+        int64_t message = workload_receive(&results);
+        int64_t kind = message >> VALUE_BITS;
+        int64_t value = message & (((int64_t)1 << VALUE_BITS) - 1);
+        if (kind != TIME_MOST)
+            totals[kind] += value;
+        else if (value > totals[TIME_MOST])
+            totals[TIME_MOST] = value;
+    }
+}
+
+/* The time that so many hundredths of all events did not exceed. */
+static int64_t percentile(int64_t hundredths)
+{
+    int bucket = 0;
+    int64_t counted = totals[0];
+    while (counted * 100 < totals[EVENTS] * hundredths)
+        counted += totals[++bucket];
+    int64_t end = bucket_end(bucket);
+    return end < totals[TIME_MOST] ? end : totals[TIME_MOST];
+}
+
+static void print_latency(const char *what, int64_t nanoseconds)
+{
+    int64_t microseconds = nanoseconds / 1000;
+    workload_print("%-16s %6ld.%03ld ms\n", what, microseconds / 1000, microseconds % 1000);
+}
+
+static void print_report(int64_t elapsed)
+{
+    int64_t hundredths = totals[EVENTS] * 100 * 1000000 / (elapsed / 1000);
+    workload_print("events           %6ld\n", totals[EVENTS]);
+    workload_print("events a second  %6ld.%02ld\n", hundredths / 100, hundredths % 100);
+    print_latency("latency, mean", totals[TIME_SUM] / totals[EVENTS]);
+    print_latency("latency, 95th", percentile(95));
+    print_latency("latency, longest", totals[TIME_MOST]);
+}
+
+/* All are let go at the beginning of a tick. */
+int main(int argc, char *argv[])
+{
+    const struct workload_option options[] = {
+        {'n', "processes", &processes, 1, 1000},
+        {'t', "milliseconds", &milliseconds, 1, 1000000},
+        {'p', "an event finds the primes up to this", &limit, 10, 60000},
+    };
+    workload_init(argc, argv, "CPU benchmark: events that find primes, for a given time.", options,
+                  sizeof(options) / sizeof(options[0]));
+    workload_channel_make(&results);
+    workload_gate_make();
+    for (int64_t i = 0; i < processes; i++)
+        workload_start(do_events, i);
+    workload_gate_gather(processes);
+    workload_sleep(1);
+    workload_begin();
+    int64_t start = workload_nanoseconds();
+    workload_gate_open(processes, start);
+    collect();
+    int64_t elapsed = workload_nanoseconds() - start;
+    int status = workload_finish();
+    if (status == 0)
+        print_report(elapsed);
+    return status;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The six lottery tests of study 1, section 4.3: processes with tickets, and the
+ * part of the CPUs that each group of them gets. `lotterytest 1` or `lotterytest
+ * low`; docs/workloads.md says what each asks for.
+ *
+ * As a rule all processes line up at a gate and start together, and all that
+ * compute do so until the window ends: the shares are those of a competition.
+ * With -o 1 they do what the study's own program made them do: each starts when
+ * it is forked, gives the CPU up after each burst, and some have little to do.
+ */
+
+#include "workloads/api/workload.h"
+
+enum { GROUPS_MAX = 4, MEMBERS_MAX = 64, PRIORITY_FIRST = 0, TICKETS_MOST = 1000000 };
+
+enum behaviour { CPU_BOUND, IO_BOUND, SHORT_LIVED, MIXED };
+
+struct group {
+    const char *label;
+    int processes;
+    int tickets;
+    enum behaviour behaviour;
+};
+
+struct lottery_test {
+    const char *name;
+    struct group groups[GROUPS_MAX];
+    bool interleaved;       /* a process of the third group, then the first, then the second … */
+    int64_t original_burst; /* with -o 1: bursts from one yield to the next, */
+    int64_t original_work;  /* and yields until a CPU-bound process ends */
+};
+
+/* In the study, 500 million iterations or 100 million: more than the test lasts. */
+#define ENDLESS INT64_MAX
+
+static const struct lottery_test tests[] = {
+    {
+        "low",
+        {{"A", 1, 30, CPU_BOUND}, {"B", 1, 20, CPU_BOUND}, {"C", 1, 10, CPU_BOUND}},
+        false,
+        1,
+        ENDLESS,
+    },
+    {
+        "basic",
+        {{"A+B", 2, 30, CPU_BOUND},
+         {"C+D", 2, 20, CPU_BOUND},
+         {"E+F", 2, 10, CPU_BOUND},
+         {"G+H", 2, 5, CPU_BOUND}},
+        false,
+        1,
+        ENDLESS,
+    },
+    {
+        "switch",
+        {{"A", 17, 30, CPU_BOUND}, {"B", 17, 20, CPU_BOUND}, {"C", 16, 10, CPU_BOUND}},
+        true,
+        20,
+        ENDLESS,
+    },
+    {
+        "starve",
+        {{"A+B", 2, 50, CPU_BOUND}, {"C+D", 2, 10, CPU_BOUND}, {"E+F+G+H", 4, 1, CPU_BOUND}},
+        false,
+        1,
+        2000,
+    },
+    {
+        "grouped",
+        {{"1", 10, 1, CPU_BOUND}, {"2", 10, 5, CPU_BOUND}, {"3", 10, 10, CPU_BOUND}},
+        false,
+        1,
+        ENDLESS,
+    },
+    {
+        "mixed",
+        {{"CPU", 5, 20, CPU_BOUND},
+         {"I/O", 5, 15, IO_BOUND},
+         {"short", 5, 10, SHORT_LIVED},
+         {"mixed", 5, 5, MIXED}},
+        false,
+        1,
+        200,
+    },
+};
+
+enum { TESTS = sizeof(tests) / sizeof(tests[0]) };
+
+static const struct lottery_test *test;
+static int64_t ticks = 500;
+static int64_t warm_up = 100;
+static int64_t tick_work = 100000;
+static int64_t yield_work;
+static int64_t original;
+static int64_t deadline;
+
+/* Members that compete until the window ends, which the first to notice declares. */
+
+static bool window_is_over(void)
+{
+    if (workload_ticks() < deadline)
+        return false;
+    workload_end();
+    return true;
+}
+
+/* A small part of a tick: the window ends at most so much late. */
+static int64_t step_work(void)
+{
+    return yield_work ? yield_work : tick_work / 20;
+}
+
+/* Until the window ends, or for that many iterations. False: it is over. */
+static bool compute(int64_t iterations)
+{
+    int64_t step = step_work();
+    for (int64_t left = iterations; left > 0; left -= step) {
+        workload_burn((uint64_t)(left < step ? left : step));
+        if (yield_work)
+            workload_yield();
+        if (window_is_over())
+            return false;
+    }
+    return true;
+}
+
+static void compete(enum behaviour behaviour)
+{
+    switch (behaviour) {
+    case CPU_BOUND: /* asks for a CPU */
+        compute(INT64_MAX);
+        break;
+    case IO_BOUND: /* a hundredth of a tick, then sleeps until the next: a hundredth of a CPU */
+        do {
+            workload_burn((uint64_t)tick_work / 100);
+            workload_sleep(1);
+        } while (!window_is_over());
+        break;
+    case SHORT_LIVED: /* a fifth of a tick, once, when the window has opened */
+        workload_sleep(warm_up + 1);
+        workload_burn((uint64_t)tick_work / 5);
+        break;
+    case MIXED: /* one to three ticks, then sleeps for what is left of one: four fifths of a CPU */
+        while (compute(tick_work + (int64_t)workload_random(2 * (uint64_t)tick_work)))
+            workload_sleep(1);
+        break;
+    }
+}
+
+/* Members as in the study's program, until they are stopped. A burst is 5,000 iterations there. */
+
+static void burst(int64_t count)
+{
+    int64_t iterations = yield_work ? yield_work : 5000;
+    workload_burn((uint64_t)(iterations * count));
+}
+
+static void work_as_in_the_study(enum behaviour behaviour)
+{
+    int64_t i;
+    switch (behaviour) {
+    case CPU_BOUND:
+        for (i = 0; i < test->original_work; i++) {
+            workload_yield();
+            burst(test->original_burst);
+        }
+        break;
+    case IO_BOUND:
+        for (i = 0; i < 1000; i++)
+            workload_sleep(1);
+        break;
+    case SHORT_LIVED:
+        burst(20);
+        break;
+    case MIXED:
+        for (i = 0; i < 1000; i++) {
+            burst(2);
+            workload_sleep(1);
+        }
+        break;
+    }
+}
+
+/* The processes */
+
+static void member(int64_t number)
+{
+    const struct group *group = &test->groups[number];
+    workload_group(group->label);
+    workload_tickets(group->tickets);
+    if (original) {
+        work_as_in_the_study(group->behaviour);
+    } else {
+        deadline = workload_gate_wait();
+        compete(group->behaviour);
+    }
+}
+
+static int64_t start_in_order(int pids[MEMBERS_MAX])
+{
+    int64_t count = 0;
+    for (int group = 0; group < GROUPS_MAX; group++) {
+        for (int i = 0; i < test->groups[group].processes; i++)
+            pids[count++] = workload_start(member, group);
+    }
+    return count;
+}
+
+static int64_t start_interleaved(int pids[MEMBERS_MAX])
+{
+    static const int order[] = {2, 0, 1};
+    int64_t count = 0;
+    for (int i = 0; i < MEMBERS_MAX; i++) {
+        for (int place = 0; place < 3; place++) {
+            if (i < test->groups[order[place]].processes)
+                pids[count++] = workload_start(member, order[place]);
+        }
+    }
+    return count;
+}
+
+static int64_t start_members(int pids[MEMBERS_MAX])
+{
+    return test->interleaved ? start_interleaved(pids) : start_in_order(pids);
+}
+
+/*
+ * All are let go at the beginning of a tick, and measured once they have competed for
+ * a while: a policy may give more to those that have just been woken. The parent is to
+ * be picked at once, to let go all in one tick and to open the window in time.
+ */
+static int run_competition(void)
+{
+    int pids[MEMBERS_MAX];
+    workload_gate_make();
+    int64_t count = start_members(pids);
+    workload_gate_gather(count);
+    workload_tickets(TICKETS_MOST);
+    workload_priority(PRIORITY_FIRST);
+    workload_sleep(1);
+    workload_gate_open(count, workload_ticks() + warm_up + ticks);
+    workload_sleep(warm_up);
+    workload_begin();
+    return workload_finish();
+}
+
+/* The window holds the forks too: the study's counts begin with each process. */
+static int run_as_in_the_study(void)
+{
+    int pids[MEMBERS_MAX];
+    workload_begin();
+    int64_t count = start_members(pids);
+    workload_sleep(ticks);
+    workload_end();
+    for (int64_t i = 0; i < count; i++)
+        workload_stop(pids[i]);
+    return workload_finish();
+}
+
+static bool same_text(const char *left, const char *right)
+{
+    while (*left && *left == *right) {
+        left++;
+        right++;
+    }
+    return *left == *right;
+}
+
+static const struct lottery_test *find_test(const char *text)
+{
+    for (int i = 0; i < TESTS; i++) {
+        const char digits[] = {(char)('1' + i), '\0'};
+        if (same_text(text, tests[i].name) || same_text(text, digits))
+            return &tests[i];
+    }
+    return NULL;
+}
+
+int main(int argc, char *argv[])
+{
+    const struct workload_option options[] = {
+        {'t', "ticks that are measured", &ticks, 1, 1000000},
+        {'u', "ticks before them, in which all compete already", &warm_up, 0, 1000000},
+        {'w', "iterations that fill a tick, 10 ns of a 1 GHz CPU each", &tick_work, 100,
+         1000000000},
+        {'y', "iterations of CPU work from one yield to the next; 0: none, or with -o 1: 5000",
+         &yield_work, 0, 1000000000},
+        {'o', "1: the original, as the study's program has it: its yields, its finite work",
+         &original, 0, 1},
+    };
+    if (argc > 1 && argv[1][0] != '-') {
+        test = find_test(argv[1]);
+        argv[1] = argv[0]; /* the rest is options */
+        argc--;
+        argv++;
+    }
+    workload_init(argc, argv,
+                  "One of study 1's lottery tests, which comes first: 1 low, 2 basic, 3 switch,\n"
+                  "4 starve, 5 grouped, 6 mixed.",
+                  options, sizeof(options) / sizeof(options[0]));
+    if (!test) {
+        workload_print("%s: name a test first, from 1 to 6; see %s --help\n", argv[0], argv[0]);
+        return 2;
+    }
+    return original ? run_as_in_the_study() : run_competition();
+}
