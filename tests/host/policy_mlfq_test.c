@@ -726,14 +726,18 @@ static void a_gang_on_credit_starves_nobody(void)
 {
     struct model *model = machine_with("mlfq", 1, 41);
     uint64_t before = 0;
+    uint32_t on_credit = 0;
     for (uint32_t tick = 1; tick <= 11 * 480; tick++) {
         model_tick(model);
         while (model->cpus[0].current && model_running(model, 0) > 1 &&
                model->cpus[0].current->task.picked_since < model->now)
             model_sleep(model, 0, 32);
+        on_credit += model->cpus[0].current && model->cpus[0].current->task.level == 4;
         if (tick % 480 == 0) {
             check(tick == 480 || run_time(model, 1) - before >= TICKS(8));
+            check(on_credit > 200 && on_credit < 280);
             before = run_time(model, 1);
+            on_credit = 0;
         }
     }
     model_free(model);
@@ -907,7 +911,7 @@ static void no_level_runs_while_a_higher_one_waits_elsewhere(void)
     }
 }
 
-/* ---- several CPUs ---- */
+/* ---- switching, boosts and placement, one by one ---- */
 
 static void who_is_adopted_pays_for_nothing_before(void)
 {
