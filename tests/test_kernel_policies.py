@@ -75,8 +75,9 @@ def told(path: Path, policy: str, cpus: int) -> str:
 
 
 def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
-    arguments = f"tick=10ms seed=1 policy={policy}"
-    guest = run_guest(folder, "scenario ties", cpus=cpus, arguments=arguments, traced=True)
+    guest = run_guest(
+        folder, f"scenario ties {policy}", cpus=cpus, arguments="tick=10ms seed=1", traced=True
+    )
     assert guest.status == 0, guest.console
     return told(guest.trace, policy, cpus)
 
@@ -87,7 +88,7 @@ def told_by_model(folder: Path, policy: str, cpus: int) -> str:
     command = [str(MODEL), "ties", policy, str(cpus), "1", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode in (0, ACTED_TOGETHER), done.stderr
-    if is_pinned(policy):
+    if is_pinned(policy) and policy not in MEASURING:
         assert done.returncode == 0, "two CPUs act together: give the roles other amounts of work"
     return told(path, policy, cpus)
 
