@@ -42,7 +42,7 @@ GOLDEN = ROOT / "tests" / "golden"
 MODEL = BUILD / "scenario_model"
 ACTED_TOGETHER = 3
 
-PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride")
+PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid")
 """Policies whose stories are in tests/golden. Others must only act the scenario out."""
 
 MEASURING = ("lottery", "stride")
@@ -257,16 +257,26 @@ def levels_by_remark(events: trace.Trace, period_ns: int) -> tuple[list[Piece], 
 # Priority
 
 
+STRICT = "priority set=aging_interval=0"
+
+
 @pytest.mark.parametrize(
-    ("cpus", "load"), [(1, "-n 3 -d 3 -c 8"), (2, "-n 3 -d 3 -c 12"), (4, "-n 5 -d 1 -c 20")]
+    ("policy", "cpus", "load"),
+    [
+        (STRICT, 1, "-n 3 -d 3 -c 8"),
+        (STRICT, 2, "-n 3 -d 3 -c 12"),
+        (STRICT, 4, "-n 5 -d 1 -c 20"),
+        ("hybrid", 1, "-n 3 -d 3 -c 8"),
+        ("hybrid", 3, "-n 4 -d 2 -c 16"),
+    ],
 )
 def test_no_lower_priority_runs_while_a_higher_one_waits(
-    tmp_path: Path, cpus: int, load: str
+    tmp_path: Path, policy: str, cpus: int, load: str
 ) -> None:
     """For longer than the bound: a tick, at which CPUs look at each other's queues, and Spike's
     rounds. On one CPU, and so within a queue, at once. The processes change their priorities."""
     command = f"ladder -a 1 -f 2 {load} -i 2000000 -r 20"
-    arguments = "tick=1ms policy=priority set=aging_interval=0"
+    arguments = f"tick=1ms policy={policy}"
     inversion = priority_inversion(traced(tmp_path, command, cpus, arguments))
     assert inversion.length_ns <= (TICK_NS if cpus > 1 else 0) + 2 * ROUND_NS, inversion
 
