@@ -26,8 +26,6 @@ typedef struct run_history SHARED_MEMORY run_history_t;
 
 POLICY_FUNCTION void history_forget(run_history_t *history, uint64_t window)
 {
-    if (history->away > window)
-        history->away = window;
     while (history->away + history->competing > window && LOOP_GUARD) {
         history->away /= 2;
         history->competing /= 2;

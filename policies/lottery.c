@@ -58,7 +58,7 @@ static const struct tunable lottery_tunables[] = {
                          "0: tasks stay on their CPU, 1: sums are evened, 2: fair shares", 0, 2, 2},
     [LOTTERY_BALANCE_INTERVAL] = {"balance_interval", "ticks from one evening of sums to the next",
                                   1, 100, 100000},
-    [LOTTERY_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 32, 10000},
+    [LOTTERY_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 16, 10000},
     [LOTTERY_COMPENSATION] = {"compensation",
                               "times its tickets that a task that blocks counts at most; 1: off", 1,
                               256, 1024},

@@ -13,8 +13,7 @@ enum { PRIORITY_HIGH = 0, PRIORITY_MIDDLE = 5, PRIORITY_LOW = 10 };
 enum { TICKETS_HIGH = 100, TICKETS_MIDDLE = 10, TICKETS_LOW = 1 };
 enum { WEIGHT_HIGH = 10, WEIGHT_MIDDLE = 5, WEIGHT_LOW = 1 };
 
-/* What any of them may be told. 0 processes: as many as the study has. */
-static int64_t processes;
+static int64_t processes = 40;
 static int64_t loop_work = 290;
 static int64_t file_bytes = 32768;
 static int64_t gap = 2;
@@ -73,7 +72,7 @@ static int finish(void)
 static int run_cpu_bound(void)
 {
     workload_begin();
-    for (int64_t i = 0; i < (processes ? processes : 40); i++)
+    for (int64_t i = 0; i < processes; i++)
         start_task(loop_task);
     return finish();
 }
@@ -81,7 +80,7 @@ static int run_cpu_bound(void)
 static int run_io_bound(void)
 {
     workload_begin();
-    for (int64_t i = 0; i < (processes ? processes : 40); i++)
+    for (int64_t i = 0; i < processes; i++)
         start_file_task();
     return finish();
 }
@@ -90,7 +89,7 @@ static int run_io_bound(void)
 static int run_mixed(void)
 {
     workload_begin();
-    for (int64_t i = 0; i < (processes ? processes : 50); i++) {
+    for (int64_t i = 0; i < processes; i++) {
         if (i > 0 && i % 5 == 0)
             workload_sleep(gap);
         if (i % 3 == 2)
@@ -198,10 +197,11 @@ static int run_inversion(void)
 
 int main(int argc, char *argv[])
 {
+    enum { MIXED = 2 };
     static const char *const names[] = {"cpu", "io", "mixed", "inversion"};
     static int (*const run[])(void) = {run_cpu_bound, run_io_bound, run_mixed, run_inversion};
     const struct workload_option options[] = {
-        {'n', "processes; 0: 40, or 50 of mixed", &processes, 0, PROCESSES_MAX},
+        {'n', "processes; mixed: 50", &processes, 1, PROCESSES_MAX},
         {'i', "work of one that computes, in hundredths of a tick", &loop_work, 0, 10000000},
         {'b', "bytes of a file", &file_bytes, 0, 1 << 20},
         {'g', "mixed: ticks after each five processes", &gap, 0, 1000000},
@@ -214,6 +214,8 @@ int main(int argc, char *argv[])
          1000000000},
     };
     int chosen = workload_choose(&argc, argv, names, sizeof(names) / sizeof(names[0]));
+    if (chosen == MIXED)
+        processes = 50;
     workload_init(argc, argv,
                   "One of study 3's workloads, which comes first: 1 cpu, 2 io, 3 mixed,\n"
                   "4 inversion.",

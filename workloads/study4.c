@@ -10,9 +10,8 @@
 enum { INTERACTIVE_ROUNDS = 20, SLEEP_TICKS = 5, PROCESSES_MAX = 500 };
 enum kind { INTERACTIVE, CPU_BOUND, KINDS };
 
-/* 0: as the experiment has it */
-static int64_t cpu_bound;
-static int64_t cpu_work;
+static int64_t cpu_bound = 20;
+static int64_t cpu_work = 61;
 static int64_t interactive = 2;
 static int64_t sleeps = 1;
 static int64_t delay;
@@ -80,14 +79,6 @@ static void print_times(const char *what, enum kind kind, int64_t count)
                    tenths / 10, tenths % 10, longest);
 }
 
-static void take_defaults(int64_t processes, int64_t ticks)
-{
-    if (cpu_bound == 0)
-        cpu_bound = processes;
-    if (cpu_work == 0)
-        cpu_work = ticks;
-}
-
 /* All has ended. */
 static int report(int status, const char *what, int64_t count)
 {
@@ -102,7 +93,6 @@ static int report(int status, const char *what, int64_t count)
 
 static int run_trace(void)
 {
-    take_defaults(3, 350);
     workload_begin();
     start(compute, cpu_bound, pids[CPU_BOUND]);
     return report(workload_finish(), "", 0);
@@ -111,7 +101,6 @@ static int run_trace(void)
 /* The files stay until all have ended: to remove them is not what is measured. */
 static int run_mixed(void)
 {
-    take_defaults(20, 61);
     workload_begin();
     start(interact, interactive, pids[INTERACTIVE]);
     start(compute, cpu_bound, pids[CPU_BOUND]);
@@ -123,7 +112,6 @@ static int run_mixed(void)
 
 static int run_sleeper(void)
 {
-    take_defaults(20, 61);
     workload_begin();
     start(compute, cpu_bound, pids[CPU_BOUND]);
     if (delay > 0)
@@ -134,11 +122,12 @@ static int run_sleeper(void)
 
 int main(int argc, char *argv[])
 {
+    enum { TRACE };
     static const char *const names[] = {"trace", "mixed", "sleeper"};
     static int (*const run[])(void) = {run_trace, run_mixed, run_sleeper};
     const struct workload_option options[] = {
-        {'c', "CPU-bound processes; 0: 3 of trace, 20 of the others", &cpu_bound, 0, PROCESSES_MAX},
-        {'i', "work of each, in ticks; 0: 350 of trace, 61 of the others", &cpu_work, 0, 1000000},
+        {'c', "CPU-bound processes; trace: 3", &cpu_bound, 0, PROCESSES_MAX},
+        {'i', "work of each, in ticks; trace: 350", &cpu_work, 0, 1000000},
         {'n', "mixed: interactive processes", &interactive, 0, PROCESSES_MAX},
         {'r', "sleeper: how often it sleeps", &sleeps, 1, PROCESSES_MAX},
         {'d', "sleeper: ticks after the others that it starts", &delay, 0, 1000000},
@@ -147,6 +136,10 @@ int main(int argc, char *argv[])
          1000000000},
     };
     int chosen = workload_choose(&argc, argv, names, sizeof(names) / sizeof(names[0]));
+    if (chosen == TRACE) {
+        cpu_bound = 3;
+        cpu_work = 350;
+    }
     workload_init(argc, argv,
                   "One of study 4's experiments, which comes first: 1 trace, 2 mixed, 3 sleeper.",
                   options, sizeof(options) / sizeof(options[0]));

@@ -51,7 +51,7 @@ struct process {
     struct model_task *task;
     uint32_t group;
     enum behaviour behaviour;
-    uint64_t start;       /* run time when the measurement began */
+    uint64_t start;       /* run time when the measurement began, after a tick */
     uint64_t burst_start; /* run time when it woke last */
     uint64_t blocked;     /* half ticks */
     double allotment;     /* CPUs */
@@ -139,9 +139,20 @@ static void start(struct run *run, const struct test *test)
     }
 }
 
+/* The first tick belongs to those who were forked first, before others had their tickets. */
+static void begin(struct run *run)
+{
+    tick(run);
+    run->half_ticks = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        run->process[i].start = run->process[i].task->task.run_time;
+        run->process[i].blocked = 0;
+    }
+}
+
 static double ran(const struct process *process)
 {
-    return (double)process->task->task.run_time;
+    return (double)(process->task->task.run_time - process->start);
 }
 
 /* CPUs that the process would use, had it never to wait (docs/metrics.md). */
@@ -201,6 +212,7 @@ static void measure(const struct test *test, const char *policy, uint32_t cpus, 
     uint32_t at[TASKS_MAX];
     uint64_t moves = 0;
     start(&run, test);
+    begin(&run);
     moves_between(&run, at);
     for (uint32_t i = 0; i < ticks; i++) {
         tick(&run);
