@@ -144,22 +144,8 @@ POLICY_FUNCTION uint64_t priority_ticks(const scheduler_t *scheduler, uint32_t t
 
 /* ---- aging ---- */
 
-/* All who wait and age rise by so many levels: each level's list as a whole. */
-POLICY_FUNCTION void priority_raise(run_queue_t *queue, uint64_t levels)
-{
-    const scheduler_t *scheduler = queue->scheduler;
-    priority_queue_t *state = priority_queue_of(queue);
-    state->raised += levels;
-    for (uint32_t level = 1; level < LEVELS && levels > 0 && LOOP_GUARD; level++) {
-        uint32_t from = priority_rank(scheduler, level);
-        uint32_t to = priority_rank(scheduler, level > levels ? level - (uint32_t)levels : 0);
-        level_lists_move(&state->aging, &state->counts, from, to,
-                         state->counts.waiting[from] - state->steady_waiting[from]);
-    }
-}
-
-/* A raise may be due: by the multiples of the interval that have come since the last look. */
-POLICY_RARE_FUNCTION void priority_look_for_raises(run_queue_t *queue)
+/* A raise may be due: one for each multiple of the interval that has come since the last look. */
+POLICY_RARE_FUNCTION void priority_raise(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
     priority_queue_t *state = priority_queue_of(queue);
@@ -173,15 +159,22 @@ POLICY_RARE_FUNCTION void priority_look_for_raises(run_queue_t *queue)
         interval = priority_has_stalled(queue, patience) ? shorter : interval;
     }
     uint64_t raises = queue->now / interval - state->aged_until / interval;
-    priority_raise(queue, raises * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP]);
+    uint64_t rise = raises * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP];
     state->aged_until = queue->now;
+    state->raised += rise;
+    for (uint32_t level = 1; level < LEVELS && rise > 0 && LOOP_GUARD; level++) {
+        uint32_t from = priority_rank(scheduler, level);
+        uint32_t to = priority_rank(scheduler, level > rise ? level - (uint32_t)rise : 0);
+        level_lists_move(&state->aging, &state->counts, from, to,
+                         state->counts.waiting[from] - state->steady_waiting[from]);
+    }
 }
 
 /* Brings the lists up to the queue's time: first of all in each hook that needs them. */
 POLICY_FUNCTION void priority_age(run_queue_t *queue)
 {
     if (queue->now >= priority_queue_of(queue)->next_raise)
-        priority_look_for_raises(queue);
+        priority_raise(queue);
 }
 
 /* Gives the task, which is about to leave the queue, the raises that came while it waited. */
