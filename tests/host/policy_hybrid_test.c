@@ -106,12 +106,13 @@ static void check_bitmaps(const struct model *model)
         const struct hybrid_queue *queue = model->queues[cpu].state;
         uint64_t count = 0;
         for (uint32_t level = 0; level < LEVELS; level++) {
-            check(((queue->waiting >> level & 1) != 0) == (queue->level[level].count > 0));
+            check((queue->counts.occupied >> level & 1) == (queue->level[level].count > 0));
+            check(queue->counts.waiting[level] == queue->level[level].count);
             check((queue->level[level].root != NULL) == (queue->level[level].count > 0));
             count += queue->level[level].count;
         }
         check(count == model->queues[cpu].queued);
-        check((queue->running < LEVELS) == (model->queues[cpu].running > 0));
+        check((queue->counts.running != NO_RANK) == (model->queues[cpu].running > 0));
     }
 }
 
