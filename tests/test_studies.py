@@ -52,6 +52,7 @@ from schedlab.studies.ideal import (
     ideal_completion,
     ideal_group_shares,
     ideal_mixed_benchmark,
+    ideal_told,
     least_mean_turnaround,
     shared_mean_turnaround,
     ticket_shares,
@@ -596,13 +597,15 @@ def test_no_published_time_is_better_than_ideal() -> None:
             assert each.cpus is not None
             # The size of the work is taken from the 86 ticks of one cell, which hold some overhead:
             # under priorities the same work took 84. And the study tells whole ticks.
-            least = ideal_completion(table, each.row, each.cpus) * 84 / 86
+            least = ideal_told(table, each.row, each.cpus) * 84 / 86
             assert each.value + 0.5 >= least, each
     assert ideal_completion(1, "CPU-heavy", 1) == pytest.approx(86)
     assert ideal_completion(1, "Starvation Check", 1) == pytest.approx(43.0, abs=0.03)
     assert ideal_completion(1, "I/O-bound", 5) == 20
     assert ideal_completion(2, "I/O-bound", 1) == pytest.approx(22.5)
-    assert {ideal_completion(2, "Mixed Load", cpus) for cpus in CPUS} == {50}
+    assert {ideal_told(2, "Mixed Load", cpus) for cpus in CPUS} == {50}
+    mixed = [ideal_completion(1, "Mixed Load", cpus) for cpus in CPUS]
+    assert mixed == pytest.approx([107.5, 53.75, 50, 50, 50])
     with pytest.raises(KeyError):
         ideal_completion(1, "Nothing", 1)
 
@@ -752,6 +755,16 @@ def test_reasons_of_the_others() -> None:
     assert times["section 3", "Switch overhead"] / 500 == pytest.approx(0.396)
     assert times["section 5", "Switch overhead"] / 200 == pytest.approx(0.380)
     assert times["section 3", "CPU-heavy"] * 250 / 200 == pytest.approx(55)
+    for table in (1, 2):
+        ticks = {
+            (each.row, each.cpus): each.value
+            for each in published(1, table)
+            if each.quantity == "completion"
+        }
+        slower = {row for row, _ in ticks if ticks[row, 5] > ticks[row, 1]}
+        assert slower == {"Switch Overhead", "I/O-bound", "Process Creation", "Low Process Count"}
+    longer = sorted(ticks[row, 5] / ticks[row, 1] for row in slower)
+    assert [round(100 * each) for each in (longer[0], longer[-1])] == [163, 179]
     authors = {(each.row, each.column): each.value for each in select(study=4, source="authors")}
     for policy, factor in (("MLFQ", 3.6), ("RR", 13.0)):
         few, many = (authors[f"{n} CPU-bound", f"{policy} interactive"] for n in (2, 40))
