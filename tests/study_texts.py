@@ -182,6 +182,13 @@ TABLES: dict[tuple[int, int], Callable[[int], Cells]] = {
 
 MOST = {"most": "1", "worse": "3"}
 SAID: tuple[tuple[int, str, str, str, str, dict[str, str]], ...] = (
+    (1, "3.1", "priorities", "default", r"default priority is (\d+)", {}),
+    (1, "3.1", "queues", "per CPU", r"with (\d+) priority queues", {}),
+    (1, "3.1", "aging", "period", r"called every (\d+) ticks", {}),
+    (1, "3.1", "PIDs above", "limit", r"PID > (\d+)", {}),
+    (1, "3.1", "run time", "limit", r"over (\d+) ticks", {}),
+    (1, "3.2", "decay", "period", r"Every (\d+) scheduling", {}),
+    (1, "4.3", "statistics", "after", r"after a (\d+)-tick", {}),
     (2, "2", "tick", "length", r"1 tick = (\d+) ms", {}),
     (2, "5.1", "Mixed load", "first runs", r"runs showed (\d+) ticks", {}),
     (3, "4.1.1", "RR", "quantum", r"quantum of (\d+)ms", {}),
@@ -225,6 +232,8 @@ SAID: tuple[tuple[int, str, str, str, str, dict[str, str]], ...] = (
     (4, "4.3", "sleeper", "asked", r"just sleeps for (\d+) ticks", {}),
     (4, "4.3", "sleeper", "RR", r"sleeps (\d+) ticks on round-robin", {}),
     (4, "4.3", "sleeper", "MLFQ", r"sleeps for exactly (\d+) ticks on MLFQ", {}),
+    (5, "3.3.3", "slice", "per priority", r"my_priority \* (\d+)` ms", {}),
+    (5, "3.3.3", "priority", "default", r"my_priority = (\d+)", {}),
 )
 PLACES = {(3, "5.6"): "figure 4"}
 """Where a section tells of a figure."""
