@@ -42,10 +42,12 @@
 struct share_queue {
     uint64_t weight;  /* of the tasks that are queued here or run */
     uint64_t members; /* their number */
-    uint64_t target;  /* as it was at the last tick; 0: each task has a CPU of its own */
-    int64_t clock;    /* lead that a unit of weight has gathered here */
-    int64_t lead;     /* of all members: the sum of weight × (clock − their start) */
-    uint64_t since;   /* until when the clock counts */
+    /* As at the last tick: the target is due_weight ÷ due_cpus. Zero: nobody shares a CPU. */
+    uint64_t due_weight;
+    uint64_t due_cpus;
+    int64_t clock;  /* lead that a unit of weight has gathered here */
+    int64_t lead;   /* of all members: the sum of weight × (clock − their start) */
+    uint64_t since; /* until when the clock counts */
     uint64_t ticks;
 };
 typedef struct share_queue SHARED_MEMORY share_queue_t;
@@ -83,10 +85,16 @@ POLICY_FUNCTION void shares_turn_clock(share_queue_t *shares, int64_t by, int64_
     shares->lead += (int64_t)shares->weight * by;
 }
 
+/* Is the queue's only task due a whole CPU, where `cpus` are to be shared by `weight`? */
+POLICY_FUNCTION bool shares_fills_cpu(const share_queue_t *shares, uint64_t cpus, uint64_t weight)
+{
+    return shares->members == 1 && shares->weight * cpus >= weight;
+}
+
 /*
- * Brings the queue's clock up to now. Before its weight or target changes. No task is
- * due more than one CPU: to n tasks no more than n are due. So who has a CPU for itself
- * is owed nothing, however much it weighs.
+ * Brings the queue's clock up to now. Before its weight or what is due changes. No task
+ * is due more than one CPU: to n tasks no more than n are due. So who has a CPU for
+ * itself is owed nothing, however much it weighs.
  */
 POLICY_FUNCTION void shares_advance(run_queue_t *queue)
 {
@@ -94,12 +102,13 @@ POLICY_FUNCTION void shares_advance(run_queue_t *queue)
     uint64_t elapsed = queue->now - shares->since;
     uint64_t most = SHARES_GAP_TICKS * queue->scheduler->tick_ns;
     shares->since = queue->now;
-    if (elapsed == 0 || shares->weight == 0 || shares->target == 0)
+    if (elapsed == 0 || shares->weight == 0 || shares->due_cpus == 0)
         return;
     uint64_t time = (elapsed < most ? elapsed : most) * SHARES_FRACTION;
-    uint64_t mean_weight = shares->weight / shares->members;
-    uint64_t target = shares->target > mean_weight ? shares->target : mean_weight;
-    shares_turn_clock(shares, (int64_t)(time / shares->weight) - (int64_t)(time / target),
+    bool no_more = shares->members * shares->due_weight < shares->weight * shares->due_cpus;
+    uint64_t due = no_more ? time * shares->members / shares->weight
+                           : time * shares->due_cpus / shares->due_weight;
+    shares_turn_clock(shares, (int64_t)(time / shares->weight) - (int64_t)due,
                       shares_ticks(queue, SHARES_TICKS_MAX));
 }
 
@@ -144,40 +153,38 @@ POLICY_FUNCTION void shares_set_weight(run_queue_t *queue, share_member_t *membe
 }
 
 /*
- * Finds the target, and keeps leads centred: without that, tasks that end and numbers
+ * Finds what is due, and keeps leads centred: without that, tasks that end and numbers
  * that are a moment old would let the leads of all drift away from 0, which is where
  * a new task begins. Leaving out those that fill a CPU raises what is due to
  * the others, so that more may do; it seldom takes more than three passes.
  */
-POLICY_FUNCTION void shares_find_target(run_queue_t *queue)
+POLICY_FUNCTION void shares_find_due(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
     share_queue_t *shares = SHARES(queue);
     uint64_t cpus = 0;
-    uint64_t weight = UINT64_MAX;
+    uint64_t weight = 1; /* nobody fills a CPU at first */
     int64_t lead = 0;
-    for (uint32_t pass = 0; pass < SHARES_PASSES_MAX && LOOP_GUARD; pass++) {
+    bool settled = false;
+    for (uint32_t pass = 0; pass < SHARES_PASSES_MAX && !settled && LOOP_GUARD; pass++) {
         uint64_t cpus_left = 0;
         uint64_t weight_left = 0;
         lead = 0;
         for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
             const share_queue_t *other = SHARES(scheduler->queue[cpu]);
-            uint64_t others_weight = other->weight;
-            if (other->members == 1 && others_weight * cpus >= weight)
+            if (shares_fills_cpu(other, cpus, weight))
                 continue;
             cpus_left++;
-            weight_left += others_weight;
+            weight_left += other->weight;
             lead += other->lead;
         }
-        bool settled = cpus_left == cpus;
+        settled = cpus_left == cpus;
         cpus = cpus_left;
         weight = weight_left;
-        if (settled)
-            break;
     }
-    shares->target = cpus > 0 ? weight / cpus : 0;
-    bool left_out = shares->members == 1 && shares->weight >= shares->target;
-    if (shares->target > 0 && !left_out)
+    shares->due_cpus = weight > 0 ? cpus : 0;
+    shares->due_weight = weight;
+    if (weight > 0 && !shares_fills_cpu(shares, cpus, weight))
         shares_turn_clock(shares, -lead / (int64_t)weight / SHARES_DRIFT_TICKS,
                           shares_ticks(queue, SHARES_TICKS_MAX));
 }
@@ -188,7 +195,7 @@ POLICY_FUNCTION void shares_tick(run_queue_t *queue)
     if (queue->scheduler->queues == 1)
         return;
     shares_advance(queue);
-    shares_find_target(queue);
+    shares_find_due(queue);
     SHARES(queue)->ticks++;
 }
 

@@ -6,63 +6,93 @@
 #include "task_list.h"
 
 /*
- * A first-in first-out list of tasks for each level, and a bitmap of the levels
- * that are not empty. Level 0 is served first. Each operation costs the same
- * however many tasks there are. `occupied` and `waiting` are numbers that others
- * may read without the queue's lock.
+ * Run queues of levels. A level's rank is its place in the order of service: rank
+ * 0 comes first, and no other is served while a task waits there. Each operation
+ * costs the same however many tasks there are.
  */
 
-#define LEVEL_LISTS_MAX 16
+#define RANKS_MAX 16
+#define NO_RANK   RANKS_MAX /* where nobody waits, or runs: behind all others */
 
+/* What all CPUs may know of a queue, without its lock: the first thing in the queue's state. */
+struct level_counts {
+    uint32_t occupied;           /* a bit for each rank at which a task waits */
+    uint32_t running;            /* the rank of the task that runs; NO_RANK: nobody does */
+    uint32_t waiting[RANKS_MAX]; /* tasks, at each rank */
+};
+typedef struct level_counts SHARED_MEMORY level_counts_t;
+
+/* A first-in first-out list of tasks for each rank. A queue may have several such sets of lists. */
 struct level_lists {
-    struct task_list list[LEVEL_LISTS_MAX];
-    uint32_t waiting[LEVEL_LISTS_MAX]; /* how many are on each list */
-    uint32_t occupied;                 /* a bit for each level that is not empty */
+    struct task_list list[RANKS_MAX];
 };
 typedef struct level_lists SHARED_MEMORY level_lists_t;
 
-/* The level of the lowest bit of a bitmap of levels; LEVEL_LISTS_MAX: there is none. */
-POLICY_FUNCTION uint32_t first_level(uint32_t occupied)
+POLICY_FUNCTION level_counts_t *level_counts_of(const run_queue_t *queue)
 {
-    return (uint32_t)__builtin_ctz(occupied | 1u << LEVEL_LISTS_MAX);
+    return STATE_OF(queue, struct level_counts);
 }
 
-/* Puts the task at the end of the level's list, or (`first`) at its head. */
-POLICY_FUNCTION void level_lists_add(level_lists_t *lists, task_t *task, uint32_t level, bool first)
+/* A hook: queue_init(). */
+POLICY_FUNCTION void level_queue_init(run_queue_t *queue)
 {
-    task_list_t *list = &lists->list[level];
+    level_counts_of(queue)->running = NO_RANK;
+}
+
+/* The rank that is to be served first; NO_RANK: nobody waits. */
+POLICY_FUNCTION uint32_t level_first(const level_counts_t *counts)
+{
+    return (uint32_t)__builtin_ctz(counts->occupied | 1u << NO_RANK);
+}
+
+POLICY_FUNCTION void level_counts_add(level_counts_t *counts, uint32_t rank, uint32_t tasks)
+{
+    counts->waiting[rank] += tasks;
+    counts->occupied |= 1u << rank;
+}
+
+POLICY_FUNCTION void level_counts_remove(level_counts_t *counts, uint32_t rank, uint32_t tasks)
+{
+    counts->waiting[rank] -= tasks;
+    if (counts->waiting[rank] == 0)
+        counts->occupied &= ~(1u << rank);
+}
+
+/* Puts the task at the end of the rank's list, or (`first`) at its head. */
+POLICY_FUNCTION void level_lists_add(level_lists_t *lists, level_counts_t *counts, task_t *task,
+                                     uint32_t rank, bool first)
+{
+    task_list_t *list = &lists->list[rank];
     task_list_insert_before(list, task, first ? list->first : NULL);
-    lists->waiting[level]++;
-    lists->occupied |= 1u << level;
+    level_counts_add(counts, rank, 1);
 }
 
-POLICY_FUNCTION void level_lists_remove(level_lists_t *lists, task_t *task, uint32_t level)
+POLICY_FUNCTION void level_lists_remove(level_lists_t *lists, level_counts_t *counts, task_t *task,
+                                        uint32_t rank)
 {
-    task_list_remove(&lists->list[level], task);
-    lists->waiting[level]--;
-    if (lists->waiting[level] == 0)
-        lists->occupied &= ~(1u << level);
+    task_list_remove(&lists->list[rank], task);
+    level_counts_remove(counts, rank, 1);
 }
 
-/* Appends the whole list of one level to that of another. */
-POLICY_FUNCTION void level_lists_move(level_lists_t *lists, uint32_t from, uint32_t to)
+/* Takes out the first task of the first rank; null: nobody waits. */
+POLICY_FUNCTION task_t *level_lists_take_first(level_lists_t *lists, level_counts_t *counts)
 {
-    task_list_t *source = &lists->list[from];
-    task_list_t *target = &lists->list[to];
-    if (!source->first || from == to)
+    uint32_t rank = level_first(counts);
+    if (rank == NO_RANK)
+        return NULL;
+    level_counts_remove(counts, rank, 1);
+    return task_list_take_first(&lists->list[rank]);
+}
+
+/* Appends the whole list of one rank, which holds so many tasks, to that of another. */
+POLICY_FUNCTION void level_lists_move(level_lists_t *lists, level_counts_t *counts, uint32_t from,
+                                      uint32_t to, uint32_t tasks)
+{
+    if (tasks == 0 || from == to)
         return;
-    source->first->previous = target->last;
-    if (target->last)
-        target->last->next = source->first;
-    else
-        target->first = source->first;
-    target->last = source->last;
-    source->first = NULL;
-    source->last = NULL;
-    lists->waiting[to] += lists->waiting[from];
-    lists->waiting[from] = 0;
-    lists->occupied |= 1u << to;
-    lists->occupied &= ~(1u << from);
+    task_list_append_all(&lists->list[to], &lists->list[from]);
+    level_counts_remove(counts, from, tasks);
+    level_counts_add(counts, to, tasks);
 }
 
 #endif

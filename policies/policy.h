@@ -41,6 +41,10 @@
 #define POLICY_DEFINITION const struct policy
 #endif
 
+/* What hooks have to do now and then, in a function of its own: so it does not slow them down the
+ * rest of the time by the registers that it needs. */
+#define POLICY_RARE_FUNCTION static __attribute__((noinline, unused))
+
 /* Bytes of policy state; the host gives them zeroed, aligned to 8. */
 #define POLICY_TASK_BYTES      128
 #define POLICY_QUEUE_BYTES     2048

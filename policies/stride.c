@@ -11,17 +11,23 @@
  *
  * Each run queue has a pass, too, which moves on as that of a task with all the
  * tickets of the queue would. A task that leaves (it blocks, moves to another CPU
- * or gets other tickets) takes along by how much it is ahead of that, and joins
- * again with the same lead: nobody gains or loses by being away.
+ * or gets other tickets) keeps what remains of its turn, by how much it is ahead of
+ * that, and joins again with as much: nobody gains or loses by being away.
+ *
+ * All this is fair among the tasks of one CPU. Which task belongs on which CPU, so
+ * that shares of the whole machine are fair, fair_shares.h tells.
  */
 
+#include "fair_shares.h"
+#include "placement.h"
 #include "policy.h"
 #include "task_heap.h"
 
-enum { STRIDE_SLICE };
+enum { STRIDE_SLICE, STRIDE_HORIZON };
 
 static const struct tunable stride_tunables[] = {
     [STRIDE_SLICE] = {"slice", "ticks that a task runs before the next is chosen", 1, 1, 100},
+    [STRIDE_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 32, 10000},
 };
 
 /* A pass is in 2^-20 ns for each ticket: fine enough for TICKETS_MAX. It wraps around. */
@@ -29,14 +35,16 @@ static const struct tunable stride_tunables[] = {
 
 struct stride_task {
     struct task_heap_node node;
+    struct share_member member; /* of those who share several CPUs */
     uint64_t pass;
     uint64_t tickets; /* as they count in the queue; 0: the task has left it */
     uint64_t charged; /* the part of its run_time that it has paid for */
-    int64_t lead;     /* while it has left: nanoseconds that it is ahead of the queue */
+    int64_t remain;   /* while it has left: nanoseconds that it is ahead of the queue */
     uint64_t ticks;   /* of the slice, used */
 };
 
 struct stride_queue {
+    struct share_queue shares;
     struct task_heap waiting;
     uint64_t pass;
     uint64_t tickets; /* of the tasks that are queued or run here */
@@ -60,8 +68,9 @@ POLICY_FUNCTION void stride_join(run_queue_t *queue, task_t *task)
     stride_task_t *state = STATE_OF(task, struct stride_task);
     state->tickets = task->tickets;
     state->charged = task->run_time;
-    state->pass = all->pass + stride_pass(state->lead, state->tickets);
+    state->pass = all->pass + stride_pass(state->remain, state->tickets);
     all->tickets += state->tickets;
+    shares_join(queue, &state->member, state->tickets);
 }
 
 POLICY_FUNCTION void stride_leave(run_queue_t *queue, task_t *task)
@@ -69,9 +78,10 @@ POLICY_FUNCTION void stride_leave(run_queue_t *queue, task_t *task)
     stride_queue_t *all = STATE_OF(queue, struct stride_queue);
     stride_task_t *state = STATE_OF(task, struct stride_task);
     int64_t ahead = (int64_t)(state->pass - all->pass);
-    state->lead = ahead * (int64_t)state->tickets / PASS_PER_NS;
+    state->remain = ahead * (int64_t)state->tickets / PASS_PER_NS;
     all->tickets -= state->tickets;
     state->tickets = 0;
+    shares_leave(queue, &state->member);
 }
 
 /* The task pays for what it has used of the CPU since it paid last. */
@@ -90,7 +100,7 @@ POLICY_FUNCTION void stride_task_init(scheduler_t *scheduler, task_t *task, cons
 {
     (void)parent;
     int64_t slice = scheduler->tunable[STRIDE_SLICE] * (int64_t)scheduler->tick_ns;
-    STATE_OF(task, struct stride_task)->lead = slice;
+    STATE_OF(task, struct stride_task)->remain = slice;
 }
 
 POLICY_FUNCTION void stride_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -114,16 +124,23 @@ POLICY_FUNCTION task_t *stride_pick(run_queue_t *queue, uint32_t cpu)
     (void)cpu;
     task_t *task = task_heap_take_first(&STATE_OF(queue, struct stride_queue)->waiting);
     if (task)
-        queue->remark = STATE_OF(task, struct stride_task)->pass;
+        queue->remark = STATE_OF(task, struct stride_task)->pass / PASS_PER_NS;
     return task;
+}
+
+POLICY_FUNCTION uint32_t stride_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
+{
+    return idle ? balance_longest(scheduler, cpu, idle) : shares_next_cpu(scheduler, cpu);
 }
 
 POLICY_FUNCTION task_t *stride_steal(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    task_t *task = task_heap_take_first(&STATE_OF(queue, struct stride_queue)->waiting);
-    if (task)
-        stride_leave(queue, task);
+    task_t *task = STATE_OF(queue, struct stride_queue)->waiting.first;
+    int64_t horizon = queue->scheduler->tunable[STRIDE_HORIZON];
+    if (!task ||
+        !shares_move_pays(queue, &STATE_OF(task, struct stride_task)->member, cpu, horizon))
+        return NULL;
+    stride_dequeue(queue, task);
     return task;
 }
 
@@ -132,6 +149,7 @@ POLICY_FUNCTION enum tick_verdict stride_tick(run_queue_t *queue, task_t *task)
     stride_task_t *state = STATE_OF(task, struct stride_task);
     uint64_t slice = (uint64_t)queue->scheduler->tunable[STRIDE_SLICE];
     stride_charge(queue, task);
+    shares_tick(queue);
     state->ticks++;
     return state->ticks >= slice ? TICK_PREEMPT : TICK_CONTINUE;
 }
@@ -169,6 +187,8 @@ POLICY_DEFINITION policy_stride = {
     .time_slice = stride_time_slice,
     .task_init = stride_task_init,
     .stopped = stride_stopped,
+    .place = shares_place,
+    .balance = stride_balance,
     .steal = stride_steal,
     .shares_by = stride_shares_by,
 };

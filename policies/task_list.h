@@ -52,12 +52,33 @@ POLICY_FUNCTION void task_list_remove(task_list_t *list, task_t *task)
     task->previous = NULL;
 }
 
+/* Moves all tasks of `source`, in their order, to the end of `list`. */
+POLICY_FUNCTION void task_list_append_all(task_list_t *list, task_list_t *source)
+{
+    if (!source->first)
+        return;
+    source->first->previous = list->last;
+    if (list->last)
+        list->last->next = source->first;
+    else
+        list->first = source->first;
+    list->last = source->last;
+    source->first = NULL;
+    source->last = NULL;
+}
+
 /* Takes out the oldest task; null: the list is empty. */
 POLICY_FUNCTION task_t *task_list_take_first(task_list_t *list)
 {
     task_t *task = list->first;
-    if (task)
-        task_list_remove(list, task);
+    if (!task)
+        return NULL;
+    list->first = task->next;
+    if (task->next)
+        task->next->previous = NULL;
+    else
+        list->last = NULL;
+    task->next = NULL;
     return task;
 }
 

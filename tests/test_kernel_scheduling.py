@@ -13,6 +13,7 @@ import pytest
 
 from guest_machine import run_guest
 from schedlab import metrics, trace
+from schedlab.policies import read_catalogue
 
 pytestmark = pytest.mark.spike
 
@@ -86,11 +87,36 @@ def test_table_scan_follows_the_slots(tmp_path: Path) -> None:
     assert order == [cycle[(start + i) % len(cycle)] for i in range(len(order))]
 
 
-@pytest.mark.parametrize("policy", ["rr", "rr:table-scan"])
-@pytest.mark.parametrize("cpus", [2, 4, 16])
-def test_no_cpu_idles_beside_a_waiting_process(tmp_path: Path, cpus: int, policy: str) -> None:
+MIXED = "mixed -n 8 -g 40"
+LOADS = [
+    [(2, MIXED), (5, "sleepers -n 12"), (16, "sleepers -n 40")],
+    [(2, "sleepers -n 5"), (4, MIXED), (8, "sleepers -n 20")],
+    [(3, "sleepers -n 8"), (8, MIXED), (16, MIXED)],
+]
+"""Each policy has one of these lists: together they are on all these numbers of CPUs."""
+
+
+def idleness_cases() -> list[tuple[str, int, str]]:
+    """Policy, CPUs, command: of all policies as they are shipped, and the one with a shared queue."""
+    policies = [*read_catalogue(), "rr:table-scan"]
+    return [
+        (policy, cpus, command)
+        for place, policy in enumerate(policies)
+        for cpus, command in LOADS[place % len(LOADS)]
+    ]
+
+
+@pytest.mark.parametrize(("policy", "cpus", "command"), idleness_cases())
+def test_no_cpu_idles_beside_a_waiting_process(
+    tmp_path: Path, policy: str, cpus: int, command: str
+) -> None:
     """For longer than a tick: the sweep goes through all changes of idle CPUs and of waiters."""
-    events = traced(tmp_path, "mixed -n 8 -g 40", cpus, f"policy={policy}")
+    events = traced(tmp_path, command, cpus, f"policy={policy}")
+    assert idle_beside_waiting(events) <= TICK_NS + 2 * ROUND_NS
+
+
+def idle_beside_waiting(events: trace.Trace) -> int:
+    """The longest time, ns, in which some CPU was idle and some process waited, on and on."""
     window = metrics.measured_window(events)
     idle = metrics.cpu_intervals(events).filter(pl.col("pid") == 0)
     waiting = metrics.state_intervals(events).filter(pl.col("state") == "runnable")
@@ -114,7 +140,7 @@ def test_no_cpu_idles_beside_a_waiting_process(tmp_path: Path, cpus: int, policy
         .group_by("run")
         .agg(pl.col("length").sum())
     )
-    assert greatest(state["length"]) <= TICK_NS + 2 * ROUND_NS
+    return greatest(state["length"])
 
 
 def switch_delays(events: trace.Trace) -> npt.NDArray[np.int64]:

@@ -228,8 +228,8 @@ static int64_t start_members(int pids[MEMBERS_MAX])
 
 /*
  * All are let go at the beginning of a tick, and measured once they have competed for
- * a while: a policy may give more to those that have just been woken. The parent is
- * to be picked at once when the window opens.
+ * a while: a policy may give more to those that have just been woken. The parent is to
+ * be picked at once, to let go all in one tick and to open the window in time.
  */
 static int run_competition(void)
 {
@@ -237,10 +237,10 @@ static int run_competition(void)
     workload_gate_make();
     int64_t count = start_members(pids);
     workload_gate_gather(count);
+    workload_tickets(TICKETS_MOST);
+    workload_priority(PRIORITY_FIRST);
     workload_sleep(1);
     workload_gate_open(count, workload_ticks() + warm_up + ticks);
-    workload_tickets(TICKETS_MOST); /* first: each change lets its CPU pick again */
-    workload_priority(PRIORITY_FIRST);
     workload_sleep(warm_up);
     workload_begin();
     return workload_finish();

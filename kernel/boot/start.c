@@ -5,6 +5,8 @@
  * boot_start() and, once released, the others to boot_start_other().
  */
 
+#include "boot/start.h"
+
 #include "abi/machine_status.h"
 #include "device/block.h"
 #include "device/console.h"
@@ -108,7 +110,7 @@ static void *must_create_stack(void)
     return stack;
 }
 
-static void release_other_cpus(void)
+void boot_release_other_cpus(void)
 {
     for (uint32_t i = 0; i < machine.cpus; i++) {
         struct boot_slot *slot = &boot_slot[cpus[i].hart];
@@ -150,7 +152,6 @@ static _Noreturn void boot_continue(void)
     trace_record(TRACE_START, 0, 0, clock_cycles());
     trace_text(TRACE_POLICY, use.shares_by, use.text);
     process_create_first();
-    release_other_cpus();
     run_cpu();
 }
 

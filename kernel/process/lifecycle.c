@@ -10,6 +10,7 @@
 #include "abi/files.h"
 #include "abi/machine_status.h"
 #include "boot/shutdown.h"
+#include "boot/start.h"
 #include "fs/file.h"
 #include "lib/panic.h"
 #include "lib/print.h"
@@ -118,6 +119,7 @@ static int execute(const char *path, char *const arguments[]);
 static void become_init(void)
 {
     char *arguments[] = {"init", NULL};
+    boot_release_other_cpus();
     int error = file_system_init();
     if (error)
         panic("no file system: error %d. Is there a disk, made by `make image`?", -error);

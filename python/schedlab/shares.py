@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BOUND = 3.5
 """Standard errors that a group's mean share may be off its ideal share."""
 STUDY = 1
+_ROUNDING = 1e-9
 _BURN_NS = 10
 """One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""
 
@@ -148,8 +149,10 @@ class Row:
 
     @property
     def deviation(self) -> float:
-        """The error in standard errors."""
-        return self.error / self.standard_error if self.standard_error > 0 else 0.0
+        """The error in standard errors; infinite if chance allows none."""
+        if self.standard_error > 0:
+            return self.error / self.standard_error
+        return 0.0 if abs(self.error) < _ROUNDING else math.copysign(math.inf, self.error)
 
     @property
     def verdict(self) -> str:
@@ -162,7 +165,7 @@ class Row:
         derived = {
             "error": self.error,
             "standard_error": self.standard_error,
-            "deviation": self.deviation,
+            "deviation": self.deviation if math.isfinite(self.deviation) else None,
             "verdict": self.verdict,
         }
         return {**asdict(self), **derived}

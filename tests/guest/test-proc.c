@@ -349,6 +349,23 @@ static void setting_a_tunable_keeps_the_others(void)
     restore_policy();
 }
 
+/* All of its state is gone with the old value: it knows nobody who has not been queued since. */
+static void a_tunable_begins_the_policy_anew(void)
+{
+    keep_policy();
+    int pid = start_sleeper();
+    wait_until_blocked(pid, BLOCK_SLEEP);
+    check(strcmp(status_of(pid).slice, "?") != 0);
+    check(settunable("slice", 1001) == -1);
+    check(strcmp(status_of(pid).slice, "?") != 0);
+    check(settunable("slice", 3) == 0);
+    check(strcmp(status_of(pid).slice, "?") == 0);
+    yield();
+    check(strcmp(status_of(getpid()).slice, "?") != 0);
+    end_child(pid);
+    restore_policy();
+}
+
 /* What is refused */
 
 static void bad_commands_change_nothing(void)
@@ -508,6 +525,7 @@ int main(int argc, char *argv[])
         TEST(priority_is_what_shares_go_by),
         TEST(tunables_are_listed),
         TEST(setting_a_tunable_keeps_the_others),
+        TEST(a_tunable_begins_the_policy_anew),
         TEST(bad_commands_change_nothing),
         TEST(bad_tunables_change_nothing),
         TEST(the_shell_reads_and_writes),

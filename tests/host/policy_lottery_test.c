@@ -2,6 +2,8 @@
 
 /* The lottery: its draws, its tree, its tunables and presets, on one CPU and several. */
 
+#include <math.h>
+
 #include "policy_harness.h"
 
 #include "../../policies/lottery.c"
@@ -130,6 +132,111 @@ static struct model *machine_with(const char *policy, uint32_t count, uint64_t s
     for (uint32_t i = 0; i < count; i++)
         model->tasks[i]->task.selections = 0;
     return model;
+}
+
+#define PLAYERS_MAX 12
+
+/* How far `turns` turns among `count` tasks are from independent draws: chi-square of the
+ * winners, and of the pairs of winners that follow each other. */
+struct chi_square {
+    double winners; /* count − 1 degrees of freedom */
+    double pairs;   /* count² − 1 */
+};
+
+static double square_over(double difference, double expected)
+{
+    return difference * difference / expected;
+}
+
+static struct chi_square chi_square_of(struct model *model, uint32_t turns)
+{
+    const uint32_t count = model->task_count;
+    double won[PLAYERS_MAX] = {0};
+    double pairs[PLAYERS_MAX][PLAYERS_MAX] = {{0}};
+    double tickets = 0;
+    struct chi_square result = {0, 0};
+    for (uint32_t i = 0; i < count; i++)
+        tickets += (double)TICKET_NODE(&model->tasks[i]->task)->tickets;
+    for (uint32_t i = 0, last = 0; i <= turns; i++) {
+        model_tick(model);
+        uint32_t winner = (uint32_t)model_running(model, 0) - 1;
+        won[winner] += i > 0;
+        pairs[last][winner] += i > 0;
+        last = winner;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        double part = (double)TICKET_NODE(&model->tasks[i]->task)->tickets / tickets;
+        result.winners += square_over(won[i] - turns * part, turns * part);
+        for (uint32_t j = 0; j < count; j++) {
+            double both =
+                turns * part * (double)TICKET_NODE(&model->tasks[j]->task)->tickets / tickets;
+            result.pairs += square_over(pairs[i][j] - both, both);
+        }
+    }
+    model_free(model);
+    return result;
+}
+
+/* The square of a sum's distance from its mean, in standard deviations; below 0: it is less. */
+static double distance(double sum, double degrees_of_freedom)
+{
+    double difference = sum - degrees_of_freedom;
+    return difference * fabs(difference) / (2 * degrees_of_freedom);
+}
+
+/* Sums over many seeds, as distances from what independent draws would give. */
+static struct chi_square distance_of(const char *policy, uint32_t count, uint32_t turns,
+                                     uint64_t seeds)
+{
+    struct chi_square sum = {0, 0};
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct chi_square one = chi_square_of(machine_with(policy, count, seed), turns);
+        sum.winners += one.winners;
+        sum.pairs += one.pairs;
+    }
+    return (struct chi_square){distance(sum.winners, (double)(seeds * (count - 1))),
+                               distance(sum.pairs, (double)(seeds * (count * count - 1)))};
+}
+
+static bool within(double distance, double deviations)
+{
+    return fabs(distance) < deviations * deviations;
+}
+
+static void draws_are_independent(void)
+{
+    static const uint32_t counts[] = {2, 4, 11};
+    for (int i = 0; i < 3; i++) {
+        struct chi_square distance = distance_of("lottery", counts[i], 2000, 50);
+        check(within(distance.winners, 4) && within(distance.pairs, 4));
+        distance = distance_of("lottery:thesis", counts[i], 2000, 50);
+        check(within(distance.winners, 4) && within(distance.pairs, 4));
+    }
+}
+
+/* What is wrong with the studies' generators. */
+
+static void an_lfsr_is_fair_in_the_mean_but_its_draws_depend_on_each_other(void)
+{
+    struct chi_square distance = distance_of("lottery:equal-lfsr", 5, 2000, 50);
+    check(within(distance.winners, 4));
+    check(distance.pairs > 1000.0 * 1000.0); /* one of few winners follows a winner */
+    /* In a period each number comes once, so in the long run shares are more even than chance
+     * would have it: of independent draws one in 800 is as close. */
+    struct model *model = machine_with("lottery:equal-lfsr", 5, 1);
+    check(chi_square_of(model, 65535).winners < 0.1);
+}
+
+static void an_lcg_of_15_bits_reaches_no_ticket_beyond_them(void)
+{
+    struct model *model = model_new("lottery:thesis", 1, 1);
+    for (int i = 0; i < 3; i++)
+        model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, 40000);
+    for (int i = 0; i < 1000; i++) {
+        model_tick(model);
+        check(model->queues[0].remark < 32768);
+    }
+    model_free(model);
 }
 
 static void draws_are_fair_while_tasks_come_and_go(void)
@@ -302,31 +409,204 @@ static void the_presets_take_tickets_from_where_they_say(void)
 
 /* ---- tasks that block ---- */
 
-/* The part of a CPU that a task with one ticket gets beside one that always runs, if it blocks
- * for `away` ticks whenever it has run for one. */
-static double share_of_a_sleeper(struct model *model, uint32_t away)
+static void half_tick(struct model *model)
 {
-    model_fork(model, NULL);
-    model_fork(model, NULL);
-    struct model_task *sleeper = model->tasks[1];
-    for (int i = 0; i < 20000; i++) {
-        model_tick(model);
-        if (model->cpus[0].current == sleeper && sleeper->task.picked_since < model->now)
-            model_sleep(model, 0, away);
-        else if (sleeper->place == MODEL_QUEUED && sleeper->task.run_time > 0 &&
-                 sleeper->task.queued_since == model->now &&
-                 sleeper->task.picked_since + MODEL_TICK_NS == model->now)
-            continue;
+    model_advance(model, MODEL_TICK_NS / 2);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        if (model->cpus[cpu].current)
+            model_account(model, model->cpus[cpu].current);
+    }
+}
+
+/* The part of the time that a task with one ticket runs beside one with three, if it sleeps for
+ * two ticks whenever it has run for three halves of one. */
+static double share_of_a_sleeper(struct model *model)
+{
+    struct model_task *sleeper = model_fork(model, NULL);
+    model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, 3);
+    uint64_t woken = 0;
+    for (int i = 0; i < 40000; i++) {
+        half_tick(model);
+        if (sleeper->place == MODEL_RUNNING &&
+            sleeper->task.run_time - woken >= 3 * MODEL_TICK_NS / 2) {
+            woken = sleeper->task.run_time;
+            model_sleep(model, 0, 2);
+        }
+        if (i % 2 == 1)
+            model_tick_cpu(model, 0);
     }
     double share = (double)sleeper->task.run_time / (double)model->now;
     model_free(model);
     return share;
 }
 
+static void a_sleeper_gets_what_it_is_due(void)
+{
+    double with = share_of_a_sleeper(model_new("lottery", 1, 1));
+    double without = share_of_a_sleeper(machine_set("compensation", 1, 1));
+    check(fabs(with - 0.25) < 0.01);
+    check(without < 0.18);
+}
+
+static void who_slept_for_long_runs_soon_but_not_for_long(void)
+{
+    struct model *model = model_new("lottery", 1, 1);
+    for (int i = 0; i < 10; i++)
+        model_fork(model, NULL);
+    uint64_t delay = 0;
+    for (int round = 0; round < 20; round++) {
+        while (model_running(model, 0) != 1)
+            model_tick(model);
+        model_sleep(model, 0, 500);
+        model_ticks(model, 499);
+        uint64_t before = model->tasks[0]->task.run_time;
+        model_tick(model);
+        for (; model_running(model, 0) != 1; delay++)
+            model_tick(model);
+        model_ticks(model, 64);
+        check(model->tasks[0]->task.run_time - before < 32 * MODEL_TICK_NS);
+    }
+    check(delay < 20); /* of 9 a time without compensation */
+    model_free(model);
+}
+
+static void adaptation_favours_who_blocks(void)
+{
+    double without = share_of_a_sleeper(machine_set("compensation", 1, 1));
+    struct model *model = machine_set("adaptation", 50, 1);
+    model->scheduler.tunable[LOTTERY_COMPENSATION] = 1;
+    check(share_of_a_sleeper(model) > 1.05 * without);
+}
+
+/* ---- several CPUs ---- */
+
+static struct model *machine_of(uint32_t cpus, const uint32_t *tickets, uint32_t count)
+{
+    struct model *model = model_new("lottery", cpus, 1);
+    for (uint32_t i = 0; i < count; i++)
+        model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, tickets[i]);
+    model_ticks(model, 100);
+    return model;
+}
+
+static double cpus_used(const struct model *model, uint32_t task, uint64_t run_time, uint64_t since)
+{
+    return (double)(model->tasks[task]->task.run_time - run_time) / (double)(model->now - since);
+}
+
+static void tasks_that_no_partition_serves_change_places(void)
+{
+    static const uint32_t tickets[] = {4, 3, 3};
+    struct model *model = machine_of(2, tickets, 3);
+    model_ticks(model, 20000);
+    for (uint32_t i = 0; i < 3; i++)
+        check(fabs(cpus_used(model, i, 0, 0) - 0.2 * tickets[i]) < 0.02);
+    model_free(model);
+}
+
+static void who_is_due_more_than_a_cpu_gets_one_and_builds_up_no_claim(void)
+{
+    static const uint32_t tickets[] = {1000, 1, 1, 1, 1};
+    struct model *model = machine_of(3, tickets, 5);
+    uint64_t run_time = model->tasks[0]->task.run_time;
+    uint64_t since = model->now;
+    model_ticks(model, 5000);
+    check(cpus_used(model, 0, run_time, since) > 0.999);
+    const struct lottery_task *heavy = model->tasks[0]->task.state;
+    int64_t lead = shares_lead(&model->queues[model->tasks[0]->task.cpu], &heavy->member);
+    check(lead > -shares_ticks(&model->queues[0], 32));
+    for (uint32_t i = 1; i < 5; i++)
+        check(fabs(cpus_used(model, i, 0, 0) - 0.5) < 0.03);
+
+    /* Six such: half a CPU each at once, whatever the first had. */
+    for (int i = 0; i < 5; i++)
+        model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, 1000);
+    run_time = model->tasks[0]->task.run_time;
+    since = model->now;
+    model_ticks(model, 5000);
+    check(fabs(cpus_used(model, 0, run_time, since) - 0.5) < 0.03);
+    model_free(model);
+}
+
+static uint32_t moves_in(struct model *model, uint32_t ticks)
+{
+    uint32_t moves = 0;
+    uint32_t cpu[16];
+    for (uint32_t i = 0; i < ticks; i++) {
+        for (uint32_t task = 0; task < model->task_count; task++)
+            cpu[task] = model->tasks[task]->task.cpu;
+        model_tick(model);
+        for (uint32_t task = 0; task < model->task_count; task++)
+            moves += cpu[task] != model->tasks[task]->task.cpu;
+    }
+    return moves;
+}
+
+static void nobody_moves_when_all_is_even(void)
+{
+    static const uint32_t tickets[] = {5, 3, 3, 2, 2, 1};
+    struct model *model = machine_of(2, tickets, 6);
+    check(moves_in(model, 5000) == 0);
+    model_free(model);
+    static const uint32_t uneven[] = {1, 1, 1};
+    model = machine_of(2, uneven, 3);
+    uint32_t moves = moves_in(model, 5000);
+    check(moves > 100 && moves < 1000);
+    model_free(model);
+}
+
+static void who_wakes_stays_unless_another_cpu_is_idle(void)
+{
+    static const uint32_t tickets[] = {50, 50, 1};
+    struct model *model = machine_of(3, tickets, 3);
+    struct model_task *first = model->tasks[0];
+    uint32_t cpu = first->task.cpu;
+    struct model_task *other = model_fork(model, NULL); /* beside the one with one ticket */
+    check(other->task.cpu == model->tasks[2]->task.cpu && other->task.cpu != cpu);
+    model_block(model, cpu);
+    if (other->task.cpu != cpu && model->tasks[2]->task.cpu != cpu)
+        model_ticks(model, 2);
+    check(model->cpus[cpu].current != NULL); /* took one of the two */
+    model_wake(model, first);
+    check(first->task.cpu == cpu);
+    model_free(model);
+}
+
+static void a_preset_of_static_balance_moves_nobody(void)
+{
+    struct model *model = model_new("lottery:thesis", 2, 1);
+    struct model_task *tasks[3];
+    for (int i = 0; i < 3; i++)
+        tasks[i] = model_fork(model, NULL);
+    check(tasks[0]->task.cpu == 0 && tasks[1]->task.cpu == 1 && tasks[2]->task.cpu == 0);
+    model_block(model, 1);
+    model_ticks(model, 10);
+    check(!model->cpus[1].current && model->queues[0].queued == 1);
+    model_free(model);
+}
+
+static void periodic_balance_evens_the_sums(void)
+{
+    struct model *model = machine_set("balance", BALANCE_PERIODIC, 2);
+    for (int i = 0; i < 8; i++)
+        model_fork(model, NULL); /* 0: 1 3 5 7, 1: 2 4 6 8 */
+    for (int i = 0; i < 8; i += 2)
+        model_set_attribute(model, model->tasks[i], MODEL_TICKETS, 10);
+    check(moves_in(model, 99) == 0);
+    check(moves_in(model, 1) >= 1);
+    model_ticks(model, 2000);
+    const struct lottery_queue *queue = model->queues[0].state;
+    check(queue->shares.weight == 22 * SCALE); /* of 44 */
+    check(moves_in(model, 1000) == 0);
+    model_free(model);
+}
+
 int main(void)
 {
-    (void)share_of_a_sleeper;
     run_test(ticket_sums_are_conserved);
+    run_test(draws_are_independent);
+    run_test(an_lfsr_is_fair_in_the_mean_but_its_draws_depend_on_each_other);
+    run_test(an_lcg_of_15_bits_reaches_no_ticket_beyond_them);
     run_test(draws_are_fair_while_tasks_come_and_go);
     run_test(who_holds_all_tickets_nearly_always_wins);
     run_test(the_ticket_is_remarked);
@@ -336,5 +616,14 @@ int main(void)
     run_test(recent_selections_decay);
     run_test(a_penalty_makes_shares_more_alike);
     run_test(the_presets_take_tickets_from_where_they_say);
+    run_test(a_sleeper_gets_what_it_is_due);
+    run_test(who_slept_for_long_runs_soon_but_not_for_long);
+    run_test(adaptation_favours_who_blocks);
+    run_test(tasks_that_no_partition_serves_change_places);
+    run_test(who_is_due_more_than_a_cpu_gets_one_and_builds_up_no_claim);
+    run_test(nobody_moves_when_all_is_even);
+    run_test(who_wakes_stays_unless_another_cpu_is_idle);
+    run_test(a_preset_of_static_balance_moves_nobody);
+    run_test(periodic_balance_evens_the_sums);
     return 0;
 }

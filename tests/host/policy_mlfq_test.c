@@ -874,11 +874,12 @@ static void check_credit(const struct model *model, const struct watched *watche
     }
 }
 
-static void run_program(uint32_t cpus, uint64_t seed, uint32_t ticks)
+static void run_program(const char *policy, uint32_t cpus, uint64_t seed, uint32_t ticks)
 {
     struct watched watched[TASKS_MAX] = {0};
     random_state = seed * 0x9e3779b97f4a7c15ull | 1;
-    struct model *model = machine_with("mlfq", cpus, cpus + 4);
+    struct model *model = machine_with(policy, cpus, cpus + 4);
+    bool has_credit = model->scheduler.tunable[MLFQ_SLEEP_PER_CREDIT] > 0;
     for (uint32_t tick = 0; tick < ticks; tick++) {
         uint64_t rest = MODEL_TICK_NS;
         for (int i = 0; i < 3; i++) {
@@ -897,17 +898,21 @@ static void run_program(uint32_t cpus, uint64_t seed, uint32_t ticks)
         for (uint32_t cpu = 0; cpu < cpus; cpu++)
             model_tick_cpu(model, cpu);
         check_order(model, watched);
-        check_credit(model, watched);
+        if (has_credit)
+            check_credit(model, watched);
     }
     model_free(model);
 }
 
 static void no_level_runs_while_a_higher_one_waits_elsewhere(void)
 {
+    static const char *const choices[] = {"mlfq", "mlfq:four-quanta", "mlfq:allotment-boost"};
     static const uint32_t cpu_counts[] = {1, 2, 3, 4, 8, 16};
-    for (size_t i = 0; i < sizeof(cpu_counts) / sizeof(cpu_counts[0]); i++) {
-        for (uint64_t seed = 1; seed <= 8; seed++)
-            run_program(cpu_counts[i], seed, 1500);
+    for (size_t choice = 0; choice < 3; choice++) {
+        for (size_t i = 0; i < sizeof(cpu_counts) / sizeof(cpu_counts[0]); i++) {
+            for (uint64_t seed = 1; seed <= 8; seed++)
+                run_program(choices[choice], cpu_counts[i], seed, choice == 0 ? 1500 : 500);
+        }
     }
 }
 

@@ -827,7 +827,7 @@ static void check_strictness(struct model *model, struct tick_record *records)
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
         const struct model_task *task = model->cpus[cpu].current;
         uint32_t place =
-            task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_LEVEL + 1;
+            task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_RANK;
         if (place > lowest_running)
             lowest_running = place;
     }

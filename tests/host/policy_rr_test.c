@@ -238,6 +238,24 @@ static void a_busy_cpu_takes_if_it_evens_the_load(void)
     model_free(model);
 }
 
+/* CPU 0's tick wakes 2 for CPU 1, which is idle and has its own tick only then. */
+static void a_tick_in_which_a_task_did_not_run_is_not_charged(void)
+{
+    struct model *model = model_new("rr", 2, 1);
+    set_slice(model, 2);
+    struct model_task *second = (model_fork(model, NULL), model_fork(model, NULL));
+    model_sleep(model, 1, 2);
+    second->wake_cpu = 0;
+    model_ticks(model, 2);
+    model_fork(model, second); /* 3 waits behind 2 */
+    model_clear_log(model);
+    model_tick(model);
+    check_picks(model, "");
+    model_tick(model);
+    check_picks(model, "0:1 1:3");
+    model_free(model);
+}
+
 static void a_table_scan_follows_the_slots(void)
 {
     struct model *model = machine_with("rr:table-scan", 1, 4);
@@ -315,6 +333,7 @@ int main(void)
     run_test(new_tasks_go_where_the_fewest_are);
     run_test(an_idle_cpu_takes_from_the_longest);
     run_test(a_busy_cpu_takes_if_it_evens_the_load);
+    run_test(a_tick_in_which_a_task_did_not_run_is_not_charged);
     run_test(a_table_scan_follows_the_slots);
     run_test(a_table_scan_is_one_queue_for_all_cpus);
     run_test(a_switch_keeps_everybody);

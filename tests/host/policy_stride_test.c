@@ -379,34 +379,23 @@ static void totals_are_right(void)
     model_free(model);
 }
 
-static void the_lead_moves_with_the_task(void)
+/* Two queues need not agree on what a pass of 0 is: only what is ahead of the queue counts. */
+static void what_remains_moves_with_the_task(void)
 {
     struct model *model = model_new("stride", 2, 1);
-    for (int i = 0; i < 5; i++)
-        fork_with(model, 1); /* CPU 0: 1 3 5, CPU 1: 2 4 */
-    model_ticks(model, 1000);
-    queue_of(model, 1)->pass += 1000000000ull * PASS_PER_NS; /* a queue in another time */
-    state_of(model->tasks[2 - 1])->pass += 1000000000ull * PASS_PER_NS;
-    if (model->tasks[4 - 1]->place == MODEL_QUEUED) {
-        struct task *task = &model->tasks[4 - 1]->task;
-        task_heap_remove(&queue_of(model, 1)->waiting, task);
-        state_of(model->tasks[4 - 1])->pass += 1000000000ull * PASS_PER_NS;
-        task_heap_insert(&queue_of(model, 1)->waiting, task, state_of(model->tasks[4 - 1])->pass);
-    } else {
-        state_of(model->tasks[4 - 1])->pass += 1000000000ull * PASS_PER_NS;
-    }
-    model_end(model, model->tasks[2 - 1]);
-    model_end(model, model->tasks[4 - 1]); /* CPU 1 takes from CPU 0 */
-    uint64_t before[TASKS_MAX];
-    for (uint32_t i = 0; i < model->task_count; i++)
-        before[i] = model->tasks[i]->task.run_time;
-    model_ticks(model, 300);
-    double least = 1e9;
-    for (uint32_t i = 0; i < model->task_count; i += 2) {
-        double ticks = (double)(model->tasks[i]->task.run_time - before[i]) / MODEL_TICK_NS;
-        least = ticks < least ? ticks : least;
-    }
-    check(least >= 149); /* three tasks on two CPUs: one has one alone, two share the other */
+    for (int i = 0; i < 6; i++)
+        fork_with(model, 7);
+    model_ticks(model, 100);
+    struct run_queue *from = &model->queues[0], *to = &model->queues[1];
+    struct task *task = queue_of(model, 0)->waiting.first;
+    struct stride_task *state = task->state;
+    int64_t ahead = (int64_t)(state->pass - queue_of(model, 0)->pass);
+    queue_of(model, 1)->pass += 123456789012345;
+    policy_stride.dequeue(from, task);
+    check(state->tickets == 0);
+    policy_stride.enqueue(to, task, ENQUEUE_MOVED);
+    int64_t ahead_there = (int64_t)(state->pass - queue_of(model, 1)->pass);
+    check(ahead != 0 && ahead_there - ahead < PASS_PER_NS && ahead - ahead_there < PASS_PER_NS);
     model_free(model);
 }
 
@@ -421,6 +410,38 @@ static void equal_tasks_share_several_cpus(void)
         check(ticks >= 98 && ticks <= 102);
     }
     model_free(model);
+}
+
+/* The parts of all run time that tasks get, in percent, from some tick on. */
+static void check_shares(const char *what, uint32_t cpus, const double *expected)
+{
+    struct model *model = model_new("stride", cpus, 1);
+    uint64_t before[TASKS_MAX], total = 0;
+    for (const char *c = what; *c; c++)
+        fork_with(model, (uint32_t)(*c - '0'));
+    model_ticks(model, 100);
+    for (uint32_t i = 0; i < model->task_count; i++)
+        before[i] = model->tasks[i]->task.run_time;
+    model_ticks(model, 1000);
+    for (uint32_t i = 0; i < model->task_count; i++)
+        total += model->tasks[i]->task.run_time - before[i];
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        uint64_t own = model->tasks[i]->task.run_time - before[i];
+        double error = 100.0 * (double)own / (double)total - expected[i];
+        check(error > -1 && error < 1);
+    }
+    model_free(model);
+}
+
+/* Weighted max-min: who is due more than a CPU gets one, the others share what is left. */
+static void shares_hold_for_the_whole_machine(void)
+{
+    check_shares("321", 1, (double[]){50, 33.33, 16.67});
+    check_shares("321", 2, (double[]){50, 33.33, 16.67});
+    check_shares("811", 2, (double[]){50, 25, 25});
+    check_shares("433", 2, (double[]){40, 30, 30});
+    check_shares("33221111", 3, (double[]){21.43, 21.43, 14.29, 14.29, 7.14, 7.14, 7.14, 7.14});
+    check_shares("99911", 4, (double[]){25, 25, 25, 12.5, 12.5});
 }
 
 static void a_switch_to_it_begins_anew(void)
@@ -454,8 +475,9 @@ int main(void)
     run_test(the_pass_of_the_queue_keeps_pace);
     run_test(a_pass_wraps_around);
     run_test(totals_are_right);
-    run_test(the_lead_moves_with_the_task);
+    run_test(what_remains_moves_with_the_task);
     run_test(equal_tasks_share_several_cpus);
+    run_test(shares_hold_for_the_whole_machine);
     run_test(a_switch_to_it_begins_anew);
     return 0;
 }

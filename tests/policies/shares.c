@@ -3,7 +3,7 @@
 /*
  * CPU shares on the model of tests/host/policy_harness.h: the six lottery tests of
  * study 1 (section 4.3), and random mixes, against the ideal share of docs/metrics.md.
- * For a policy that goes by tickets. Prints
+ * For a policy that goes by tickets, or by weights, which are made of the tickets. Prints
  *
  *     share TEST CPUS GROUP TICKETS SHARE IDEAL ERROR STANDARD-ERROR
  *     moves TEST CPUS MOVES-PER-1000-TICKS-AND-CPU
@@ -51,7 +51,7 @@ struct process {
     struct model_task *task;
     uint32_t group;
     enum behaviour behaviour;
-    uint64_t start;       /* run time when the measurement began */
+    uint64_t start;       /* run time when the measurement began, after a tick */
     uint64_t burst_start; /* run time when it woke last */
     uint64_t blocked;     /* half ticks */
     double allotment;     /* CPUs */
@@ -126,6 +126,25 @@ static void tick(struct run *run)
         model_tick_cpu(run->model, cpu);
 }
 
+static bool shares_by_weight(const struct run *run)
+{
+    return policy_shares_by(run->model->policy, &run->model->scheduler) == SHARES_BY_WEIGHT;
+}
+
+/* By tickets; where weights count, by weights from 1 to 10 that are made of them. */
+static void set_share(struct run *run, struct model_task *task, uint32_t tickets)
+{
+    model_set_attribute(run->model, task, MODEL_TICKETS, tickets);
+    if (shares_by_weight(run))
+        model_set_attribute(run->model, task, MODEL_WEIGHT, 1 + (tickets - 1) % WEIGHT_MAX);
+}
+
+static double share_of(const struct run *run, const struct process *process)
+{
+    const struct task *task = &process->task->task;
+    return shares_by_weight(run) ? task->weight : task->tickets;
+}
+
 static void start(struct run *run, const struct test *test)
 {
     for (uint32_t i = 0; i < test->groups; i++) {
@@ -134,14 +153,25 @@ static void start(struct run *run, const struct test *test)
             process->task = model_fork(run->model, NULL);
             process->group = i;
             process->behaviour = test->group[i].behaviour;
-            model_set_attribute(run->model, process->task, MODEL_TICKETS, test->group[i].tickets);
+            set_share(run, process->task, test->group[i].tickets);
         }
+    }
+}
+
+/* The first tick belongs to those who were forked first, before others had their tickets. */
+static void begin(struct run *run)
+{
+    tick(run);
+    run->half_ticks = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        run->process[i].start = run->process[i].task->task.run_time;
+        run->process[i].blocked = 0;
     }
 }
 
 static double ran(const struct process *process)
 {
-    return (double)process->task->task.run_time;
+    return (double)(process->task->task.run_time - process->start);
 }
 
 /* CPUs that the process would use, had it never to wait (docs/metrics.md). */
@@ -165,15 +195,15 @@ static void allot(struct run *run)
         double weight = 0;
         uint32_t filled = 0;
         for (uint32_t i = 0; i < run->count; i++)
-            weight += done[i] ? 0 : run->process[i].task->task.tickets;
+            weight += done[i] ? 0 : share_of(run, &run->process[i]);
         double level = weight > 0 ? cpus / weight : 0;
         for (uint32_t i = 0; i < run->count; i++) {
             struct process *process = &run->process[i];
             if (done[i])
                 continue;
             double most = fmin(1, demand(run, process));
-            process->allotment = fmin(most, level * process->task->task.tickets);
-            if (most <= level * process->task->task.tickets) {
+            process->allotment = fmin(most, level * share_of(run, process));
+            if (most <= level * share_of(run, process)) {
                 done[i] = true;
                 cpus -= most;
                 filled++;
@@ -201,6 +231,7 @@ static void measure(const struct test *test, const char *policy, uint32_t cpus, 
     uint32_t at[TASKS_MAX];
     uint64_t moves = 0;
     start(&run, test);
+    begin(&run);
     moves_between(&run, at);
     for (uint32_t i = 0; i < ticks; i++) {
         tick(&run);

@@ -280,7 +280,7 @@ int main(int argument_count, char **arguments)
         return 2;
     }
     scenario = &ties;
-    model = model_new(arguments[2], (uint32_t)atoi(arguments[3]), strtoull(arguments[4], NULL, 10));
+    model = model_new("rr", (uint32_t)atoi(arguments[3]), strtoull(arguments[4], NULL, 10));
     begin_trace(arguments[5]);
     play(arguments[2]);
     end_trace();

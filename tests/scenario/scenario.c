@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Acts a scenario out on our kernel, under the policy that is in force. */
+/*
+ * Acts a scenario out on our kernel.
+ *
+ * usage: scenario SCENARIO POLICY
+ */
 
 #include "policies/policy.h"
 #include "tests/scenario/ties.h"
@@ -87,21 +91,58 @@ _Noreturn static void play(uint32_t role)
     }
 }
 
+static uint32_t own_cpu(void)
+{
+    int count;
+    uint32_t cpu = 0;
+    struct process_info *table = process_table(&count);
+    must(table ? 0 : -1, "getpinfo");
+    for (int i = 0; i < count; i++) {
+        if (table[i].pid == getpid())
+            cpu = table[i].cpu;
+    }
+    free(table);
+    return cpu;
+}
+
+/*
+ * The first role is played on the last CPU, wherever the machine has started this
+ * program: of two CPUs that are idle but for the caller, round-robin gives a child
+ * the other.
+ */
+static void begin_on_last_cpu(void)
+{
+    struct system_stats stats;
+    must(getstats(&stats), "getstats");
+    if (own_cpu() == stats.cpus - 1)
+        return;
+    int status = -1;
+    int pid = fork();
+    must(pid, "fork");
+    if (pid > 0) {
+        must(wait(&status), "wait");
+        exit(status);
+    }
+    if (own_cpu() != stats.cpus - 1) {
+        fprintf(2, "scenario: there is no other CPU that is idle\n");
+        exit(1);
+    }
+}
+
 int main(int argc, char *argv[])
 {
-    char policy[64];
-    if (argc != 2 || strcmp(argv[1], ties.name) != 0) {
-        fprintf(2, "usage: scenario %s\n", ties.name);
+    if (argc != 3 || strcmp(argv[1], ties.name) != 0) {
+        fprintf(2, "usage: scenario %s POLICY\n", ties.name);
         return 2;
     }
     scenario = &ties;
+    begin_on_last_cpu();
     if (uptime() >= SCENARIO_START) {
         fprintf(2, "scenario: it must begin before tick %d\n", SCENARIO_START);
         return 1;
     }
     sleep_until(SCENARIO_START);
-    must(getpolicy(policy, sizeof(policy)), "getpolicy");
-    must(setpolicy(policy), "setpolicy");
+    must(setpolicy(argv[2]), "setpolicy");
     must(mark(MARK_GROUP, scenario_label(&scenario->roles[0])), "mark");
     must(mark(MARK_BEGIN, 0), "mark");
     pids[0] = getpid();

@@ -15,10 +15,10 @@
  * after a tick, and well apart from each other: in the same order on all CPUs
  * whether system calls take some time or none.
  *
- * A machine acts a scenario out so: init, the first process, forks the first
- * role and blocks. This one sleeps until the tick SCENARIO_START and switches to
- * the policy anew, so that nothing of what was before counts. Ticks of a scenario
- * are counted from there.
+ * A machine, of one or two CPUs, acts a scenario out so: the process of the first
+ * role sleeps on the last CPU until the tick SCENARIO_START, under round-robin and
+ * while nothing else goes on, and then switches to the policy, so that nothing of
+ * what was before counts. Ticks of a scenario are counted from there.
  */
 #define SCENARIO_TICK_NS   10000000ull
 #define SCENARIO_START     20

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Hybrid: priority levels, and a lottery within each. What a task of a higher level
+ * (a lower number) asks for it gets, at once; tasks of the same level share by
+ * tickets. Study 1 proposes it (section 8.3) and did not build it.
+ *
+ * Each CPU has a tree of tickets for each level (ticket_tree.h) and a bitmap of the levels
+ * where tasks wait. So finding the level is O(1), and the draw O(log n) in the tasks of
+ * that level. Levels are strict over all CPUs, but for a tick (level_cpus.h).
+ */
+
+#include "level_cpus.h"
+#include "level_lists.h"
+#include "policy.h"
+#include "random.h"
+#include "ticket_tree.h"
+
+#define LEVELS (PRIORITY_LOWEST + 1)
+
+enum { HYBRID_SLICE };
+
+static const struct tunable hybrid_tunables[] = {
+    [HYBRID_SLICE] = {"slice", "ticks that the winner of a draw runs", 1, 1, 1000},
+};
+
+struct hybrid_task {
+    struct ticket_node node;
+    uint32_t ticks; /* of the slice, used */
+};
+
+struct hybrid_queue {
+    struct level_counts counts; /* a level's rank is its number */
+    struct ticket_tree level[LEVELS];
+    uint64_t random;
+};
+
+_Static_assert(sizeof(struct hybrid_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct hybrid_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+_Static_assert(LEVELS <= RANKS_MAX, "each level has a rank");
+
+typedef struct hybrid_queue SHARED_MEMORY hybrid_queue_t;
+
+POLICY_FUNCTION void hybrid_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    hybrid_queue_t *state = STATE_OF(queue, struct hybrid_queue);
+    (void)reason;
+    task->level = (uint64_t)task->priority;
+    ticket_tree_insert(&state->level[task->level], task, task->tickets);
+    level_counts_add(&state->counts, (uint32_t)task->level, 1);
+}
+
+POLICY_FUNCTION void hybrid_dequeue(run_queue_t *queue, task_t *task)
+{
+    hybrid_queue_t *state = STATE_OF(queue, struct hybrid_queue);
+    ticket_tree_remove(&state->level[task->priority], task);
+    level_counts_remove(&state->counts, (uint32_t)task->priority, 1);
+}
+
+/* Takes out the winner among those of the highest level. */
+POLICY_FUNCTION task_t *hybrid_draw(run_queue_t *queue)
+{
+    hybrid_queue_t *state = STATE_OF(queue, struct hybrid_queue);
+    uint32_t highest = level_first(&state->counts);
+    if (highest == NO_RANK)
+        return NULL;
+    ticket_tree_t *tree = &state->level[highest];
+    uint64_t total = ticket_tree_total(tree);
+    uint64_t ticket = total > 0 ? random_splitmix(&state->random) % total : 0;
+    task_t *winner = ticket_tree_holder(tree, ticket);
+    if (winner)
+        hybrid_dequeue(queue, winner);
+    queue->remark = ticket;
+    return winner;
+}
+
+POLICY_FUNCTION task_t *hybrid_pick(run_queue_t *queue, uint32_t cpu)
+{
+    task_t *task = hybrid_draw(queue);
+    (void)cpu;
+    if (task) {
+        STATE_OF(task, struct hybrid_task)->ticks = 0;
+        level_counts_of(queue)->running = (uint32_t)task->priority;
+    }
+    return task;
+}
+
+POLICY_FUNCTION enum tick_verdict hybrid_tick(run_queue_t *queue, task_t *task)
+{
+    struct hybrid_task SHARED_MEMORY *state = STATE_OF(task, struct hybrid_task);
+    state->ticks++;
+    return state->ticks >= queue->scheduler->tunable[HYBRID_SLICE] ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION uint64_t hybrid_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)task;
+    return (uint64_t)scheduler->tunable[HYBRID_SLICE];
+}
+
+POLICY_FUNCTION void hybrid_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    (void)task, (void)reason;
+    level_counts_of(queue)->running = NO_RANK;
+}
+
+POLICY_FUNCTION bool hybrid_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
+{
+    (void)queue;
+    return task->priority < running->priority;
+}
+
+POLICY_FUNCTION task_t *hybrid_steal(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    return hybrid_draw(queue);
+}
+
+POLICY_FUNCTION void hybrid_queue_init(run_queue_t *queue)
+{
+    level_queue_init(queue);
+    STATE_OF(queue, struct hybrid_queue)->random =
+        queue->scheduler->seed + ((uint64_t)queue->cpu << 32);
+}
+
+POLICY_FUNCTION enum share_attribute hybrid_shares_by(const scheduler_t *scheduler)
+{
+    (void)scheduler;
+    return SHARES_BY_TICKETS;
+}
+
+POLICY_DEFINITION policy_hybrid = {
+    .name = "hybrid",
+    .meaning = "strict priorities, and a lottery by tickets within each level",
+    .source = "Waldspurger and Weihl 1994, within priority levels",
+    .tunables = hybrid_tunables,
+    .tunable_count = sizeof(hybrid_tunables) / sizeof(hybrid_tunables[0]),
+    .enqueue = hybrid_enqueue,
+    .dequeue = hybrid_dequeue,
+    .pick = hybrid_pick,
+    .tick = hybrid_tick,
+    .time_slice = hybrid_time_slice,
+    .queue_init = hybrid_queue_init,
+    .stopped = hybrid_stopped,
+    .preempts = hybrid_preempts,
+    .place = place_by_level,
+    .balance = balance_by_level,
+    .steal = hybrid_steal,
+    .shares_by = hybrid_shares_by,
+};

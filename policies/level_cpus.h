@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_LEVEL_CPUS_H
+#define SCHEDLAB_LEVEL_CPUS_H
+
+#include "level_lists.h"
+#include "placement.h"
+
+/*
+ * Levels on several CPUs: no level is served for longer than a tick while a task
+ * of a higher one waits elsewhere. Who is forked or wakes goes to the CPU that
+ * serves the lowest level; and at its ticks each CPU looks for a task that is
+ * higher than its own. Levels are compared by rank (level_lists.h), and by the
+ * counts that lie first in each queue's state; so this serves every policy that
+ * keeps them, whatever it does within a level.
+ */
+
+/* The rank that the CPU serves, or will as soon as it picks; NO_RANK: it is idle. */
+POLICY_FUNCTION uint32_t served_rank(const run_queue_t *queue)
+{
+    const level_counts_t *counts = level_counts_of(queue);
+    uint32_t waiting = level_first(counts);
+    return waiting < counts->running ? waiting : counts->running;
+}
+
+/* Where this is less a task is served sooner: at an idle CPU, else at the one that serves the
+ * lowest level, else at the one with fewer tasks. */
+POLICY_FUNCTION uint64_t level_pressure(const run_queue_t *queue)
+{
+    return (uint64_t)(NO_RANK - served_rank(queue)) << 32 | queue_load(queue);
+}
+
+/* A hook: place(). Of CPUs that are as good, the task's own, else the lowest. */
+POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task_t *task,
+                                        enum enqueue_reason reason)
+{
+    (void)reason;
+    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint64_t least = level_pressure(scheduler->queue[best]);
+    for (uint32_t cpu = 0; cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
+        uint64_t pressure = level_pressure(scheduler->queue[cpu]);
+        if (pressure < least) {
+            best = cpu;
+            least = pressure;
+        }
+    }
+    return best;
+}
+
+/*
+ * Should `queue` take the first of those that wait in `other`? If it is higher than
+ * all that `queue` has; or, so that equals have equal turns, if it is equal and
+ * `other` serves a higher one now, or has two more at this level. Who waits alone
+ * is about to be run by its own CPU.
+ */
+POLICY_FUNCTION bool should_take(const run_queue_t *queue, const run_queue_t *other)
+{
+    const level_counts_t *here = level_counts_of(queue);
+    const level_counts_t *there = level_counts_of(other);
+    uint32_t served = served_rank(queue);
+    uint32_t offered = level_first(there);
+    if (offered == NO_RANK || queue_load(other) < 2)
+        return false;
+    if (offered != served)
+        return offered < served;
+    uint32_t equals_here = here->waiting[served] + (here->running == served);
+    uint32_t equals_there = there->waiting[served] + (there->running == served);
+    return there->running < served || equals_there >= equals_here + 2;
+}
+
+/* A hook: balance(). From the CPU where the highest task waits; of several, where the most wait at
+ * its level. */
+POLICY_FUNCTION uint32_t balance_by_level(const scheduler_t *scheduler, uint32_t cpu, bool idle)
+{
+    uint32_t best = NO_CPU;
+    uint64_t greatest = 0;
+    (void)idle;
+    for (uint32_t i = 0; i < scheduler->queues && LOOP_GUARD; i++) {
+        const run_queue_t *other = scheduler->queue[i];
+        if (i == cpu || !should_take(scheduler->queue[cpu], other))
+            continue;
+        const level_counts_t *counts = level_counts_of(other);
+        uint32_t rank = level_first(counts);
+        uint64_t need = (uint64_t)(NO_RANK - rank) << 32 | counts->waiting[rank];
+        if (need > greatest) {
+            best = i;
+            greatest = need;
+        }
+    }
+    return best;
+}
+
+#endif

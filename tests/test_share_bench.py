@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""What `./schedlab bench shares` makes of its runs, without running any."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab import shares
+from schedlab.paths import ROOT
+from schedlab.policies import PolicyChoice
+
+LOTTERIES = (PolicyChoice("lottery"), PolicyChoice("lottery", "thesis"))
+ROW = shares.Row(
+    test="low",
+    policy="lottery",
+    cpus=1,
+    group="A",
+    runs=10,
+    ideal=0.5,
+    share=0.52,
+    selections=0.52,
+    draws=5000,
+    published=0.504,
+    judged=True,
+)
+
+
+def test_the_full_set() -> None:
+    """Six tests, 1 to 5 CPUs, two policies, ten seeds; each run has a folder of its own."""
+    wanted = shares.plan(Path("somewhere"), shares.Setting(LOTTERIES))
+    assert len(wanted.runs) == 6 * 5 * 2 * 10
+    assert len({run.name for run in wanted.runs}) == len(wanted.runs)
+    wanted.check()
+
+
+def test_commands_scale_with_the_tick() -> None:
+    """A tick's work is what 1 GHz does in it."""
+    test = shares.TESTS[2]
+    setting = shares.Setting(LOTTERIES, tick_ns=10_000_000, ticks=50)
+    assert setting.command(test) == "lotterytest 3 -t 50 -w 1000000"
+    yielding = replace(setting, yield_work=5000, original=True)
+    assert yielding.command(test) == "lotterytest 3 -t 50 -w 1000000 -y 5000 -o 1"
+
+
+def test_verdicts() -> None:
+    """The standard error is that of a part of independent draws; 3.5 of them are allowed."""
+    assert ROW.standard_error == pytest.approx((0.5 * 0.5 / 5000) ** 0.5)
+    assert ROW.deviation == pytest.approx(0.02 / 0.0070711, rel=1e-4)
+    assert ROW.verdict == "met"
+    assert replace(ROW, share=0.526).verdict == "off"
+    assert replace(ROW, share=0.474).verdict == "off"
+    assert replace(ROW, draws=20_000).verdict == "off"
+    assert replace(ROW, share=0.9, judged=False).verdict == ""
+
+
+def test_who_gets_a_share_of_which_nothing_is_due_is_off() -> None:
+    """There is no chance in a share of 0 or 1."""
+    assert replace(ROW, ideal=0.0, share=0.0).verdict == "met"
+    assert replace(ROW, ideal=0.0, share=0.01).verdict == "off"
+    assert replace(ROW, ideal=1.0, share=0.99).verdict == "off"
+
+
+def test_presets_may_be_unfair() -> None:
+    """Only what a policy does by default is held to the aim."""
+    assert shares.as_shipped(ROW)
+    assert not shares.as_shipped(replace(ROW, policy="lottery:thesis"))
+
+
+def test_tests_are_those_of_the_workload_and_of_the_study() -> None:
+    """Their names and groups are in the program, their rows in the published tables."""
+    source = (ROOT / "workloads" / "lotterytest.c").read_text()
+    names = re.findall(r'^        "(\w+)",$', source, re.MULTILINE)
+    assert names == [test.name for test in shares.TESTS]
+    for test in shares.TESTS:
+        for group in test.rows:
+            assert f'{{"{group}", ' in source
+            for cpus in range(1, 6):
+                assert shares.published_share(test, group, cpus) is not None
+        assert shares.published_share(test, next(iter(test.rows)), 6) is None
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--tests", "7"), ("--tests", "low"), ("--seeds", "0"), ("--tick", "1ns")]
+)
+def test_wrong_usage(schedlab: Command, arguments: tuple[str, ...]) -> None:
+    """Status 2, before anything is built or run."""
+    done = schedlab("bench", "shares", *arguments)
+    assert done.returncode == 2
+    assert arguments[0] in done.stderr

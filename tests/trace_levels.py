@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""What processes' attributes were at each time, and who waited or ran meanwhile, from a trace."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import pairwise
+from typing import NamedTuple
+
+import polars as pl
+
+from schedlab import metrics
+from schedlab.trace import AttributeKind, Kind, Trace
+from trace_story import records_of
+
+STANDARD = {AttributeKind.PRIORITY: 5, AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
+
+
+class Values:
+    """An attribute of all processes: set by users, inherited by fork."""
+
+    def __init__(self, events: Trace, kind: AttributeKind) -> None:
+        self.times: dict[int, list[int]] = {}
+        self.values: dict[int, list[int]] = {}
+        for each in records_of(events):
+            if each.kind == Kind.FORK:
+                self.change(each.first, each.time_ns, self.last(each.process, STANDARD[kind]))
+            elif each.kind == Kind.ATTRIBUTE and each.first == kind:
+                self.change(each.process, each.time_ns, each.second)
+
+    def change(self, pid: int, time: int, value: int) -> None:
+        self.times.setdefault(pid, []).append(time)
+        self.values.setdefault(pid, []).append(value)
+
+    def last(self, pid: int, standard: int) -> int:
+        return self.values.get(pid, [standard])[-1]
+
+    def at(self, pid: int, time: int) -> int:
+        """The value from this time on."""
+        return self.values[pid][max(bisect_right(self.times[pid], time) - 1, 0)]
+
+    def pieces(self, pid: int, begin: int, end: int) -> list[tuple[int, int, int]]:
+        """Begin, end, value: the interval, cut where the value changes."""
+        cuts = [begin, *(time for time in self.times[pid] if begin < time < end), end]
+        return [(left, right, self.at(pid, left)) for left, right in pairwise(cuts)]
+
+
+class Piece(NamedTuple):
+    """A process at one level, all the time running or all the time waiting."""
+
+    pid: int
+    cpu: int
+    begin: int
+    end: int
+    level: int
+
+
+def pieces_of(events: Trace, values: Values, state: str) -> list[Piece]:
+    """All times in which a process was in a state ("running", "runnable"), in order."""
+    table = metrics.state_intervals(events).filter(pl.col("state") == state).sort("begin_ns")
+    return [
+        Piece(pid, cpu, *piece)
+        for pid, cpu, begin, end in table.select("pid", "cpu", "begin_ns", "end_ns").iter_rows()
+        for piece in values.pieces(pid, begin, end)
+    ]
+
+
+class Inversion(NamedTuple):
+    """For how long somebody waited while others that should not have ran, without a pause."""
+
+    length_ns: int
+    pid: int
+    begin_ns: int
+
+
+def longest_inversion(waiting: list[Piece], running: list[Piece]) -> Inversion:
+    """Levels are such that the lower number goes first."""
+    worst = Inversion(0, 0, 0)
+    running = sorted(running, key=lambda piece: piece.begin)
+    begins = [piece.begin for piece in running]
+    longest = max((piece.end - piece.begin for piece in running), default=0)
+    for wait in waiting:
+        begin = end = wait.begin
+        for run in running[bisect_right(begins, wait.begin - longest - 1) :]:
+            if run.begin >= wait.end:
+                break
+            if run.level <= wait.level or run.end <= wait.begin:
+                continue
+            if run.begin > end:
+                begin = run.begin
+            end = max(end, min(run.end, wait.end))
+            worst = max(worst, Inversion(end - max(begin, wait.begin), wait.pid, begin))
+    return worst
