@@ -400,24 +400,20 @@ POLICY_FUNCTION bool priority_has_stalled(const run_queue_t *queue, uint64_t pat
     return false;
 }
 
-/* The sum of 10 - level of those that wait or run there. */
-POLICY_FUNCTION uint64_t priority_weight(const run_queue_t *queue)
+/* By the study's rules a new task goes where this is least, and stays there: how many wait, or the
+ * sum of 10 - level of those that wait or run. */
+POLICY_FUNCTION uint64_t priority_crowd(const run_queue_t *queue)
 {
     const level_counts_t *counts = level_counts_of(queue);
     uint64_t weight = 0;
+    if (queue->scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_FEWEST_WAITING)
+        return queue->queued;
     for (uint32_t level = 0; level < LEVELS && LOOP_GUARD; level++) {
         uint32_t rank = priority_rank(queue->scheduler, level);
         uint64_t tasks = counts->waiting[rank] + (counts->running == rank);
         weight += tasks * (PRIORITY_LOWEST - level);
     }
     return weight;
-}
-
-/* By the study's rules a new task goes where this is least, and stays there. */
-POLICY_FUNCTION uint64_t priority_crowd(const run_queue_t *queue)
-{
-    bool by_weight = queue->scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_LEAST_WEIGHT;
-    return by_weight ? priority_weight(queue) : queue->queued;
 }
 
 POLICY_FUNCTION uint32_t priority_place(const scheduler_t *scheduler, const task_t *task,

@@ -826,8 +826,7 @@ static void check_strictness(struct model *model, struct tick_record *records)
     uint32_t lowest_running = 0;
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
         const struct model_task *task = model->cpus[cpu].current;
-        uint32_t place =
-            task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_RANK;
+        uint32_t place = task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_RANK;
         if (place > lowest_running)
             lowest_running = place;
     }
