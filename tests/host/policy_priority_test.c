@@ -854,6 +854,7 @@ static void no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits(vo
         set(model, "slice", 1 + (int64_t)seed % 3);
         set(model, "fast_lane", seed % 5 == 0);
         set(model, "placement", (int64_t)seed / 8 % 3);
+        set(model, "preemption", seed % 4 != 1);
         for (int i = 0; i < CROWD; i++)
             fork_at(model, (int32_t)random_below(11));
         for (int tick = 0; tick < 1500; tick++) {
