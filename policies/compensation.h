@@ -11,13 +11,15 @@
  *
  * A task is away (blocked) or competes (is queued or runs). Of both it is known how
  * long they lasted lately: beyond a window the past counts half, again and again. So who sleeps
- * for long may run at once when it wakes, until it has had its part of the window.
+ * for long may run at once when it wakes, until it has had its part of the window; who had
+ * twice its part is not compensated.
  */
 struct run_history {
     uint64_t away;      /* ns */
     uint64_t competing; /* ns */
     uint64_t ran;       /* ns */
-    uint64_t entitled;  /* ns that it would have run, had each turn lasted until its end */
+    uint64_t turn;      /* ns that its latest turn took */
+    uint64_t cut_off;   /* ns that were missing at the end of that turn */
     uint64_t since;     /* until when the above counts */
 };
 typedef struct run_history SHARED_MEMORY run_history_t;
@@ -30,7 +32,6 @@ POLICY_FUNCTION void history_forget(run_history_t *history, uint64_t window)
         history->away /= 2;
         history->competing /= 2;
         history->ran /= 2;
-        history->entitled /= 2;
     }
 }
 
@@ -52,34 +53,45 @@ POLICY_FUNCTION void history_stop(run_history_t *history, uint64_t now, uint64_t
         history->since = now;
     }
     history->ran += ran;
-    history->entitled += ran;
+    history->turn = ran;
+    history->cut_off = 0;
     history_forget(history, window);
 }
 
 /* Does the task always compete, and use its turns? */
 POLICY_FUNCTION bool history_is_full(const run_history_t *history)
 {
-    return history->away == 0 && history->entitled == history->ran;
+    return history->away == 0 && history->cut_off == 0;
+}
+
+/* The part of its life in which the task competes, in parts of COMPENSATION_ONE; never 0. */
+POLICY_FUNCTION uint64_t history_part(const run_history_t *history)
+{
+    uint64_t life = history->away + history->competing;
+    uint64_t part = life > 0 ? history->competing * COMPENSATION_ONE / life : COMPENSATION_ONE;
+    return part > 0 ? part : 1;
 }
 
 /*
  * How often the task's weight w must count, in parts of COMPENSATION_ONE, beside `others`.
  * Times k, it gets kw / (others + kw) of the time in which it competes, a part c of its life;
- * c times that is to be w / (others + w). Turns that are cut short count less by as much
- * as they are shorter. If no k is enough, it is `most`.
+ * c times that is to be w / (others + w). A turn that was cut short counts less, until the
+ * next one, by as much as it was shorter. If no k is enough, it is `most`.
  */
 POLICY_FUNCTION uint64_t history_compensation(const run_history_t *history, uint64_t weight,
                                               uint64_t others, uint64_t most)
 {
     uint64_t life = history->away + history->competing;
-    uint64_t part = life > 0 ? history->competing * COMPENSATION_ONE / life : COMPENSATION_ONE;
+    if (history->ran >= 2 * (life / (others + weight) * weight))
+        return COMPENSATION_ONE;
+    uint64_t part = history_part(history);
     uint64_t missed = weight * (COMPENSATION_ONE - part);
     uint64_t times = most;
     if (others * part > missed)
         times = others * COMPENSATION_ONE * COMPENSATION_ONE / (others * part - missed);
     times = times < most ? times : most;
-    if (history->ran > 0)
-        times = times * history->entitled / history->ran;
+    if (history->turn > 0)
+        times = times * (history->turn + history->cut_off) / history->turn;
     return times < most ? times : most;
 }
 

@@ -167,7 +167,7 @@ POLICY_FUNCTION void lottery_cut_short(const run_queue_t *queue, task_t *task)
     uint64_t end =
         STATE_OF(queue, struct lottery_queue)->ticked + ticks * queue->scheduler->tick_ns;
     if (end > queue->now)
-        state->history.entitled += end - queue->now;
+        state->history.cut_off = end - queue->now;
 }
 
 /* Until the next tick a task that wakes has no chance: that time counts as if it slept on. */
@@ -215,6 +215,22 @@ POLICY_FUNCTION uint64_t lottery_tickets(const run_queue_t *queue, const lottery
     if (penalty > 0)
         tickets = tickets * 100 * RECENT_ONE / (100 * RECENT_ONE + penalty);
     return tickets > 0 ? tickets : 1;
+}
+
+/*
+ * As what a task counts when CPUs are compared. That is done at ticks, when those wake who
+ * sleep for ticks: if they counted in full, a CPU with many of them would seem busy that has
+ * nothing to do most of the time. Who competes for half of its life or more counts in full.
+ */
+POLICY_FUNCTION uint64_t lottery_usual_tickets(const run_queue_t *queue, const lottery_task_t *task,
+                                               uint64_t own)
+{
+    if (queue->scheduler->tunable[LOTTERY_COMPENSATION] == 1 || task->history.away == 0)
+        return own;
+    uint64_t usual = own * 2 * history_part(&task->history) / COMPENSATION_ONE;
+    if (usual > own)
+        return own;
+    return usual > 0 ? usual : 1;
 }
 
 /* ---- who must be next, whatever the draw ---- */
@@ -364,7 +380,7 @@ POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqu
     lottery_decay(queue, entrant);
 
     uint64_t own = lottery_own_tickets(queue->scheduler, task);
-    shares_set_weight(queue, &entrant->member, own);
+    shares_set_weight(queue, &entrant->member, lottery_usual_tickets(queue, entrant, own));
     ticket_tree_insert(&state->tree, task, lottery_tickets(queue, entrant, own));
     lottery_list_insert(queue, task);
 }

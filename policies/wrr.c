@@ -15,6 +15,9 @@
  * be bought, here a tick: so a quantum shorter than a tick counts as a tick, for
  * all weights alike, and shares are what they should be.
  *
+ * On several CPUs tasks change places so that each has its share of the whole
+ * machine (fair_shares.h).
+ *
  * Preset `linux` (study 5): the study keeps all tasks of a CPU in a list and a
  * pointer to the one that was picked last; the next in the list is picked next, and
  * gets its slice at the pick, whatever it used before. New and woken tasks enter at
@@ -26,11 +29,12 @@
  * tasks decides); here turns end as its text says.
  */
 
+#include "fair_shares.h"
 #include "placement.h"
 #include "policy.h"
 #include "task_list.h"
 
-enum { WRR_QUANTUM, WRR_CARRY, WRR_FRONT };
+enum { WRR_QUANTUM, WRR_CARRY, WRR_FRONT, WRR_HORIZON };
 
 static const struct tunable wrr_tunables[] = {
     [WRR_QUANTUM] = {"quantum_us",
@@ -42,6 +46,7 @@ static const struct tunable wrr_tunables[] = {
                    "1: who is new or wakes enters at the front of the list, behind the "
                    "pointer that goes round",
                    0, 0, 1},
+    [WRR_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 64, 10000},
 };
 
 static const struct preset wrr_presets[] = {
@@ -51,12 +56,14 @@ static const struct preset wrr_presets[] = {
 };
 
 struct wrr_task {
+    struct share_member member;
     uint64_t charged_run_time; /* of its run time, what it has paid for; ns */
     int64_t left;              /* of its turn, ns; between turns: what it is owed, or owes */
     bool in_turn;              /* it has its slice, and goes on with it */
 };
 
 struct wrr_queue {
+    struct share_queue shares;
     struct task_list tasks;
     task_t *next; /* whose turn is next; null: the first */
 };
@@ -124,6 +131,7 @@ POLICY_FUNCTION void wrr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_
 {
     wrr_queue_t *state = wrr_queue_of(queue);
     task_list_insert_before(&state->tasks, task, wrr_place_in_list(queue, reason));
+    shares_set_weight(queue, &wrr_task_of(task)->member, task->weight);
     if (reason != ENQUEUE_PREEMPTED)
         wrr_end_turn(wrr_task_of(task), reason);
     else if (queue->scheduler->tunable[WRR_FRONT])
@@ -136,26 +144,34 @@ POLICY_FUNCTION void wrr_dequeue(run_queue_t *queue, task_t *task)
     if (state->next == task)
         state->next = task->next;
     task_list_remove(&state->tasks, task);
+    shares_leave(queue, &wrr_task_of(task)->member);
 }
 
-/* Takes out whose turn it is, and moves the pointer on; null: nobody waits. */
+/* Whose turn is next; null: nobody waits. */
+POLICY_FUNCTION task_t *wrr_next(const run_queue_t *queue)
+{
+    const wrr_queue_t *state = wrr_queue_of(queue);
+    return state->next ? state->next : state->tasks.first;
+}
+
 POLICY_FUNCTION task_t *wrr_steal(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    wrr_queue_t *state = wrr_queue_of(queue);
-    task_t *task = state->next ? state->next : state->tasks.first;
-    if (!task)
+    task_t *task = wrr_next(queue);
+    int64_t horizon = queue->scheduler->tunable[WRR_HORIZON];
+    if (!task || !shares_move_pays(queue, &wrr_task_of(task)->member, cpu, horizon))
         return NULL;
-    state->next = queue->scheduler->tunable[WRR_FRONT] ? task->next : NULL;
-    task_list_remove(&state->tasks, task);
+    wrr_dequeue(queue, task);
     return task;
 }
 
 POLICY_FUNCTION task_t *wrr_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = wrr_steal(queue, cpu);
+    (void)cpu;
+    task_t *task = wrr_next(queue);
     if (!task)
         return NULL;
+    wrr_queue_of(queue)->next = queue->scheduler->tunable[WRR_FRONT] ? task->next : NULL;
+    task_list_remove(&wrr_queue_of(queue)->tasks, task);
     wrr_task_t *own = wrr_task_of(task);
     if (!own->in_turn) {
         int64_t carried = queue->scheduler->tunable[WRR_CARRY] ? own->left : 0;
@@ -175,14 +191,21 @@ POLICY_FUNCTION void wrr_charge(task_t *task)
 POLICY_FUNCTION enum tick_verdict wrr_tick(run_queue_t *queue, task_t *task)
 {
     wrr_charge(task);
+    shares_tick(queue);
     bool over = wrr_task_of(task)->left <= (int64_t)(queue->scheduler->tick_ns / 2);
     return over ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION void wrr_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
-    (void)queue, (void)reason;
     wrr_charge(task);
+    if (reason != STOP_RUNNABLE)
+        shares_leave(queue, &wrr_task_of(task)->member);
+}
+
+POLICY_FUNCTION uint32_t wrr_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
+{
+    return idle ? balance_longest(scheduler, cpu, idle) : shares_next_cpu(scheduler, cpu);
 }
 
 POLICY_FUNCTION uint64_t wrr_time_slice(const scheduler_t *scheduler, const task_t *task)
@@ -211,6 +234,8 @@ POLICY_DEFINITION policy_wrr = {
     .time_slice = wrr_time_slice,
     .task_init = wrr_task_init,
     .stopped = wrr_stopped,
+    .place = shares_place,
+    .balance = wrr_balance,
     .steal = wrr_steal,
     .shares_by = wrr_shares_by,
 };

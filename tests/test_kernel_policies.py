@@ -71,7 +71,7 @@ def told(path: Path, policy: str, cpus: int) -> str:
     events = trace.read(path)
     trace.validate(events)
     heading = f"# {policy}, {cpus} CPU{'s' if cpus > 1 else ''}: tick, CPU, what happens"
-    return "\n".join([heading, *Story(events).lines(), ""])
+    return "\n".join(["# SPDX-License-Identifier: MIT", heading, *Story(events).lines(), ""])
 
 
 def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:

@@ -3,7 +3,7 @@
 /*
  * CPU shares on the model of tests/host/policy_harness.h: the six lottery tests of
  * study 1 (section 4.3), and random mixes, against the ideal share of docs/metrics.md.
- * For a policy that goes by tickets. Prints
+ * For a policy that goes by tickets, or by weights, which are made of the tickets. Prints
  *
  *     share TEST CPUS GROUP TICKETS SHARE IDEAL ERROR STANDARD-ERROR
  *     moves TEST CPUS MOVES-PER-1000-TICKS-AND-CPU
@@ -126,6 +126,25 @@ static void tick(struct run *run)
         model_tick_cpu(run->model, cpu);
 }
 
+static bool shares_by_weight(const struct run *run)
+{
+    return policy_shares_by(run->model->policy, &run->model->scheduler) == SHARES_BY_WEIGHT;
+}
+
+/* By tickets; where weights count, by weights from 1 to 10 that are made of them. */
+static void set_share(struct run *run, struct model_task *task, uint32_t tickets)
+{
+    model_set_attribute(run->model, task, MODEL_TICKETS, tickets);
+    if (shares_by_weight(run))
+        model_set_attribute(run->model, task, MODEL_WEIGHT, 1 + (tickets - 1) % WEIGHT_MAX);
+}
+
+static double share_of(const struct run *run, const struct process *process)
+{
+    const struct task *task = &process->task->task;
+    return shares_by_weight(run) ? task->weight : task->tickets;
+}
+
 static void start(struct run *run, const struct test *test)
 {
     for (uint32_t i = 0; i < test->groups; i++) {
@@ -134,7 +153,7 @@ static void start(struct run *run, const struct test *test)
             process->task = model_fork(run->model, NULL);
             process->group = i;
             process->behaviour = test->group[i].behaviour;
-            model_set_attribute(run->model, process->task, MODEL_TICKETS, test->group[i].tickets);
+            set_share(run, process->task, test->group[i].tickets);
         }
     }
 }
@@ -176,15 +195,15 @@ static void allot(struct run *run)
         double weight = 0;
         uint32_t filled = 0;
         for (uint32_t i = 0; i < run->count; i++)
-            weight += done[i] ? 0 : run->process[i].task->task.tickets;
+            weight += done[i] ? 0 : share_of(run, &run->process[i]);
         double level = weight > 0 ? cpus / weight : 0;
         for (uint32_t i = 0; i < run->count; i++) {
             struct process *process = &run->process[i];
             if (done[i])
                 continue;
             double most = fmin(1, demand(run, process));
-            process->allotment = fmin(most, level * process->task->task.tickets);
-            if (most <= level * process->task->task.tickets) {
+            process->allotment = fmin(most, level * share_of(run, process));
+            if (most <= level * share_of(run, process)) {
                 done[i] = true;
                 cpus -= most;
                 filled++;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lottery's CPU shares are the ideal share, on any number of CPUs, in any mix of tickets."""
+"""CPU shares are the ideal share, on any number of CPUs, in any mix of tickets or weights."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Report:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shares")
-    policies = [ROOT / "policies/rr.c", ROOT / "policies/lottery.c"]
+    policies = [ROOT / f"policies/{name}.c" for name in ("rr", "wrr", "lottery", "stride")]
     table = folder / "table.c"
     table.write_text(run("sh", "tools/make_policy_table.sh", *map(str, policies)).stdout)
     output = folder / "shares"
@@ -117,6 +117,14 @@ def test_random_mixes(program: Path) -> None:
     ]
     assert not wrong
     assert max(found.moves.values()) < 120
+
+
+@pytest.mark.parametrize("policy", ["stride", "wrr"])
+def test_random_mixes_without_chance(program: Path, policy: str) -> None:
+    found = report(program, "random", policy, "10000", "1", "30")
+    assert len(found.moves) == 30
+    assert max(abs(share.error) for share in found.shares) < 0.2
+    assert max(found.moves.values()) < 40
 
 
 def test_random_mixes_are_unfair_where_nobody_moves(program: Path) -> None:

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""The studies' figures, from published.csv: each with its place, what it is, and who measured it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PUBLISHED = Path(__file__).with_name("published.csv")
+
+Kind = Literal["measurement", "expectation", "claim", "setting"]
+"""A result; what a study expects of a fair scheduler; what its text derives from its results;
+how its scheduler or its workload was set."""
+
+Source = Literal["study", "authors", "rerun"]
+"""The study's text; its authors' output, which the text does not print; the study's programs,
+run again for schedlab."""
+
+COLUMNS = (
+    "study",
+    "place",
+    "row",
+    "column",
+    "kind",
+    "quantity",
+    "unit",
+    "value",
+    "cpus",
+    "policy",
+    "source",
+)
+STUDIES = range(1, 6)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number, or why there is none."""
+
+    study: int
+    place: str
+    """`table 3`, `figure 4`, `section 5.1`: where the study has it. One of the authors or of a
+    rerun has the place of what it repeats."""
+    row: str
+    column: str
+    kind: Kind
+    quantity: str
+    unit: str
+    text: str
+    """As it was printed: 33.0 has one digit more than 33. `not finished` is no number."""
+    cpus: int | None
+    """None where the study does not say."""
+    policy: str | None
+    """The policy and preset of schedlab that is like the scheduler measured; None where none was
+    or, for Linux's CFS, where it is not one of ours."""
+    source: Source
+
+    @property
+    def finished(self) -> bool:
+        """Is there a number?"""
+        return _is_number(self.text)
+
+    @property
+    def value(self) -> float:
+        """Raises ValueError for a run that did not finish."""
+        if not self.finished:
+            raise ValueError(f"study {self.study}, {self.place}, {self.row}: {self.text}")
+        return float(self.text)
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point: what the figure was rounded to."""
+        return len(self.text.partition(".")[2])
+
+
+def published(study: int, table: int) -> list[Figure]:
+    """All that a study prints in a table, row by row, and what it says is expected there."""
+    return select(study=study, place=f"table {table}", source="study")
+
+
+def select(
+    *,
+    study: int | None = None,
+    place: str | None = None,
+    kind: Kind | None = None,
+    quantity: str | None = None,
+    source: Source | None = None,
+) -> list[Figure]:
+    """The figures that are all this, in the order of the file."""
+    wanted = {
+        "study": study,
+        "place": place,
+        "kind": kind,
+        "quantity": quantity,
+        "source": source,
+    }
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    return [
+        each
+        for each in all_published()
+        if all(getattr(each, name) == value for name, value in asked.items())
+    ]
+
+
+def all_published() -> list[Figure]:
+    """In the order of the file."""
+    return list(_published())
+
+
+@cache
+def _published() -> tuple[Figure, ...]:
+    with PUBLISHED.open(newline="", encoding="utf-8") as file:
+        return tuple(read_figures(file))
+
+
+def frame() -> pl.DataFrame:
+    """All figures as a table: the file's columns; `value` is null where there is no number."""
+    import polars as pl
+
+    rows = [
+        {**asdict(each), "value": each.value if each.finished else None} for each in _published()
+    ]
+    return pl.DataFrame(
+        rows,
+        schema={
+            **dict.fromkeys((*COLUMNS, "text"), pl.String),
+            "study": pl.Int64,
+            "cpus": pl.Int64,
+            "value": pl.Float64,
+        },
+    )
+
+
+def read_figures(lines: Iterable[str]) -> list[Figure]:
+    """From a CSV file with the columns of COLUMNS; ValueError names the line that is wrong."""
+    reader = csv.DictReader(lines, restkey="too many", strict=True)
+    if tuple(reader.fieldnames or ()) != COLUMNS:
+        raise ValueError(f"the columns must be {','.join(COLUMNS)}")
+    figures: dict[tuple[object, ...], Figure] = {}
+    for line in reader:
+        try:
+            figure = _figure(line)
+            where = _key(figure)
+            if where in figures:
+                raise ValueError("this place has a figure already")
+        except ValueError as error:
+            raise ValueError(f"line {reader.line_num}: {error}") from None
+        figures[where] = figure
+    return list(figures.values())
+
+
+def _key(figure: Figure) -> tuple[object, ...]:
+    """What names one number."""
+    return (
+        figure.study,
+        figure.place,
+        figure.row,
+        figure.column,
+        figure.quantity,
+        figure.source,
+    )
+
+
+def _figure(line: Mapping[str, str | None]) -> Figure:
+    if tuple(line) != COLUMNS or None in line.values():
+        raise ValueError(f"{len(COLUMNS)} columns are wanted")
+    cells = cast("Mapping[str, str]", line)
+    for name in COLUMNS:
+        if not cells[name] and name not in ("cpus", "policy"):
+            raise ValueError(f"{name} is missing")
+    study = int(cells["study"])
+    if study not in STUDIES:
+        raise ValueError(f"there is no study {study}")
+    if cells["kind"] not in get_args(Kind) or cells["source"] not in get_args(Source):
+        raise ValueError(f"kind {cells['kind']} or source {cells['source']} is not known")
+    if cells["source"] == "study" and not _is_number(cells["value"]):
+        raise ValueError(f"{cells['value']} is not a number")
+    cpus = int(cells["cpus"]) if cells["cpus"] else None
+    if cpus is not None and cpus < 1:
+        raise ValueError("there must be a CPU")
+    return Figure(
+        study,
+        cells["place"],
+        cells["row"],
+        cells["column"],
+        cast("Kind", cells["kind"]),
+        cells["quantity"],
+        cells["unit"],
+        cells["value"],
+        cpus,
+        cells["policy"] or None,
+        cast("Source", cells["source"]),
+    )
+
+
+def _is_number(text: str) -> bool:
+    """A decimal number that is not negative: no study prints another."""
+    whole, _, part = text.partition(".")
+    return (whole + part).isdecimal() and whole.isdecimal() and not text.endswith(".")
