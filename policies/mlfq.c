@@ -29,6 +29,9 @@
  * ends now is forgotten like all before it. (What people see, task->level, follows
  * when the task is picked.)
  *
+ * On several CPUs, too, no level is served for longer than a tick while a task of
+ * a higher one waits (level_cpus.h).
+ *
  * Preset `four-quanta` (study 3): one quantum is slice and allotment, and whoever
  * blocks or yields before it ends has a new one. So it can be gamed, and the
  * bottom starves; tests show both. The study finds the next of a level by a scan
