@@ -29,6 +29,9 @@
  * ends now is forgotten like all before it. (What people see, task->level, follows
  * when the task is picked.)
  *
+ * On several CPUs, too, no level is served for longer than a tick while a task of
+ * a higher one waits (level_cpus.h).
+ *
  * Preset `four-quanta` (study 3): one quantum is slice and allotment, and whoever
  * blocks or yields before it ends has a new one. So it can be gamed, and the
  * bottom starves; tests show both. The study finds the next of a level by a scan
@@ -123,10 +126,10 @@ POLICY_FUNCTION uint64_t mlfq_ticks(const scheduler_t *scheduler, uint32_t tunab
     return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
 }
 
-/* A level's place in the order of service; that of the credit level is 0. */
-POLICY_FUNCTION uint32_t mlfq_rank(const scheduler_t *scheduler, uint32_t level)
+/* A level's place in the order of service: the highest comes first. */
+POLICY_FUNCTION uint32_t mlfq_rank(uint32_t level)
 {
-    return (uint32_t)scheduler->tunable[MLFQ_LEVELS] - level;
+    return MLFQ_LEVELS_MAX - level;
 }
 
 /* At the end of this file. */
@@ -152,8 +155,8 @@ POLICY_RARE_FUNCTION void mlfq_begin_epoch(run_queue_t *queue)
     state->next_epoch = length > 0 ? (state->epoch + 1) * length : UINT64_MAX;
     state->credit_time = 0;
     for (uint32_t level = top; level > 0 && LOOP_GUARD; level--) {
-        uint32_t rank = mlfq_rank(scheduler, level - 1);
-        level_lists_move(&state->lists, &state->counts, rank, mlfq_rank(scheduler, top),
+        uint32_t rank = mlfq_rank(level - 1);
+        level_lists_move(&state->lists, &state->counts, rank, mlfq_rank(top),
                          state->counts.waiting[rank]);
     }
 }
@@ -290,7 +293,7 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
         own->slice_used = 0;
     task->level = own->level;
     level_lists_add(&mlfq_queue_of(queue)->lists, level_counts_of(queue), task,
-                    mlfq_rank(queue->scheduler, own->level), goes_on);
+                    mlfq_rank(own->level), goes_on);
 }
 
 /* The queue is in its epoch: who was queued before the last boost is in the top's list. */
@@ -299,7 +302,7 @@ POLICY_FUNCTION void mlfq_dequeue(run_queue_t *queue, task_t *task)
     const mlfq_task_t *own = mlfq_task_of(task);
     mlfq_boost_task(queue, task);
     level_lists_remove(&mlfq_queue_of(queue)->lists, level_counts_of(queue), task,
-                       mlfq_rank(queue->scheduler, own->level));
+                       mlfq_rank(own->level));
 }
 
 /* Takes out who is next; null: nobody waits. */
@@ -324,7 +327,7 @@ POLICY_FUNCTION task_t *mlfq_pick(run_queue_t *queue, uint32_t cpu)
     own->turn_over = false;
     own->moved = false;
     own->charged_at = queue->now;
-    level_counts_of(queue)->running = mlfq_rank(queue->scheduler, own->level);
+    level_counts_of(queue)->running = mlfq_rank(own->level);
     queue->remark = own->level;
     return task;
 }
@@ -334,7 +337,7 @@ POLICY_FUNCTION enum tick_verdict mlfq_tick(run_queue_t *queue, task_t *task)
     const mlfq_task_t *own = mlfq_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
     mlfq_charge(queue, task, true);
-    counts->running = mlfq_rank(queue->scheduler, own->level);
+    counts->running = mlfq_rank(own->level);
     bool higher_waits = level_first(counts) < counts->running;
     bool gives_way = higher_waits && queue->scheduler->tunable[MLFQ_PREEMPT] != PREEMPT_AFTER_TURN;
     return own->turn_over || gives_way ? TICK_PREEMPT : TICK_CONTINUE;

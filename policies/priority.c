@@ -28,10 +28,10 @@
  * Preset `proposed`: the default with what the study proposes in section 8.1.
  */
 
-#include "behaviour.h"
 #include "level_cpus.h"
 #include "level_lists.h"
 #include "policy.h"
+#include "priority_quirks.h"
 
 enum {
     PRIORITY_SLICE,
@@ -105,12 +105,6 @@ POLICY_FUNCTION priority_queue_t *priority_queue_of(const run_queue_t *queue)
     return STATE_OF(queue, struct priority_queue);
 }
 
-/* Rules of study 1, at the end of this file. */
-POLICY_FUNCTION bool priority_is_exempt(const scheduler_t *scheduler, const task_t *task);
-POLICY_FUNCTION bool priority_is_above_limit(const scheduler_t *scheduler, const task_t *task);
-POLICY_FUNCTION bool priority_has_run_enough(const scheduler_t *scheduler, const task_t *task);
-POLICY_FUNCTION bool priority_has_stalled(const run_queue_t *queue, uint64_t patience);
-
 /* ---- levels ---- */
 
 /* A level's place in the order of service; 0 comes first. */
@@ -120,10 +114,15 @@ POLICY_FUNCTION uint32_t priority_rank(const scheduler_t *scheduler, uint32_t le
     return first ? 0 : level + 1;
 }
 
+POLICY_FUNCTION bool priority_is_exempt(const scheduler_t *scheduler, const task_t *task)
+{
+    return task->pid <= scheduler->tunable[PRIORITY_EXEMPT_PIDS];
+}
+
 /* As the task's attributes say. */
 POLICY_FUNCTION int32_t priority_level(const scheduler_t *scheduler, const task_t *task)
 {
-    bool above_limit = priority_is_above_limit(scheduler, task);
+    bool above_limit = is_above_pid_limit(task, scheduler->tunable[PRIORITY_PID_LIMIT]);
     int32_t priority = above_limit ? PRIORITY_DEFAULT : task->priority;
     return priority / (int32_t)scheduler->tunable[PRIORITY_LEVEL_WIDTH];
 }
@@ -156,7 +155,9 @@ POLICY_RARE_FUNCTION void priority_raise(run_queue_t *queue)
         uint64_t shorter = priority_ticks(scheduler, PRIORITY_STALLED_INTERVAL);
         uint64_t next = (queue->now / shorter + 1) * shorter;
         state->next_raise = next < state->next_raise ? next : state->next_raise;
-        interval = priority_has_stalled(queue, patience) ? shorter : interval;
+        bool stalled =
+            has_stalled(&state->aging, priority_rank(scheduler, 0), queue->now, patience);
+        interval = stalled ? shorter : interval;
     }
     uint64_t raises = queue->now / interval - state->aged_until / interval;
     uint64_t rise = raises * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP];
@@ -215,7 +216,8 @@ POLICY_FUNCTION void priority_task_init(scheduler_t *scheduler, task_t *task, co
     priority_task_t *own = priority_task_of(task);
     (void)parent;
     own->priority = -1;
-    own->ages = !priority_is_exempt(scheduler, task) && !priority_is_above_limit(scheduler, task);
+    own->ages = !priority_is_exempt(scheduler, task) &&
+                !is_above_pid_limit(task, scheduler->tunable[PRIORITY_PID_LIMIT]);
     own->behaviour.judged = task->run_time;
 }
 
@@ -328,7 +330,8 @@ POLICY_FUNCTION enum tick_verdict priority_tick(run_queue_t *queue, task_t *task
     const scheduler_t *scheduler = queue->scheduler;
     priority_task_t *own = priority_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
-    if (priority_has_run_enough(scheduler, task))
+    bool has_run_enough = has_run_for_longer(task, priority_ticks(scheduler, PRIORITY_KILL_AFTER));
+    if (has_run_enough && !priority_is_exempt(scheduler, task))
         return TICK_KILL;
     priority_age(queue);
     behaviour_judge(&own->behaviour, task, priority_ticks(scheduler, PRIORITY_BEHAVIOUR));
@@ -369,55 +372,20 @@ POLICY_FUNCTION uint32_t priority_balance(const scheduler_t *scheduler, uint32_t
     return scheduler->tunable[PRIORITY_BALANCING] ? balance_by_level(scheduler, cpu, idle) : NO_CPU;
 }
 
-/* ---- rules of study 1 ---- */
-
-POLICY_FUNCTION bool priority_is_exempt(const scheduler_t *scheduler, const task_t *task)
-{
-    return task->pid <= scheduler->tunable[PRIORITY_EXEMPT_PIDS];
-}
-
-POLICY_FUNCTION bool priority_is_above_limit(const scheduler_t *scheduler, const task_t *task)
-{
-    int64_t limit = scheduler->tunable[PRIORITY_PID_LIMIT];
-    return limit > 0 && task->pid > limit;
-}
-
-POLICY_FUNCTION bool priority_has_run_enough(const scheduler_t *scheduler, const task_t *task)
-{
-    uint64_t limit = priority_ticks(scheduler, PRIORITY_KILL_AFTER);
-    return limit > 0 && task->run_time > limit && !priority_is_exempt(scheduler, task);
-}
-
-/* Has the first in some level's line, below level 0, waited for longer than `patience`? */
-POLICY_FUNCTION bool priority_has_stalled(const run_queue_t *queue, uint64_t patience)
-{
-    for (uint32_t level = 1; level < LEVELS && LOOP_GUARD; level++) {
-        uint32_t rank = priority_rank(queue->scheduler, level);
-        const task_t *task = priority_queue_of(queue)->aging.list[rank].first;
-        if (task && queue->now - task->queued_since > patience)
-            return true;
-    }
-    return false;
-}
-
-/* The sum of 10 - level of those that wait or run there. */
-POLICY_FUNCTION uint64_t priority_weight(const run_queue_t *queue)
+/* By the study's rules a new task goes where this is least, and stays there: how many wait, or the
+ * sum of 10 - level of those that wait or run. */
+POLICY_FUNCTION uint64_t priority_crowd(const run_queue_t *queue)
 {
     const level_counts_t *counts = level_counts_of(queue);
     uint64_t weight = 0;
+    if (queue->scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_FEWEST_WAITING)
+        return queue->queued;
     for (uint32_t level = 0; level < LEVELS && LOOP_GUARD; level++) {
         uint32_t rank = priority_rank(queue->scheduler, level);
         uint64_t tasks = counts->waiting[rank] + (counts->running == rank);
         weight += tasks * (PRIORITY_LOWEST - level);
     }
     return weight;
-}
-
-/* By the study's rules a new task goes where this is least, and stays there. */
-POLICY_FUNCTION uint64_t priority_crowd(const run_queue_t *queue)
-{
-    bool by_weight = queue->scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_LEAST_WEIGHT;
-    return by_weight ? priority_weight(queue) : queue->queued;
 }
 
 POLICY_FUNCTION uint32_t priority_place(const scheduler_t *scheduler, const task_t *task,

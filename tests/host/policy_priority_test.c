@@ -826,8 +826,7 @@ static void check_strictness(struct model *model, struct tick_record *records)
     uint32_t lowest_running = 0;
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
         const struct model_task *task = model->cpus[cpu].current;
-        uint32_t place =
-            task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_RANK;
+        uint32_t place = task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_RANK;
         if (place > lowest_running)
             lowest_running = place;
     }
@@ -855,6 +854,7 @@ static void no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits(vo
         set(model, "slice", 1 + (int64_t)seed % 3);
         set(model, "fast_lane", seed % 5 == 0);
         set(model, "placement", (int64_t)seed / 8 % 3);
+        set(model, "preemption", seed % 4 != 1);
         for (int i = 0; i < CROWD; i++)
             fork_at(model, (int32_t)random_below(11));
         for (int tick = 0; tick < 1500; tick++) {
