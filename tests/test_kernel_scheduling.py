@@ -191,27 +191,6 @@ def test_shares_are_traced(tmp_path: Path) -> None:
     assert events.column("process")[rows].tolist() == [0, 0, 0]
 
 
-def test_a_cpu_gives_waiting_processes_away(tmp_path: Path) -> None:
-    """A busy CPU hands a process that waits there to one that does less important work, and so it
-    runs within a tick, there or where it was taken next: the CPU's own record says that it left."""
-    events = traced(tmp_path, "test-scheduler work_moves_between_cpus", 4).events.with_row_index()
-    by_cpu = events.with_columns(
-        before=pl.col("kind").shift().over("cpu"), about=pl.col("process").shift().over("cpu")
-    )
-    woken = (pl.col("before") == trace.Kind.WAKEUP) & (pl.col("about") == pl.col("process"))
-    pushes = by_cpu.filter(
-        (pl.col("kind") == trace.Kind.MIGRATE) & (pl.col("first") == pl.col("cpu")) & ~woken
-    )
-    runs = events.filter(pl.col("kind") == trace.Kind.SWITCH)
-    assert len(pushes) >= 10
-    arrived = 0
-    for row, time, pid, to in pushes.select("index", "time_ns", "process", "second").iter_rows():
-        after = runs.filter((pl.col("index") > row) & (pl.col("process") == pid)).row(0, named=True)
-        assert after["time_ns"] - time <= TICK_NS + ROUND_NS
-        arrived += after["cpu"] == to
-    assert arrived >= 10
-
-
 def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
     """Whom its tick() condemns runs no longer than to that tick, whatever it does."""
     limit = 50 * TICK_NS

@@ -10,11 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from conftest import ROOT, Command
+from schedlab import trace
 from schedlab.build import build
 from schedlab.errors import WrongUsage
+from schedlab.machines.base import TRACE_FILE
 from schedlab.new_policy import NAME_MAX, SOURCE_MAX, create, rendered
 
 NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multilevel-feedback")
@@ -107,6 +110,34 @@ def test_a_new_policy_runs_on_the_kernel_at_once(checkout: Path, tmp_path: Path)
     assert (own["policy"], rr["policy"]) == ("my-own-2", "rr")
     assert own["finished"] == rr["finished"] == 3
     assert own["context_switches"] == rr["context_switches"] > 50
+
+
+@pytest.mark.spike
+def test_a_cpu_pushes_waiting_processes_away(tmp_path: Path) -> None:
+    """Under a policy that moves tasks in no other way, each idle CPU is given one, one a tick, and
+    it runs there at once."""
+    place = copy_checkout(tmp_path / "checkout")
+    shutil.copy2(ROOT / "tests/kernel_policies/pusher.c", place / "policies/pusher.c")
+    done = command(
+        place,
+        *("-m", "schedlab", "run", "--policy", "pusher", "--cpus", "4", "--tick", "1ms"),
+        *("--workload", "cpu-bound -n 4", "--out", str(tmp_path / "out")),
+    )
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "out").rglob(TRACE_FILE)
+    events = trace.read(file).events.with_row_index()
+    forks = events.filter((pl.col("kind") == trace.Kind.FORK) & (pl.col("first") > 2))
+    moves = events.filter(pl.col("kind") == trace.Kind.MIGRATE)
+    assert len(forks) == 4 and len(forks["cpu"].unique()) == 1
+    assert moves["cpu"].to_list() == moves["first"].to_list()  # by the CPU that gives
+    assert len(moves["second"].unique()) == 3
+    for row, time, pid, to in moves.select("index", "time_ns", "process", "second").iter_rows():
+        runs = (pl.col("index") > row) & (pl.col("kind") == trace.Kind.SWITCH)
+        first = events.filter(runs & (pl.col("process") == pid)).row(0, named=True)
+        assert first["cpu"] == to and first["time_ns"] - time <= 20_000
+    last_fork = forks["time_ns"].to_numpy().max()
+    for ticks, time in enumerate(moves["time_ns"].to_list()[:3], start=1):
+        assert time - last_fork <= ticks * 1_000_000 + 10_000
 
 
 def test_the_build_forgets_a_policy_that_was_removed(checkout: Path, tmp_path: Path) -> None:
