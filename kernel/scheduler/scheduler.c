@@ -267,11 +267,18 @@ static void announce(struct queue *queue, struct process *process)
         call_idle(UINT64_MAX);
 }
 
+/* The first process begins where the machine boots, since no other CPU runs before it does. */
+static uint32_t choose_cpu(const struct process *process, enum enqueue_reason reason)
+{
+    bool boots = process_is_first(process) && reason == ENQUEUE_NEW;
+    return boots ? this_cpu()->id : queue_place(process, reason);
+}
+
 void scheduler_add(struct process *process, enum enqueue_reason reason)
 {
     struct cpu *cpu = this_cpu();
     uint32_t from = process->task.cpu;
-    uint32_t to = queue_place(process, reason);
+    uint32_t to = choose_cpu(process, reason);
     struct queue *queue = queue_lock(to);
     __atomic_store_n(&process->task.cpu, to, __ATOMIC_RELAXED);
     if (reason == ENQUEUE_WOKEN) {
