@@ -100,12 +100,14 @@ static const struct preset lottery_presets[] = {
 
 struct lottery_task {
     struct ticket_node node;    /* what it holds in draws, in units */
-    struct share_member member; /* its own tickets, in units, whatever it holds in draws */
+    struct share_member member; /* as what it counts when CPUs are compared */
     struct run_history history;
+    uint64_t own;           /* its own tickets, in units, as long as it competes; else 0 */
     uint32_t recent;        /* selections, decayed, in parts of RECENT_ONE */
     uint32_t decayed_until; /* the number of decays that `recent` has seen */
     uint32_t ticks;         /* of the slice, used */
     bool newcomer;          /* was never picked */
+    bool fresh;             /* has not used up a turn since it woke */
 };
 
 struct lottery_queue {
@@ -114,6 +116,7 @@ struct lottery_queue {
     struct task_list waiting;   /* in the order of enqueueing; by slots with a table scan */
     struct task_list newcomers; /* likewise, those that were never picked, if there is a limit */
     uint64_t newcomer_count;
+    uint64_t own; /* the own tickets of all that compete here, in units */
     uint64_t random;
     uint64_t decisions;
     uint64_t ticked; /* when the latest tick was */
@@ -196,19 +199,18 @@ POLICY_FUNCTION void lottery_decay(const run_queue_t *queue, lottery_task_t *tas
     task->decayed_until = decays;
 }
 
-/* What a task with `own` tickets holds in draws. */
-POLICY_FUNCTION uint64_t lottery_tickets(const run_queue_t *queue, const lottery_task_t *task,
-                                         uint64_t own)
+/* What a task holds in draws. */
+POLICY_FUNCTION uint64_t lottery_tickets(const run_queue_t *queue, const lottery_task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    uint64_t tickets = own;
+    uint64_t tickets = task->own;
     uint64_t most = (uint64_t)scheduler->tunable[LOTTERY_COMPENSATION] * COMPENSATION_ONE;
     uint64_t adaptation = (uint64_t)scheduler->tunable[LOTTERY_ADAPTATION];
     uint64_t penalty = (uint64_t)scheduler->tunable[LOTTERY_RECENT_PENALTY] * task->recent;
     if (most > COMPENSATION_ONE && !history_is_full(&task->history)) {
-        uint64_t others = SHARES(queue)->weight - task->member.weight;
-        tickets =
-            tickets * history_compensation(&task->history, own, others, most) / COMPENSATION_ONE;
+        uint64_t others = STATE_OF(queue, struct lottery_queue)->own - task->own;
+        tickets = tickets * history_compensation(&task->history, task->own, others, most) /
+                  COMPENSATION_ONE;
     }
     if (adaptation > 0)
         tickets = tickets * lottery_adaptation(&task->history, adaptation) / 100;
@@ -220,17 +222,31 @@ POLICY_FUNCTION uint64_t lottery_tickets(const run_queue_t *queue, const lottery
 /*
  * As what a task counts when CPUs are compared. That is done at ticks, when those wake who
  * sleep for ticks: if they counted in full, a CPU with many of them would seem busy that has
- * nothing to do most of the time. Who competes for half of its life or more counts in full.
+ * nothing to do most of the time. Who competes for half of its life or more counts in full,
+ * and so does who has used up a turn since it woke: it may be long until it is queued anew.
  */
-POLICY_FUNCTION uint64_t lottery_usual_tickets(const run_queue_t *queue, const lottery_task_t *task,
-                                               uint64_t own)
+POLICY_FUNCTION uint64_t lottery_usual_tickets(const run_queue_t *queue, const lottery_task_t *task)
 {
-    if (queue->scheduler->tunable[LOTTERY_COMPENSATION] == 1 || task->history.away == 0)
-        return own;
-    uint64_t usual = own * 2 * history_part(&task->history) / COMPENSATION_ONE;
-    if (usual > own)
-        return own;
+    if (queue->scheduler->tunable[LOTTERY_COMPENSATION] == 1 || !task->fresh)
+        return task->own;
+    uint64_t usual = task->own * 2 * history_part(&task->history) / COMPENSATION_ONE;
+    usual = usual < task->own ? usual : task->own;
     return usual > 0 ? usual : 1;
+}
+
+/* The task, which is about to be queued here, competes with `own` tickets. */
+POLICY_FUNCTION void lottery_join(run_queue_t *queue, lottery_task_t *task, uint64_t own)
+{
+    STATE_OF(queue, struct lottery_queue)->own += own - task->own;
+    task->own = own;
+    shares_set_weight(queue, &task->member, lottery_usual_tickets(queue, task));
+}
+
+POLICY_FUNCTION void lottery_leave(run_queue_t *queue, lottery_task_t *task)
+{
+    STATE_OF(queue, struct lottery_queue)->own -= task->own;
+    task->own = 0;
+    shares_leave(queue, &task->member);
 }
 
 /* ---- who must be next, whatever the draw ---- */
@@ -377,18 +393,19 @@ POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqu
         lottery_wake(queue, entrant);
     if (reason == ENQUEUE_YIELDED)
         lottery_cut_short(queue, task);
+    if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_EXPIRED)
+        entrant->fresh = reason == ENQUEUE_WOKEN;
     lottery_decay(queue, entrant);
 
-    uint64_t own = lottery_own_tickets(queue->scheduler, task);
-    shares_set_weight(queue, &entrant->member, lottery_usual_tickets(queue, entrant, own));
-    ticket_tree_insert(&state->tree, task, lottery_tickets(queue, entrant, own));
+    lottery_join(queue, entrant, lottery_own_tickets(queue->scheduler, task));
+    ticket_tree_insert(&state->tree, task, lottery_tickets(queue, entrant));
     lottery_list_insert(queue, task);
 }
 
 POLICY_FUNCTION void lottery_dequeue(run_queue_t *queue, task_t *task)
 {
     lottery_take_out(queue, task);
-    shares_leave(queue, &STATE_OF(task, struct lottery_task)->member);
+    lottery_leave(queue, STATE_OF(task, struct lottery_task));
 }
 
 POLICY_FUNCTION void lottery_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
@@ -399,7 +416,7 @@ POLICY_FUNCTION void lottery_stopped(run_queue_t *queue, task_t *task, enum stop
     if (reason == STOP_BLOCKED)
         lottery_cut_short(queue, task);
     if (reason != STOP_RUNNABLE)
-        shares_leave(queue, &state->member);
+        lottery_leave(queue, state);
 }
 
 POLICY_FUNCTION enum tick_verdict lottery_tick(run_queue_t *queue, task_t *task)

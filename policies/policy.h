@@ -46,7 +46,7 @@
 #define POLICY_RARE_FUNCTION static __attribute__((noinline, unused))
 
 /* Bytes of policy state; the host gives them zeroed, aligned to 8. */
-#define POLICY_TASK_BYTES      128
+#define POLICY_TASK_BYTES      160
 #define POLICY_QUEUE_BYTES     2048
 #define POLICY_SCHEDULER_BYTES 1024
 #define POLICY_TUNABLES_MAX    32

@@ -273,8 +273,8 @@ STRICT = "priority set=aging_interval=0"
 def test_no_lower_priority_runs_while_a_higher_one_waits(
     tmp_path: Path, policy: str, cpus: int, load: str
 ) -> None:
-    """For longer than the bound: a tick, at which CPUs look at each other's queues, and Spike's
-    rounds. On one CPU, and so within a queue, at once. The processes change their priorities."""
+    """On any CPU for longer than the bound: a tick, at which it looks at the others' queues, and
+    Spike's rounds. Within a queue, so on one CPU, at once. The processes change priorities."""
     command = f"ladder -a 1 -f 2 {load} -i 2000000 -r 20"
     arguments = f"tick=1ms policy={policy}"
     inversion = priority_inversion(traced(tmp_path, command, cpus, arguments))

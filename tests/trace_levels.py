@@ -66,7 +66,11 @@ def pieces_of(events: Trace, values: Values, state: str) -> list[Piece]:
 
 
 class Inversion(NamedTuple):
-    """For how long somebody waited while others that should not have ran, without a pause."""
+    """For how long somebody waited while one CPU ran others that should not have, without a pause.
+
+    Each CPU looks at the others' queues at its ticks, so this has a bound for each of them. That
+    several do so one after another is not excluded: who picks looks at its own queue.
+    """
 
     length_ns: int
     pid: int
@@ -80,14 +84,16 @@ def longest_inversion(waiting: list[Piece], running: list[Piece]) -> Inversion:
     begins = [piece.begin for piece in running]
     longest = max((piece.end - piece.begin for piece in running), default=0)
     for wait in waiting:
-        begin = end = wait.begin
+        spans: dict[int, tuple[int, int]] = {}
         for run in running[bisect_right(begins, wait.begin - longest - 1) :]:
             if run.begin >= wait.end:
                 break
             if run.level <= wait.level or run.end <= wait.begin:
                 continue
+            begin, end = spans.get(run.cpu, (wait.begin, wait.begin))
             if run.begin > end:
                 begin = run.begin
             end = max(end, min(run.end, wait.end))
+            spans[run.cpu] = (begin, end)
             worst = max(worst, Inversion(end - max(begin, wait.begin), wait.pid, begin))
     return worst
