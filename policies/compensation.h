@@ -12,7 +12,7 @@
  * A task is away (blocked) or competes (is queued or runs). Of both it is known how
  * long they lasted lately: beyond a window the past counts half, again and again. So who sleeps
  * for long may run at once when it wakes, until it has had its part of the window; who had
- * twice its part is not compensated.
+ * four times its part is not compensated.
  */
 struct run_history {
     uint64_t away;      /* ns */
@@ -82,7 +82,7 @@ POLICY_FUNCTION uint64_t history_compensation(const run_history_t *history, uint
                                               uint64_t others, uint64_t most)
 {
     uint64_t life = history->away + history->competing;
-    if (history->ran >= 2 * (life / (others + weight) * weight))
+    if (history->ran >= 4 * (life / (others + weight) * weight))
         return COMPENSATION_ONE;
     uint64_t part = history_part(history);
     uint64_t missed = weight * (COMPENSATION_ONE - part);
