@@ -186,6 +186,7 @@ class _Conductor:
             "format": 1,
             "schedlab": __version__,
             **self.base.facts,
+            "label": run.label,
             "workload": run.workload,
             "policy": str(run.policy),
             "tunables": dict(run.settings),

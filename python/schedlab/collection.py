@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""Runs that were kept, read back: what was run, how it ended, what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab import results
+from schedlab.errors import WrongUsage
+from schedlab.machines.base import TRACE_FILE
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from schedlab.metrics import Metrics
+    from schedlab.trace import Trace
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What was run, but for the seed."""
+
+    experiment: str
+    """The label of an experiment (schedlab.studies.experiments), or the workload's command."""
+    policy: str
+    settings: tuple[tuple[str, int], ...]
+    cpus: int
+    tick_ns: int
+    machine: str
+
+    @property
+    def policy_title(self) -> str:
+        """With what was set on top of it."""
+        changed = ",".join(f"{name}={value}" for name, value in self.settings)
+        return f"{self.policy} {changed}" if changed else self.policy
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run's folder."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @cached_property
+    def setup(self) -> Setup:
+        return Setup(
+            self.manifest.get("label") or self.manifest["workload"],
+            self.manifest["policy"],
+            tuple(self.manifest["tunables"].items()),
+            self.manifest["cpus"],
+            self.manifest["tick_ns"],
+            self.manifest["machine"],
+        )
+
+    @property
+    def seed(self) -> int:
+        return int(self.manifest["seed"])
+
+    @property
+    def status(self) -> str:
+        """A word; `success`, or how it failed (schedlab.outcome)."""
+        return str(self.manifest["status"])
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status == "success"
+
+    def metrics(self) -> Metrics:
+        """As they were computed when it was run. Raises FileNotFoundError if they were not."""
+        from schedlab import metrics
+
+        return metrics.load(self.folder / results.METRICS)
+
+    def trace(self) -> Trace:
+        """All of its events."""
+        from schedlab import trace
+
+        return trace.read(self.folder / TRACE_FILE)
+
+    def console(self) -> str:
+        """What its kernel and programs printed."""
+        return (self.folder / results.CONSOLE).read_text(errors="replace").replace("\r", "")
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Runs of one setup, which differ in their seeds alone."""
+
+    setup: Setup
+    runs: tuple[Kept, ...]
+    """By seed."""
+
+    @property
+    def failed(self) -> tuple[Kept, ...]:
+        return tuple(run for run in self.runs if not run.succeeded)
+
+    @property
+    def succeeded(self) -> bool:
+        """All of them. A mean over those that happened to succeed is no mean of the setup."""
+        return not self.failed
+
+
+class Collection:
+    """Many runs, of one or more folders."""
+
+    def __init__(self, runs: Iterable[Kept]) -> None:
+        self.runs = tuple(runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self.runs)
+
+    @cached_property
+    def repeated(self) -> dict[Setup, Repeated]:
+        """By setup, in the order of the runs."""
+        by_setup: dict[Setup, list[Kept]] = {}
+        for run in self.runs:
+            by_setup.setdefault(run.setup, []).append(run)
+        return {
+            setup: Repeated(setup, tuple(sorted(runs, key=lambda run: run.seed)))
+            for setup, runs in by_setup.items()
+        }
+
+    def select(
+        self, *, experiment: str | None = None, policy: str | None = None, cpus: int | None = None
+    ) -> list[Repeated]:
+        """The setups that are all this."""
+        wanted = {"experiment": experiment, "policy": policy, "cpus": cpus}
+        asked = {name: value for name, value in wanted.items() if value is not None}
+        return [
+            each
+            for setup, each in self.repeated.items()
+            if all(getattr(setup, name) == value for name, value in asked.items())
+        ]
+
+    def one(self, experiment: str, policy: str, cpus: int) -> Repeated | None:
+        """The setup without tunables of its own; None if it was not run."""
+        found = [
+            each
+            for each in self.select(experiment=experiment, policy=policy, cpus=cpus)
+            if not each.setup.settings
+        ]
+        return found[0] if found else None
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """A row a run: who it is (`identity`), and its metrics, null where there are none."""
+        return self._frame("summary")
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """A row a run and group of processes."""
+        return self._frame("groups")
+
+    @cached_property
+    def processes(self) -> pl.DataFrame:
+        """A row a run and process."""
+        return self._frame("processes")
+
+    def _frame(self, table: str) -> pl.DataFrame:
+        import polars as pl
+
+        frames = []
+        for number, run in enumerate(self.runs):
+            who = pl.DataFrame([{"run": number, **identity(run)}])
+            place = run.folder / results.METRICS / f"{table}.parquet"
+            if run.succeeded and place.is_file():
+                own = pl.read_parquet(place)
+                shared = [name for name in own.columns if name in who.columns]
+                frames.append(who.join(own.drop(shared), how="cross"))
+            elif table == "summary":
+                frames.append(who)
+        return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
+
+
+def identity(run: Kept) -> dict[str, Any]:
+    """The columns that say whose a row is."""
+    setup = run.setup
+    return {
+        "experiment": setup.experiment,
+        "policy": setup.policy_title,
+        "cpus": setup.cpus,
+        "seed": run.seed,
+        "machine": setup.machine,
+        "tick_ns": setup.tick_ns,
+        "status": run.status,
+    }
+
+
+def read(places: Sequence[Path]) -> Collection:
+    """All whole runs in the folders named, each a run's own or one that holds runs, at any depth.
+
+    Raises WrongUsage for a place that holds none.
+    """
+    runs: dict[Path, Kept] = {}
+    for place in places:
+        found = sorted(_runs_in(place))
+        if not found:
+            raise WrongUsage(f"{place} holds no run: name a folder that `./schedlab run` made")
+        for folder in found:
+            runs.setdefault(folder.resolve(), Kept(folder, results.read_manifest(folder)))
+    return Collection(runs.values())
+
+
+def _runs_in(place: Path) -> Iterator[Path]:
+    if results.is_whole(place):
+        yield place
+        return
+    for manifest in place.glob(f"**/{results.MANIFEST}"):
+        if results.is_whole(manifest.parent):
+            yield manifest.parent

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""What a report is made of, whatever it is written as.
+
+A report is pages; a page, sections; a section, blocks: texts, tables and charts. Who makes a
+section knows nothing of HTML, and who writes HTML nothing of schedulers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+Tone = Literal["plain", "good", "bad", "muted", "failed"]
+"""How a cell is meant: near its ideal, or off it; of less weight; of a run that failed."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, lists, `code` and links, in Markdown; HTML in it is shown as it is written."""
+
+    markdown: str
+    tone: Literal["plain", "note", "warning"] = "plain"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Of a table. Neighbours of the same `group` have it as a common heading."""
+
+    title: str
+    group: str = ""
+    align: Literal["left", "right"] = "right"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`text` is what is printed: with its interval, if it has one. `why` explains it."""
+
+    text: str
+    tone: Tone = "plain"
+    why: str = ""
+    """Markdown; a footnote of the table. The same words are one footnote."""
+
+
+Row = tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """`name` is that of its files: letters, digits and hyphens, its own within the report."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    data: pl.DataFrame
+    """The numbers behind it, in long form and unrounded: its CSV and Parquet file."""
+    caption: str = ""
+    """Markdown. How it was measured: seeds, machine, tick."""
+    sections: tuple[int, ...] = ()
+    """Rows before which a line is drawn."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"table {self.name}: a row has {len(row)} cells, not all columns")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture, and in words what is to be seen in it."""
+
+    name: str
+    title: str
+    chart: alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | Any
+    data: pl.DataFrame
+    caption: str
+    description: str
+    """For those who cannot see it."""
+
+
+Block = Text | Table | Chart
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, what stands below it, and sections within."""
+
+    title: str
+    blocks: tuple[Block, ...] = ()
+    sections: tuple[Section, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """`name` is that of its file, without a suffix."""
+
+    name: str
+    title: str
+    lead: str
+    """Markdown: the page in three sentences."""
+    sections: tuple[Section, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        """All of them, in the order of the page."""
+        yield from _blocks(self.sections)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The first page is the one that is opened."""
+
+    title: str
+    pages: tuple[Page, ...]
+    facts: dict[str, str] = field(default_factory=dict)
+    """Name and value: version, commit, machine, host, when; at the foot of each page."""
+
+
+def _blocks(sections: Sequence[Section]) -> Iterator[Block]:
+    for section in sections:
+        yield from section.blocks
+        yield from _blocks(section.sections)
