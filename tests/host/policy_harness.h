@@ -463,7 +463,7 @@ static inline void model_announce(struct model *model, struct run_queue *queue,
     uint32_t chosen = NO_CPU;
     if (model->scheduler.queues == 1)
         chosen = model_find_free(model, task);
-    else if (!model->cpus[task->task.cpu].current)
+    else if (model_is_free(model, task->task.cpu))
         chosen = task->task.cpu;
     if (chosen == NO_CPU)
         chosen = model_find_preempted(model, queue, task);

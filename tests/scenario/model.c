@@ -7,6 +7,8 @@
  *
  * usage: model SCENARIO POLICY CPUS SEED TRACE
  *
+ * SCENARIO is ties, or a number: a scenario made of it (random.h).
+ *
  * Ends with status 3 if, under this policy, two CPUs acted at the same time: which
  * of them was first is chance then, and another machine may see it otherwise.
  */
@@ -15,8 +17,10 @@
 
 #include "abi/system_calls.h"
 #include "tests/host/policy_harness.h"
+#include "tests/scenario/random.h"
 
 #define PROCESSES_MAX 64
+#define ROLES_MAX     16
 
 /* What a task of the model is about to do, by its PID. */
 struct program {
@@ -31,8 +35,8 @@ struct program {
 static const struct scenario *scenario;
 static struct model *model;
 static struct program programs[PROCESSES_MAX];
-static struct model_task *players[TIES_ROLES]; /* the task of each role */
-static uint64_t acted_at;                      /* when a CPU acted last, and which */
+static struct model_task *players[ROLES_MAX]; /* the task of each role */
+static uint64_t acted_at;                     /* when a CPU acted last, and which */
 static uint32_t acted_on;
 static bool acted_together;
 
@@ -275,11 +279,15 @@ static void play(const char *policy)
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count != 6 || strcmp(arguments[1], ties.name) != 0) {
-        fprintf(stderr, "usage: model %s POLICY CPUS SEED TRACE\n", ties.name);
+    static struct random_scenario made;
+    if (argument_count != 6) {
+        fprintf(stderr, "usage: model SCENARIO POLICY CPUS SEED TRACE\n");
         return 2;
     }
-    scenario = &ties;
+    scenario = strcmp(arguments[1], ties.name) == 0
+                   ? &ties
+                   : random_scenario(&made, strtoull(arguments[1], NULL, 10));
+    check(scenario->role_count <= ROLES_MAX);
     model = model_new("rr", (uint32_t)atoi(arguments[3]), strtoull(arguments[4], NULL, 10));
     begin_trace(arguments[5]);
     play(arguments[2]);

@@ -4,6 +4,8 @@
  * Acts a scenario out on the simulator, and writes its trace.
  *
  * usage: simulator SCENARIO POLICY CPUS SEED TRACE [COSTS]
+ *
+ * SCENARIO is ties, or a number: a scenario made of it (random.h).
  */
 
 #include "tests/scenario/ties.h"
@@ -16,11 +18,13 @@
 #include "abi/trace_format.h"
 #include "sim/simulator.h"
 #include "tests/host/check.h"
+#include "tests/scenario/random.h"
 
+#define ROLES_MAX         16
 #define PROGRAM_STEPS_MAX (3 * SCENARIO_STEPS_MAX + 4)
 
-static struct simulator_step steps[TIES_ROLES][PROGRAM_STEPS_MAX];
-static struct simulator_program programs[TIES_ROLES];
+static struct simulator_step steps[ROLES_MAX][PROGRAM_STEPS_MAX];
+static struct simulator_program programs[ROLES_MAX];
 
 static void append(uint32_t role, struct simulator_step step)
 {
@@ -88,6 +92,7 @@ static void append_start(const struct scenario *scenario)
 static struct simulator_workload make_workload(const struct scenario *scenario,
                                                const char *const *policy)
 {
+    check(scenario->role_count <= ROLES_MAX);
     append_start(scenario);
     for (uint32_t role = 0; role < scenario->role_count; role++) {
         append_role(scenario, role);
@@ -114,12 +119,17 @@ static enum simulator_status play(struct simulator *simulator, struct simulator_
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count < 6 || argument_count > 7 || strcmp(arguments[1], ties.name) != 0) {
-        fprintf(stderr, "usage: simulator %s POLICY CPUS SEED TRACE [COSTS]\n", ties.name);
+    static struct random_scenario made;
+    if (argument_count < 6 || argument_count > 7) {
+        fprintf(stderr, "usage: simulator SCENARIO POLICY CPUS SEED TRACE [COSTS]\n");
         return 2;
     }
+    const struct scenario *scenario =
+        strcmp(arguments[1], ties.name) == 0
+            ? &ties
+            : random_scenario(&made, strtoull(arguments[1], NULL, 10));
     const char *policy = arguments[2];
-    struct simulator_workload workload = make_workload(&ties, &policy);
+    struct simulator_workload workload = make_workload(scenario, &policy);
     struct simulator_error error;
     struct simulator_setup setup = {
         .policy = "rr",
