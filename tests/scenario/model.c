@@ -25,11 +25,13 @@
 /* What a task of the model is about to do, by its PID. */
 struct program {
     const struct step *step;
-    uint64_t until;   /* it works till then, however little it gets of the CPU, */
-    uint64_t work;    /* and then these nanoseconds on a CPU before the act */
-    uint32_t parent;  /* PID */
-    uint32_t zombies; /* children that have ended */
-    bool waits;       /* for one */
+    uint64_t until;  /* it works till then, however little it gets of the CPU, */
+    uint64_t work;   /* and then these nanoseconds on a CPU before the act */
+    uint32_t parent; /* PID */
+    struct model_task
+        *zombies[PROCESSES_MAX]; /* children that have ended, the first to end first */
+    uint32_t zombie_count;
+    bool waits; /* for one; when it runs again, it looks again */
 };
 
 static const struct scenario *scenario;
@@ -129,25 +131,27 @@ static void fork_role(uint32_t role, const struct model_task *parent)
 
 static void wait_for_child(struct program *program, uint32_t cpu)
 {
-    if (program->zombies > 0) {
-        program->zombies--;
-    } else {
-        program->waits = true;
+    program->waits = program->zombie_count == 0;
+    if (program->waits) {
         model_block(model, cpu);
+        return;
     }
+    program->zombies[0]->unreaped = false;
+    program->zombie_count--;
+    memmove(program->zombies, program->zombies + 1,
+            program->zombie_count * sizeof(program->zombies[0]));
+    go_to_step(program, program->step + 1);
 }
 
 /* Its parent is woken before the task has left its CPU. */
 static void end_task(struct model_task *task)
 {
-    uint32_t parent = program_of(task)->parent;
+    struct program *parent = &programs[program_of(task)->parent];
     model_record(model, TRACE_EXIT, model_pid(task), 0, 0);
-    if (programs[parent].waits) {
-        programs[parent].waits = false;
-        model_wake_unsettled(model, model->tasks[parent - 1]);
-    } else {
-        programs[parent].zombies++;
-    }
+    task->unreaped = true;
+    parent->zombies[parent->zombie_count++] = task;
+    if (parent->waits && model->tasks[program_of(task)->parent - 1]->place == MODEL_BLOCKED)
+        model_wake_unsettled(model, model->tasks[program_of(task)->parent - 1]);
     model_end_unsettled(model, task);
     model_settle(model);
 }
@@ -170,11 +174,11 @@ static void act(uint32_t cpu)
     struct model_task *task = model->cpus[cpu].current;
     struct program *program = program_of(task);
     const struct step *step = program->step;
-    acted_together |= acted_at == model->now && acted_on != cpu;
+    acted_together |= acted_at == model->now && acted_on != cpu && !program->waits;
     acted_at = model->now;
     acted_on = cpu;
     model->here = cpu;
-    if (step->act != ACT_END)
+    if (step->act != ACT_END && step->act != ACT_WAIT)
         go_to_step(program, step + 1);
     switch (step->act) {
     case ACT_END:
