@@ -164,7 +164,7 @@ static bool call_idle(struct simulator *simulator, uint32_t here, uint32_t cpu)
 
 static bool call_lowest_idle(struct simulator *simulator, uint32_t here)
 {
-    return call_idle(simulator, here, cpu_set_next(&simulator->idle, 0));
+    return call_idle(simulator, here, cpu_set_next(&simulator->idle, 0, simulator->scheduler.cpus));
 }
 
 static bool preempts(struct run_queue *queue, const struct process *process,
@@ -411,8 +411,9 @@ static void settle(struct simulator *simulator, uint32_t here)
 {
     if (here != NO_CPU && simulator->cpus[here].reschedule)
         cpu_set_add(&simulator->called, here);
-    for (uint32_t i = cpu_set_next(&simulator->called, 0); i < simulator->ticked;
-         i = cpu_set_next(&simulator->called, i + 1)) {
+    uint32_t ticked = simulator->ticked;
+    for (uint32_t i = cpu_set_next(&simulator->called, 0, ticked); i != NO_CPU;
+         i = cpu_set_next(&simulator->called, i + 1, ticked)) {
         struct cpu *cpu = &simulator->cpus[i];
         cpu_set_remove(&simulator->called, i);
         if (cpu->reschedule && (i == here ? !is_kept(cpu) : has_heard(simulator, cpu)))

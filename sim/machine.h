@@ -220,15 +220,15 @@ static inline void cpu_set_remove(struct cpu_set *set, uint32_t cpu)
     set->words[cpu / 64] &= ~(1ull << (cpu % 64));
 }
 
-/* The lowest CPU of the set that is `from` or above; NO_CPU: none. */
-static inline uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from)
+/* The lowest CPU of the set that is `from` or above, and below `limit`; NO_CPU: none. */
+static inline uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from, uint32_t limit)
 {
-    for (uint32_t word = from / 64; word < POLICY_CPUS_MAX / 64; word++) {
-        uint64_t bits = set->words[word];
-        if (word == from / 64)
-            bits &= UINT64_MAX << (from % 64);
-        if (bits)
-            return word * 64 + (uint32_t)__builtin_ctzll(bits);
+    for (uint32_t first = from; first < limit; first = (first / 64 + 1) * 64) {
+        uint64_t bits = set->words[first / 64] & UINT64_MAX << (first % 64);
+        if (bits) {
+            uint32_t cpu = first / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
+            return cpu < limit ? cpu : NO_CPU;
+        }
     }
     return NO_CPU;
 }
