@@ -11,6 +11,7 @@ import polars as pl
 
 from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
+    NUMBERS,
     Looks,
     chosen_in_legend,
     embedded,
@@ -21,6 +22,9 @@ from schedlab.report.charts.parts import (
 )
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, PUBLISHED_DASH, WIDTH
 from schedlab.report.model import Chart
+
+ERROR_BARS_MOST = 8
+"""Intervals at up to so many places are bars; at more, a band."""
 
 
 def lines(
@@ -88,22 +92,26 @@ def _layers(
         axis=alt.Axis(values=places, grid=False, format="~g", labelOverlap=True),
     )
     scale = alt.Scale(type="log") if log else alt.Scale(zero=zero)
-    y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(format=",~g", tickCount=6))
+    y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(format=NUMBERS, tickCount=6))
     chosen = chosen_in_legend()
     measured = _of(behind, "measured")
     drawn = alt.Chart(embedded(measured.filter(pl.col("failed") == 0)))
     tooltip = [
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("x:Q", title=x_title),
-        alt.Tooltip("mean:Q", title=y_title, format=",.4~g"),
-        alt.Tooltip("low:Q", title="95 % interval from", format=",.4~g"),
-        alt.Tooltip("high:Q", title="to", format=",.4~g"),
+        alt.Tooltip("mean:Q", title=y_title, format=NUMBERS),
+        alt.Tooltip("low:Q", title="95 % interval from", format=NUMBERS),
+        alt.Tooltip("high:Q", title="to", format=NUMBERS),
         alt.Tooltip("runs:Q", title="runs"),
     ]
-    band = drawn.mark_area(opacity=0.18).encode(
-        x, alt.Y("low:Q", title=y_title), alt.Y2("high:Q"), looks.colour(),
-        opacity=opacity_if(chosen, 0.18),
-    )  # fmt: skip
+    many = len(places) > ERROR_BARS_MOST
+    band = (drawn.mark_area() if many else drawn.mark_rule(strokeWidth=2)).encode(
+        x,
+        alt.Y("low:Q", title=y_title),
+        alt.Y2("high:Q"),
+        looks.colour(),
+        opacity=opacity_if(chosen, 0.18 if many else 0.55),
+    )
     line = drawn.mark_line(strokeWidth=2).encode(
         x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen)
     )
@@ -132,7 +140,7 @@ def _ideal(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     line = alt.Chart(embedded(should)).mark_line(style=IDEAL).encode(x, y)
     word = (
         alt.Chart(embedded(should.sort("x").tail(1)))
-        .mark_text(style=ANNOTATION, align="right", baseline="bottom", dy=-4, strokeWidth=0)
+        .mark_text(style=ANNOTATION, align="left", baseline="middle", dx=8)
         .encode(x, y, text="series:N")
     )
     return [line, word]
@@ -162,7 +170,7 @@ def _published(
         tooltip=[
             alt.Tooltip("series:N", title="published"),
             alt.Tooltip("x:Q", title=titles[0]),
-            alt.Tooltip("mean:Q", title=titles[1], format=",.4~g"),
+            alt.Tooltip("mean:Q", title=titles[1], format=NUMBERS),
         ],
     )
     return [line, points]
@@ -194,7 +202,9 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
     several = bool((measured["runs"] > 1).any())
     failed = bool((measured["failed"] > 0).any())
     return [
-        "Points: means over the runs; bands: their 95 % bootstrap intervals." if several else "",
+        "Points: means over the runs; the bars or bands about them: 95 % bootstrap intervals."
+        if several
+        else "",
         "Hollow points on dotted lines: published." if "published" in kinds else "",
         "Thin line without points: the ideal." if "ideal" in kinds else "",
         "A cross at the bottom: runs failed, so there is no mean." if failed else "",

@@ -11,11 +11,15 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.report.charts.theme import Look, in_policy_order, looks
+from schedlab.report.charts.theme import WIDTH, Look, in_policy_order, looks
 from schedlab.statistics import estimate
 
+LETTER_WIDTH = 7
+"""About what a letter of a legend takes, in pixels."""
 DIGITS = 5
 """Significant digits of what is drawn; the data behind a chart has all."""
+NUMBERS = ",.6~g"
+"""How axes write numbers: as they are, never as powers of ten."""
 FADED = 0.12
 """The opacity of what was not chosen in the legend."""
 
@@ -77,7 +81,11 @@ class Looks:
         )
 
     def _legend(self, title: str | None, **more: Any) -> alt.Legend | None:
-        return alt.Legend(title=title, **more) if len(self.series) > 1 else None
+        if len(self.series) < 2:
+            return None
+        longest = max(len(each) for each in self.series)
+        columns = max(WIDTH // (longest * LETTER_WIDTH + 40), 1)
+        return alt.Legend(title=title, columns=columns, **more)
 
 
 def chosen_in_legend() -> alt.Parameter:

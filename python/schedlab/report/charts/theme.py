@@ -184,6 +184,7 @@ def _config(background: str, ink: str, paper: str | None) -> Spec:
             "titleLimit": 300,
             "labelLimit": 260,
             "symbolStrokeWidth": 2,
+            "symbolOpacity": 1,
             "columnPadding": 14,
         },
         "header": {**labels, "labelFontWeight": "bold", "labelLimit": 400},
@@ -191,11 +192,10 @@ def _config(background: str, ink: str, paper: str | None) -> Spec:
         "text": text,
         "range": {"category": list(PALETTE)},
         "style": {
-            IDEAL: {"stroke": ink, "strokeWidth": 1.25, "opacity": 0.9},
-            FAINT: {"fill": ink, "stroke": ink, "opacity": 0.3},
+            IDEAL: {"color": ink, "strokeWidth": 1.25, "opacity": 0.9},
+            FAINT: {"color": ink, "opacity": 0.3},
             ANNOTATION: {
-                "stroke": ink,
-                "fill": ink,
+                "color": ink,
                 "opacity": 0.8,
                 "font": FONT,
                 "fontSize": SMALL_TEXT_SIZE,
