@@ -157,14 +157,14 @@ def _chart(
     )
 
 
-def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> alt.Chart:
+def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> Any:
     rows = frame.select(
         pl.format("CPU {}", "cpu").alias("cpu"), *axis.embed("begin_ns", "end_ns"), *columns
     )
     return axis.intervals(alt.Chart(embedded(rows)))
 
 
-def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> alt.Chart:
+def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
     idle = drawn.filter(pl.col("series") == IDLE)
     return (
         _timed(idle, axis)
@@ -181,7 +181,7 @@ def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> alt.Chart:
     )
 
 
-def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> alt.Chart:
+def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> Any:
     running = drawn.filter(pl.col("series") != IDLE)
     series = _legend_order(running)
     looks = Looks(series, policies=False)

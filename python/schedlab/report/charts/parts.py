@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 import altair as alt
@@ -80,6 +81,18 @@ class Looks:
             legend=self._legend(title),
         )
 
+    def channel(self, channel: Any) -> Any:
+        """A channel for colour (alt.Color, alt.Fill, alt.Stroke) without a legend."""
+        scale = alt.Scale(domain=self.series, range=[each.colour for each in self.looks])
+        return channel("series:N", scale=scale, legend=None)
+
+    def only(self, series: Sequence[str]) -> Looks:
+        """Of some of the series, which look as before."""
+        fewer = copy(self)
+        fewer.series = list(series)
+        fewer.looks = [self.looks[self.series.index(each)] for each in series]
+        return fewer
+
     def _legend(self, title: str | None, **more: Any) -> alt.Legend | None:
         if len(self.series) < 2:
             return None
@@ -150,3 +163,17 @@ def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: flo
         if x[at] - x[last] >= dx or y[at] - y[last] >= dy or at == len(x) - 1:
             kept.append(at)
     return kept
+
+
+def panels_of(panels: pl.Series) -> list[tuple[str, bool]]:
+    """The names of panels, each once in their order; and is it the last?"""
+    found = panels.unique(maintain_order=True).to_list()
+    return [(panel, panel == found[-1]) for panel in found]
+
+
+def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
+    """Pictures one below the other, each with its name above it; one alone as it is."""
+    if len(pictures) == 1:
+        return pictures[0][1]
+    titled = [picture.properties(title=panel) for panel, picture in pictures]
+    return alt.vconcat(*titled, spacing=14)

@@ -13,8 +13,8 @@ from schedlab.metrics.compute import people
 from schedlab.metrics.lives import Lives, lives
 from schedlab.trace import Trace
 
-IDLE, ROOT, OTHER = "idle", "the program itself", "others"
-"""Beside the groups of the workload."""
+IDLE, ROOT, OTHER = "idle", "root", "other"
+"""What stands beside the groups of the workload (docs/metrics.md)."""
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,8 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
 
 
 def _part(of: Floats, whole: Any) -> Floats:
-    return np.divide(of, whole, out=np.full_like(of, np.nan), where=np.asarray(whole) > 0)
+    part: Floats = np.divide(of, whole, out=np.full_like(of, np.nan), where=np.asarray(whole) > 0)
+    return part
 
 
 def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool) -> Any:
