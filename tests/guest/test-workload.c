@@ -113,6 +113,8 @@ static void wrong_usage_ends_with_status_2(void)
         {"timingtests", "nonesuch", NULL},
         {"prioritytest", "8", NULL},
         {"timingtests", "-v", "3", NULL},
+        {"lotterytest", NULL},
+        {"lotterytest", "7", NULL},
         {"study3", NULL},
         {"study4", "4", NULL},
         {"cpubench", "-n", "0", NULL},
