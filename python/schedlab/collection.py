@@ -177,7 +177,7 @@ class Collection:
                 frames.append(who.join(own.drop(shared), how="cross"))
             elif table == "summary":
                 frames.append(who)
-        return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
+        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
 
 def identity(run: Kept) -> dict[str, Any]:
