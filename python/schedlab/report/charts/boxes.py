@@ -15,6 +15,7 @@ from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
+    common_scale,
     embedded,
     ordered,
     panels_of,
@@ -130,6 +131,8 @@ def _chart(
     *,
     log: bool,
 ) -> Any:
+    ends = [found[name].to_list() for name in ("minimum", "maximum")]
+    scale = common_scale([*ends[0], *ends[1], *printed["value"]], log=log, zero=True)
     return stacked(
         [
             (
@@ -140,7 +143,7 @@ def _chart(
                     printed.filter(pl.col("panel") == panel),
                     looks,
                     x_title if last else "",
-                    log=log,
+                    scale,
                 ),
             )
             for panel, last in panels_of(found["panel"])
@@ -154,14 +157,12 @@ def _panel(
     printed: pl.DataFrame,
     looks: Looks,
     x_title: str,
-    *,
-    log: bool,
+    scale: alt.Scale,
 ) -> Any:
     categories = [each for each in looks.series if each in set(found["category"])]
     looks = looks.only(categories)
     y = alt.Y("series:N", title=None, sort=categories, scale=alt.Scale(domain=categories),
               axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=True)
 
     def x(column: str) -> alt.X:
         axis = alt.Axis(format=NUMBERS, tickCount=8)

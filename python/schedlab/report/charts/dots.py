@@ -14,6 +14,7 @@ from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
     chosen_in_legend,
+    common_scale,
     embedded,
     estimates,
     opacity_if,
@@ -101,7 +102,8 @@ def _chart(
     zero: bool,
     log: bool,
 ) -> Any:
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=zero)
+    drawn = [value for name in ("mean", "low", "high") for value in behind[name]]
+    scale = common_scale(drawn, log=log, zero=zero)
     chosen = chosen_in_legend()
     pictures = [
         (
@@ -114,8 +116,11 @@ def _chart(
         )
         for panel, last in panels_of(behind["panel"])
     ]  # fmt: skip
-    whole = stacked(pictures)
-    return whole.add_params(chosen) if len(looks.series) > 1 else whole
+    if len(looks.series) > 1:
+        # Once is enough: it holds for all panels.
+        first, picture = pictures[0]
+        pictures[0] = (first, picture.add_params(chosen))
+    return stacked(pictures)
 
 
 def _panel(

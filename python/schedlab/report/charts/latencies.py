@@ -166,7 +166,7 @@ def _x_axis(floor: float, step: int, most: int) -> alt.X:
     powers = [10.0**power for power in range(-1, 8)]
     values = [floor / 1000] + [each for each in powers if step / 1000 <= each <= most / 1000]
     label = (
-        f"datum.value < {step / 1000} ? '< {duration(step)}' : "
+        f"datum.value < {step / 1000} ? '< {_step_name(step)}' : "
         "datum.value >= 1e6 ? format(datum.value / 1e6, ',~g') + ' s' : "
         "datum.value >= 1e3 ? format(datum.value / 1e3, ',~g') + ' ms' : "
         "format(datum.value, ',~g') + ' µs'"
@@ -179,11 +179,15 @@ def _x_axis(floor: float, step: int, most: int) -> alt.X:
     )
 
 
+def _step_name(step: int) -> str:
+    return f"{step / 1000:g} µs"
+
+
 def _remarks(behind: pl.DataFrame, step: int, without: list[str]) -> list[str]:
     several = len(behind) > 0 and behind["run"].max() != 0
     return [
         "Thick: all runs of a series together; thin: each run." if several else "",
-        f"The clock moves in steps of {duration(step)}; what is less stands on the left.",
+        f"The clock moves in steps of {_step_name(step)}; what is less stands on the left.",
         f"No process was woken under {', '.join(without)}." if without else "",
     ]
 

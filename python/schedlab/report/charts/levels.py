@@ -165,10 +165,11 @@ def span_marks(marks: pl.DataFrame, span: Span) -> pl.DataFrame:
 def _chart(stays: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
     labels = _by_pid(stays)
     rows = _level_rows(stays)
-    few = len(labels) <= len(PALETTE)
+    few = _few(stays)
     series = labels if few else sorted(stays["group"].unique())
+    line = pl.col("label") if few else pl.format("CPU {}", "cpu")
     named = stays.with_columns(
-        series=pl.col("label" if few else "group"), row=_row_name(), left=pl.col("left")
+        series=pl.col("label" if few else "group"), row=_row_name(), line=line
     )
     drawn = thick_enough(
         named.sort("cpu", "row", "label", "begin_ns"),
@@ -177,13 +178,12 @@ def _chart(stays: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
     )
     looks = Looks(series, policies=False)
     chosen = chosen_in_legend()
-    # With few processes each has a line of its own within a level.
-    lanes = len(labels) if few else 1
-    height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * lanes) * len(rows)
+    lines = labels if few else sorted(named["line"].unique())
+    height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
     y = alt.Y("row:N", title=None, sort=rows, scale=alt.Scale(domain=rows, paddingInner=0.2),
               axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
-    own_line = [alt.YOffset("series:N", sort=labels, scale=alt.Scale(domain=labels))] if few else []
-    columns = ["row", "series", "pid", "group", "cpu", "merged"]
+    own_line = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
+    columns = ["row", "series", "line", "pid", "group", "cpu", "merged"]
     bars = (
         axis.intervals(
             alt.Chart(embedded(drawn.select(*columns, *axis.embed("begin_ns", "end_ns"))))
@@ -193,7 +193,7 @@ def _chart(stays: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
             axis.x("from_"),
             alt.X2("to:Q"),
             y,
-            *own_line,
+            own_line,
             looks.colour(symbolType="square"),
             opacity=opacity_if(chosen),
             tooltip=[
@@ -212,6 +212,11 @@ def _chart(stays: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
     )
 
 
+def _few(stays: pl.DataFrame) -> bool:
+    """May each process have a colour, and a line of its own within a level?"""
+    return stays["label"].n_unique() <= len(PALETTE)
+
+
 def _by_pid(stays: pl.DataFrame) -> list[str]:
     first = stays.group_by("life").agg(pl.col("pid", "label").first()).sort("pid", "life")
     return list(dict.fromkeys(first["label"].to_list()))
@@ -224,13 +229,12 @@ def _row_name() -> pl.Expr:
 
 
 def _level_rows(stays: pl.DataFrame) -> list[str]:
-    """Levels with the first served on top, all from the lowest to the highest; policies below."""
+    """The levels that occur, the first served on top; below them policies without levels."""
     found = stays["level"].drop_nulls().to_list()
     rows = []
     if found:
-        numbers = range(max(found) + 1)
         largest_first = str(stays["policy"][0]).startswith("mlfq")
-        rows = [f"level {each}" for each in sorted(numbers, reverse=largest_first)]
+        rows = [f"level {each}" for each in sorted(set(found), reverse=largest_first)]
     return (
         rows
         + stays.filter(pl.col("level").is_null())["policy"].unique(maintain_order=True).to_list()
@@ -256,6 +260,7 @@ def _remarks(stays: pl.DataFrame, marks: pl.DataFrame) -> list[str]:
     boosted = bool((marks["what"] == "boost").any())
     return [
         f"Levels: {order}." if order else "",
+        "" if _few(stays) else "Within a level, a line for each CPU.",
         "A boost is marked where the first process rose." if boosted else "",
     ]
 

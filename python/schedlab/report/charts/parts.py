@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.report.charts.theme import WIDTH, Look, in_policy_order, looks
+from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
 from schedlab.statistics import estimate
 
 LETTER_WIDTH = 7
@@ -56,9 +56,12 @@ def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: boo
 class Looks:
     """How each series of a chart looks, as the scales of its channels."""
 
-    def __init__(self, series: Sequence[str], *, policies: bool) -> None:
-        self.series = list(series)
-        self.looks: list[Look] = looks(series, policies=policies)
+    def __init__(self, series: Sequence[str], *, policies: bool, muted: Sequence[str] = ()) -> None:
+        """`muted` are grey."""
+        loud = [each for each in series if each not in muted]
+        grey = [each for each in series if each in muted]
+        self.series = loud + grey
+        self.looks = looks(loud, policies=policies) + [MUTED] * len(grey)
 
     def colour(self, title: str | None = None, **legend: Any) -> alt.Color:
         return alt.Color(
@@ -177,3 +180,14 @@ def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
         return pictures[0][1]
     titled = [picture.properties(title=panel) for panel, picture in pictures]
     return alt.vconcat(*titled, spacing=14)
+
+
+def common_scale(values: Iterable[float | None], *, log: bool, zero: bool) -> alt.Scale:
+    """Of the axes of all panels. Raises ValueError if there is no number to draw."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if not known:
+        raise ValueError("there is no number to draw")
+    low, high = min(known), max(known)
+    if log:
+        return alt.Scale(type="log", domain=[low, high])
+    return alt.Scale(domain=[min(low, 0) if zero else low, high])
