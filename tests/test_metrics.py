@@ -428,6 +428,18 @@ def test_trace_without_a_process() -> None:
     shown(metrics.tables([("1 CPU", found)]))
 
 
+def test_all_runs_have_the_same_columns() -> None:
+    """Short ones, long ones and empty ones: their tables can be put together."""
+    script = Script(cpus=2, steps=500)
+    records = simulate(random.Random(2), script)
+    later = [each._replace(time=each.time + 10**12) for each in records]
+    for name in ("summary", "processes", "groups", "cpus"):
+        schemas = [
+            getattr(compute(load(each, script)), name).schema for each in (records, later, [])
+        ]
+        assert schemas[0] == schemas[1] == schemas[2]
+
+
 def test_empty_trace(tmp_path: Path) -> None:
     """A machine that was cut off before its first block."""
     trace = read(write(tmp_path / "trace.bin", [], Script(cpus=2)))

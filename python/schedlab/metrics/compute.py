@@ -402,6 +402,39 @@ def _elapsed_cycles(trace: Trace, window: Window) -> float:
 
 # --- all together
 
+_WHAT = {
+    "policy": pl.String,
+    "cpus": pl.Int64,
+    "seed": pl.UInt64,
+    "tick_ns": pl.Int64,
+    "clock_step_ns": pl.Int64,
+    "truncated": pl.Boolean,
+    "lost_records": pl.Int64,
+    "root_pid": pl.Int64,
+    "begin_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "elapsed_ns": pl.Int64,
+    "elapsed_cycles": pl.Float64,
+}
+"""What was measured. Spelt out, so that the tables of all runs have the same types."""
+
+
+def _what(trace: Trace, window: Window) -> dict[str, Any]:
+    return {
+        "policy": _policy(trace, window),
+        "cpus": trace.header.cpus,
+        "seed": trace.header.seed,
+        "tick_ns": trace.header.tick_ns,
+        "clock_step_ns": trace.clock_step_ns,
+        "truncated": trace.truncated,
+        "lost_records": trace.lost,
+        "root_pid": window.root_pid,
+        "begin_ns": window.begin_ns,
+        "end_ns": window.end_ns,
+        "elapsed_ns": window.elapsed_ns,
+        "elapsed_cycles": _elapsed_cycles(trace, window),
+    }
+
 
 def _summary(
     trace: Trace, window: Window, processes: pl.DataFrame, cpus: pl.DataFrame, waits: pl.DataFrame
@@ -412,7 +445,6 @@ def _summary(
         for role in ("root", "other")
     }
     relative = workload.filter((pl.col("ideal_share") > 0) & pl.col("share").is_not_null())
-    cycles = _elapsed_cycles(trace, window)
     machine = cpus.select(
         pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),
         pl.col("overhead_share", "overhead_with_idle_share").mean(),
@@ -420,22 +452,7 @@ def _summary(
     )
     return pl.concat(
         [
-            pl.DataFrame(
-                {
-                    "policy": _policy(trace, window),
-                    "cpus": trace.header.cpus,
-                    "seed": pl.Series([trace.header.seed], dtype=pl.UInt64),
-                    "tick_ns": trace.header.tick_ns,
-                    "clock_step_ns": trace.clock_step_ns,
-                    "truncated": trace.truncated,
-                    "lost_records": trace.lost,
-                    "root_pid": pl.Series([window.root_pid], dtype=pl.Int64),
-                    "begin_ns": window.begin_ns,
-                    "end_ns": window.end_ns,
-                    "elapsed_ns": window.elapsed_ns,
-                    "elapsed_cycles": cycles,
-                }
-            ),
+            pl.DataFrame([_what(trace, window)], schema=_WHAT),
             workload.select(_population()),
             waits.select(_latency_statistics()),
             pl.DataFrame(running),
@@ -451,7 +468,9 @@ def _summary(
         how="horizontal",
     ).with_columns(
         throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / _SECOND_NS),
-        throughput_per_million_cycles=_rate(pl.col("finished"), cycles / 1_000_000),
+        throughput_per_million_cycles=_rate(
+            pl.col("finished"), _elapsed_cycles(trace, window) / 1_000_000
+        ),
     )
 
 
