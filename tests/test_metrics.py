@@ -83,6 +83,7 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
     assert_table(found.processes, processes, set())
     assert_table(found.groups, naive.groups(processes), set())
     assert_table(found.cpus, naive.cpu_rows(), set())
+    assert_table(found.values, naive.values(), set())
     assert_table(found.summary, [naive.summary(processes)], OF_THE_HEADER)
     json.loads(found.to_json())
 
@@ -337,6 +338,7 @@ def test_those_who_go_on_ask_for_more() -> None:
     assert (b["running_ns"], b["waiting_ns"], b["blocked_ns"]) == (80, 315 + 50, 95)
     assert a["demand_cpus"] == pytest.approx(1)
     assert b["demand_cpus"] == pytest.approx((80 + 365 * 80 / 175) / 550)
+    assert found.summary["completion_ns"].to_list() == [None]
     # B asks for 0.45, less than half: A should get the rest.
     assert b["ideal_share"] == pytest.approx(b["demand_cpus"])
     assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
@@ -409,6 +411,7 @@ def test_by_hand() -> None:
     assert summary["overhead_share"] == pytest.approx(50 / 1000)
     assert summary["context_switches"] == 5
     assert summary["root_running_ns"] == 25 + 195
+    assert summary["completion_ns"] == 900 - 100
     assert summary["fairness_turnaround"] == pytest.approx(1390**2 / (2 * (600**2 + 790**2)))
 
 
@@ -468,6 +471,18 @@ def test_metrics_survive_being_written(tmp_path: Path) -> None:
     found.write(tmp_path / "metrics")
     again = metrics.load(tmp_path / "metrics")
     assert again.to_dict() == found.to_dict()
+    assert len(again.values) > 0
+
+
+def test_metrics_of_before_there_were_told_values_can_be_read(tmp_path: Path) -> None:
+    """They have none."""
+    script = Script(cpus=2, steps=500)
+    found = compute(load(simulate(random.Random(2), script), script))
+    found.write(tmp_path)
+    (tmp_path / "values.parquet").unlink()
+    again = metrics.load(tmp_path)
+    assert again.values.schema == found.values.schema
+    assert again.to_dict() == {**found.to_dict(), "values": []}
 
 
 @pytest.mark.parametrize(

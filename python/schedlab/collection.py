@@ -75,7 +75,7 @@ class Kept:
 
     @property
     def succeeded(self) -> bool:
-        return self.status == "success"
+        return results.succeeded(self.manifest)
 
     def metrics(self) -> Metrics:
         """All of them. Raises FileNotFoundError if it was not measured."""
@@ -170,6 +170,11 @@ class Collection:
     def processes(self) -> pl.DataFrame:
         """A row a run and process."""
         return self._frame("processes")
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """A row a run and figure that a program told: pid, group, time_ns, name, value."""
+        return self._frame("values")
 
     def _frame(self, table: str) -> pl.DataFrame:
         import polars as pl

@@ -16,6 +16,7 @@ from schedlab.metrics.fairness import jain_index
 from schedlab.metrics.ideal import Floats, ideal_shares
 from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.lives import Lives, attribute, descendants, labels, lives, names
+from schedlab.metrics.told import VALUES_SCHEMA, told_values
 from schedlab.metrics.window import Window, measured_window
 from schedlab.trace import AttributeKind, Kind, Trace
 from schedlab.trace.model import Integers
@@ -25,7 +26,7 @@ Weights = Literal["tickets", "weight", "equal"]
 ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
 """TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
 _SECOND_NS = 1_000_000_000
-_TABLES = ("summary", "processes", "groups", "cpus")
+_TABLES = ("summary", "processes", "groups", "cpus", "values")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class Metrics:
     """A row per group of the workload's processes."""
     cpus: pl.DataFrame
     """A row per CPU."""
+    values: pl.DataFrame
+    """A row per figure that a program told, at any time of the trace: pid, group, time_ns, name,
+    value."""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -48,6 +52,7 @@ class Metrics:
             "groups": self.groups.to_dicts(),
             "processes": self.processes.to_dicts(),
             "cpus": self.cpus.to_dicts(),
+            "values": self.values.to_dicts(),
         }
 
     def to_json(self) -> str:
@@ -64,9 +69,15 @@ class Metrics:
 
 
 def load(directory: str | Path) -> Metrics:
-    """What `Metrics.write` wrote."""
-    directory = Path(directory)
-    return Metrics(**{name: pl.read_parquet(directory / f"{name}.parquet") for name in _TABLES})
+    """What `Metrics.write` wrote. Folders of before there were told values have none."""
+    return Metrics(**{name: _read_table(Path(directory), name) for name in _TABLES})
+
+
+def _read_table(directory: Path, name: str) -> pl.DataFrame:
+    place = directory / f"{name}.parquet"
+    if name == "values" and not place.exists():
+        return pl.DataFrame(schema=VALUES_SCHEMA)
+    return pl.read_parquet(place)
 
 
 def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
@@ -80,7 +91,8 @@ def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
     who = lives(trace)
     states = state_intervals(trace, who)
     latencies = wakeup_latencies(states, window)
-    processes = people(trace, who, window)
+    called = _called(trace, who)
+    processes = _people(trace, who, window, called)
     for table in (_times(states, window), _counts(trace, who, window), _latency_table(latencies)):
         processes = processes.join(table, on="life", how="left", maintain_order="left")
     counted = pl.col("running_ns", "waiting_ns", "blocked_ns", *_COUNTS)
@@ -95,6 +107,7 @@ def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
         processes=processes.drop("life"),
         groups=_groups(window, workload, waits),
         cpus=cpus,
+        values=told_values(trace, who, called["group"].to_list()),
     )
 
 
@@ -108,16 +121,28 @@ def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
 # --- processes
 
 
+def _called(trace: Trace, who: Lives) -> pl.DataFrame:
+    """The name and the group of each life."""
+    pids = who.pid.tolist()
+    name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
+    group = [label or own for label, own in zip(labels(trace, who), name, strict=True)]
+    return pl.DataFrame(
+        {"name": name, "group": group}, schema={"name": pl.String, "group": pl.String}
+    )
+
+
 def people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
-    """Who lived in the window, a row a life: their names, groups and roles; when they came, ran and ended."""
+    """Who lived in the window, a row a life: what they are called; when they came, ran and ended."""
+    return _people(trace, who, window, _called(trace, who))
+
+
+def _people(trace: Trace, who: Lives, window: Window, called: pl.DataFrame) -> pl.DataFrame:
+    """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
     time = trace.column("time_ns")
     root = _root(who, window)
     role = np.where(descendants(who, root), "workload", "other").astype(object)
     if root >= 0:
         role[root] = "root"
-    pids = who.pid.tolist()
-    name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
-    group = [label or own for label, own in zip(labels(trace, who), name, strict=True)]
 
     def when(row: Integers) -> pl.Series:
         there = (row >= 0) & (row <= window.end_row)
@@ -128,9 +153,9 @@ def people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
         {
             "life": np.arange(len(who)),
             "pid": who.pid,
-            "parent": np.where(who.parent >= 0, who.pid[who.parent], 0) if pids else who.pid,
-            "name": pl.Series(name, dtype=pl.String),
-            "group": pl.Series(group, dtype=pl.String),
+            "parent": np.where(who.parent >= 0, who.pid[who.parent], 0) if len(who) else who.pid,
+            "name": called["name"],
+            "group": called["group"],
             "role": pl.Series(role.tolist(), dtype=pl.Enum(["workload", "root", "other"])),
             "fork_ns": when(who.fork_row),
             "first_run_ns": when(who.first_run_row),
@@ -318,6 +343,16 @@ def _population() -> list[pl.Expr]:
     ]
 
 
+def _completion() -> pl.Expr:
+    """From the first fork to the last end; null unless all have ended."""
+    fork, end = pl.col("fork_ns"), pl.col("exit_ns")
+    return (
+        pl.when(end.is_not_null().all())
+        .then((end.max() - fork.min()).clip(0))
+        .alias("completion_ns")
+    )
+
+
 def _groups(window: Window, workload: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
     """Per group the same as for all, and its share of the CPUs."""
     shares = pl.col("share", "ideal_share")
@@ -454,6 +489,7 @@ def _summary(
         [
             pl.DataFrame([_what(trace, window)], schema=_WHAT),
             workload.select(_population()),
+            workload.select(_completion()),
             waits.select(_latency_statistics()),
             pl.DataFrame(running),
             machine,
