@@ -45,6 +45,13 @@ class Kept:
 
     folder: Path
     manifest: Mapping[str, Any]
+    metrics_folder: Path | None = None
+    """Where its metrics are, if not where they were written when it was run."""
+
+    @property
+    def measured(self) -> Path:
+        """The folder of its metrics."""
+        return self.metrics_folder or self.folder / results.METRICS
 
     @cached_property
     def setup(self) -> Setup:
@@ -71,10 +78,10 @@ class Kept:
         return self.status == "success"
 
     def metrics(self) -> Metrics:
-        """As they were computed when it was run. Raises FileNotFoundError if they were not."""
+        """All of them. Raises FileNotFoundError if it was not measured."""
         from schedlab import metrics
 
-        return metrics.load(self.folder / results.METRICS)
+        return metrics.load(self.measured)
 
     def trace(self) -> Trace:
         """All of its events."""
@@ -169,7 +176,7 @@ class Collection:
 
         if not self.runs:
             return pl.DataFrame()
-        places = [str(run.folder / results.METRICS / f"{table}.parquet") for run in self.runs]
+        places = [str(run.measured / f"{table}.parquet") for run in self.runs]
         who = pl.DataFrame(
             [
                 {"run": number, **identity(run), _PLACE: place}
