@@ -384,19 +384,18 @@ def _cpus(trace: Trace, window: Window) -> pl.DataFrame:
         running_ns=pl.col("duration").filter(pl.col("pid") != 0).sum(),
         idle_ns=pl.col("duration").filter(pl.col("pid") == 0).sum(),
     )
-    visits = scheduler_intervals(trace)
-    scheduler = (
-        visits.filter((pl.col("what") == "scheduler") & window.holds())
+    passes = (pl.col("what") == "scheduler") & window.holds()
+    visits = (
+        scheduler_intervals(trace)
         .group_by("cpu")
-        .agg(scheduler_entries=pl.len(), scheduler_cycles=pl.col("cycles").sum())
-    )
-    idle = (
-        visits.filter(pl.col("what") == "idle")
-        .group_by("cpu")
-        .agg(idle_loop_ns=window.duration().sum())
+        .agg(
+            scheduler_entries=passes.sum(),
+            scheduler_cycles=pl.col("cycles").filter(passes).sum(),
+            idle_loop_ns=window.duration().filter(pl.col("what") == "idle").sum(),
+        )
     )
     cpus = pl.DataFrame({"cpu": pl.Series(range(trace.header.cpus), dtype=pl.UInt16)})
-    for table in (times, scheduler, idle, _switches(trace, window)):
+    for table in (times, visits, _switches(trace, window)):
         cpus = cpus.join(table, on="cpu", how="left", maintain_order="left")
     measured = bool(len(trace.rows(Kind.SCHEDULER_EXIT)))
     return _with_overhead(cpus.fill_null(0), trace, window, measured)
