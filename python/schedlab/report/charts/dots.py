@@ -146,7 +146,7 @@ def _panel(
     channels = [y, *own_line, looks.colour()]
     layers: list[Any] = [
         *_strokes(behind, rows, x, y),
-        drawn.mark_rule(strokeWidth=2, clip=True).encode(
+        drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
             _other(x, "low"), alt.X2("high:Q"), *channels, opacity=faded
         ),
         *_hollow(behind, looks, x, [y, *own_line], faded),

@@ -124,7 +124,12 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
         x, y, looks.colour(), looks.dash(legend=False), opacity=opacity_if(chosen)
     )
     points = drawn.mark_point(filled=True, size=55).encode(
-        x, y, looks.colour(), looks.shape(), opacity=opacity_if(chosen), tooltip=tooltip
+        x,
+        y,
+        looks.colour(symbolStrokeWidth=0),
+        looks.shape(),
+        opacity=opacity_if(chosen),
+        tooltip=tooltip,
     )
     layers = [
         *_ideal(behind, x, y),
