@@ -282,25 +282,29 @@ def difference(
     after: Sequence[float] | Floats,
     paired: bool,
     resolution: float = 0,
+    within: Within = ANYWHERE,
 ) -> Difference:
     """What changed, with its interval of 95 % and how probable it is by chance alone.
 
     `paired`: the values of both sides are in the order of the same seeds. `resolution`: values are
     no finer than that (the clock's step; 1 for a count). So equal differences of two or three
-    seeds are not taken to be equal for all seeds: they may vary by as much unseen.
+    seeds are not taken to be equal for all seeds: they may vary by as much unseen. `within`: as
+    `estimate` has it, for both sides.
     """
     first, second = _checked(before), _checked(after)
     noise = _NOISE * max(float(np.abs(first).max()), float(np.abs(second).max()))
     if paired:
         if len(first) != len(second):
             raise ValueError("paired values must be as many before as after")
+        if np.abs(second - first).max() <= noise:
+            second = first
         low, high, by_student, by_permutation = _paired(second - first, resolution, noise)
     else:
         low, high, by_student, by_permutation = _unpaired(first, second, resolution, noise)
     count = min(len(first), len(second))
     return Difference(
-        estimate(first),
-        estimate(second),
+        estimate(first, within),
+        estimate(second, within),
         float(second.mean() - first.mean()),
         low,
         high,
@@ -318,6 +322,8 @@ def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
     count, mean = len(differences), float(differences.mean())
     if count == 1:
         return mean, mean, None, None
+    if not differences.any():
+        return 0.0, 0.0, 1.0, 1.0
     error = float(_standard_errors(differences, resolution))
     by_student = _two_sided(mean, max(error, noise), count - 1)
     at_least = np.abs(mean) - noise
@@ -520,7 +526,9 @@ def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
 
 
 def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
-    """`+12.3 [11.9, 12.8] ms`; of one seed `+12.3 ms`."""
+    """`+12.3 [11.9, 12.8] ms`; of one seed `+12.3 ms`. Shares differ by percentage points."""
+    if quantity is SHARE:
+        quantity = Quantity(POINTS.unit, SHARE.factor)
     numbers = (change.change, change.low, change.high)
     fitting = _fitting(quantity, max(abs(number) for number in numbers))
     printed = _printed(numbers, fitting, signed=True)

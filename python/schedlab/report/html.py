@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,7 @@ from schedlab.report.tones import MEANINGS, SIGNS, used_tones
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"
+_INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
 _COPIED = ("style.css", "report.js")
 
 
@@ -201,9 +203,9 @@ class _TableWriter:
         return new
 
     def lines(self, cell: Cell) -> tuple[str, str]:
-        """What is printed large, and what below it."""
-        first, _, second = cell.text.partition("\n")
-        return first, second
+        """What is printed large, and the interval below it."""
+        match = _INTERVAL.fullmatch(cell.text)
+        return (match[1], match[2]) if match else (cell.text, "")
 
     def begins_section(self, row: int) -> bool:
         return row in self.table.sections

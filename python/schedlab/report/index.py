@@ -10,12 +10,10 @@ import polars as pl
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text
-from schedlab.report.runs import provenance
+from schedlab.report.provenance import is_repeatable, message, provenance
 from schedlab.report.tones import MEANINGS, SIGNS
-from schedlab.report.wording import counted, listed, ranges
+from schedlab.report.wording import counted, cpus, listed, ranges
 from schedlab.studies.experiments import EXPERIMENTS
-
-_OTHERS = "others"
 
 
 def page(collection: Collection) -> Page:
@@ -37,12 +35,10 @@ def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
     setups = collection.repeated
     policies = counted(len({setup.policy_title for setup in setups}), "policy", "policies")
     workloads = counted(len({setup.experiment for setup in setups}), "workload")
-    numbers = ranges(setup.cpus for setup in setups)
-    cpus = f"{numbers} CPU" if numbers == "1" else f"{numbers} CPUs"
     ending = f"**{counted(len(failed), 'run')} failed.**" if failed else "None failed."
     return (
-        f"{counted(len(collection), 'run')} of {workloads} under {policies} on {cpus}, measured by"
-        f" one set of definitions. {ending}"
+        f"{counted(len(collection), 'run')} of {workloads} under {policies} on"
+        f" {cpus(setup.cpus for setup in setups)}, measured by one set of definitions. {ending}"
     )
 
 
@@ -94,10 +90,7 @@ def _row(name: str, setups: Sequence[Repeated]) -> Row:
     runs = [run for each in setups for run in each.runs]
     failed = sum(not run.succeeded for run in runs)
     machines = sorted(
-        {
-            f"{run.setup.machine}{'' if run.manifest['repeatable'] else ' (not repeatable)'}"
-            for run in runs
-        }
+        {f"{run.setup.machine}{'' if is_repeatable(run) else ' (not repeatable)'}" for run in runs}
     )
     counts = [len(each.runs) for each in setups]
     seeds = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)}–{max(counts)}"
@@ -118,8 +111,8 @@ def _failures(failed: Sequence[Kept]) -> Text:
         return Text("Nothing: every run ended as it should.")
     lines = [
         f"- {literal(run.setup.experiment)}, {literal(run.setup.policy_title)},"
-        f" {counted(run.setup.cpus, 'CPU')}, seed {run.seed}: **{literal(run.status)}**,"
-        f" {code(_first_line(run))}"
+        f" {cpus([run.setup.cpus])}, seed {run.seed}: **{literal(run.status)}**,"
+        f" {code(message(run).splitlines()[0])}"
         for run in failed
     ]
     return Text(
@@ -127,10 +120,6 @@ def _failures(failed: Sequence[Kept]) -> Text:
         " [All runs](#runs) gives each message in full.\n\n" + "\n".join(lines),
         "warning",
     )
-
-
-def _first_line(run: Kept) -> str:
-    return str(run.manifest.get("message") or run.status).partition("\n")[0]
 
 
 def _guide(collection: Collection) -> str:

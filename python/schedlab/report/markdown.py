@@ -106,8 +106,7 @@ def _heading(column: Column) -> str:
 
 
 def _cell(cell: Cell, table: str, notes: dict[str, int]) -> str:
-    first, _, second = cell.text.partition("\n")
-    text = literal(f"{first} ({second})" if second else first)
+    text = literal(cell.text)
     sign = f"{SIGNS[cell.tone]} " if cell.tone in SIGNS else ""
     mark = f"[^{table}-{notes[cell.why]}]" if cell.why else ""
     return f"{sign}{text}{mark}"

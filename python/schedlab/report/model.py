@@ -44,7 +44,7 @@ class Column:
 class Cell:
     """`text` is what is printed: with its interval, if it has one. `why` explains it.
 
-    What stands in a second line is printed smaller, below: an interval, "211 – 257".
+    An interval in brackets at its end, `86.0 [85.2, 86.8]`, is printed smaller, below.
     """
 
     text: str

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
+from schedlab.report.charts import theme
 from schedlab.report.model import Chart
 
 VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
@@ -20,7 +20,7 @@ _FACETS = ("row", "column", "facet")
 
 def for_page(chart: Chart) -> dict[str, Any]:
     """On the page's own ground, in the page's own colour, as wide as there is room."""
-    specification = _specification(chart, _theme("page_config"))
+    specification = _specification(chart, theme.page_config())
     specification["background"] = None
     if _fits(specification):
         specification["width"] = "container"
@@ -30,7 +30,7 @@ def for_page(chart: Chart) -> dict[str, Any]:
 
 def for_paper(chart: Chart) -> dict[str, Any]:
     """Black on white."""
-    specification = _specification(chart, _theme("paper_config"))
+    specification = _specification(chart, theme.paper_config())
     specification["background"] = "white"
     return specification
 
@@ -62,32 +62,3 @@ def _fits(specification: Mapping[str, Any]) -> bool:
     if any(name in specification.get("encoding", {}) for name in _FACETS):
         return False
     return not isinstance(specification.get("width"), Mapping)
-
-
-def _theme(name: str) -> dict[str, Any]:
-    """What charts share, of schedlab.report.charts.theme."""
-    try:
-        theme = importlib.import_module("schedlab.report.charts.theme")
-    except ModuleNotFoundError:
-        return _PAGE if name == "page_config" else _PAPER
-    config: dict[str, Any] = getattr(theme, name)()
-    return config
-
-
-def _minimal(ink: str) -> dict[str, Any]:
-    text = {"labelColor": ink, "titleColor": ink, "titleFontWeight": "normal"}
-    line = {"gridColor": ink, "gridOpacity": 0.12, "domainColor": ink, "tickColor": ink}
-    return {
-        "font": "sans-serif",
-        "view": {"stroke": None},
-        "axis": {**text, **line, "labelFontSize": 12, "titleFontSize": 12},
-        "legend": text,
-        "header": text,
-        "title": {"color": ink, "subtitleColor": ink},
-        "text": {"color": ink},
-        "rule": {"color": ink},
-    }
-
-
-_PAGE = _minimal("currentColor")
-_PAPER = _minimal("black")

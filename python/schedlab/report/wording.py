@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Numbers as tables print them: three digits, one unit a column, and their interval below."""
+"""Numbers as tables print them: three digits, one unit a column, and their interval behind."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from schedlab.metrics.tables import percent, three_digits
-from schedlab.statistics import Estimate, estimate
+from schedlab.metrics.tables import three_digits
+from schedlab.statistics import Estimate, Within, estimate
 
 NOTHING = "–"
 """There is no such value."""
@@ -15,12 +16,14 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Unit:
-    """What a column's numbers are multiplied by, and what its heading says of it."""
+    """What a column's numbers are multiplied by, and how they are printed."""
 
     factor: float
     name: str = ""
     digits: int | None = None
     """Decimals; None: three significant digits."""
+    within: Within = (0, math.inf)
+    """What values are possible, before they are multiplied."""
 
     def number(self, value: float) -> str:
         scaled = value * self.factor
@@ -30,9 +33,11 @@ class Unit:
         return f"{title}, {self.name}" if self.name else title
 
 
-COUNT = Unit(1)
-INDEX = Unit(1, digits=3)
-PERCENT = Unit(100, "%")
+COUNT = Unit(1, digits=0)
+RATE = Unit(1)
+INDEX = Unit(1, digits=3, within=(0, 1))
+PERCENT = Unit(100, "%", within=(0, 1))
+PERCENT_OF_SHARES = Unit(100, "%", digits=1, within=(0, 1))
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
@@ -45,24 +50,18 @@ def time_unit(nanoseconds: Iterable[float | None]) -> Unit:
     return Unit(1 / 1e3, "µs")
 
 
-def mean_of(values: Sequence[float | None]) -> Estimate | None:
+def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
     """Over seeds; None if any seed has no such value: its mean would be one of the others."""
     there = [float(value) for value in values if value is not None]
-    return estimate(there) if there and len(there) == len(values) else None
+    return estimate(there, unit.within) if there and len(there) == len(values) else None
 
 
 def with_interval(mean: Estimate | None, unit: Unit) -> str:
-    """The mean, and in a second line its interval, if several seeds differ."""
+    """`214 [211, 218]`; the mean alone if all that would be printed of the interval is it."""
     if mean is None:
         return NOTHING
-    if mean.low == mean.high:
-        return unit.number(mean.mean)
-    return f"{unit.number(mean.mean)}\n{unit.number(mean.low)} – {unit.number(mean.high)}"
-
-
-def share(part: float | None) -> str:
-    """In percent."""
-    return NOTHING if part is None else percent(part)
+    low, middle, high = (unit.number(each) for each in (mean.low, mean.mean, mean.high))
+    return middle if low == middle == high else f"{middle} [{low}, {high}]"
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
@@ -73,6 +72,12 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 def listed(words: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def cpus(numbers: Iterable[int]) -> str:
+    """`1 CPU`, `1–3, 5 CPUs`."""
+    text = ranges(numbers)
+    return f"{text} CPU" if text == "1" else f"{text} CPUs"
 
 
 def ranges(numbers: Iterable[int]) -> str:
