@@ -18,20 +18,21 @@ class Doubts:
     def at(self, *places: str) -> tuple[Text, ...]:
         """Those that concern a table or section, and have not been told yet."""
         found = {each.name: each for place in places for each in concerning(self.study, place)}
-        return self._tell(list(found.values()))
+        return self._tell(list(found.values()), "**What does not fit together there:**\n\n")
 
     def named(self, *names: str) -> tuple[Text, ...]:
         """Those of these names."""
-        return self._tell([each for each in contradictions(self.study) if each.name in names])
+        found = [each for each in contradictions(self.study) if each.name in names]
+        return self._tell(found)
 
     def rest(self) -> tuple[Text, ...]:
         """All others."""
         return self._tell(contradictions(self.study))
 
-    def _tell(self, found: list[Contradiction]) -> tuple[Text, ...]:
+    def _tell(self, found: list[Contradiction], heading: str = "") -> tuple[Text, ...]:
         new = [each for each in found if each.name not in self.told]
         self.told |= {each.name for each in new}
         if not new:
             return ()
         lines = [f"- {literal(str(each))}" for each in new]
-        return (Text("**What does not fit together there:**\n\n" + "\n".join(lines), "note"),)
+        return (Text(heading + "\n".join(lines), "note"),)

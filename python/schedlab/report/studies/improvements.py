@@ -14,6 +14,8 @@ from schedlab.report.studies.lottery_runs import SHIPPED, THESIS, LotteryRuns
 from schedlab.report.studies.own_policies import value_cell
 from schedlab.report.studies.timing_runs import PRIORITIES, TimingRuns
 from schedlab.report.study_tables import Measured, measure
+from schedlab.report.wording import cpus as cpus_text
+from schedlab.report.wording import listed
 from schedlab.shares import TESTS
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
@@ -35,80 +37,80 @@ class Proposal:
     """In which runs its effect shows."""
 
 
-_PRESET = f"with the rest of the preset: `{PROPOSED}` against `{DEFAULT}`"
-_DEFAULTS = f"`{SHIPPED}` against `{THESIS}`, tables 3 to 8"
+_PRESET = f"with the rest of the preset: {PROPOSED} against {DEFAULT}"
+_DEFAULTS = f"{SHIPPED} against {THESIS}, tables 3 to 8"
 _NOT_SET = "no run of this report sets it"
 PROPOSALS = (
     Proposal(
         "8.1",
         "age faster while someone waits for over 100 ticks",
-        "`priority`, tunables `stalled_after` and `stalled_interval`",
+        "priority, tunables stalled_after and stalled_interval",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "give priorities by behaviour: up for who sleeps, down for who computes",
-        "`priority`, tunable `behaviour`",
+        "priority, tunable behaviour",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "place new processes by the sum of 10 − priority",
-        "`priority`, tunable `placement`",
+        "priority, tunable placement",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "fewer levels, and a bitmap of those that are not empty",
-        "`priority`, tunable `level_width`; the bitmap is in all of its presets",
+        "priority, tunable level_width; the bitmap is in all of its presets",
         _PRESET,
     ),
     Proposal(
         "8.2",
         "move processes between CPUs, so that the sums of tickets stay even",
-        "`lottery`, tunable `balance`: 1 as proposed, 2 (as shipped) for fair shares",
+        "lottery, tunable balance: 1 as proposed, 2 (as shipped) for fair shares",
         _DEFAULTS,
     ),
     Proposal(
         "8.2",
         "let counts of selections decay faster, and let nobody wait beyond a limit",
-        "`lottery`, tunables `decay_interval`, `recent_penalty`, `wait_limit`",
+        "lottery, tunables decay_interval, recent_penalty, wait_limit",
         _NOT_SET,
     ),
     Proposal(
         "8.2",
         "a first turn for each new process within 10 ticks",
-        "`lottery`, tunable `newcomer_limit`",
+        "lottery, tunable newcomer_limit",
         _NOT_SET,
     ),
     Proposal(
         "8.2",
         "a better random number generator",
-        "`lottery`, tunable `generator`: 0 (as shipped) is SplitMix64",
+        "lottery, tunable generator: 0 (as shipped) is SplitMix64",
         _DEFAULTS,
     ),
     Proposal(
         "8.2",
         "more tickets for who waits for I/O, fewer for who computes",
-        "`lottery`, tunables `adaptation` and, as shipped, `compensation`",
-        "`adaptation`: " + _NOT_SET,
+        "lottery, tunables adaptation and, as shipped, compensation",
+        "adaptation: " + _NOT_SET,
     ),
     Proposal(
         "8.3",
         "levels of priority, and a lottery within each",
-        "the policy `hybrid`",
-        f"`hybrid` against `{DEFAULT}`",
+        "the policy hybrid",
+        f"hybrid against {DEFAULT}",
     ),
     Proposal(
         "8.3",
         "balance the load of all CPUs again and again",
-        "`priority`, tunable `balancing`; `lottery`, tunable `balance`",
-        f"`{DEFAULT}` against `{PRIORITIES.policy}`; {_DEFAULTS}",
+        "priority, tunable balancing; lottery, tunable balance",
+        f"{DEFAULT} against {PRIORITIES.policy}; {_DEFAULTS}",
     ),
     Proposal(
         "8.3",
         "a system call for figures of processes and CPUs",
-        "`getstats`, `getpinfo`, `sched_status`, and the event trace",
+        "getstats, getpinfo, sched_status, and the event trace",
         "this report is made of the trace",
     ),
     Proposal(
@@ -223,7 +225,9 @@ def _slower_and_faster(runs: TimingRuns, before: str, after: str) -> Iterator[st
         for cpus in ALL_CPUS:
             old, new = (_completion(runs, test, each, cpus).mean for each in (before, after))
             if old and new:
-                found.append((new / old - 1, f"{row} on {_cpus(cpus)}, {old:.1f} → {new:.1f}"))
+                found.append(
+                    (new / old - 1, f"{row} on {cpus_text([cpus])}, {old:.1f} → {new:.1f}")
+                )
     if not found:
         yield f"`{after}` and `{before}` were not both run: nothing can be said of the two."
         return
@@ -246,19 +250,26 @@ _NOTABLE = 0.05
 
 def _high_priority(runs: TimingRuns) -> Iterator[str]:
     """What the priorities are for: how soon those of the highest are done."""
-    turnaround = runs.of_group("io-0", "turnaround_mean_ns")
-    others = runs.of_group("io-5", "turnaround_mean_ns")
-    told = []
-    for policy in POLICIES:
-        setup = runs.setup(PRIORITIES, "io-bound", 1, policy)
-        high, low = measure(setup, turnaround).mean, measure(setup, others).mean
-        if high and low:
-            told.append(f"{high:.1f} and {low:.1f} under `{policy}`")
-    if told:
+    by_cpus = {count: _turnarounds(runs, count) for count in ALL_CPUS}
+    count = max(by_cpus, key=lambda each: len(by_cpus[each]))
+    if by_cpus[count]:
         yield (
-            "What priorities are for: in I/O-bound on one CPU, processes of priority 0 and of"
-            f" priority 5 take, in mean ticks from fork to exit, {'; '.join(told)}."
+            f"What priorities are for: in I/O-bound on {cpus_text([count])}, processes of priority 0 and"
+            f" of priority 5 take, in mean ticks from fork to exit, {listed(by_cpus[count])}."
         )
+
+
+def _turnarounds(runs: TimingRuns, count: int) -> list[str]:
+    found = []
+    for policy in POLICIES:
+        setup = runs.setup(PRIORITIES, "io-bound", count, policy)
+        high, low = (
+            measure(setup, runs.of_group(group, "turnaround_mean_ns")).mean
+            for group in ("io-0", "io-5")
+        )
+        if high and low:
+            found.append(f"{high:.1f} and {low:.1f} under `{policy}`")
+    return found
 
 
 def _lottery_findings(runs: LotteryRuns) -> Iterator[str]:
@@ -271,10 +282,6 @@ def _lottery_findings(runs: LotteryRuns) -> Iterator[str]:
         if known:
             old, new = (fmean(column) for column in zip(*known, strict=True))
             yield (
-                f"`{SHIPPED}` against `{THESIS}` on {_cpus(cpus)}: shares are {new:.1f} points off"
+                f"`{SHIPPED}` against `{THESIS}` on {cpus_text([cpus])}: shares are {new:.1f} points off"
                 f" the ideal, instead of {old:.1f} (mean over {len(known)} of tables 3 to 8)."
             )
-
-
-def _cpus(count: int) -> str:
-    return "1 CPU" if count == 1 else f"{count} CPUs"

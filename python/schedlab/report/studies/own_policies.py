@@ -11,6 +11,7 @@ from schedlab.report.model import Cell, Column, Row, Table
 from schedlab.report.studies.lottery_runs import LotteryRuns, competition
 from schedlab.report.studies.timing_runs import Suite, TimingRuns
 from schedlab.report.study_tables import NOT_RUN, Measured
+from schedlab.report.wording import cpus as cpus_text
 from schedlab.shares import TESTS
 from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS, OTHERS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
@@ -33,7 +34,7 @@ def completion_table(runs: TimingRuns, suite: Suite) -> Table:
 
     return _table(
         f"study-1-policies-{suite.name}",
-        f"`{suite.name}` tests under all policies: ticks until all have ended",
+        f"The {suite.name} tests under all policies: ticks until all have ended",
         "ticks",
         [(test, TIMING_TESTS[test], suite.experiment(test)) for test in TIMING_TESTS],
         measured,
@@ -47,7 +48,7 @@ def shares_table(runs: LotteryRuns) -> Table:
     by_name = {test.name: test for test in TESTS}
     return _table(
         "study-1-policies-lottery",
-        "Lottery tests under all policies: points off the ideal share",
+        "The lottery tests under all policies: points off the ideal share",
         "points",
         [(test.name, f"{test.table}: {test.title}", competition(test)) for test in TESTS],
         lambda test, policy, cpus: runs.off_ideal(by_name[test], policy, cpus),
@@ -69,7 +70,7 @@ def _table(
     columns = (
         Column("test", align="left"),
         Column("policy", align="left"),
-        *(Column("1 CPU" if cpus == 1 else f"{cpus} CPUs") for cpus in ALL_CPUS),
+        *(Column(cpus_text([cpus])) for cpus in ALL_CPUS),
     )
     rows: list[Row] = []
     data: list[dict[str, str | int | float | None]] = []
