@@ -80,7 +80,7 @@ def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
     who = lives(trace)
     states = state_intervals(trace, who)
     latencies = wakeup_latencies(states, window)
-    processes = _people(trace, who, window)
+    processes = people(trace, who, window)
     for table in (_times(states, window), _counts(trace, who, window), _latency_table(latencies)):
         processes = processes.join(table, on="life", how="left", maintain_order="left")
     counted = pl.col("running_ns", "waiting_ns", "blocked_ns", *_COUNTS)
@@ -108,8 +108,8 @@ def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
 # --- processes
 
 
-def _people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
-    """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
+def people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+    """Who lived in the window, a row a life: their names, groups and roles; when they came, ran and ended."""
     time = trace.column("time_ns")
     root = _root(who, window)
     role = np.where(descendants(who, root), "workload", "other").astype(object)
