@@ -24,6 +24,10 @@ IDEAL_TICKS = 4.0
 """What the writer computes for a byte (workloads/study3.c, -y): the wait, were it served at once."""
 
 
+_HOGS, _HOG_TICKETS, _WRITER_TICKETS = 4, 10, 1
+"""As workloads/study3.c sets them."""
+
+
 @dataclass(frozen=True)
 class Wait:
     """The reader's wait for one byte. Times in ticks."""
@@ -166,6 +170,7 @@ def _explanation(collection: Collection, stories: Mapping[str, Story]) -> str:
         _if_run(stories, "priority", _of_priority),
         _if_run(stories, "rr:table-scan", _of_round_robin),
         _if_run(stories, "mlfq:four-quanta", _of_quanta),
+        *(_if_run(stories, policy, _of_tickets) for policy in ("lottery", "stride")),
         _of_wrr(collection, stories),
     ]
     return "\n".join(f"- {each}" for each in told if each)
@@ -185,9 +190,9 @@ def _of_priority(story: Story) -> str:
         needed,
         lambda n: (
             f"of the first wait of {n['the first wait']:.1f} ticks, hogs have the CPU for "
-            f"{n['the hogs in it']:.1f}: all that they have to do, although nobody of a high rank "
-            "waits for it. The policy is not told that the reader waits for the writer. Once the "
-            f"hogs have ended, the last wait is {n['the last wait']:.1f} ticks."
+            f"{n['the hogs in it']:.1f}: all that is left of their work, although nobody of a "
+            "higher rank waits for it. The policy is not told that the reader waits for the "
+            f"writer. The last wait, without hogs, is {n['the last wait']:.1f} ticks."
         ),
     )
 
@@ -222,6 +227,23 @@ def _of_quanta(story: Story) -> str:
             f"a wait of up to {n['the longest wait']:.1f} ticks. Writer and hogs all sink to the "
             "lowest level, whose quantum is without end: there a hog has the CPU for up to "
             f"{n['the longest turn of a hog']:.1f} ticks without a break."
+        ),
+    )
+
+
+def _of_tickets(story: Story) -> str:
+    needed = {
+        "the first wait": story.measure(lambda waits: waits[0].length),
+        "hogs in it": story.measure(lambda waits: hogs_part(waits[:1])),
+    }
+    tickets = 100 * _WRITER_TICKETS / (_WRITER_TICKETS + _HOGS * _HOG_TICKETS)
+    return f"**By tickets** (`{story.setup.setup.policy}`): " + if_known(
+        needed,
+        lambda n: (
+            f"while the reader is blocked, its tickets do not count, and the writer has "
+            f"{_WRITER_TICKETS} of {_WRITER_TICKETS + _HOGS * _HOG_TICKETS}, or {tickets:.1f} %. "
+            f"In the first wait of {n['the first wait']:.1f} ticks the hogs have "
+            f"{n['hogs in it']:.1f} % of the time."
         ),
     )
 

@@ -29,7 +29,15 @@ from schedlab.report.study_3_findings import (
     published_cell,
 )
 from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
-from schedlab.report.study_texts import doubts, if_known, listing, measured_table, traces
+from schedlab.report.study_texts import (
+    doubts,
+    how_measured,
+    if_known,
+    listing,
+    measured_table,
+    traces,
+)
+from schedlab.report.ticks import waiting_by_level
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.ideal import STUDY_3_WORK
 
@@ -108,7 +116,7 @@ def _metric_section(found: Findings, metric: Metric) -> Section:
     table = compared_table(
         f"study-3-table-{metric.table}",
         f"Table {metric.table}: {metric.name}, {metric.unit}",
-        ("scheduler", "here"),
+        ("scheduler", "policy"),
         [
             Line(
                 (scheduler, policy),
@@ -119,6 +127,7 @@ def _metric_section(found: Findings, metric: Metric) -> Section:
             )
             for scheduler, policy in SCHEDULERS.items()
         ],
+        how_measured(found.collection, WORKLOADS.values()),
     )
     blocks: list[Block] = [table, Text(_EXPLANATIONS[metric.name](found))]
     if metric is TURNAROUND:
@@ -238,19 +247,37 @@ def _about_groups(found: Findings) -> str:
         **_for_all(found, "Mixed", mean_of("turnaround_ns", "cpu"), "computing"),
         **_for_all(found, "Mixed", mean_of("turnaround_ns", "io"), "writing"),
     }
-    return "**Mixed.** " + if_known(
-        needed,
-        lambda n: (
-            f"Those that compute take {_each(n, 'computing')} ticks, those that write "
-            f"{_each(n, 'writing')}. {_WHY_MIXED}"
-        ),
+    return (
+        "**Mixed.** "
+        + if_known(
+            needed,
+            lambda n: (
+                f"Those that compute take {_each(n, 'computing')} ticks, those that write "
+                f"{_each(n, 'writing')}. {_where_they_wait(found)}"
+            ),
+        ).strip()
     )
 
 
-_WHY_MIXED = (
-    "Whom MLFQ makes wait is the processes that compute: they sink, and on the lowest level, whose "
-    "quantum has no end, one runs after the other."
-)
+def _where_they_wait(found: Findings) -> str:
+    """Of one run under MLFQ: on which level those that compute spend their time waiting."""
+    kept = traces(found.setup("Mixed", SCHEDULERS["MLFQ"]))
+    if not kept:
+        return ""
+    run, trace = kept[0]
+    rows = run.metrics().processes.filter(pl.col("group") == "cpu")
+    waits = waiting_by_level(trace, rows["pid"].to_list())
+    if waits.is_empty():
+        return ""
+    below = waits.filter(pl.col("level") < _TOP_LEVEL)["waiting_ns"].sum()
+    return (
+        f"Under MLFQ those that compute spend {100 * below / waits['waiting_ns'].sum():.0f} % of "
+        f"the time that they wait for a CPU below the highest level (seed {run.seed}): their first "
+        "quantum is used up, and whoever is new, or comes back from the disk, goes first."
+    )
+
+
+_TOP_LEVEL = 3
 
 
 def _figure_3(found: Findings) -> list[Block]:
@@ -287,7 +314,7 @@ def _about_response(found: Findings) -> str:
         for name, policy in SCHEDULERS.items()
     }
     responses = {
-        f"response, {name}": found.metric(RESPONSE, "IO-bound", name) for name in SCHEDULERS
+        f"{name}: response": found.metric(RESPONSE, "IO-bound", name) for name in SCHEDULERS
     }
     told = if_known(
         {**needed, **responses},
@@ -295,15 +322,16 @@ def _about_response(found: Findings) -> str:
             "**IO-bound.** The CPUs are idle for "
             f"{listing([f'{n[name]:.0f} % ({name})' for name in SCHEDULERS])} of the time, so a "
             "new process mostly finds one at once, whatever the policy: "
-            f"{listing([f'{n[f"response, {name}"] * 1000:.0f}' for name in SCHEDULERS])} "
-            "thousandths of a tick."
+            + _each({name: 1000 * value for name, value in n.items()}, "response", 0)
+            + " thousandths of a tick."
         ),
     )
+    there = {name: published_cell(RESPONSE, name, "IO-bound").value for name in SCHEDULERS}
     return (
         "**CPU-bound and mixed.** Under MLFQ a new process begins on the highest level, before all "
-        "that have run for a tick; under the other two it waits among them. "
-        f"\n\n{told}\n\nThe study's 2.12 of the lottery in the IO-bound workload, over a hundred "
-        "times that of the others, does not come out here; why it was so there is not known."
+        "that have run for a tick; under the other two it waits among them."
+        f"\n\n{told} That the lottery's was {there['Lottery'] / there['RR']:.0f} times "
+        "round-robin's in the study does not come out here; why it was so there is not known."
     )
 
 
@@ -343,8 +371,9 @@ def _about_throughput(found: Findings) -> str:
             "**Mixed.** The throughput counts until the last process has ended, so it depends on "
             "when that one is forked. The parent waits for a CPU for "
             f"{_each(n, 'waits')} ticks in all, and forks its last child "
-            f"{_each(n, 'last fork')} ticks after the first. It sleeps often, so MLFQ keeps it on "
-            "a high level: what it speeds up is this one process."
+            f"{_each(n, 'last fork')} ticks after the first. It sleeps again and again and has "
+            "a new quantum each time, so that under MLFQ it stays on a high level: what ends the "
+            "run sooner is that this one process goes first."
         ),
     )
     return f"{cpu_bound}\n\n{mixed}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import polars as pl
 
@@ -209,7 +210,7 @@ def _in_order(values: Mapping[str, Measured], falling: bool) -> str:
         return next(each.missing for each in values.values() if each.mean is None)
     names = sorted(known, key=lambda name: known[name].mean, reverse=falling)
     told = names[0]
-    for one, other in zip(names, names[1:], strict=False):
+    for one, other in pairwise(names):
         apart = known[one].low > known[other].high or known[one].high < known[other].low
         told += f" {('>' if falling else '<') if apart else '≈'} {other}"
     return told

@@ -9,6 +9,7 @@ import polars as pl
 
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.machines.base import TRACE_FILE
+from schedlab.metrics.tables import duration
 from schedlab.report.model import Cell, Column, Table, Text
 from schedlab.report.study_tables import NOTHING, Measured, Numbers
 from schedlab.studies.contradictions import Contradiction, concerning
@@ -62,6 +63,21 @@ def doubts(study: int, places: Iterable[str]) -> list[Text]:
         return []
     lines = "\n".join(f"- {each}" for each in found.values())
     return [Text(f"What does not fit together in the study's own figures:\n\n{lines}", "note")]
+
+
+def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
+    """For a caption: on which machine, with what tick, and how many seeds."""
+    wanted = set(experiments)
+    setups = [each for setup, each in collection.repeated.items() if setup.experiment in wanted]
+    if not setups:
+        return ""
+    machines = sorted({each.setup.machine for each in setups})
+    ticks = sorted({each.setup.tick_ns for each in setups})
+    seeds = sorted({len(each.runs) for each in setups})
+    return (
+        f"Measured on {listing(machines)}, tick {listing([duration(each) for each in ticks])}, "
+        f"{listing([str(each) for each in seeds])} seed{'s' if seeds != [1] else ''} a cell."
+    )
 
 
 def listing(words: Sequence[str]) -> str:

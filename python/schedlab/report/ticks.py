@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 
+from schedlab.metrics import state_intervals
 from schedlab.trace import Kind, MarkKind, Trace
 from schedlab.trace.model import Integers
 
@@ -81,6 +82,29 @@ def boosts(ticks: pl.DataFrame) -> list[int]:
     top = levels.max()
     raised = ticks.filter((pl.col("level") == top) & (pl.col("level").shift() < top))
     return [int(tick) for tick in raised["machine_tick"]]
+
+
+def waiting_by_level(trace: Trace, pids: list[int]) -> pl.DataFrame:
+    """How long these processes waited for a CPU, by the level on which they were picked then.
+
+    Columns: level (0 also where the policy said nothing), waiting_ns.
+    """
+    rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.DECISION, Kind.SWITCH)
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    kind, second = trace.column("kind")[rows], trace.column("second")[rows].astype(np.int64)
+    switches = np.flatnonzero(kind == Kind.SWITCH)
+    remarked = (switches > 0) & (kind[switches - 1] == Kind.DECISION)
+    picked = pl.DataFrame(
+        {"end_row": rows[switches], "level": np.where(remarked, second[switches - 1], 0)}
+    )
+    return (
+        state_intervals(trace)
+        .filter((pl.col("state") == "runnable") & pl.col("pid").is_in(pids))
+        .join(picked.cast({"end_row": pl.Int64}), on="end_row")
+        .group_by("level")
+        .agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("waiting_ns"))
+        .sort("level")
+    )
 
 
 def _window(trace: Trace) -> tuple[int, int]:
