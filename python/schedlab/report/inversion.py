@@ -14,7 +14,7 @@ from schedlab.metrics import state_intervals
 from schedlab.report.charts import gantt
 from schedlab.report.model import Block, Column, Section, Text
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group
-from schedlab.report.study_texts import if_known, measured_table, traces
+from schedlab.report.study_texts import if_known, measured_table, number, traces
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.trace import Trace
 
@@ -89,7 +89,7 @@ def _wait(begin: int, end: int, hogs: pl.DataFrame, tick_ns: int) -> Wait:
         pl.min_horizontal("end_ns", pl.lit(end)).alias("end_ns"),
     )
     lengths = meanwhile["end_ns"] - meanwhile["begin_ns"]
-    longest = int(lengths.max() or 0) if len(lengths) else 0  # type: ignore[call-overload]
+    longest = number(lengths.max())
     return Wait(
         begin, end, (end - begin) / tick_ns, int(lengths.sum()) / tick_ns, longest / tick_ns
     )

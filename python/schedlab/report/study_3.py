@@ -269,9 +269,10 @@ def _where_they_wait(found: Findings) -> str:
     waits = waiting_by_level(trace, rows["pid"].to_list())
     if waits.is_empty():
         return ""
-    below = waits.filter(pl.col("level") < _TOP_LEVEL)["waiting_ns"].sum()
+    below = waits.filter(pl.col("level") < _TOP_LEVEL)["waiting_ns"]
+    part = number(below.sum()) / number(waits["waiting_ns"].sum())
     return (
-        f"Under MLFQ those that compute spend {100 * below / waits['waiting_ns'].sum():.0f} % of "
+        f"Under MLFQ those that compute spend {100 * part:.0f} % of "
         f"the time that they wait for a CPU below the highest level (seed {run.seed}): their first "
         "quantum is used up, and whoever is new, or comes back from the disk, goes first."
     )

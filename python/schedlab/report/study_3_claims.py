@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from schedlab.report.model import Cell, Column, Section, Table, Text
+from schedlab.report.model import Cell, Column, Section, Table, Text, Tone
 from schedlab.report.study_3_findings import (
     FAIRNESS,
     METRICS,
@@ -198,7 +198,7 @@ def _order(found: Findings, place: str, says: str, metric: Metric, falling: bool
         measured = {s: found.metric(metric, workload, s) for s in SCHEDULERS}
         here.append(f"{workload}: {_in_order(measured, falling)}")
         whys += [each.why for each in measured.values() if each.failed]
-    tone = "failed" if whys else "plain"
+    tone: Tone = "failed" if whys else "plain"
     return Claim(
         place, says, None, "; ".join(there), Cell("; ".join(here), tone, "; ".join(set(whys)))
     )

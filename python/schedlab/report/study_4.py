@@ -17,6 +17,7 @@ from schedlab.report.study_texts import (
     how_measured,
     if_known,
     listing,
+    measured_table,
     of_rows,
     traces,
 )
@@ -24,7 +25,7 @@ from schedlab.report.ticks import at_ticks, begin_tick, boosts, turns, usual
 from schedlab.studies import select
 from schedlab.studies.experiments import MIXED_SIZES, OTHERS
 from schedlab.studies.figures import Figure
-from schedlab.studies.ideal import SLEEPER_TICKS
+from schedlab.studies.ideal import INTERACTIVE_TICKS, SLEEPER_TICKS
 
 CPUS = 1
 TRACE = "s4-trace"
@@ -74,22 +75,19 @@ def _lead(collection: Collection) -> str:
     told = (
         "The study gave xv6 a feedback queue (MLFQ) with four levels and a boost, and asked how "
         "interactive processes fare beside many that compute. "
-        + " ".join(
-            f"{'There, beside' if name == 'RR' else 'and'} {size} of them," if name == "RR" else ""
-            for name in SCHEDULERS
-        ).strip()
     )
     rr, mlfq = there["RR"], there["MLFQ"]
     if rr and mlfq:
         told += (
-            f" they end after {rr.text} ticks under round-robin and after {mlfq.text} under MLFQ. "
+            f"There, beside {size} of them, they end after {rr.text} ticks under round-robin and "
+            f"after {mlfq.text} under MLFQ. "
         )
     needed = {name: found.mean(size, policy, "interactive") for name, policy in SCHEDULERS.items()}
     return told + if_known(
         needed,
         lambda n: (
             f"Here they end after {n['RR']:.0f} and {n['MLFQ']:.0f} ticks, of which "
-            f"{study_4_mixed.INTERACTIVE_TICKS:.0f} are their own sleeps: the feedback queue "
+            f"{INTERACTIVE_TICKS:.0f} are their own sleeps: the feedback queue "
             "serves them first, but only once the others have sunk below them."
         ),
     )
@@ -327,8 +325,6 @@ def _own_sleepers(collection: Collection) -> list[Block]:
     ]
     if not policies:
         return []
-    from schedlab.report.study_texts import measured_table
-
     return [
         measured_table(
             "study-4-sleeper-policies",

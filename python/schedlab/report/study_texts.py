@@ -10,7 +10,7 @@ import polars as pl
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.machines.base import TRACE_FILE
 from schedlab.metrics.tables import duration
-from schedlab.report.model import Cell, Column, Table, Text
+from schedlab.report.model import Cell, Column, Table, Text, Tone
 from schedlab.report.study_tables import NOTHING, Measured, Numbers
 from schedlab.studies.contradictions import Contradiction, concerning
 from schedlab.trace import Trace
@@ -80,6 +80,11 @@ def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
     )
 
 
+def number(value: object) -> float:
+    """What a column's sum, mean or maximum came to; 0 for a column without values."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
 def listing(words: Sequence[str]) -> str:
     """`a, b and c`."""
     if len(words) < 2:
@@ -91,7 +96,7 @@ def cell(measured: Measured, decimals: int) -> Cell:
     """What was measured, or why not, as a cell of its own."""
     if measured.failed:
         return Cell(measured.text(decimals), "failed", measured.why)
-    tone = "plain" if measured.mean is not None else "muted"
+    tone: Tone = "plain" if measured.mean is not None else "muted"
     return Cell(measured.text(decimals), tone, measured.why)
 
 
