@@ -128,12 +128,14 @@ class Comparison:
     """Of ours and of the ideal; published figures are as they were printed."""
     near: float | None = None
     """So far from the ideal ours is called good, beyond it bad; None: neither."""
+    shows_ideal: bool = True
+    """False: the ideal decides what ours is called, and stands in another column."""
     notes: Mapping[Kind, str] = field(default_factory=dict)
     """Footnotes, in Markdown."""
 
     def has(self, kind: Kind) -> bool:
         """Is there anything to put into that column?"""
-        return getattr(self, kind) is not None
+        return getattr(self, kind) is not None and (kind != "ideal" or self.shows_ideal)
 
     def cell(self, kind: Kind) -> Cell:
         """What stands in that column."""

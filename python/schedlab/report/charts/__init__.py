@@ -12,9 +12,7 @@ from schedlab.report.charts.theme import (
     POLICY_ORDER,
     in_policy_order,
     page_config,
-    page_spec,
     paper_config,
-    paper_spec,
 )
 from schedlab.report.charts.timeline import timeline
 
@@ -28,9 +26,7 @@ __all__ = [
     "levels",
     "lines",
     "page_config",
-    "page_spec",
     "paper_config",
-    "paper_spec",
     "shares_over_time",
     "timeline",
 ]

@@ -35,9 +35,11 @@ from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
 ROW_HEIGHT = 38
+READABLE_PER_CPU = 200
+"""Without an end, so many intervals of each CPU are drawn: some pixels for each."""
 PIECES_MOST = 2500
-"""Of a chart: more make a page slow, and cannot be told from each other."""
-PROCESSES_MOST = 8
+"""Of a chart: more make a page slow."""
+PROCESSES_MOST = 7
 """Up to so many have a colour each; more have that of their group."""
 SCHEDULER_CELLS = 240
 
@@ -65,7 +67,7 @@ def gantt(
     intervals = _intervals(people, span)
     by: Colouring = colour or _colouring(intervals)
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
-    drawn = _drawn(intervals, span, by)
+    drawn, least_ns = _drawn(intervals, span, by)
     visits = _scheduler(trace, span)
     merged = int(drawn.filter(pl.col("merged") > 1)["merged"].sum())
     return Chart(
@@ -73,7 +75,7 @@ def gantt(
         title,
         _chart(drawn, visits, axis, by, trace.header.cpus),
         intervals,
-        sentences(caption, _remarks(people, span, merged, visits)),
+        sentences(caption, _remarks(people, span, merged, least_ns, visits)),
         description or _words(intervals, span, trace.header.cpus),
     )
 
@@ -83,9 +85,10 @@ def _readable(people: People, span: Span, may_cut: bool) -> Span:
     if not may_cut:
         return span
     running = span.clip(people.running())
-    if len(running) <= PIECES_MOST:
+    most = READABLE_PER_CPU * people.trace.header.cpus
+    if len(running) <= most:
         return span
-    end = int(running.sort("begin_ns")["begin_ns"][PIECES_MOST])
+    end = int(running.sort("begin_ns")["begin_ns"][most])
     tick = people.trace.header.tick_ns
     return Span(span.begin_ns, span.begin_ns + max((end - span.begin_ns) // tick, 1) * tick)
 
@@ -109,12 +112,17 @@ def _workload(intervals: pl.DataFrame) -> pl.DataFrame:
     return intervals.filter(~pl.col("group").is_in([IDLE, ROOT, OTHER]))
 
 
-def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> pl.DataFrame:
-    """What is drawn: who, as the colour tells it, with the thin merged."""
+def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, float]:
+    """What is drawn: who, as the colour tells it; and what is thinner than that was merged."""
     series = pl.col("label") if by == "process" else pl.col("group")
     outside = pl.col("group").is_in([IDLE, ROOT, OTHER])
     shown = intervals.with_columns(series=pl.when(outside).then("group").otherwise(series))
-    return thick_enough(shown, ["cpu", "series"], span.length_ns / (2 * WIDTH))
+    least_ns = span.length_ns / (2 * WIDTH)
+    drawn = thick_enough(shown.sort("cpu", "series", "begin_ns"), ["cpu", "series"], least_ns)
+    while len(drawn) > PIECES_MOST:
+        least_ns *= 2
+        drawn = thick_enough(shown.sort("cpu", "series", "begin_ns"), ["cpu", "series"], least_ns)
+    return drawn.sort("cpu", "begin_ns"), least_ns
 
 
 def _scheduler(trace: Trace, span: Span) -> pl.DataFrame:
@@ -157,14 +165,14 @@ def _chart(
     )
 
 
-def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> alt.Chart:
+def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> Any:
     rows = frame.select(
         pl.format("CPU {}", "cpu").alias("cpu"), *axis.embed("begin_ns", "end_ns"), *columns
     )
     return axis.intervals(alt.Chart(embedded(rows)))
 
 
-def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> alt.Chart:
+def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
     idle = drawn.filter(pl.col("series") == IDLE)
     return (
         _timed(idle, axis)
@@ -181,10 +189,10 @@ def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> alt.Chart:
     )
 
 
-def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> alt.Chart:
+def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> Any:
     running = drawn.filter(pl.col("series") != IDLE)
     series = _legend_order(running)
-    looks = Looks(series, policies=False)
+    looks = Looks(series, policies=False, muted=[ROOT, OTHER])
     return (
         _timed(running, axis, "series", "pid", "name", "group", "why", "merged")
         .mark_bar(height={"band": 0.72}, clip=True)
@@ -251,6 +259,7 @@ def _remarks(
     people: People,
     span: Span,
     merged: int,
+    least_ns: float,
     visits: pl.DataFrame,
 ) -> str:
     told = []
@@ -267,8 +276,8 @@ def _remarks(
         )
     if merged:
         told.append(
-            f"{merged:,} intervals shorter than half a pixel are drawn together with others of the "
-            "same process or group beside them, as long as they were in sum."
+            f"{merged:,} intervals of less than {duration(least_ns)} are drawn together with others "
+            "of the same process or group within that time, as long as they were in sum."
         )
     return " ".join(told)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.report.charts.theme import WIDTH, Look, in_policy_order, looks
+from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
 from schedlab.statistics import estimate
 
 LETTER_WIDTH = 7
@@ -55,9 +56,12 @@ def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: boo
 class Looks:
     """How each series of a chart looks, as the scales of its channels."""
 
-    def __init__(self, series: Sequence[str], *, policies: bool) -> None:
-        self.series = list(series)
-        self.looks: list[Look] = looks(series, policies=policies)
+    def __init__(self, series: Sequence[str], *, policies: bool, muted: Sequence[str] = ()) -> None:
+        """`muted` are grey."""
+        loud = [each for each in series if each not in muted]
+        grey = [each for each in series if each in muted]
+        self.series = loud + grey
+        self.looks = looks(loud, policies=policies) + [MUTED] * len(grey)
 
     def colour(self, title: str | None = None, **legend: Any) -> alt.Color:
         return alt.Color(
@@ -79,6 +83,18 @@ class Looks:
             scale=alt.Scale(domain=self.series, range=[each.shape for each in self.looks]),
             legend=self._legend(title),
         )
+
+    def channel(self, channel: Any) -> Any:
+        """A channel for colour (alt.Color, alt.Fill, alt.Stroke) without a legend."""
+        scale = alt.Scale(domain=self.series, range=[each.colour for each in self.looks])
+        return channel("series:N", scale=scale, legend=None)
+
+    def only(self, series: Sequence[str]) -> Looks:
+        """Of some of the series, which look as before."""
+        fewer = copy(self)
+        fewer.series = list(series)
+        fewer.looks = [self.looks[self.series.index(each)] for each in series]
+        return fewer
 
     def _legend(self, title: str | None, **more: Any) -> alt.Legend | None:
         if len(self.series) < 2:
@@ -150,3 +166,28 @@ def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: flo
         if x[at] - x[last] >= dx or y[at] - y[last] >= dy or at == len(x) - 1:
             kept.append(at)
     return kept
+
+
+def panels_of(panels: pl.Series) -> list[tuple[str, bool]]:
+    """The names of panels, each once in their order; and is it the last?"""
+    found = panels.unique(maintain_order=True).to_list()
+    return [(panel, panel == found[-1]) for panel in found]
+
+
+def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
+    """Pictures one below the other, each with its name above it; one alone as it is."""
+    if len(pictures) == 1:
+        return pictures[0][1]
+    titled = [picture.properties(title=panel) for panel, picture in pictures]
+    return alt.vconcat(*titled, spacing=14)
+
+
+def common_scale(values: Iterable[float | None], *, log: bool, zero: bool) -> alt.Scale:
+    """Of the axes of all panels. Raises ValueError if there is no number to draw."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if not known:
+        raise ValueError("there is no number to draw")
+    low, high = min(known), max(known)
+    if log:
+        return alt.Scale(type="log", domain=[low, high])
+    return alt.Scale(domain=[min(low, 0) if zero else low, high])

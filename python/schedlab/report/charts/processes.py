@@ -13,8 +13,8 @@ from schedlab.metrics.compute import people
 from schedlab.metrics.lives import Lives, lives
 from schedlab.trace import Trace
 
-IDLE, ROOT, OTHER = "idle", "the program itself", "others"
-"""Beside the groups of the workload."""
+IDLE, ROOT, OTHER = "idle", "root", "other"
+"""What stands beside the groups of the workload (docs/metrics.md)."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.Da
     """Merges what is too thin to be seen.
 
     Of neighbours with the same `keys`, those whose begins lie in the same `least_ns` of time
-    become one piece, as long as what they ran together, so that no time is added or lost; it has
-    the others' number in `merged`. `frame` is sorted by keys, then time.
+    become one piece, as long as what they ran together, so that no time is added or lost; `merged`
+    says how many it is. `frame` is sorted by keys, then time.
     """
     begin = pl.col("begin_ns")
     cell = (begin // max(int(least_ns), 1)).alias("cell")

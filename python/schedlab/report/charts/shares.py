@@ -30,6 +30,8 @@ PLACES = 300
 """At so many times a share is drawn."""
 SLIDING_TICKS = 50
 GROUPS_MOST = 8
+SETTLED = 0.04
+"""Of the length: before it shares jump about, and need not fit into the picture."""
 IDEAL_DASH = [5, 3]
 Floats = npt.NDArray[np.float64]
 
@@ -125,7 +127,8 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
 
 
 def _part(of: Floats, whole: Any) -> Floats:
-    return np.divide(of, whole, out=np.full_like(of, np.nan), where=np.asarray(whole) > 0)
+    part: Floats = np.divide(of, whole, out=np.full_like(of, np.nan), where=np.asarray(whole) > 0)
+    return part
 
 
 def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool) -> Any:
@@ -135,8 +138,12 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
     drawn = alt.Chart(embedded(rows, digits=4)).transform_calculate(at=axis.in_units("time"))
     chosen = chosen_in_legend()
     x = axis.x("at")
-    y = alt.Y("share:Q", title="share of CPU time (%)", scale=alt.Scale(zero=True),
-              axis=alt.Axis(format=NUMBERS))  # fmt: skip
+    y = alt.Y(
+        "share:Q",
+        title="share of CPU time (%)",
+        scale=alt.Scale(domain=[0, _top(data) * 100]),
+        axis=alt.Axis(format=NUMBERS),
+    )
     tooltip = [
         alt.Tooltip("series:N", title="group"),
         alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBERS),
@@ -144,13 +151,13 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
         alt.Tooltip("sliding_share:Q", title="of late (%)"),
         alt.Tooltip("ideal_share:Q", title="ideal (%)"),
     ]
-    late = drawn.mark_line(strokeWidth=1).encode(
+    late = drawn.mark_line(strokeWidth=1, clip=True).encode(
         x, alt.Y("sliding_share:Q"), looks.colour(), opacity=opacity_if(chosen, 0.45)
     )
     ideal = drawn.mark_line(strokeWidth=1.5, strokeDash=IDEAL_DASH).encode(
         x, alt.Y("ideal_share:Q"), looks.colour(), opacity=opacity_if(chosen)
     )
-    whole = drawn.mark_line(strokeWidth=2.5).encode(
+    whole = drawn.mark_line(strokeWidth=2.5, clip=True).encode(
         x, y, looks.colour(), opacity=opacity_if(chosen), tooltip=tooltip
     )
     return (
@@ -158,6 +165,15 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
         .add_params(chosen)
         .properties(width=WIDTH, height=300)
     )
+
+
+def _top(data: pl.DataFrame) -> float:
+    """The end of the axis: shares of the first moments, when few have run, may lie above it."""
+    begin = data["time_ns"].min()
+    length: Any = data["time_ns"].max() - begin  # type: ignore[operator]
+    settled = data.filter(pl.col("time_ns") >= begin + SETTLED * length)
+    most = settled.select(pl.max_horizontal(pl.max("share", "sliding_share", "ideal_share"))).item()
+    return min(float(most or 1.0) * 1.1, 1.0)
 
 
 def _remarks(groups: int, shown: int, sliding_ticks: int) -> list[str]:

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from schedlab.report.model import Chart
+from typing import Any
 
 Spec = dict[str, Any]
 
@@ -23,7 +20,8 @@ TEXT_SIZE = 12
 SMALL_TEXT_SIZE = 11
 """The smallest there is."""
 WIDTH = 720
-"""Of a chart on paper, in pixels of 1/96 inch; on a page it is as wide as its place."""
+"""Of a chart on paper, in pixels. On a page the writer makes one that is a single view as wide as
+its place (`"width": "container"`); one of several panels keeps this width."""
 
 IDEAL = "schedlab-ideal"
 """Style: the line of what should be."""
@@ -34,9 +32,12 @@ ANNOTATION = "schedlab-annotation"
 
 SLATE, OLIVE, SALMON, TEAL = "#606878", "#888800", "#e86868", "#38a098"
 BLUE, PURPLE, RUST, ORCHID = "#0858f8", "#8848b8", "#a84838", "#c868d8"
-PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID, SLATE)
-"""For series that are no policies. Each has a contrast of 3:1 or more to white and to near-black
-(WCAG 2.1, 1.4.11), and each two differ for people without red, green or blue cones, too."""
+PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID)
+"""For series that are no policies; slate is for what is beside them.
+
+Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11), and each two
+differ for people without red, green or blue cones, too.
+"""
 
 POLICY_COLOURS = {
     "rr": SLATE,
@@ -73,6 +74,9 @@ class Look:
     colour: str
     dash: tuple[int, ...]
     shape: str
+
+
+MUTED = Look(SLATE, (1, 0), "circle")
 
 
 def policy_look(policy: str) -> Look:
@@ -124,26 +128,6 @@ def page_config() -> Spec:
 def paper_config() -> Spec:
     """A Vega-Lite `config` for files: black on white."""
     return _config(background="white", ink="#111111", paper="white")
-
-
-def page_spec(chart: Chart) -> Spec:
-    """A chart as a page embeds it: as wide as its place, if it is one view and no row of them."""
-    spec = _spec(chart)
-    if "width" in spec:
-        spec["width"] = "container"
-        spec["autosize"] = {"type": "fit-x", "contains": "padding"}
-    return {**spec, "config": page_config()}
-
-
-def paper_spec(chart: Chart) -> Spec:
-    """A chart as files have it."""
-    return {**_spec(chart), "config": paper_config()}
-
-
-def _spec(chart: Chart) -> Spec:
-    spec: Spec = chart.chart.to_dict()
-    spec.pop("config", None)
-    return spec
 
 
 def _config(background: str, ink: str, paper: str | None) -> Spec:

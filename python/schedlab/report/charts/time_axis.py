@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
@@ -68,7 +68,7 @@ class TimeAxis:
             alt.Tooltip("length:Q", title=f"for ({self.unit})", format=",.6~g"),
         ]
 
-    def intervals(self, chart: alt.Chart) -> alt.Chart:
+    def intervals(self, chart: alt.Chart) -> Any:
         """With `from_`, `to` and `length` in the axis's unit, of `begin` and `end`."""
         return chart.transform_calculate(
             from_=self.in_units("begin"),

@@ -80,7 +80,7 @@ def _intervals(people: People, span: Span) -> pl.DataFrame:
             "begin_ns",
             "end_ns",
             "why",
-        )  # fmt: skip
+        )
     ).sort("life", "begin_ns")
 
 
@@ -104,9 +104,7 @@ def _chart(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
     )
 
 
-def _bars(
-    drawn: pl.DataFrame, axis: TimeAxis, state: str, y: alt.Y, colours: alt.Color
-) -> alt.Chart:
+def _bars(drawn: pl.DataFrame, axis: TimeAxis, state: str, y: alt.Y, colours: alt.Color) -> Any:
     rows = drawn.filter(pl.col("state") == state).select(
         "label", "pid", "group", "cpu", "cause", "why", "merged", "state",
         *axis.embed("begin_ns", "end_ns"),
