@@ -7,10 +7,10 @@ import polars as pl
 
 from schedlab.collection import Collection
 from schedlab.metrics import state_intervals
-from schedlab.report import inversion, study_3_claims
 from schedlab.report.charts import boxes, dots
 from schedlab.report.model import Block, Column, Page, Section, Text
-from schedlab.report.study_3_findings import (
+from schedlab.report.studies import inversion, six_metrics_claims
+from schedlab.report.studies.six_metrics import (
     BATCH,
     FAIRNESS,
     METRICS,
@@ -28,16 +28,17 @@ from schedlab.report.study_3_findings import (
     part_of_time,
     published_cell,
 )
-from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
-from schedlab.report.study_texts import (
+from schedlab.report.studies.texts import (
     doubts,
     how_measured,
     if_known,
-    listing,
     measured_table,
+    number,
     traces,
 )
-from schedlab.report.ticks import waiting_by_level
+from schedlab.report.studies.ticks import waiting_by_level
+from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
+from schedlab.report.wording import listed
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.ideal import STUDY_3_WORK
 
@@ -59,7 +60,7 @@ def page(collection: Collection) -> Page | None:
                 tuple(_metric_section(found, metric) for metric in METRICS),
             ),
             _predictability(found),
-            study_3_claims.section(found),
+            six_metrics_claims.section(found),
             inversion.section(collection),
             _own_policies(found),
         ),
@@ -88,11 +89,11 @@ def _lead(found: Findings) -> str:
         "The study ran three workloads on three CPUs under round-robin, a lottery and a feedback "
         "queue (MLFQ), and compared turnaround, response, throughput, overhead, fairness and "
         "predictability. There, MLFQ has the best value in "
-        f"{study_3_claims.best_published('MLFQ')} of the fifteen cells of its tables, and in the "
+        f"{six_metrics_claims.best_published('MLFQ')} of the fifteen cells of its tables, and in the "
         f"mixed workload {there['MLFQ'] / there['RR']:.1f} times round-robin's throughput. "
     )
     needed = {
-        "best cells": study_3_claims.best_here(found, "MLFQ"),
+        "best cells": six_metrics_claims.best_here(found, "MLFQ"),
         "throughput, MLFQ": found.metric(THROUGHPUT, "Mixed", "MLFQ"),
         "throughput, RR": found.metric(THROUGHPUT, "Mixed", "RR"),
         "response, MLFQ": found.metric(RESPONSE, "Mixed", "MLFQ"),
@@ -180,7 +181,7 @@ def _for_all(found: Findings, workload: str, value: pl.Expr, what: str) -> dict[
 
 def _each(known: dict[str, float], what: str, decimals: int = 1) -> str:
     """`20.4 (RR), 16.1 (Lottery) and 14.4 (MLFQ)`."""
-    return listing([f"{known[f'{name}: {what}']:.{decimals}f} ({name})" for name in SCHEDULERS])
+    return listed([f"{known[f'{name}: {what}']:.{decimals}f} ({name})" for name in SCHEDULERS])
 
 
 def _about_turnaround(found: Findings) -> str:
@@ -321,7 +322,7 @@ def _about_response(found: Findings) -> str:
         {**needed, **responses},
         lambda n: (
             "**IO-bound.** The CPUs are idle for "
-            f"{listing([f'{n[name]:.0f} % ({name})' for name in SCHEDULERS])} of the time, so a "
+            f"{listed([f'{n[name]:.0f} % ({name})' for name in SCHEDULERS])} of the time, so a "
             "new process mostly finds one at once, whatever the policy: "
             + _each({name: 1000 * value for name, value in n.items()}, "response", 0)
             + " thousandths of a tick."
@@ -348,7 +349,7 @@ def _about_throughput(found: Findings) -> str:
         {**needed, **of_ideal},
         lambda n: (
             "**CPU-bound.** "
-            + listing(
+            + listed(
                 [
                     f"{100 * n[f'throughput, {name}'] / BATCH.throughput:.1f} % of the ideal "
                     f"({name})"
@@ -393,7 +394,7 @@ def _about_overhead(found: Findings) -> str:
         lambda n: (
             "What the study calls overhead is all time between two processes, idle time included. "
             "The scheduler's own part of it, under round-robin: "
-            + listing(
+            + listed(
                 [
                     f"{n[workload]:.2f} of {n[f'counted, {workload}']:.1f} % ({workload})"
                     for workload in WORKLOADS
@@ -466,14 +467,14 @@ def _time_table(found: Findings) -> Block:
 
 def _predictability(found: Findings) -> Section:
     blocks: list[Block] = [Text(_PREDICTABILITY)]
-    for number, workload in ((4, "Mixed"), (5, "CPU-bound")):
+    for figure, workload in ((4, "Mixed"), (5, "CPU-bound")):
         rows = found.responses(workload)
         if len(rows):
             blocks.append(
                 boxes(
-                    f"study-3-figure-{number}",
+                    f"study-3-figure-{figure}",
                     rows,
-                    title=f"Figure {number}: response times, {workload}",
+                    title=f"Figure {figure}: response times, {workload}",
                     caption="Each process of each run is a value.",
                     category="scheduler",
                     value="ticks",

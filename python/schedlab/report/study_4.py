@@ -6,22 +6,22 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.collection import Collection
-from schedlab.report import study_4_mixed
 from schedlab.report.charts import levels
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text
-from schedlab.report.study_4_mixed import SCHEDULERS, Benchmark
-from schedlab.report.study_tables import Comparison, Line, Measured, compared_table, measure
-from schedlab.report.study_texts import (
+from schedlab.report.studies import mixed_benchmark
+from schedlab.report.studies.mixed_benchmark import SCHEDULERS, Benchmark
+from schedlab.report.studies.texts import (
     cell,
     doubts,
     how_measured,
     if_known,
-    listing,
     measured_table,
     of_rows,
     traces,
 )
-from schedlab.report.ticks import at_ticks, begin_tick, boosts, turns, usual
+from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
+from schedlab.report.study_tables import Comparison, Line, Measured, compared_table, measure
+from schedlab.report.wording import listed
 from schedlab.studies import select
 from schedlab.studies.experiments import MIXED_SIZES, OTHERS
 from schedlab.studies.figures import Figure
@@ -47,7 +47,7 @@ def page(collection: Collection) -> Page | None:
         (
             Section("What was measured", (Text(_SETTING),)),
             _correctness(collection),
-            study_4_mixed.section(collection),
+            mixed_benchmark.section(collection),
             _sleeper(collection),
             _claims(collection),
         ),
@@ -70,7 +70,7 @@ def _lead(collection: Collection) -> str:
     found = Benchmark(collection)
     size = max(MIXED_SIZES)
     there = {
-        name: study_4_mixed.published(size, name, "interactive", "authors") for name in SCHEDULERS
+        name: mixed_benchmark.published(size, name, "interactive", "authors") for name in SCHEDULERS
     }
     told = (
         "The study gave xv6 a feedback queue (MLFQ) with four levels and a boost, and asked how "
@@ -213,11 +213,11 @@ def _about_boosts(ticks: pl.DataFrame, begin: int) -> str:
     )
     if not raised:
         return told + "In this trace nobody rises."
-    seen = listing([str(tick) for tick in raised])
+    seen = listed([str(tick) for tick in raised])
     return (
         f"{told}Here they rise at the machine's ticks {seen}, multiples of {period.text}; the run "
         f"begins at tick {begin}, so these are its ticks "
-        f"{listing([str(tick - begin) for tick in raised])}. A boost counts from the start of the "
+        f"{listed([str(tick - begin) for tick in raised])}. A boost counts from the start of the "
         "machine. If the figure counts from the start of the run, the study's was started at least "
         f"{int(period.text) - int(bounds['first'])} ticks after its machine, which fits a person "
         "who types a command at a shell."
@@ -341,7 +341,7 @@ def _own_sleepers(collection: Collection) -> list[Block]:
 
 def _claims(collection: Collection) -> Section:
     found = Benchmark(collection)
-    claims = study_4_mixed.claims(found)
+    claims = mixed_benchmark.claims(found)
     for scheduler, policy in SCHEDULERS.items():
         figure = _published_sleep(scheduler, "study")
         claims.append(

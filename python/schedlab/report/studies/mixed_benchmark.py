@@ -13,15 +13,7 @@ from schedlab.collection import Collection, Kept
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import latencies, lines
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
-from schedlab.report.study_tables import (
-    NOTHING,
-    Comparison,
-    Line,
-    Measured,
-    compared_table,
-    measure,
-)
-from schedlab.report.study_texts import (
+from schedlab.report.studies.texts import (
     cell,
     combined,
     doubts,
@@ -31,7 +23,15 @@ from schedlab.report.study_texts import (
     of_rows,
     traces,
 )
-from schedlab.report.ticks import at_ticks, boosts
+from schedlab.report.studies.ticks import at_ticks, boosts
+from schedlab.report.study_tables import (
+    NOTHING,
+    Comparison,
+    Line,
+    Measured,
+    compared_table,
+    measure,
+)
 from schedlab.studies import select
 from schedlab.studies.experiments import MIXED_SIZES, OTHERS
 from schedlab.studies.figures import Figure, Source
@@ -393,6 +393,7 @@ def _latencies(found: Benchmark) -> list[Block]:
             kept,
             title=f"Wake-ups beside {size} CPU-bound processes",
             caption="From the wake-up of an interactive process until it runs.",
+            group=KINDS["interactive"],
         )
     ]
 

@@ -12,6 +12,7 @@ from schedlab.machines.base import TRACE_FILE
 from schedlab.metrics.tables import duration
 from schedlab.report.model import Cell, Column, Table, Text, Tone
 from schedlab.report.study_tables import NOTHING, Measured, Numbers
+from schedlab.report.wording import listed
 from schedlab.studies.contradictions import Contradiction, concerning
 from schedlab.trace import Trace
 
@@ -75,21 +76,14 @@ def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
     ticks = sorted({each.setup.tick_ns for each in setups})
     seeds = sorted({len(each.runs) for each in setups})
     return (
-        f"Measured on {listing(machines)}, tick {listing([duration(each) for each in ticks])}, "
-        f"{listing([str(each) for each in seeds])} seed{'s' if seeds != [1] else ''} a cell."
+        f"Measured on {listed(machines)}, tick {listed([duration(each) for each in ticks])}, "
+        f"{listed([str(each) for each in seeds])} seed{'s' if seeds != [1] else ''} a cell."
     )
 
 
 def number(value: object) -> float:
     """What a column's sum, mean or maximum came to; 0 for a column without values."""
     return float(value) if isinstance(value, int | float) else 0.0
-
-
-def listing(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def cell(measured: Measured, decimals: int) -> Cell:

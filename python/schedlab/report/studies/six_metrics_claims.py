@@ -10,7 +10,7 @@ from itertools import pairwise
 import polars as pl
 
 from schedlab.report.model import Cell, Column, Section, Table, Text, Tone
-from schedlab.report.study_3_findings import (
+from schedlab.report.studies.six_metrics import (
     FAIRNESS,
     METRICS,
     OVERHEAD,
@@ -24,8 +24,8 @@ from schedlab.report.study_3_findings import (
     Metric,
     published_cell,
 )
+from schedlab.report.studies.texts import cell, combined
 from schedlab.report.study_tables import NOTHING, Measured
-from schedlab.report.study_texts import cell, combined
 from schedlab.studies import select
 from schedlab.studies.figures import Figure
 

@@ -13,8 +13,8 @@ from schedlab.collection import Collection, Kept, Repeated
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import gantt
 from schedlab.report.model import Block, Column, Section, Text
+from schedlab.report.studies.texts import if_known, measured_table, number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group
-from schedlab.report.study_texts import if_known, measured_table, number, traces
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.trace import Trace
 
