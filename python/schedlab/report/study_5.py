@@ -275,7 +275,7 @@ def _one_thread(found: Benchmark) -> list[Block]:
             rows,
             how_measured(found.collection, (ONE,)),
         ),
-        Text(_why_apart(found)),
+        Text(f"{_why_apart(found)}\n\n{_what_telling_costs(found)} {_what_seeds_change(found)}"),
     ]
 
 
@@ -287,6 +287,9 @@ def _why_apart(found: Benchmark) -> str:
         for policy in POLICIES
     }
     step = found.summary(ONE, "rr", pl.col("clock_step_ns").first() / 1000)
+    of_tick = found.summary(
+        ONE, "rr", 100 * pl.col("clock_step_ns").first() / pl.col("tick_ns").first()
+    )
 
     def sentence(n: dict[str, float]) -> str:
         fast = max(POLICIES, key=lambda policy: n[policy])
@@ -298,13 +301,40 @@ def _why_apart(found: Benchmark) -> str:
             return told + (
                 f", of which what the schedulers themselves take explains {work:.3f} percentage "
                 f"points. The machine's clock and its interrupts move in steps of {n['step']:.0f} "
-                f"µs, which are {n['step'] / 10:.1f} % of a tick of 1 ms: a difference as small as "
-                "one step a tick is the machine's and not the policies'. Which of them lose such a "
-                "step, and why, is not known."
+                f"µs, which are {n['of tick']:.1f} % of a tick: a difference of one step a tick is "
+                "as large as that. Why the machine should lose one more step a tick under some of "
+                "the policies is not known."
             )
         return told + f"; the schedulers themselves take {work:.3f} percentage points of it."
 
-    return if_known({**rates, **shares, "step": step}, sentence)
+    return if_known({**rates, **shares, "step": step, "of tick": of_tick}, sentence)
+
+
+def _what_telling_costs(found: Benchmark) -> str:
+    needed = {
+        "rate": found.throughput(ONE, "rr"),
+        "latency": found.latency(ONE, "rr", MEAN),
+    }
+    return if_known(
+        needed,
+        lambda n: (
+            "Between two events a thread writes the latency of the last one to the trace: it does "
+            f"{n['rate']:.0f} events a second of {n['latency']:.3f} ms under `rr`, which fill "
+            f"{100 * n['rate'] * n['latency'] / 1000:.1f} % of its time."
+        ),
+    )
+
+
+def _what_seeds_change(found: Benchmark) -> str:
+    """With one thread there is nothing for a seed to change."""
+    values = [found.throughput(ONE, policy).values for policy in POLICIES]
+    if any(len(each) < 2 for each in values):
+        return ""
+    same = sum(len(set(each)) == 1 for each in values)
+    return (
+        f"All seeds give the same throughput under {same} of the {len(values)} policies: the "
+        "machine repeats a run exactly, and one thread leaves nothing to draw."
+    )
 
 
 def _eight_threads(found: Benchmark) -> list[Block]:

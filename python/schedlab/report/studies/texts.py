@@ -19,7 +19,7 @@ from schedlab.trace import Trace
 
 def of_rows(collection: Collection, rows: pl.DataFrame, value: pl.Expr) -> Numbers:
     """What an expression comes to over the rows of each run; no number where it is null."""
-    if rows.is_empty():
+    if rows.is_empty() or not set(value.meta.root_names()) <= set(rows.columns):
         return {}
     found = rows.group_by("run", maintain_order=True).agg(value.alias("value")).drop_nulls()
     return {collection.runs[number].folder: float(each) for number, each in found.rows()}
