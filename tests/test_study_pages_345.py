@@ -127,8 +127,8 @@ def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         assert len(figures) == 9
         for figure in figures:
             where = (figure.row, STUDY_3[figure.row], figure.column)
-            assert cells[(*where, "study")].text == figure.text
-            here = cells[(*where, "here")].text
+            assert at(cells, *where, "study").text == figure.text
+            here = at(cells, *where, "here").text
             assert here.startswith(value[number](number_of(figure.column, figure.row, 2)) + " [")
         shown = [cell.text for (*_, title), cell in cells.items() if title == "study"]
         assert sorted(shown) == sorted(figure.text for figure in figures)
@@ -193,12 +193,12 @@ def test_study_3_computes_its_claims(tmp_path: Path) -> None:
     table = tables_of(made(study_3.page(read([tmp_path]))))["study-3-claims"]
     cells = cells_of(table, labels=2)
     gained = ("section 5.3", "Mixed: MLFQ's throughput is so many % larger than RR's", "")
-    assert cells[(*gained, "figure")].text == "13"
-    assert cells[(*gained, "its tables")].text == "198"
+    assert at(cells, *gained, "figure").text == "13"
+    assert at(cells, *gained, "its tables").text == "198"
     seeds = [
         number_of("Mixed", "MLFQ", seed) / number_of("Mixed", "RR", seed) - 1 for seed in SEEDS
     ]
-    assert cells[(*gained, "here")].text.startswith(f"{100 * sum(seeds) / 3:.1f} [")
+    assert at(cells, *gained, "here").text.startswith(f"{100 * sum(seeds) / 3:.1f} [")
     claims = select(study=3, kind="claim")
     assert sorted(f.text for f in claims) == sorted(
         cell.text for (*_, title), cell in cells.items() if title == "figure" and cell.text != "–"
@@ -462,16 +462,16 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
     for figure in published(5, 5):
         name, run = figure.row.split()
         where = (names[name], run, headings[figure.quantity])
-        assert every[(*where, "study")].text == figure.text
+        assert at(every, *where, "study").text == figure.text
         if figure.policy and figure.quantity == "throughput":
-            assert every[(*where, "here")].text == f"{rate_of(figure.policy, int(run)):.2f}"
+            assert at(every, *where, "here").text == f"{rate_of(figure.policy, int(run)):.2f}"
         if not figure.policy:
-            assert every[(*where, "here")].text == "–"
+            assert at(every, *where, "here").text == "–"
     for figure in published(5, 6):
         where_mean = (names[figure.column], headings[figure.quantity])
-        assert means[(*where_mean, "study")].text == figure.text
+        assert at(means, *where_mean, "study").text == figure.text
         if figure.policy and figure.quantity == "maximum latency":
-            assert means[(*where_mean, "here")].text.startswith("3.000 [")
+            assert at(means, *where_mean, "here").text.startswith("3.000 [")
 
 
 def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
