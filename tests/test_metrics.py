@@ -83,6 +83,7 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
     assert_table(found.processes, processes, set())
     assert_table(found.groups, naive.groups(processes), set())
     assert_table(found.cpus, naive.cpu_rows(), set())
+    assert_table(found.values, naive.values(), set())
     assert_table(found.summary, [naive.summary(processes)], OF_THE_HEADER)
     json.loads(found.to_json())
 
@@ -337,6 +338,7 @@ def test_those_who_go_on_ask_for_more() -> None:
     assert (b["running_ns"], b["waiting_ns"], b["blocked_ns"]) == (80, 315 + 50, 95)
     assert a["demand_cpus"] == pytest.approx(1)
     assert b["demand_cpus"] == pytest.approx((80 + 365 * 80 / 175) / 550)
+    assert found.summary["completion_ns"].to_list() == [None]
     # B asks for 0.45, less than half: A should get the rest.
     assert b["ideal_share"] == pytest.approx(b["demand_cpus"])
     assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
@@ -409,6 +411,7 @@ def test_by_hand() -> None:
     assert summary["overhead_share"] == pytest.approx(50 / 1000)
     assert summary["context_switches"] == 5
     assert summary["root_running_ns"] == 25 + 195
+    assert summary["completion_ns"] == 900 - 100
     assert summary["fairness_turnaround"] == pytest.approx(1390**2 / (2 * (600**2 + 790**2)))
 
 
@@ -426,6 +429,18 @@ def test_trace_without_a_process() -> None:
     assert summary["turnaround_mean_ns"] is None
     assert summary["overhead_share"] is None
     shown(metrics.tables([("1 CPU", found)]))
+
+
+def test_all_runs_have_the_same_columns() -> None:
+    """Short ones, long ones and empty ones: their tables can be put together."""
+    script = Script(cpus=2, steps=500)
+    records = simulate(random.Random(2), script)
+    later = [each._replace(time=each.time + 10**12) for each in records]
+    for name in ("summary", "processes", "groups", "cpus"):
+        schemas = [
+            getattr(compute(load(each, script)), name).schema for each in (records, later, [])
+        ]
+        assert schemas[0] == schemas[1] == schemas[2]
 
 
 def test_empty_trace(tmp_path: Path) -> None:
@@ -456,6 +471,18 @@ def test_metrics_survive_being_written(tmp_path: Path) -> None:
     found.write(tmp_path / "metrics")
     again = metrics.load(tmp_path / "metrics")
     assert again.to_dict() == found.to_dict()
+    assert len(again.values) > 0
+
+
+def test_metrics_of_before_there_were_told_values_can_be_read(tmp_path: Path) -> None:
+    """They have none."""
+    script = Script(cpus=2, steps=500)
+    found = compute(load(simulate(random.Random(2), script), script))
+    found.write(tmp_path)
+    (tmp_path / "values.parquet").unlink()
+    again = metrics.load(tmp_path)
+    assert again.values.schema == found.values.schema
+    assert again.to_dict() == {**found.to_dict(), "values": []}
 
 
 @pytest.mark.parametrize(

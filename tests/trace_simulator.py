@@ -236,7 +236,13 @@ class Simulator:
         elif choice == 4:
             self.emit(cpu, Kind.MIGRATE, anybody, 0, self.random.randrange(self.script.cpus))
         elif choice == 5:
-            self.emit(cpu, Kind.MARK, pid, MarkKind.NOTE, 7)
+            told = self.random.choice((b"ticks", b"eight888"))
+            choices = (
+                (MarkKind.NOTE, 7),
+                (MarkKind.NAME, int.from_bytes(told, "little")),
+                (MarkKind.VALUE, self.random.choice((0, 7, 2**63, 2**64 - 1))),
+            )
+            self.emit(cpu, Kind.MARK, pid, *self.random.choice(choices))
         elif self.script.marks and not self.begun_by:
             self.begun_by = pid
             self.emit(cpu, Kind.MARK, pid, MarkKind.BEGIN)
