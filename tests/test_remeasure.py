@@ -45,7 +45,7 @@ def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
     again = anew(tmp_path, workers=2)
     assert [run.seed for run in again] == sorted(kept)
     for run in again:
-        for name in ("summary", "processes", "groups", "cpus"):
+        for name in ("summary", "processes", "groups", "cpus", "values"):
             found, expected = getattr(run.metrics(), name), getattr(kept[run.seed], name)
             assert_frame_equal(found, expected, check_exact=True)
     elapsed = [each.summary["elapsed_ns"][0] for each in kept.values()]
