@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from guest_machine import run_guest
+from guest_machine import run_guest, sound_trace
 from schedlab import metrics, trace
 from schedlab.build import build
 from schedlab.paths import BUILD, ROOT
@@ -108,8 +108,7 @@ def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
     boot = f"tick={TICK_NS}ns seed=1 {arguments}"
     guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True)
     assert guest.status == 0, guest.console
-    events = trace.read(guest.trace)
-    trace.validate(events)
+    events = sound_trace(guest.trace)
     measured = metrics.compute(events)
     processes = measured.processes.filter(pl.col("role") == "workload")
     assert processes["pid"].is_unique().all()

@@ -5,12 +5,29 @@ from __future__ import annotations
 
 import random
 import struct
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, PreemptReason, ProcessState
+from hypothesis import HealthCheck, settings
+
+from schedlab.trace import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+    Trace,
+    read,
+)
+
+PATIENT = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+"""For tests of many traces: a host that is busy with other things is no failure."""
 
 
 class Record(NamedTuple):
@@ -294,3 +311,17 @@ def write(
     data = b"".join(record.pack() for part in blocks for record in part)
     path.write_bytes(header(script.cpus, script.cycles_per_second) + data)
     return path
+
+
+def load(
+    records: list[Record],
+    script: Script,
+    source: random.Random | None = None,
+    cut: int | None = None,
+) -> Trace:
+    """The trace, by way of a file; `cut`: only so many bytes of it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = write(Path(directory) / "trace.bin", records, script, 8, source)
+        if cut is not None:
+            path.write_bytes(path.read_bytes()[:cut])
+        return read(path)

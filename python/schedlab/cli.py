@@ -134,6 +134,55 @@ def trace(run: Path, file_format: Format, out: Path | None, as_json: bool) -> No
         raise SchedlabError(f"the trace of {folder} is not sound: {problem}")
 
 
+@cli.command()
+@click.argument(
+    "places",
+    nargs=-1,
+    required=True,
+    metavar="RUN...",
+    type=click.Path(exists=True, path_type=Path),
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the report.  [default: report, beside the runs]",
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    default=("html",),
+    show_default=True,
+    type=click.Choice(("html", "markdown")),
+    help="html is for a browser, markdown for a paper's appendix. May be repeated.",
+)
+@click.option(
+    "--from-traces",
+    is_flag=True,
+    help="Compute all metrics anew from the traces, instead of reading what each run kept.",
+)
+@json_option
+def report(
+    places: tuple[Path, ...],
+    out: Path | None,
+    formats: tuple[str, ...],
+    from_traces: bool,
+    as_json: bool,
+) -> None:
+    """Make a report of RUNs: tables and charts that a browser opens without a network.
+
+    RUN is the folder of a run, or one that holds runs, at any depth. Runs that failed are in the
+    report, with how they failed.
+    """
+    from schedlab.report.command import report as make
+
+    made = make(places, out, formats, from_traces)
+    if as_json:
+        echo_json(made)
+    else:
+        click.echo(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
+
+
 def trace_problem(read: Any) -> str | None:
     """What validation says against a trace."""
     from schedlab import trace as traces
@@ -143,6 +192,36 @@ def trace_problem(read: Any) -> str | None:
     except traces.TraceError as error:
         return str(error)
     return None
+
+
+@cli.command("compare")
+@click.argument("before", type=click.Path(exists=True, path_type=Path))
+@click.argument("after", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--metric", "metrics", multiple=True, help="Only this, such as turnaround. May be repeated."
+)
+@click.option("--all", "everything", is_flag=True, help="Show what did not change, too.")
+@json_option
+def compare_runs(
+    before: Path, after: Path, metrics: tuple[str, ...], everything: bool, as_json: bool
+) -> None:
+    """Say what changed from one folder of runs to another, and whether it is more than chance.
+
+    Each folder holds one run, or many: several policies, CPUs, workloads and seeds. Setups are
+    matched with what is like them on the other side; if the policy (or any other one thing) is
+    another, across it. Runs with the same seed are compared pair by pair. docs/comparing.md says
+    what may be concluded.
+    """
+    from schedlab.collection import read
+    from schedlab.compare import compare
+    from schedlab.compare_listing import listing
+
+    found = compare(read([before]), read([after]), metrics)
+    if as_json:
+        echo_json(found.to_dict())
+        return
+    for part in listing(found, everything):
+        results().print(part, soft_wrap=isinstance(part, str))
 
 
 @cli.group(invoke_without_command=True)

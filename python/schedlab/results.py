@@ -19,7 +19,8 @@ from schedlab.machines.base import TRACE_FILE
 MANIFEST = "manifest.json"
 CONSOLE = "console.log"
 METRICS = "metrics"
-_UNFINISHED = ".unfinished-"
+UNFINISHED = ".unfinished-"
+"""The names of folders that are being filled begin so."""
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def new_folder(place: Path) -> Iterator[Path]:
     A failed run that is there already gives way; anything else does not, and raises OSError.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{_UNFINISHED}{place.name}-"))
+    folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{UNFINISHED}{place.name}-"))
     try:
         yield folder
         folder.chmod(0o755)
@@ -74,7 +75,7 @@ def find_run(path: Path) -> Path:
 
 def is_whole(folder: Path) -> bool:
     """Not one that is being filled."""
-    return not folder.name.startswith(_UNFINISHED) and (folder / MANIFEST).is_file()
+    return not folder.name.startswith(UNFINISHED) and (folder / MANIFEST).is_file()
 
 
 def succeeded(manifest: Mapping[str, Any]) -> bool:

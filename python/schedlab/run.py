@@ -276,25 +276,30 @@ def signal_group(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-def evaluate(folder: Path, outcome: Outcome) -> tuple[Metrics | None, Outcome]:
-    """Checks the trace and computes the metrics, where the run left enough for that."""
+def evaluate(
+    folder: Path, outcome: Outcome, place: Path | None = None
+) -> tuple[Metrics | None, Outcome]:
+    """Checks the trace and computes the metrics, where the run left enough for that.
+
+    They are written into `place`; None: into the run's folder.
+    """
     if outcome.status not in ("success", "limit"):
         return None, outcome
     try:
-        return measure(folder), outcome
+        return measure(folder, place), outcome
     except Exception as error:  # whatever it is, the trace is kept, and the other runs go on
         words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
         return None, Outcome("unmeasured", f"the trace could not be measured: {words}")
 
 
-def measure(folder: Path) -> Metrics:
-    """Checks a run's trace, and writes its metrics beside it."""
+def measure(folder: Path, place: Path | None = None) -> Metrics:
+    """Checks a run's trace, and writes its metrics beside it, or into `place`."""
     from schedlab import metrics, trace
 
     read = trace.read(folder / TRACE_FILE)
     trace.validate(read)
     computed = metrics.compute(read)
-    computed.write(folder / results.METRICS)
+    computed.write(place or folder / results.METRICS)
     return computed
 
 

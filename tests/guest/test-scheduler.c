@@ -12,23 +12,6 @@ static struct process_info row_of(int pid)
     return row;
 }
 
-/* A child that only waits. */
-static int start_sleeper(void)
-{
-    int pid = test_fork();
-    if (pid == 0) {
-        sleep(1000000000);
-        exit(0);
-    }
-    return pid;
-}
-
-static void end_child(int pid)
-{
-    check(kill(pid) == 0);
-    check(test_wait(pid) == -1);
-}
-
 /* Attributes */
 
 static void priorities_have_a_range(void)

@@ -131,6 +131,11 @@ def _called(trace: Trace, who: Lives) -> pl.DataFrame:
     )
 
 
+def people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+    """Who lived in the window, a row a life: what they are called; when they came, ran and ended."""
+    return _people(trace, who, window, _called(trace, who))
+
+
 def _people(trace: Trace, who: Lives, window: Window, called: pl.DataFrame) -> pl.DataFrame:
     """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
     time = trace.column("time_ns")
@@ -379,19 +384,18 @@ def _cpus(trace: Trace, window: Window) -> pl.DataFrame:
         running_ns=pl.col("duration").filter(pl.col("pid") != 0).sum(),
         idle_ns=pl.col("duration").filter(pl.col("pid") == 0).sum(),
     )
-    visits = scheduler_intervals(trace)
-    scheduler = (
-        visits.filter((pl.col("what") == "scheduler") & window.holds())
+    passes = (pl.col("what") == "scheduler") & window.holds()
+    visits = (
+        scheduler_intervals(trace)
         .group_by("cpu")
-        .agg(scheduler_entries=pl.len(), scheduler_cycles=pl.col("cycles").sum())
-    )
-    idle = (
-        visits.filter(pl.col("what") == "idle")
-        .group_by("cpu")
-        .agg(idle_loop_ns=window.duration().sum())
+        .agg(
+            scheduler_entries=passes.sum(),
+            scheduler_cycles=pl.col("cycles").filter(passes).sum(),
+            idle_loop_ns=window.duration().filter(pl.col("what") == "idle").sum(),
+        )
     )
     cpus = pl.DataFrame({"cpu": pl.Series(range(trace.header.cpus), dtype=pl.UInt16)})
-    for table in (times, scheduler, idle, _switches(trace, window)):
+    for table in (times, visits, _switches(trace, window)):
         cpus = cpus.join(table, on="cpu", how="left", maintain_order="left")
     measured = bool(len(trace.rows(Kind.SCHEDULER_EXIT)))
     return _with_overhead(cpus.fill_null(0), trace, window, measured)
@@ -432,6 +436,39 @@ def _elapsed_cycles(trace: Trace, window: Window) -> float:
 
 # --- all together
 
+_WHAT = {
+    "policy": pl.String,
+    "cpus": pl.Int64,
+    "seed": pl.UInt64,
+    "tick_ns": pl.Int64,
+    "clock_step_ns": pl.Int64,
+    "truncated": pl.Boolean,
+    "lost_records": pl.Int64,
+    "root_pid": pl.Int64,
+    "begin_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "elapsed_ns": pl.Int64,
+    "elapsed_cycles": pl.Float64,
+}
+"""What was measured. Spelt out, so that the tables of all runs have the same types."""
+
+
+def _what(trace: Trace, window: Window) -> dict[str, Any]:
+    return {
+        "policy": _policy(trace, window),
+        "cpus": trace.header.cpus,
+        "seed": trace.header.seed,
+        "tick_ns": trace.header.tick_ns,
+        "clock_step_ns": trace.clock_step_ns,
+        "truncated": trace.truncated,
+        "lost_records": trace.lost,
+        "root_pid": window.root_pid,
+        "begin_ns": window.begin_ns,
+        "end_ns": window.end_ns,
+        "elapsed_ns": window.elapsed_ns,
+        "elapsed_cycles": _elapsed_cycles(trace, window),
+    }
+
 
 def _summary(
     trace: Trace, window: Window, processes: pl.DataFrame, cpus: pl.DataFrame, waits: pl.DataFrame
@@ -442,7 +479,6 @@ def _summary(
         for role in ("root", "other")
     }
     relative = workload.filter((pl.col("ideal_share") > 0) & pl.col("share").is_not_null())
-    cycles = _elapsed_cycles(trace, window)
     machine = cpus.select(
         pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),
         pl.col("overhead_share", "overhead_with_idle_share").mean(),
@@ -450,22 +486,7 @@ def _summary(
     )
     return pl.concat(
         [
-            pl.DataFrame(
-                {
-                    "policy": _policy(trace, window),
-                    "cpus": trace.header.cpus,
-                    "seed": pl.Series([trace.header.seed], dtype=pl.UInt64),
-                    "tick_ns": trace.header.tick_ns,
-                    "clock_step_ns": trace.clock_step_ns,
-                    "truncated": trace.truncated,
-                    "lost_records": trace.lost,
-                    "root_pid": pl.Series([window.root_pid], dtype=pl.Int64),
-                    "begin_ns": window.begin_ns,
-                    "end_ns": window.end_ns,
-                    "elapsed_ns": window.elapsed_ns,
-                    "elapsed_cycles": cycles,
-                }
-            ),
+            pl.DataFrame([_what(trace, window)], schema=_WHAT),
             workload.select(_population()),
             workload.select(_completion()),
             waits.select(_latency_statistics()),
@@ -482,7 +503,9 @@ def _summary(
         how="horizontal",
     ).with_columns(
         throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / _SECOND_NS),
-        throughput_per_million_cycles=_rate(pl.col("finished"), cycles / 1_000_000),
+        throughput_per_million_cycles=_rate(
+            pl.col("finished"), _elapsed_cycles(trace, window) / 1_000_000
+        ),
     )
 
 
