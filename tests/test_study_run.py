@@ -41,7 +41,7 @@ def test_every_run_of_a_plan_has_a_name_of_its_own(
     tmp_path: Path, depth: experiments.Depth
 ) -> None:
     runs = plan(tmp_path, depth).runs
-    assert len({run.name for run in runs}) == len(runs) > 900
+    assert len({run.name for run in runs}) == len(runs) > 800
     assert max(len(run.name) for run in runs) < 200
     assert {run.machine for run in runs} == {"spike"}
     for run in runs:
@@ -87,7 +87,6 @@ def test_study_1_ran_each_test_five_times_on_one_to_five_cpus(label: str, policy
     """The quick plan has all of its cells, with fewer seeds."""
     assert cells("full", label, policy) == dict.fromkeys(range(1, 6), 5)
     assert set(cells("quick", label, policy)) == set(range(1, 6))
-    assert min(cells("quick", label, policy).values()) >= 3
 
 
 @pytest.mark.parametrize("test", ["cpu", "io", "mixed"])
@@ -139,9 +138,11 @@ def test_the_work_follows_the_tick() -> None:
     assert timing.command_at(1_000_000) == "timingtests mixed"
     assert timing.command_at(10_000_000) == "timingtests mixed -w 1000000"
     original = EXPERIMENTS["s1-lottery-original-low"]
-    assert original.command_at(1_000_000) == "lotterytest low -o 1 -t 50 -y 215"
-    assert original.command_at(10_000_000) == "lotterytest low -o 1 -t 50 -y 2150"
+    assert original.command_at(1_000_000) == "lotterytest low -o 1 -t 50 -y 8300"
     assert EXPERIMENTS["s5-cpubench"].command_at(10_000_000) == "cpubench"
+    ticks = {run.label: run.tick_ns for run in plan(Path("/nowhere"), "quick", (1,)).runs}
+    assert ticks["s1-timing-mixed"] == 1_000_000
+    assert ticks["s1-lottery-original-low"] == 10_000_000
 
 
 def test_ticks_and_seeds_that_cannot_be(tmp_path: Path) -> None:
