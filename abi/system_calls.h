@@ -61,6 +61,8 @@ enum mark_kind {
     MARK_END = 2,   /* … and ends */
     MARK_GROUP = 3, /* value: up to 8 characters, the caller's group in the tables */
     MARK_NOTE = 4,  /* value: anything; shown on the time line */
+    MARK_NAME = 5,  /* value: up to 8 characters, the name of what the caller tells next */
+    MARK_VALUE = 6, /* value: signed; what the caller tells by the name that it gave last */
 };
 
 #endif

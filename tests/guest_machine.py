@@ -7,9 +7,15 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab import trace
 from schedlab.build import IMAGE, KERNEL, build
 from schedlab.machines import Boot, machine_named
 from schedlab.machines.base import TRACE_FILE
+
+TICK_NS = 1_000_000
+"""The tick of traced()."""
+ROUND_NS = 5_000
+"""Spike's clock moves in steps of this, and an interrupt ends one of them early."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +37,25 @@ def run_guest(
     limit: str = "120s",
     memory_mib: int = 512,
     traced: bool = False,
+    typed: str = "",
+    instead: tuple[str, str] | None = None,
     host_seconds: float = 300,
 ) -> Guest:
-    """Boots, runs `command` from init, and gives what came of it. Raises TimeoutExpired."""
+    """Boots, runs `command` from init, and gives what came of it. Raises TimeoutExpired.
+
+    Without a command init runs the shell, which reads what is `typed`. Of the words that start
+    the machine, the second part of `instead` stands where the first one did.
+    """
     build("kernel", "image")
     words = [arguments, f"limit={limit}"]
     words += [f"trace={TRACE_FILE}"] if traced else []
     words += [f'run="{command}"'] if command else []
     boot = Boot(KERNEL, IMAGE, cpus, memory_mib, " ".join(words), traced=traced)
+    start = machine_named(machine).command(boot)
     done = subprocess.run(
-        machine_named(machine).command(boot),
+        [word.replace(*instead) if instead else word for word in start],
         cwd=folder,
-        stdin=subprocess.DEVNULL,
+        input=typed,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -51,3 +64,27 @@ def run_guest(
         check=False,
     )
     return Guest(done.returncode, done.stdout, folder / TRACE_FILE)
+
+
+def traced(
+    folder: Path,
+    command: str,
+    cpus: int,
+    arguments: str = "",
+    *,
+    tick_ns: int = TICK_NS,
+    seed: int = 1,
+) -> trace.Trace:
+    """The sound trace of a run on Spike that succeeded."""
+    boot = f"tick={tick_ns}ns seed={seed} {arguments}"
+    guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True)
+    assert guest.status == 0, guest.console
+    return sound_trace(guest.trace)
+
+
+def sound_trace(path: Path) -> trace.Trace:
+    """The trace in a file, which must be whole and valid."""
+    events = trace.read(path)
+    trace.validate(events)
+    assert events.lost == 0
+    return events

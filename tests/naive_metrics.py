@@ -45,6 +45,7 @@ class Life:
     status: int | None = None
     spans: list[Span] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    tells: str | None = None
 
     def descends_from(self, root: Life | None) -> bool:
         """Is `root` its parent, or its parent's parent …?"""
@@ -82,6 +83,7 @@ class Naive:
         self.attributes_used: set[int] = set()
         self.policy = ""
         self.shares_by = 0
+        self.told: list[tuple[Life, int, str | None, int]] = []
         for row, record in enumerate(records):
             self.take(row, record)
         for life in self.lives:
@@ -157,6 +159,13 @@ class Naive:
         elif kind == Kind.MARK and record.first == MarkKind.GROUP:
             assert life
             life.label = record.second.to_bytes(8, "little").rstrip(b"\0").decode()
+        elif kind == Kind.MARK and record.first == MarkKind.NAME:
+            assert life
+            life.tells = record.second.to_bytes(8, "little").rstrip(b"\0").decode()
+        elif kind == Kind.MARK and record.first == MarkKind.VALUE:
+            assert life
+            value = record.second - (1 << 64) if record.second >> 63 else record.second
+            self.told.append((life, time, life.tells, value))
         elif kind == Kind.ATTRIBUTE and row <= self.end_row:
             self.attributes_used.add(record.first)
             assert life
@@ -389,11 +398,28 @@ class Naive:
             table.append(group)
         return table
 
+    def values(self) -> list[dict[str, Any]]:
+        """The table of what was told."""
+        return [
+            {
+                "pid": life.pid,
+                "group": life.label or life.name or f"process {life.pid}",
+                "time_ns": time,
+                "name": name,
+                "value": value,
+            }
+            for life, time, name, value in self.told
+        ]
+
     def summary(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """The one row, without what the header says."""
         workload = [row for row in rows if row["role"] == "workload"]
         cpus = self.cpu_rows()
         result = self.population(workload)
+        ends = [row["exit_ns"] for row in workload]
+        forks = [row["fork_ns"] for row in workload]
+        all_ended = bool(ends) and None not in ends
+        result["completion_ns"] = max(0, max(ends) - min(forks)) if all_ended else None
         for role in ("root", "other"):
             result[f"{role}_running_ns"] = sum(
                 row["running_ns"] for row in rows if row["role"] == role

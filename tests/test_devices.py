@@ -9,42 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from guest_machine import run_guest
+from guest_machine import run_guest, sound_trace
 from schedlab import trace as traces
 from schedlab.build import IMAGE, KERNEL, build
-from schedlab.machines import Boot, machine_named
-
-FAILED = 1
-PANIC = 101
-
-
-def start(
-    folder: Path, machine: str, arguments: str, script: str = "", *, old: str = "\0", new: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """Boots with a script on the console; `new` takes the place of `old` in the command."""
-    build("kernel", "image")
-    boot = Boot(KERNEL, IMAGE, 2, 256, f"tick=1ms limit=60s {arguments}", traced=False)
-    command = [word.replace(old, new) for word in machine_named(machine).command(boot)]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        input=script,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=120,
-        check=False,
-    )
+from schedlab.machines import machine_named
+from schedlab.outcome import FAILED, PANIC
 
 
 @pytest.mark.spike
 @pytest.mark.parametrize("trace", ["/dev/full", "no/such/folder/trace.bin"])
 def test_a_trace_that_cannot_be_kept_ends_the_run(tmp_path: Path, trace: str) -> None:
     """No run passes whose trace is not whole."""
-    done = start(tmp_path, "spike", f"trace={trace} run=true")
-    assert done.returncode == FAILED
-    assert "trace: the host" in done.stdout
+    guest = run_guest(tmp_path, "true", arguments=f"tick=1ms trace={trace}")
+    assert guest.status == FAILED
+    assert "trace: the host" in guest.console
 
 
 @pytest.mark.qemu
@@ -52,9 +30,7 @@ def test_a_trace_leaves_qemu_whole(tmp_path: Path) -> None:
     """Large blocks by the virtio console, from four CPUs."""
     guest = run_guest(tmp_path, "test-pipes", machine="qemu", cpus=4, traced=True)
     assert guest.status == 0
-    trace = traces.read(guest.trace)
-    traces.validate(trace)
-    assert not trace.truncated
+    assert not sound_trace(guest.trace).truncated
 
 
 @pytest.mark.spike
@@ -74,26 +50,28 @@ def test_the_ramdisk_takes_the_time_that_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("argument", ["disk_read=fast", "disk_depth=0", "disk_flush=11s"])
 def test_a_wrong_disk_argument_is_named(tmp_path: Path, argument: str) -> None:
     """Rather than to measure another disk."""
-    done = start(tmp_path, "spike", f"{argument} run=true")
-    assert done.returncode == PANIC
-    assert f"boot argument {argument.split('=')[0]}=" in done.stdout
+    guest = run_guest(tmp_path, "true", arguments=f"tick=1ms {argument}")
+    assert guest.status == PANIC
+    assert f"boot argument {argument.split('=')[0]}=" in guest.console
 
 
 @pytest.mark.qemu
 def test_the_old_virtio_interface_is_named(tmp_path: Path) -> None:
     """The message says what to do."""
-    done = start(tmp_path, "qemu", "run=true", old="legacy=false", new="legacy=true")
-    assert done.returncode == PANIC
-    assert "-global virtio-mmio.force-legacy=false" in done.stdout
-    assert "disk: none" in done.stdout
+    change = ("legacy=false", "legacy=true")
+    guest = run_guest(tmp_path, "true", machine="qemu", instead=change)
+    assert guest.status == PANIC
+    assert "-global virtio-mmio.force-legacy=false" in guest.console
+    assert "disk: none" in guest.console
 
 
 @pytest.mark.qemu
 def test_a_disk_that_is_only_read_boots(tmp_path: Path) -> None:
     """A write to it is an error, and no more than that."""
-    done = start(tmp_path, "qemu", "run=true", old="snapshot=on", new="readonly=on")
-    assert "read-only" in done.stdout
-    assert "assertion" not in done.stdout
+    change = ("snapshot=on", "readonly=on")
+    guest = run_guest(tmp_path, "true", machine="qemu", instead=change)
+    assert "read-only" in guest.console
+    assert "assertion" not in guest.console
 
 
 @pytest.mark.qemu
@@ -122,5 +100,5 @@ SCRIPT = "".join(f"echo number {number}\n" for number in range(300)) + "poweroff
 )
 def test_a_script_on_the_console_loses_nothing(tmp_path: Path, machine: str) -> None:
     """Far more is typed ahead than the kernel keeps: the shell reads it all the same."""
-    done = start(tmp_path, machine, "", SCRIPT)
-    assert done.returncode == 9
+    guest = run_guest(tmp_path, "", machine=machine, cpus=2, typed=SCRIPT)
+    assert guest.status == 9

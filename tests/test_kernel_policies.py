@@ -21,7 +21,7 @@ import pytest
 
 from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules
 from feedback_reference import schedule as reference_schedule
-from guest_machine import run_guest
+from guest_machine import ROUND_NS, TICK_NS, sound_trace, traced
 from schedlab import metrics, trace
 from schedlab.build import build
 from schedlab.paths import BUILD, ROOT
@@ -32,9 +32,6 @@ from trace_story import Record, Story, records_of, role_names
 
 pytestmark = pytest.mark.spike
 
-TICK_NS = 1_000_000
-ROUND_NS = 5_000
-"""Spike's clock moves in steps of this, and an interrupt ends one of them early."""
 EXEMPT_PIDS = 2
 """Of priority: processes up to this PID do not age."""
 
@@ -66,20 +63,15 @@ def golden_file(policy: str, cpus: int) -> Path:
     return GOLDEN / f"ties-{policy.replace(':', '-')}-{cpus}.txt"
 
 
-def told(path: Path, policy: str, cpus: int) -> str:
+def told(events: trace.Trace, policy: str, cpus: int) -> str:
     """The story of a trace, with a heading."""
-    events = trace.read(path)
-    trace.validate(events)
     heading = f"# {policy}, {cpus} CPU{'s' if cpus > 1 else ''}: tick, CPU, what happens"
     return "\n".join(["# SPDX-License-Identifier: MIT", heading, *Story(events).lines(), ""])
 
 
 def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
-    guest = run_guest(
-        folder, f"scenario ties {policy}", cpus=cpus, arguments="tick=10ms seed=1", traced=True
-    )
-    assert guest.status == 0, guest.console
-    return told(guest.trace, policy, cpus)
+    events = traced(folder, f"scenario ties {policy}", cpus, tick_ns=10 * TICK_NS)
+    return told(events, policy, cpus)
 
 
 def told_by_model(folder: Path, policy: str, cpus: int) -> str:
@@ -90,7 +82,7 @@ def told_by_model(folder: Path, policy: str, cpus: int) -> str:
     assert done.returncode in (0, ACTED_TOGETHER), done.stderr
     if is_pinned(policy) and policy not in MEASURING:
         assert done.returncode == 0, "two CPUs act together: give the roles other amounts of work"
-    return told(path, policy, cpus)
+    return told(sound_trace(path), policy, cpus)
 
 
 def is_pinned(policy: str) -> bool:
@@ -120,15 +112,6 @@ def test_no_golden_story_is_left_over() -> None:
 
 
 # What runs when
-
-
-def traced(folder: Path, command: str, cpus: int, arguments: str) -> trace.Trace:
-    """The valid trace of a run that succeeded."""
-    guest = run_guest(folder, command, cpus=cpus, arguments=f"seed=1 {arguments}", traced=True)
-    assert guest.status == 0, guest.console
-    events = trace.read(guest.trace)
-    trace.validate(events)
-    return events
 
 
 def begin_together(events: trace.Trace, count: int) -> tuple[int, list[int]]:
@@ -196,7 +179,7 @@ def test_feedback_queue_follows_its_rule_tick_by_tick(
 ) -> None:
     """Three CPU-bound processes: study 4's figure 7, with two boosts, and study 3's quanta."""
     command = f"ladder -n 3 -a 2 -d 0 -i {iterations}"
-    events = traced(tmp_path, command, 1, f"tick=1ms policy=mlfq:{preset}")
+    events = traced(tmp_path, command, 1, f"policy=mlfq:{preset}")
     begin, pids = begin_together(events, 3)
     end = first_exit(events, pids)
     assert end - begin >= least_ticks
@@ -207,7 +190,7 @@ def test_feedback_queue_follows_its_rule_tick_by_tick(
 
 def test_round_robin_goes_round_tick_by_tick(tmp_path: Path) -> None:
     """Study 4's figure 8."""
-    events = traced(tmp_path, "ladder -n 3 -a 2 -d 0 -i 10000000", 1, "tick=1ms policy=rr")
+    events = traced(tmp_path, "ladder -n 3 -a 2 -d 0 -i 10000000", 1, "policy=rr")
     begin, pids = begin_together(events, 3)
     end = first_exit(events, pids)
     assert end - begin >= 250
@@ -220,7 +203,7 @@ def test_feedback_queue_serves_the_higher_level(tmp_path: Path) -> None:
 
     A level is known when a process is picked; while it waits, only a boost changes it.
     """
-    events = traced(tmp_path, "mixed -n 6 -g 60", 1, "tick=1ms policy=mlfq")
+    events = traced(tmp_path, "mixed -n 6 -g 60", 1, "policy=mlfq")
     inversion = longest_inversion(*levels_by_remark(events, period_ns=480 * TICK_NS))
     assert inversion.length_ns <= 2 * ROUND_NS, inversion
 
@@ -276,7 +259,7 @@ def test_no_lower_priority_runs_while_a_higher_one_waits(
     """On any CPU for longer than the bound: a tick, at which it looks at the others' queues, and
     Spike's rounds. Within a queue, so on one CPU, at once. The processes change priorities."""
     command = f"ladder -a 1 -f 2 {load} -i 2000000 -r 20"
-    arguments = f"tick=1ms policy={policy}"
+    arguments = f"policy={policy}"
     inversion = priority_inversion(traced(tmp_path, command, cpus, arguments))
     assert inversion.length_ns <= (TICK_NS if cpus > 1 else 0) + 2 * ROUND_NS, inversion
 
@@ -284,7 +267,7 @@ def test_no_lower_priority_runs_while_a_higher_one_waits(
 def test_round_robin_breaks_the_law_of_priorities(tmp_path: Path) -> None:
     """So the law can be broken, and is seen to be."""
     command = "ladder -a 1 -f 2 -d 3 -n 3 -c 8 -i 2000000 -r 20"
-    inversion = priority_inversion(traced(tmp_path, command, 1, "tick=1ms policy=rr"))
+    inversion = priority_inversion(traced(tmp_path, command, 1, "policy=rr"))
     assert inversion.length_ns > 5 * TICK_NS
 
 
@@ -302,7 +285,7 @@ def test_aging_bounds_each_wait(tmp_path: Path, interval: int) -> None:
     aging it waits until the others have ended."""
     processes, ticks_each = 6, 50
     command = f"ladder -a 1 -f 0 -d 2 -n {processes} -i {ticks_each * 100_000}"
-    arguments = f"tick=1ms policy=priority set=aging_interval={interval}"
+    arguments = f"policy=priority set=aging_interval={interval}"
     events = traced(tmp_path, command, 1, arguments)
     values = Values(events, AttributeKind.PRIORITY)
     waits = [piece for piece in pieces_of(events, values, "runnable") if piece.pid > EXEMPT_PIDS]
@@ -338,7 +321,7 @@ def test_weighted_slices_are_exact(
     """Weight × 10 ms, in turn. Sleepers make turns begin within a tick: one that cannot end at its
     time ends at the nearest tick, and what is missing or too much is in the next one."""
     command = f"ladder -a 3 -f 1 -d 2 -n 3 -i 17000000 -z {sleepers} -r 60"
-    events = traced(tmp_path, command, 1, f"tick={tick_ms}ms policy=wrr{preset}")
+    events = traced(tmp_path, command, 1, f"policy=wrr{preset}", tick_ns=tick_ms * TICK_NS)
     weights = Values(events, AttributeKind.WEIGHT)
     begin, pids = begin_together(events, 3)
     end = first_exit(events, pids)
@@ -361,7 +344,7 @@ def test_weighted_slices_are_exact(
 def test_strides_keep_all_within_a_turn_of_their_shares(tmp_path: Path, sleepers: int) -> None:
     """Tickets 1, 3 and 5: of any two, the one that is ahead is so by less than one turn."""
     command = f"ladder -a 2 -f 1 -d 2 -n 3 -i 10000000 -z {sleepers} -r 60"
-    events = traced(tmp_path, command, 1, "tick=1ms policy=stride")
+    events = traced(tmp_path, command, 1, "policy=stride")
     tickets = Values(events, AttributeKind.TICKETS)
     begin, pids = begin_together(events, 3)
     turns = turns_of(events, pids, begin, first_exit(events, pids))
@@ -376,7 +359,7 @@ def test_strides_keep_all_within_a_turn_of_their_shares(tmp_path: Path, sleepers
 
 def test_round_robin_serves_first_who_came_first(tmp_path: Path) -> None:
     """Beside sleepers: each pick is of the process that has waited longest."""
-    events = traced(tmp_path, "ladder -a 2 -d 0 -n 4 -z 6 -i 3000000", 1, "tick=1ms policy=rr")
+    events = traced(tmp_path, "ladder -a 2 -d 0 -n 4 -z 6 -i 3000000", 1, "policy=rr")
     begin, _ = begin_together(events, 4)
     line: list[int] = []
     picks = 0
@@ -412,7 +395,7 @@ def test_draws_are_of_a_ticket_in_the_queue(
     theirs or the winner's. (None: 100 each.)"""
     attribute = 3 if tickets_of == AttributeKind.WEIGHT else 2
     command = f"ladder -a {attribute} -f 1 -d 2 -n 4 -z 4 -i 5000000"
-    events = traced(tmp_path, command, 1, f"tick=1ms policy={policy}")
+    events = traced(tmp_path, command, 1, f"policy={policy}")
     values = Values(events, tickets_of) if tickets_of else None
     draws = 0
     highest = 0.0

@@ -11,26 +11,11 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-from guest_machine import run_guest
+from guest_machine import ROUND_NS, TICK_NS, run_guest, traced
 from schedlab import metrics, trace
 from schedlab.policies import read_catalogue
 
 pytestmark = pytest.mark.spike
-
-TICK_NS = 1_000_000
-ROUND_NS = 5_000
-"""Spike's clock moves in steps of this, and an interrupt ends one of them early."""
-
-
-def traced(folder: Path, command: str, cpus: int, arguments: str = "") -> trace.Trace:
-    """The valid trace of a run that succeeded."""
-    arguments = f"tick=1ms seed=1 {arguments}"
-    guest = run_guest(folder, command, cpus=cpus, arguments=arguments, traced=True)
-    assert guest.status == 0, guest.console
-    events = trace.read(guest.trace)
-    trace.validate(events)
-    assert events.lost == 0
-    return events
 
 
 def least(times: pl.Series) -> int:

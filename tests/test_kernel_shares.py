@@ -10,26 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from guest_machine import run_guest
+from guest_machine import ROUND_NS, TICK_NS, traced
 from schedlab import metrics, shares, trace
 from schedlab.policies import PolicyChoice
 
 pytestmark = pytest.mark.spike
-
-TICK_NS = 1_000_000
-ROUND_NS = 5_000
-"""Spike's clock moves in steps of this, and an interrupt ends one of them early."""
-
-
-def traced(folder: Path, command: str, cpus: int, arguments: str) -> trace.Trace:
-    """The valid trace of a run that succeeded."""
-    guest = run_guest(folder, command, cpus=cpus, arguments=arguments, traced=True)
-    assert guest.status == 0, guest.console
-    events = trace.read(guest.trace)
-    trace.validate(events)
-    assert events.lost == 0
-    return events
-
 
 # --- study 1's lottery tests
 
@@ -45,8 +30,14 @@ def test_shares_are_ideal_as_far_as_chance_allows(tmp_path: Path, name: str, cpu
     test = next(test for test in shares.TESTS if test.name == name)
     runs = []
     for seed in range(1, SETTING.seeds + 1):
-        arguments = f"tick=200us seed={seed} policy=lottery"
-        events = traced(tmp_path, SETTING.command(test), cpus, arguments)
+        events = traced(
+            tmp_path,
+            SETTING.command(test),
+            cpus,
+            "policy=lottery",
+            tick_ns=SETTING.tick_ns,
+            seed=seed,
+        )
         runs.append(metrics.compute(events))
         # The parent may be picked a tick or two late, and the end is seen a little late.
         assert 497 <= runs[-1].summary["elapsed_ns"][0] / SETTING.tick_ns <= 500.1
@@ -56,7 +47,7 @@ def test_shares_are_ideal_as_far_as_chance_allows(tmp_path: Path, name: str, cpu
 
 def test_the_window_holds_the_workload_alone(tmp_path: Path) -> None:
     """All processes are there from its beginning to its end, and nobody else runs in it."""
-    events = traced(tmp_path, "lotterytest switch -t 50", 4, "tick=1ms seed=1 policy=lottery")
+    events = traced(tmp_path, "lotterytest switch -t 50", 4, "policy=lottery")
     found = metrics.compute(events)
     workload = found.processes.filter(pl.col("role") == "workload")
     groups = dict(workload.group_by("group").len().iter_rows())
@@ -97,10 +88,9 @@ def draws(folder: Path, generator: int) -> tuple[float, float]:
     pairs = np.zeros((8, 8))
     chances = np.zeros(8)
     for seed in (1, 2, 3):
-        arguments = (
-            f"tick=100us seed={seed} policy=lottery set=generator={generator},compensation=1"
-        )
-        events = traced(folder, "lotterytest basic -t 4000 -w 10000", 1, arguments)
+        arguments = f"policy=lottery set=generator={generator},compensation=1"
+        command = "lotterytest basic -t 4000 -w 10000"
+        events = traced(folder, command, 1, arguments, tick_ns=100_000, seed=seed)
         picked, tickets = winners(events)
         assert len(picked) >= 4000
         pids = sorted(tickets)
@@ -138,9 +128,7 @@ def test_slices_of_weighted_round_robin_are_exact(tmp_path: Path) -> None:
     """Each turn lasts weight × quantum, and turns go round, as long as all three compute."""
     weights = (2, 5, 9)
     command = " & ".join(f"weight {weight} cpu-bound -n 1 -i 15000000" for weight in weights)
-    events = traced(
-        tmp_path, f"sh -c '{command}'", 1, "tick=1ms seed=1 policy=wrr set=quantum_us=2000"
-    )
+    events = traced(tmp_path, f"sh -c '{command}'", 1, "policy=wrr set=quantum_us=2000")
     found = metrics.compute(events, weights="weight").processes
     attributes = events.events.filter(pl.col("kind") == trace.Kind.ATTRIBUTE)
     given = dict(attributes.select("process", "second").iter_rows())

@@ -7,14 +7,13 @@ import io
 import json
 import math
 import random
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -23,13 +22,8 @@ from naive_metrics import Naive
 from schedlab import metrics
 from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
 from schedlab.metrics.tables import duration
-from schedlab.trace import AttributeKind, Kind, MarkKind, Trace, read, validate
-from trace_simulator import Record, Script, simulate, write
-
-PATIENT = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
-"""A host that is busy with other things is no failure."""
+from schedlab.trace import AttributeKind, Kind, MarkKind, read, validate
+from trace_simulator import PATIENT, Record, Script, load, simulate, write
 
 SCRIPTS = st.builds(
     Script,
@@ -41,12 +35,6 @@ SCRIPTS = st.builds(
     drain=st.booleans(),
     pids=st.sampled_from([0, 4]),
 )
-
-
-def load(records: list[Record], script: Script) -> Trace:
-    """The trace, by way of a file."""
-    with tempfile.TemporaryDirectory() as directory:
-        return read(write(Path(directory) / "trace.bin", records, script))
 
 
 def assert_same(found: Any, expected: Any, where: str) -> None:
@@ -95,6 +83,7 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
     assert_table(found.processes, processes, set())
     assert_table(found.groups, naive.groups(processes), set())
     assert_table(found.cpus, naive.cpu_rows(), set())
+    assert_table(found.values, naive.values(), set())
     assert_table(found.summary, [naive.summary(processes)], OF_THE_HEADER)
     json.loads(found.to_json())
 
@@ -278,6 +267,28 @@ def test_predictability() -> None:
 
 # --- one small trace, done by hand
 
+Happening = tuple[int, Kind, int, int, int]
+"""Of a record: its time, its kind, who, first, second."""
+
+FIRST_PROCESS: list[Happening] = [
+    (0, Kind.START, 0, 0, 0),
+    (0, Kind.FORK, 0, 1, 0),
+    (10, Kind.SCHEDULER_ENTER, 0, 0, 10),
+    (10, Kind.SWITCH, 1, 0, 0),
+    (10, Kind.SCHEDULER_EXIT, 1, 0, 20),
+]
+"""CPU 0 starts, and runs it."""
+
+
+def recorded(story: list[Happening]) -> list[Record]:
+    """On CPU 0, in the order of their times."""
+    return [
+        Record(time, at, process, kind, 0, first, second)
+        for at, (time, kind, process, first, second) in enumerate(
+            sorted(story, key=lambda happening: happening[0])
+        )
+    ]
+
 
 def by_hand(end_ns: int = 1100) -> tuple[list[Record], Script]:
     """One CPU: a root forks A and B; A runs 300, is preempted; B blocks and is woken.
@@ -285,11 +296,7 @@ def by_hand(end_ns: int = 1100) -> tuple[list[Record], Script]:
     Measured until `end_ns`; both have ended by 900.
     """
     story = [
-        (0, Kind.START, 0, 0, 0),
-        (0, Kind.FORK, 0, 1, 0),
-        (10, Kind.SCHEDULER_ENTER, 0, 0, 10),
-        (10, Kind.SWITCH, 1, 0, 0),
-        (10, Kind.SCHEDULER_EXIT, 1, 0, 20),
+        *FIRST_PROCESS,
         (100, Kind.MARK, 1, MarkKind.BEGIN, 0),
         (100, Kind.FORK, 1, 2, 0),
         (110, Kind.FORK, 1, 3, 0),
@@ -317,15 +324,10 @@ def by_hand(end_ns: int = 1100) -> tuple[list[Record], Script]:
         (900, Kind.SCHEDULER_ENTER, 3, 0, 900),
         (905, Kind.SWITCH, 1, 3, 4),
         (910, Kind.SCHEDULER_EXIT, 1, 0, 910),
+        (end_ns, Kind.MARK, 1, MarkKind.END, 0),
         (1200, Kind.END, 0, 0, 34),
     ]
-    story.append((end_ns, Kind.MARK, 1, MarkKind.END, 0))
-    story.sort(key=lambda record: record[0])
-    records = [
-        Record(time, at, process, kind, 0, first, second)
-        for at, (time, kind, process, first, second) in enumerate(story)
-    ]
-    return records, Script(cpus=1)
+    return recorded(story), Script(cpus=1)
 
 
 def test_those_who_go_on_ask_for_more() -> None:
@@ -336,6 +338,7 @@ def test_those_who_go_on_ask_for_more() -> None:
     assert (b["running_ns"], b["waiting_ns"], b["blocked_ns"]) == (80, 315 + 50, 95)
     assert a["demand_cpus"] == pytest.approx(1)
     assert b["demand_cpus"] == pytest.approx((80 + 365 * 80 / 175) / 550)
+    assert found.summary["completion_ns"].to_list() == [None]
     # B asks for 0.45, less than half: A should get the rest.
     assert b["ideal_share"] == pytest.approx(b["demand_cpus"])
     assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
@@ -361,11 +364,7 @@ def test_those_who_line_up_before_the_window_count() -> None:
 def test_who_never_runs_asks_for_all_its_time() -> None:
     """One that is woken in the window and not picked: it is not known to sleep much."""
     story = [
-        (0, Kind.START, 0, 0, 0),
-        (0, Kind.FORK, 0, 1, 0),
-        (10, Kind.SCHEDULER_ENTER, 0, 0, 10),
-        (10, Kind.SWITCH, 1, 0, 0),
-        (10, Kind.SCHEDULER_EXIT, 1, 0, 20),
+        *FIRST_PROCESS,
         (50, Kind.FORK, 1, 2, 0),
         (60, Kind.BLOCK, 1, 1, 0),
         (60, Kind.SCHEDULER_ENTER, 1, 0, 60),
@@ -381,11 +380,7 @@ def test_who_never_runs_asks_for_all_its_time() -> None:
         (300, Kind.MARK, 1, MarkKind.END, 0),
         (310, Kind.END, 0, 0, 19),
     ]
-    records = [
-        Record(time, at, process, kind, 0, first, second)
-        for at, (time, kind, process, first, second) in enumerate(story)
-    ]
-    trace = load(records, Script(cpus=1))
+    trace = load(recorded(story), Script(cpus=1))
     validate(trace)
     (row,) = compute(trace).processes.filter(pl.col("role") == "workload").to_dicts()
     assert (row["running_ns"], row["waiting_ns"], row["blocked_ns"]) == (0, 90, 10)
@@ -416,6 +411,7 @@ def test_by_hand() -> None:
     assert summary["overhead_share"] == pytest.approx(50 / 1000)
     assert summary["context_switches"] == 5
     assert summary["root_running_ns"] == 25 + 195
+    assert summary["completion_ns"] == 900 - 100
     assert summary["fairness_turnaround"] == pytest.approx(1390**2 / (2 * (600**2 + 790**2)))
 
 
@@ -435,6 +431,18 @@ def test_trace_without_a_process() -> None:
     shown(metrics.tables([("1 CPU", found)]))
 
 
+def test_all_runs_have_the_same_columns() -> None:
+    """Short ones, long ones and empty ones: their tables can be put together."""
+    script = Script(cpus=2, steps=500)
+    records = simulate(random.Random(2), script)
+    later = [each._replace(time=each.time + 10**12) for each in records]
+    for name in ("summary", "processes", "groups", "cpus", "values"):
+        schemas = [
+            getattr(compute(load(each, script)), name).schema for each in (records, later, [])
+        ]
+        assert schemas[0] == schemas[1] == schemas[2]
+
+
 def test_empty_trace(tmp_path: Path) -> None:
     """A machine that was cut off before its first block."""
     trace = read(write(tmp_path / "trace.bin", [], Script(cpus=2)))
@@ -448,14 +456,9 @@ def test_empty_trace(tmp_path: Path) -> None:
 def test_truncated_traces_have_metrics(script: Script, source: random.Random) -> None:
     """Whatever part of a trace is there, something can be said of it."""
     records = simulate(source, script)
-    with tempfile.TemporaryDirectory() as directory:
-        path = write(Path(directory) / "trace.bin", records, script, block=8)
-        size = path.stat().st_size
-        data = path.read_bytes()[: source.randrange(64, size)]
-        path.write_bytes(data)
-        trace = read(path)
-        assert trace.truncated
-        validate(trace)
+    trace = load(records, script, cut=source.randrange(64, 64 + 32 * len(records)))
+    assert trace.truncated
+    validate(trace)
     found = compute(trace)
     assert (found.processes["running_ns"] >= 0).all()
     shown(metrics.tables([("cut", found)]))
@@ -468,6 +471,18 @@ def test_metrics_survive_being_written(tmp_path: Path) -> None:
     found.write(tmp_path / "metrics")
     again = metrics.load(tmp_path / "metrics")
     assert again.to_dict() == found.to_dict()
+    assert len(again.values) > 0
+
+
+def test_metrics_of_before_there_were_told_values_can_be_read(tmp_path: Path) -> None:
+    """They have none."""
+    script = Script(cpus=2, steps=500)
+    found = compute(load(simulate(random.Random(2), script), script))
+    found.write(tmp_path)
+    (tmp_path / "values.parquet").unlink()
+    again = metrics.load(tmp_path)
+    assert again.values.schema == found.values.schema
+    assert again.to_dict() == {**found.to_dict(), "values": []}
 
 
 @pytest.mark.parametrize(

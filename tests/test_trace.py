@@ -11,7 +11,7 @@ from enum import IntEnum
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_validation import first_breach
@@ -23,19 +23,13 @@ from schedlab.trace import (
     MarkKind,
     PreemptReason,
     ProcessState,
-    Trace,
     TraceError,
     read,
     validate,
 )
-from trace_simulator import Record, Script, header, simulate, write
+from trace_simulator import PATIENT, Record, Script, header, load, simulate, write
 
 ROOT = Path(__file__).parents[1]
-
-PATIENT = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
-"""A host that is busy with other things is no failure."""
 
 SCRIPTS = st.builds(
     Script,
@@ -44,20 +38,6 @@ SCRIPTS = st.builds(
     first_sequence=st.sampled_from([0, 2**32 - 100]),
     pids=st.sampled_from([0, 4]),
 )
-
-
-def load(
-    records: list[Record],
-    script: Script,
-    source: random.Random | None = None,
-    cut: int | None = None,
-) -> Trace:
-    """The trace, by way of a file; `cut`: only so many bytes of it."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = write(Path(directory) / "trace.bin", records, script, 8, source)
-        if cut is not None:
-            path.write_bytes(path.read_bytes()[:cut])
-        return read(path)
 
 
 def check(records: list[Record], script: Script, path: Path) -> TraceError:

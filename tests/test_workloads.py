@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from guest_machine import run_guest
+from guest_machine import run_guest, sound_trace
 from schedlab import metrics, trace
 from schedlab.build import build
 from schedlab.paths import BUILD, ROOT
@@ -95,6 +95,12 @@ class Ran:
     lines: list[str]
     events: trace.Trace
     processes: pl.DataFrame
+    values: pl.DataFrame
+
+    def told(self, name: str, group: str = "root") -> list[int]:
+        """The figures of this name that processes of a group told, in order."""
+        of_name = self.values.filter((pl.col("name") == name) & (pl.col("group") == group))
+        return of_name["value"].to_list()
 
 
 def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
@@ -102,13 +108,13 @@ def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
     boot = f"tick={TICK_NS}ns seed=1 {arguments}"
     guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True)
     assert guest.status == 0, guest.console
-    events = trace.read(guest.trace)
-    trace.validate(events)
-    processes = metrics.compute(events).processes.filter(pl.col("role") == "workload")
+    events = sound_trace(guest.trace)
+    measured = metrics.compute(events)
+    processes = measured.processes.filter(pl.col("role") == "workload")
     assert processes["pid"].is_unique().all()
     assert (processes["status"] == 0).all()
     lines = guest.console.split("policy ", 1)[1].splitlines()[1:]
-    return Ran([line for line in lines if line], events, processes)
+    return Ran([line for line in lines if line], events, processes, measured.values)
 
 
 def most_at_once(members: pl.DataFrame) -> int:
@@ -191,6 +197,10 @@ def test_suites_of_study_1_start_what_it_says(tmp_path: Path, command: str, cpus
     assert set(ran.processes["group"]) == set(groups)
     assert list(test_rows(ran.lines)) == list(SUITES[command])
     assert ran.lines.count("hi") == (50 if command == "timingtests -v 2" else 0)
+    assert ran.told("test") == [1, 2, 3, 4, 5, 6, 7]
+    printed = [row for row, _ in test_rows(ran.lines).values()]
+    columns = [ran.told(name) for name in ("ticks", "complete", "switches")]
+    assert [list(row) for row in zip(*columns, strict=True)] == printed
 
 
 @pytest.mark.spike
@@ -295,6 +305,11 @@ def test_priority_inversion_makes_the_reader_wait_for_all_others(tmp_path: Path,
         )
         assert mean <= longest
         waits[hogs] = longest
+        told = ran.told("wait", "reader")
+        assert (len(told), max(told)) == (5, longest)
+        assert mean == pytest.approx(sum(told) / 5, abs=0.1)
+        in_ticks = [time / TICK_NS for time in ran.told("wait_ns", "reader")]
+        assert in_ticks == pytest.approx(told, abs=1)
         reader = ran.processes.filter(pl.col("group") == "reader")
         check_sleeps(ran, reader, 5, 1)
     assert 4 <= waits[0] <= 7
@@ -319,6 +334,9 @@ def test_experiments_of_study_4(tmp_path: Path, cpus: int) -> None:
         assert count == len(times)
         assert mean == pytest.approx(times.mean(), abs=2)
         assert longest == pytest.approx(times.max(), abs=2)
+        told = ran.told("finished", label)
+        assert (len(told), max(told)) == (count, longest)
+        assert mean == pytest.approx(sum(told) / count, abs=0.06)
 
 
 @pytest.mark.spike
@@ -331,6 +349,8 @@ def test_the_sleeper_of_study_4(tmp_path: Path, cpus: int) -> None:
     count, mean, longest = number_after(ran.lines, f"sleeper: slept{PRINTED}")
     assert count == 2
     assert 20 / cpus <= mean <= longest <= 25 / cpus + 5
+    told = ran.told("slept", "sleeper")
+    assert (len(told), max(told)) == (2, longest)
 
 
 @pytest.mark.spike
@@ -340,6 +360,13 @@ def test_the_cpu_benchmark(tmp_path: Path, cpus: int) -> None:
     ran = run(tmp_path, "cpubench -n 3 -t 20 -p 2000", cpus)
     check_benchmark(ran.lines)
     assert Counter(ran.processes["group"]) == {"event": 3}
+    latencies = ran.told("latency", "event")
+    assert ran.told("events") == [len(latencies)]
+    (longest,) = number_after(ran.lines, r"latency, longest +([\d.]+) ms")
+    assert longest == max(latencies) // 1000 / 1000
+    (elapsed,) = ran.told("elapsed")
+    (second,) = number_after(ran.lines, SECOND)
+    assert second == pytest.approx(len(latencies) / elapsed * 1e9, abs=0.02)
     alone = number_after(run(tmp_path, "cpubench -n 1 -t 20 -p 2000", cpus).lines, SECOND)
     shared = number_after(ran.lines, SECOND)
     assert shared[0] == pytest.approx(cpus * alone[0], rel=0.1)
@@ -443,4 +470,8 @@ def test_the_cpu_benchmark_runs_on_linux() -> None:
     """Several processes, for a given time."""
     lines, marks = linux("cpubench", "-n", "2", "-t", "50", "-p", "1000")
     assert marked(marks)["event"] == 2
+    (events,) = number_after(lines, r"events +(\d+)")
+    assert sum(mark.endswith(" name latency") for mark in marks) == events
+    (told,) = (told for name, told in pairwise(marks) if name.endswith(" name events"))
+    assert told.split()[-2:] == ["value", f"{events:.0f}"]
     check_benchmark(lines)

@@ -5,12 +5,29 @@ from __future__ import annotations
 
 import random
 import struct
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, PreemptReason, ProcessState
+from hypothesis import HealthCheck, settings
+
+from schedlab.trace import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+    Trace,
+    read,
+)
+
+PATIENT = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+"""For tests of many traces: a host that is busy with other things is no failure."""
 
 
 class Record(NamedTuple):
@@ -219,7 +236,13 @@ class Simulator:
         elif choice == 4:
             self.emit(cpu, Kind.MIGRATE, anybody, 0, self.random.randrange(self.script.cpus))
         elif choice == 5:
-            self.emit(cpu, Kind.MARK, pid, MarkKind.NOTE, 7)
+            told = self.random.choice((b"ticks", b"eight888"))
+            choices = (
+                (MarkKind.NOTE, 7),
+                (MarkKind.NAME, int.from_bytes(told, "little")),
+                (MarkKind.VALUE, self.random.choice((0, 7, 2**63, 2**64 - 1))),
+            )
+            self.emit(cpu, Kind.MARK, pid, *self.random.choice(choices))
         elif self.script.marks and not self.begun_by:
             self.begun_by = pid
             self.emit(cpu, Kind.MARK, pid, MarkKind.BEGIN)
@@ -288,3 +311,17 @@ def write(
     data = b"".join(record.pack() for part in blocks for record in part)
     path.write_bytes(header(script.cpus, script.cycles_per_second) + data)
     return path
+
+
+def load(
+    records: list[Record],
+    script: Script,
+    source: random.Random | None = None,
+    cut: int | None = None,
+) -> Trace:
+    """The trace, by way of a file; `cut`: only so many bytes of it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = write(Path(directory) / "trace.bin", records, script, 8, source)
+        if cut is not None:
+            path.write_bytes(path.read_bytes()[:cut])
+        return read(path)

@@ -12,7 +12,7 @@
 /* Latencies are counted in buckets, 32 to each power of two: to three hundredths and finer. */
 enum { FRACTION_BITS = 5, FRACTIONS = 1 << FRACTION_BITS, BUCKETS = 60 * FRACTIONS };
 
-/* What a process tells at its end: kind or bucket above, value below. */
+/* What a process reports at its end: kind or bucket above, value below. */
 enum message { EVENTS = BUCKETS, TIME_SUM, TIME_MOST, ENDED, MESSAGES };
 enum { VALUE_BITS = 48 };
 
@@ -51,9 +51,19 @@ static int64_t bucket_end(int bucket)
     return ((fraction + 1) << power) - 1;
 }
 
-static void tell(int kind, int64_t value)
+static void report(int kind, int64_t value)
 {
     workload_send(&results, (int64_t)kind << VALUE_BITS | value);
+}
+
+static void note_event(int64_t time)
+{
+    totals[EVENTS]++;
+    totals[TIME_SUM] += time;
+    if (time > totals[TIME_MOST])
+        totals[TIME_MOST] = time;
+    totals[bucket_of(time)]++;
+    workload_tell("latency", time);
 }
 
 static void do_events(int64_t argument)
@@ -68,20 +78,16 @@ static void do_events(int64_t argument)
         if (find_primes() != primes)
             workload_fail("an event found other primes than the one before");
         now = workload_nanoseconds();
-        totals[EVENTS]++;
-        totals[TIME_SUM] += now - before;
-        if (now - before > totals[TIME_MOST])
-            totals[TIME_MOST] = now - before;
-        totals[bucket_of(now - before)]++;
+        note_event(now - before);
     } while (now < end);
     for (int kind = 0; kind < ENDED; kind++) {
         if (totals[kind] > 0)
-            tell(kind, totals[kind]);
+            report(kind, totals[kind]);
     }
-    tell(ENDED, 1);
+    report(ENDED, 1);
 }
 
-/* What all told, added up. */
+/* What all reported, added up. */
 static void collect(void)
 {
     while (totals[ENDED] < processes) {
@@ -115,6 +121,8 @@ static void print_latency(const char *what, int64_t nanoseconds)
 static void print_report(int64_t elapsed)
 {
     int64_t hundredths = totals[EVENTS] * 100 * 1000000 / (elapsed / 1000);
+    workload_tell("events", totals[EVENTS]);
+    workload_tell("elapsed", elapsed);
     workload_print("events           %6ld\n", totals[EVENTS]);
     workload_print("events a second  %6ld.%02ld\n", hundredths / 100, hundredths % 100);
     print_latency("latency, mean", totals[TIME_SUM] / totals[EVENTS]);

@@ -259,23 +259,14 @@ static int run_as_in_the_study(void)
     return workload_finish();
 }
 
-static bool same_text(const char *left, const char *right)
+/* Null: none is named. */
+static const struct lottery_test *choose_test(int *argc, char *argv[])
 {
-    while (*left && *left == *right) {
-        left++;
-        right++;
-    }
-    return *left == *right;
-}
-
-static const struct lottery_test *find_test(const char *text)
-{
-    for (int i = 0; i < TESTS; i++) {
-        const char digits[] = {(char)('1' + i), '\0'};
-        if (same_text(text, tests[i].name) || same_text(text, digits))
-            return &tests[i];
-    }
-    return NULL;
+    const char *names[TESTS];
+    for (int i = 0; i < TESTS; i++)
+        names[i] = tests[i].name;
+    int chosen = workload_choose(argc, argv, names, TESTS);
+    return chosen < 0 ? NULL : &tests[chosen];
 }
 
 int main(int argc, char *argv[])
@@ -290,19 +281,12 @@ int main(int argc, char *argv[])
         {'o', "1: the original, as the study's program has it: its yields, its finite work",
          &original, 0, 1},
     };
-    if (argc > 1 && argv[1][0] != '-') {
-        test = find_test(argv[1]);
-        argv[1] = argv[0]; /* the rest is options */
-        argc--;
-        argv++;
-    }
+    test = choose_test(&argc, argv);
     workload_init(argc, argv,
                   "One of study 1's lottery tests, which comes first: 1 low, 2 basic, 3 switch,\n"
                   "4 starve, 5 grouped, 6 mixed.",
                   options, sizeof(options) / sizeof(options[0]));
-    if (!test) {
-        workload_print("%s: name a test first, from 1 to 6; see %s --help\n", argv[0], argv[0]);
-        return 2;
-    }
+    if (!test)
+        workload_wrong_usage(argv[0], "no test", "name one first");
     return original ? run_as_in_the_study() : run_competition();
 }

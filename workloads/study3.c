@@ -157,9 +157,12 @@ static void reader(int64_t argument)
         int64_t nanoseconds = workload_nanoseconds();
         workload_send(&requests, i);
         workload_receive(&bytes);
-        note_wait(workload_ticks() - ticks, &waits[TICKS_SUM], &waits[TICKS_MOST]);
-        note_wait((workload_nanoseconds() - nanoseconds) / 1000, &waits[MICROSECONDS_SUM],
-                  &waits[MICROSECONDS_MOST]);
+        ticks = workload_ticks() - ticks;
+        nanoseconds = workload_nanoseconds() - nanoseconds;
+        workload_tell("wait", ticks);
+        workload_tell("wait_ns", nanoseconds);
+        note_wait(ticks, &waits[TICKS_SUM], &waits[TICKS_MOST]);
+        note_wait(nanoseconds / 1000, &waits[MICROSECONDS_SUM], &waits[MICROSECONDS_MOST]);
     }
     for (int i = 0; i < WAITS; i++)
         workload_send(&results, waits[i]);

@@ -23,12 +23,19 @@ static int pids[KINDS][PROCESSES_MAX];
 static struct workload_channel times[KINDS];
 static int64_t forked; /* when the caller was */
 
+/* A time in ticks, to the trace, and to the parent, who prints them. */
+static void tell(const char *name, enum kind kind, int64_t time)
+{
+    workload_tell(name, time);
+    workload_send(&times[kind], time);
+}
+
 static void compute(int64_t argument)
 {
     (void)argument;
     workload_group("cpu");
     workload_burn((uint64_t)(cpu_work * tick_work));
-    workload_send(&times[CPU_BOUND], workload_ticks() - forked);
+    tell("finished", CPU_BOUND, workload_ticks() - forked);
 }
 
 static void interact(int64_t argument)
@@ -40,7 +47,7 @@ static void interact(int64_t argument)
         workload_write_line(file);
         workload_sleep(SLEEP_TICKS);
     }
-    workload_send(&times[INTERACTIVE], workload_ticks() - forked);
+    tell("finished", INTERACTIVE, workload_ticks() - forked);
 }
 
 static void sleep_among_others(int64_t argument)
@@ -50,7 +57,7 @@ static void sleep_among_others(int64_t argument)
     for (int64_t i = 0; i < sleeps; i++) {
         int64_t before = workload_ticks();
         workload_sleep(SLEEP_TICKS);
-        workload_send(&times[INTERACTIVE], workload_ticks() - before);
+        tell("slept", INTERACTIVE, workload_ticks() - before);
     }
 }
 

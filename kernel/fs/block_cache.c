@@ -99,23 +99,14 @@ static void forget(struct cached_block *block)
     cache.count--;
 }
 
-static size_t shrink(size_t blocks)
+/* Gives up that many blocks, the least recently used, as far as there are any without users. */
+static void shrink(size_t blocks)
 {
-    size_t given = 0;
-    for (; given < blocks && !list_empty(&cache.unused); given++) {
+    for (size_t given = 0; given < blocks && !list_empty(&cache.unused); given++) {
         struct cached_block *oldest = container_of(cache.unused.next, struct cached_block, unused);
         list_remove(&oldest->unused);
         forget(oldest);
     }
-    return given;
-}
-
-size_t block_cache_shrink(size_t pages)
-{
-    spinlock_acquire(&cache.lock);
-    size_t given = shrink(pages);
-    spinlock_release(&cache.lock);
-    return given;
 }
 
 /* A new block, not hashed; null: out of memory. */

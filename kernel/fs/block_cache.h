@@ -54,7 +54,5 @@ void block_prefetch(uint32_t number);
 
 /* How many blocks the cache may hold. */
 size_t block_cache_bound(void);
-/* Gives up to `pages` pages of blocks without users back: how many. */
-size_t block_cache_shrink(size_t pages);
 
 #endif

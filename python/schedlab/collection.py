@@ -45,6 +45,13 @@ class Kept:
 
     folder: Path
     manifest: Mapping[str, Any]
+    metrics_folder: Path | None = None
+    """Where its metrics are, if not where they were written when it was run."""
+
+    @property
+    def measured(self) -> Path:
+        """The folder of its metrics."""
+        return self.metrics_folder or self.folder / results.METRICS
 
     @cached_property
     def setup(self) -> Setup:
@@ -68,13 +75,13 @@ class Kept:
 
     @property
     def succeeded(self) -> bool:
-        return self.status == "success"
+        return results.succeeded(self.manifest)
 
     def metrics(self) -> Metrics:
-        """As they were computed when it was run. Raises FileNotFoundError if they were not."""
+        """All of them. Raises FileNotFoundError if it was not measured."""
         from schedlab import metrics
 
-        return metrics.load(self.folder / results.METRICS)
+        return metrics.load(self.measured)
 
     def trace(self) -> Trace:
         """All of its events."""
@@ -164,20 +171,54 @@ class Collection:
         """A row a run and process."""
         return self._frame("processes")
 
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """A row a run and figure that a program told: pid, group, time_ns, name, value."""
+        return self._frame("values")
+
     def _frame(self, table: str) -> pl.DataFrame:
         import polars as pl
 
-        frames = []
-        for number, run in enumerate(self.runs):
-            who = pl.DataFrame([{"run": number, **identity(run)}])
-            place = run.folder / results.METRICS / f"{table}.parquet"
-            if run.succeeded and place.is_file():
-                own = pl.read_parquet(place)
-                shared = [name for name in own.columns if name in who.columns]
-                frames.append(who.join(own.drop(shared), how="cross"))
-            elif table == "summary":
-                frames.append(who)
-        return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
+        if not self.runs:
+            return pl.DataFrame()
+        places = [str(run.measured / f"{table}.parquet") for run in self.runs]
+        who = pl.DataFrame(
+            [
+                {"run": number, **identity(run), _PLACE: place}
+                for number, (run, place) in enumerate(zip(self.runs, places, strict=True))
+            ]
+        )
+        measured = [
+            place
+            for run, place in zip(self.runs, places, strict=True)
+            if run.succeeded and Path(place).is_file()
+        ]
+        own = _read_tables(measured)
+        shared = [name for name in own.columns if name in who.columns and name != _PLACE]
+        return who.join(
+            own.drop(shared),
+            on=_PLACE,
+            how="left" if table == "summary" else "inner",
+            maintain_order="left_right",
+        ).drop(_PLACE)
+
+
+_PLACE = "place"
+"""The column that says from which file a row was read."""
+
+
+def _read_tables(places: list[str]) -> pl.DataFrame:
+    """All rows of many files, and their places; quickly, unless they have different columns."""
+    import polars as pl
+
+    if not places:
+        return pl.DataFrame(schema={_PLACE: pl.String})
+    try:
+        return pl.read_parquet(places, include_file_paths=_PLACE, glob=False)
+    except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
+        # Not all were written by the same version of schedlab.
+        tables = [pl.read_parquet(place, include_file_paths=_PLACE, glob=False) for place in places]
+        return pl.concat(tables, how="diagonal_relaxed")
 
 
 def identity(run: Kept) -> dict[str, Any]:

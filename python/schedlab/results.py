@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,23 @@ from schedlab.machines.base import TRACE_FILE
 MANIFEST = "manifest.json"
 CONSOLE = "console.log"
 METRICS = "metrics"
-_UNFINISHED = ".unfinished-"
+UNFINISHED = ".unfinished-"
+"""The names of folders that are being filled begin so."""
 
 
 @contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
-    """A folder to fill, which is `place` after the block, or gone if the block raises."""
+    """A folder to fill, which is `place` after the block, or gone if the block raises.
+
+    A failed run that is there already gives way; anything else does not, and raises OSError.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{_UNFINISHED}{place.name}-"))
+    folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{UNFINISHED}{place.name}-"))
     try:
         yield folder
         folder.chmod(0o755)
+        if is_whole(place) and not succeeded(read_manifest(place)):
+            shutil.rmtree(place)
         os.rename(folder, place)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -69,7 +75,12 @@ def find_run(path: Path) -> Path:
 
 def is_whole(folder: Path) -> bool:
     """Not one that is being filled."""
-    return not folder.name.startswith(_UNFINISHED) and (folder / MANIFEST).is_file()
+    return not folder.name.startswith(UNFINISHED) and (folder / MANIFEST).is_file()
+
+
+def succeeded(manifest: Mapping[str, Any]) -> bool:
+    """Did that run end well? (schedlab.outcome has the words for how it did not.)"""
+    return bool(manifest["status"] == "success")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

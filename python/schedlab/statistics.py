@@ -1,17 +1,49 @@
 # SPDX-License-Identifier: MIT
-"""What several seeds allow to be said: means with their intervals, and differences."""
+"""What several seeds allow to be said: means with their intervals, differences, who is best.
+
+The runs of a setup differ in their seeds. An interval says where the mean over all seeds, not just
+those that were run, lies with 95 % confidence. All of it gives the same for the same values:
+random resamples begin with a fixed seed. docs/comparing.md says what a reader may conclude, and
+how often the intervals hold what they should (tests/test_statistics.py measures it).
+
+Few seeds are the rule here, and the plain bootstrap fails with few: its bounds never leave the
+values seen, so that of n values they miss the median of a symmetric distribution in 2^(1-n) of
+cases: half the time for two. So below `FEW` values the bootstrap gives the standard error alone,
+and Student's t the bounds; for a mean, that is Student's interval.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Literal
 
 import numpy as np
-from scipy import stats
+import numpy.typing as npt
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+Within = tuple[float, float]
+Better = Literal["lower", "higher"]
 
 CONFIDENCE = 0.95
+FEW = 8
+"""Fewer values than these: Student's t. From here on BCa and permutations, which assume less."""
+ANYWHERE: Within = (-math.inf, math.inf)
 _RESAMPLES = 2000
+_RESAMPLES_EXACT = 5**5
+_EXACT = 200_000
+"""So many permutations are gone through one by one; of more, a sample is drawn."""
+_SAMPLED = 10_000
 _SEED = 1
+_NOISE = 1e-12
+"""Of a value: what floating point may add."""
+
+
+# --- estimates
 
 
 @dataclass(frozen=True)
@@ -19,6 +51,7 @@ class Estimate:
     """A mean over seeds, and between what bounds the mean over all seeds probably lies."""
 
     mean: float
+    """Or the median or quantile, where that is estimated."""
     low: float
     high: float
     count: int
@@ -30,22 +63,525 @@ class Estimate:
         return self.count > 1
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """The mean with its bootstrap interval of 95 % (BCa: Efron, 1987). Raises ValueError for none.
+def estimate(values: Sequence[float] | Floats, within: Within = ANYWHERE) -> Estimate:
+    """The mean with its interval of 95 %. Raises ValueError for no value, or one that is none.
 
-    The same values give the same bounds, whenever they are computed.
+    Fewer than `FEW` values: Student's t interval. From there on the bootstrap's (BCa, Efron, 1987;
+    its levels widened for small samples as by Hesterberg, 2015). `within`: what values are
+    possible; the bounds do not go beyond.
     """
-    if not len(values):
+    return estimates([values], within)[0]
+
+
+def estimates(
+    samples: Sequence[Sequence[float] | Floats], within: Within = ANYWHERE
+) -> list[Estimate]:
+    """`estimate` of each sample. Thousands take a second: those of one size are done at once."""
+    arrays = [_checked(sample) for sample in samples]
+    found: dict[int, Estimate] = {}
+    for size in {len(array) for array in arrays}:
+        places = [number for number, array in enumerate(arrays) if len(array) == size]
+        stack = np.stack([arrays[place] for place in places])
+        low, high = _mean_bounds(stack)
+        for place, mean, below, above in zip(places, stack.mean(axis=1), low, high, strict=True):
+            found[place] = _estimate(float(mean), float(below), float(above), size, within)
+    return [found[number] for number in range(len(arrays))]
+
+
+def estimate_median(values: Sequence[float] | Floats, within: Within = ANYWHERE) -> Estimate:
+    """The median of values over seeds: Student's t with the bootstrap's standard error."""
+    return estimate_pooled([[value] for value in _checked(values)], 0.5, within)
+
+
+def estimate_pooled(
+    runs: Sequence[Sequence[float] | Floats], quantile: float, within: Within = ANYWHERE
+) -> Estimate:
+    """A quantile of the values of all runs together: of the latencies of all wake-ups, say.
+
+    Runs are resampled, each with all of its values (cluster bootstrap: Davison and Hinkley, 1997,
+    3.8): what happens within a run is not independent, and 1000 wake-ups of two runs tell no more
+    of other seeds than two runs do. Bounds are by Student's t with that standard error. A run
+    without values counts as a run. Raises ValueError if no run has a value.
+    """
+    arrays = [np.asarray(run, np.float64) for run in runs]
+    values = _checked(np.concatenate(arrays) if arrays else [])
+    value = float(np.quantile(values, quantile))
+    count = len(arrays)
+    if count == 1:
+        return Estimate(value, value, value, 1)
+    owner = np.repeat(np.arange(count), [len(array) for array in arrays])
+    again = _weighted_quantiles(values, owner, _resamples(count), quantile)
+    error = float(again.std()) * math.sqrt(count / (count - 1))
+    reach = _student(count - 1) * error
+    return _estimate(value, value - reach, value + reach, count, within)
+
+
+def contributions(
+    runs: Sequence[Sequence[float] | Floats], statistic: Callable[[Floats], float]
+) -> Floats:
+    """A value for each run, so that their mean is the statistic of all runs' values together.
+
+    What `estimate`, `difference` and `ranking` say of these, they say of the statistic (jackknife
+    over runs: Tukey, 1958). For what moves smoothly, such as quartiles; not for extremes.
+    """
+    arrays = [np.asarray(run, np.float64) for run in runs]
+    whole = statistic(_checked(np.concatenate(arrays)))
+    count = len(arrays)
+    if count == 1:
+        return np.array([whole])
+    without = np.array(
+        [
+            statistic(np.concatenate([run for other, run in enumerate(arrays) if other != number]))
+            for number in range(count)
+        ]
+    )
+    found: Floats = whole + (count - 1) * (without.mean() - without)
+    return found
+
+
+def _checked(values: Sequence[float] | Floats) -> Floats:
+    sample = np.asarray(values, np.float64)
+    if not len(sample):
         raise ValueError("there is no value to take the mean of")
-    sample = np.asarray(values, float)
-    mean = float(sample.mean())
-    if len(sample) == 1 or np.ptp(sample) == 0:
-        return Estimate(mean, mean, mean, len(sample))
-    interval = stats.bootstrap(
-        (sample,),
-        np.mean,
-        confidence_level=CONFIDENCE,
-        n_resamples=_RESAMPLES,
-        rng=np.random.default_rng(_SEED),
-    ).confidence_interval
-    return Estimate(mean, float(interval.low), float(interval.high), len(sample))
+    if not np.isfinite(sample).all():
+        raise ValueError("a value is not a number; a run without one cannot be part of a mean")
+    return sample
+
+
+def _estimate(value: float, low: float, high: float, count: int, within: Within) -> Estimate:
+    """With bounds that are possible, and hold the value whatever rounding did."""
+    lowest, highest = within
+    return Estimate(value, min(max(low, lowest), value), max(min(high, highest), value), count)
+
+
+def _student(freedom: float) -> float:
+    """How many standard errors the bounds are away."""
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+
+
+def _mean_bounds(samples: Floats) -> tuple[Floats, Floats]:
+    """Of samples × values: bounds of each sample's mean."""
+    count = samples.shape[1]
+    mean = samples.mean(axis=1)
+    low, high = mean.copy(), mean.copy()
+    vary = np.ptp(samples, axis=1) > 0
+    if count == 1 or not vary.any():
+        return low, high
+    if count < FEW:
+        reach = _student(count - 1) * samples.std(axis=1, ddof=1) / math.sqrt(count)
+        return np.where(vary, mean - reach, mean), np.where(vary, mean + reach, mean)
+    low[vary], high[vary] = _bca_bounds(samples[vary])
+    return low, high
+
+
+def _bca_bounds(samples: Floats) -> tuple[Floats, Floats]:
+    """Bootstrap, bias corrected and accelerated; a piece at a time, for the memory's sake."""
+    pieces = [_bca_piece(samples[at : at + 500]) for at in range(0, len(samples), 500)]
+    return np.concatenate([low for low, _ in pieces]), np.concatenate([high for _, high in pieces])
+
+
+def _bca_piece(samples: Floats) -> tuple[Floats, Floats]:
+    count = samples.shape[1]
+    resampled = samples @ _resamples(count).T / count
+    mean = samples.mean(axis=1, keepdims=True)
+    noise = _NOISE * np.abs(samples).max(axis=1, keepdims=True)
+    below = ((resampled < mean - noise).mean(axis=1) + (resampled <= mean + noise).mean(axis=1)) / 2
+    edge = 1 / resampled.shape[1]
+    bias = special.ndtri(np.clip(below, edge, 1 - edge))
+    away = samples - mean
+    acceleration = (away**3).sum(axis=1) / (6 * (away**2).sum(axis=1) ** 1.5)
+    # What Student's t and the bias of the standard deviation ask for beyond the normal's 1.96.
+    wide = math.sqrt(count / (count - 1)) * _student(count - 1)
+    resampled.sort(axis=1)
+    low, high = (
+        _sorted_quantiles(
+            resampled, special.ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
+        )
+        for z in (-wide, wide)
+    )
+    return low, high
+
+
+def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
+    """Of each sorted row, the quantile of its own level, interpolated linearly."""
+    place = levels * (rows.shape[1] - 1)
+    left = np.floor(place).astype(np.int64)
+    right = np.minimum(left + 1, rows.shape[1] - 1)
+    row = np.arange(len(rows))
+    found: Floats = rows[row, left] + (rows[row, right] - rows[row, left]) * (place - left)
+    return found
+
+
+@cache
+def _resamples(count: int) -> npt.NDArray[np.int64]:
+    """Resamples × values: how often each value is in it. All there are, if they are few."""
+    if count**count <= _RESAMPLES_EXACT:
+        drawn = np.array(list(itertools.product(range(count), repeat=count)))
+        return np.stack([(drawn == value).sum(axis=1) for value in range(count)], axis=1)
+    generator = np.random.default_rng(_SEED)
+    return generator.multinomial(count, [1 / count] * count, size=_RESAMPLES)
+
+
+def _weighted_quantiles(
+    values: Floats,
+    owner: npt.NDArray[np.int64],
+    resamples: npt.NDArray[np.int64],
+    quantile: float,
+) -> Floats:
+    """The quantile of each resample that has any values: those of run r as often as it says."""
+    order = np.argsort(values, kind="stable")
+    sorted_values, owners = values[order], owner[order]
+    found = []
+    for again in np.array_split(resamples, max(1, len(resamples) * len(values) // 4_000_000)):
+        up_to = np.cumsum(again[:, owners], axis=1)
+        up_to = up_to[up_to[:, -1] > 0]
+        place = quantile * (up_to[:, -1] - 1)
+        left = np.floor(place).astype(np.int64)
+        right = np.minimum(left + 1, up_to[:, -1] - 1)
+        low, high = (
+            sorted_values[(up_to <= step[:, np.newaxis]).sum(axis=1)] for step in (left, right)
+        )
+        found.append(low + (high - low) * (place - left))
+    return np.concatenate(found)
+
+
+# --- differences
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is different after a change, and whether the choice of seeds may explain it."""
+
+    before: Estimate
+    after: Estimate
+    change: float
+    """After − before."""
+    low: float
+    high: float
+    paired: bool
+    """Each seed's difference was taken: what the seed does to both sides falls out."""
+    chance: float | None
+    """How probable a difference at least as large is, if there is none (p-value); None: one seed
+    cannot tell. By Student's t (Welch's, if not paired); from `FEW` values on by permutations."""
+    permutation: float | None
+    """The same by permutations, however few the values: with n pairs it is 2^(1-n) at least."""
+
+    @property
+    def relative(self) -> float | None:
+        """Change ÷ before; None: there was nothing before."""
+        return self.change / self.before.mean if self.before.mean else None
+
+    @property
+    def count(self) -> int:
+        """Values on the side that has fewer."""
+        return min(self.before.count, self.after.count)
+
+
+def difference(
+    before: Sequence[float] | Floats,
+    after: Sequence[float] | Floats,
+    paired: bool,
+    resolution: float = 0,
+    within: Within = ANYWHERE,
+) -> Difference:
+    """What changed, with its interval of 95 % and how probable it is by chance alone.
+
+    `paired`: the values of both sides are in the order of the same seeds. `resolution`: values are
+    no finer than that (the clock's step; 1 for a count). So equal differences of two or three
+    seeds are not taken to be equal for all seeds: they may vary by as much unseen. `within`: as
+    `estimate` has it, for both sides.
+    """
+    first, second = _checked(before), _checked(after)
+    noise = _NOISE * max(float(np.abs(first).max()), float(np.abs(second).max()))
+    if paired:
+        if len(first) != len(second):
+            raise ValueError("paired values must be as many before as after")
+        if np.abs(second - first).max() <= noise:
+            second = first
+        low, high, by_student, by_permutation = _paired(second - first, resolution, noise)
+    else:
+        low, high, by_student, by_permutation = _unpaired(first, second, resolution, noise)
+    count = min(len(first), len(second))
+    return Difference(
+        estimate(first, within),
+        estimate(second, within),
+        float(second.mean() - first.mean()),
+        low,
+        high,
+        paired,
+        by_student if count < FEW else by_permutation,
+        by_permutation,
+    )
+
+
+Outcome = tuple[float, float, float | None, float | None]
+"""Low, high, p-value by Student's t, p-value by permutations."""
+
+
+def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
+    count, mean = len(differences), float(differences.mean())
+    if count == 1:
+        return mean, mean, None, None
+    if not differences.any():
+        return 0.0, 0.0, 1.0, 1.0
+    error = float(_standard_errors(differences, resolution))
+    by_student = _two_sided(mean, max(error, noise), count - 1)
+    at_least = np.abs(mean) - noise
+    flipped = _sign_flips(at_least, differences) + _sign_flips(at_least, -differences)
+    by_permutation = min(1.0, float(flipped))
+    if count >= FEW:
+        bounds = estimate(differences)
+        return bounds.low, bounds.high, by_student, by_permutation
+    reach = _student(count - 1) * error
+    return mean - reach, mean + reach, by_student, by_permutation
+
+
+def _standard_errors(differences: Floats, resolution: float) -> Floats:
+    """Of the means along the last axis. Two roundings to a step add a sixth of its square."""
+    variance = np.maximum(differences.var(axis=-1, ddof=1), resolution**2 / 6)
+    found: Floats = np.sqrt(variance / differences.shape[-1])
+    return found
+
+
+def _two_sided(change: float, error: float, freedom: float) -> float:
+    return float(2 * special.stdtr(freedom, -abs(change) / error)) if error else 1.0
+
+
+def _sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
+    """The part of all choices of signs that gives a mean of at least `threshold` (Fisher, 1935).
+
+    Along the last axis; the others are as those of `threshold`.
+    """
+    means = differences @ _signs(differences.shape[-1]).T / differences.shape[-1]
+    found: Floats = (means >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
+    return found
+
+
+@cache
+def _signs(count: int) -> Floats:
+    """Choices of signs × values; the first is what was seen."""
+    if 2**count <= _SAMPLED:
+        return np.array(list(itertools.product((1.0, -1.0), repeat=count)))
+    drawn = np.random.default_rng(_SEED).choice((1.0, -1.0), size=(_SAMPLED, count))
+    drawn[0] = 1.0  # so that no p-value is 0 (Phipson and Smyth, 2010)
+    return drawn
+
+
+def _unpaired(before: Floats, after: Floats, resolution: float, noise: float) -> Outcome:
+    """Welch's t (1947), and permutations of who is on which side."""
+    change = float(after.mean() - before.mean())
+    if len(before) == 1 or len(after) == 1:
+        return change, change, None, None
+    sides = (before, after)
+    parts = [max(float(side.var(ddof=1)), resolution**2 / 12) / len(side) for side in sides]
+    error = math.sqrt(sum(parts))
+    spread = sum(part**2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True))
+    freedom = error**4 / spread if spread else 1.0
+    reach = _student(freedom) * error
+    by_student = _two_sided(change, max(error, noise), freedom)
+    return change - reach, change + reach, by_student, _permutations(before, after, noise)
+
+
+def _permutations(before: Floats, after: Floats, noise: float) -> float:
+    """The part of all ways to deal the values to two sides that puts them as far apart."""
+    values = np.concatenate((before, after))
+    values = values - values.mean()
+    # As all values sum up to 0, the sum of one side tells how far apart the means are.
+    sums = np.abs(_deals(len(before), len(after)) @ values)
+    seen = abs(values[: len(before)].sum()) - noise * len(values)
+    return float((sums >= seen).mean())
+
+
+@cache
+def _deals(first: int, second: int) -> Floats:
+    """Deals × values: 1 for who is on the first side; the first deal is what was seen."""
+    count = first + second
+    if math.comb(count, first) <= _EXACT:
+        chosen = np.array(list(itertools.combinations(range(count), first)))
+        dealt = np.zeros((len(chosen), count))
+        np.put_along_axis(dealt, chosen, 1.0, axis=1)
+        return dealt
+    seen = np.repeat((1.0, 0.0), (first, second))
+    generator = np.random.default_rng(_SEED)
+    return np.concatenate(([seen], generator.permuted(np.tile(seen, (_SAMPLED - 1, 1)), axis=1)))
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """p-values corrected for how many there are (Holm, 1979), in the order given.
+
+    If all is chance, the probability that any of them is below 5 % is at most 5 %.
+    """
+    order = sorted(range(len(chances)), key=lambda number: chances[number])
+    corrected, highest = [0.0] * len(chances), 0.0
+    for rank, number in enumerate(order):
+        highest = max(highest, min(1.0, (len(chances) - rank) * chances[number]))
+        corrected[number] = highest
+    return corrected
+
+
+# --- who is best
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Who is best, and who cannot be told from the best."""
+
+    order: tuple[str, ...]
+    """By their means, the best first. Of equal means, the one that was named first."""
+    beaten: Mapping[str, float]
+    """How probable it is that somebody beats it so clearly, if it is the best (p-value)."""
+    count: int
+    """Seeds."""
+
+    @property
+    def best(self) -> str:
+        return self.order[0]
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """Who may be the best over all seeds: with 95 % confidence, the true best is among them."""
+        return tuple(name for name in self.order if self.beaten[name] >= 1 - CONFIDENCE)
+
+
+def ranking(
+    values: Mapping[str, Sequence[float] | Floats],
+    better: Better = "lower",
+    resolution: float = 0,
+) -> Ranking:
+    """Of the values of each policy with the same seeds in the same order. Raises ValueError.
+
+    A policy is out if any other is better with a one-sided p-value below 5 % ÷ (policies − 1):
+    Student's t of each seed's difference; from `FEW` seeds on, sign flips. So the true best is out
+    in at most 5 % of cases (Bonferroni over its comparisons with all others; the idea of a subset
+    that holds the best is Gupta's, 1965). One seed tells no one from the best.
+    """
+    if len({len(sample) for sample in values.values()}) != 1:
+        raise ValueError("a ranking needs policies, and as many values of each")
+    names = list(values)
+    matrix = np.stack([_checked(values[name]) for name in names])
+    costs = matrix if better == "lower" else -matrix
+    means = costs.mean(axis=1)
+    order = tuple(names[place] for place in np.argsort(means, kind="stable"))
+    worse = _worse(costs, resolution)
+    beaten = np.minimum(1.0, worse.min(axis=1) * max(1, len(names) - 1))
+    return Ranking(order, dict(zip(names, beaten.tolist(), strict=True)), matrix.shape[1])
+
+
+def _worse(costs: Floats, resolution: float) -> Floats:
+    """Of policies × seeds: the p-value that one (row) does not cost more than another (column)."""
+    policies, count = costs.shape
+    if count == 1:
+        return np.ones((policies, policies))
+    differences = costs[:, np.newaxis, :] - costs[np.newaxis, :, :]
+    means = differences.mean(axis=-1)
+    noise = _NOISE * float(np.abs(costs).max())
+    if count >= FEW:
+        found = _sign_flips(means - noise, differences)
+    else:
+        errors = _standard_errors(differences, max(resolution, noise))
+        score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
+        found = special.stdtr(count - 1, -score)
+    result: Floats = np.where(means > noise, found, 1.0)
+    return result
+
+
+# --- as text
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How numbers of a kind are printed: stored number × factor, and the unit."""
+
+    unit: str = ""
+    factor: float = 1.0
+
+
+NUMBER = Quantity()
+TIME = Quantity("ns")
+"""In ns; printed in the unit that fits."""
+SHARE = Quantity("%", 100)
+"""A part of 1."""
+POINTS = Quantity("points")
+"""Percentage points."""
+PER_SECOND = Quantity("/s")
+TICKS = Quantity("ticks")
+
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+_DIGITS_MOST = 5
+_DIGITS_LEAST = 3
+
+
+def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
+    """`12.3 [11.9, 12.8] ms`; of one seed `12.3 ms (1 seed)`: the same everywhere.
+
+    So many digits as the interval allows: it is printed with one or two that count.
+    """
+    numbers = (value.mean, value.low, value.high)
+    shown = fitting(quantity, max(abs(number) for number in numbers))
+    printed = _printed(numbers, shown, signed=False)
+    unit = f" {shown.unit}" if shown.unit else ""
+    if not value.bounded:
+        return f"{printed[0]}{unit} (1 seed)"
+    return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"
+
+
+def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
+    """`+12.3 [11.9, 12.8] ms`; of one seed `+12.3 ms`. Shares differ by percentage points."""
+    if quantity is SHARE:
+        quantity = Quantity(POINTS.unit, SHARE.factor)
+    numbers = (change.change, change.low, change.high)
+    shown = fitting(quantity, max(abs(number) for number in numbers))
+    printed = _printed(numbers, shown, signed=True)
+    unit = f" {shown.unit}" if shown.unit else ""
+    if change.chance is None:
+        return f"{printed[0]}{unit}"
+    return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"
+
+
+def number_as_text(value: float, quantity: Quantity = NUMBER) -> str:
+    """A number of which no interval is known, with three digits that count."""
+    shown = fitting(quantity, abs(value))
+    unit = f" {shown.unit}" if shown.unit else ""
+    return f"{_printed((value, value, value), shown, signed=False)[0]}{unit}"
+
+
+def fitting(quantity: Quantity, largest: float) -> Quantity:
+    """Times in the unit of which the largest is one or more: for all of a column, say."""
+    if quantity is not TIME:
+        return quantity
+    for size, unit in _TIMES:
+        if largest >= size:
+            return Quantity(unit, 1 / size)
+    return quantity
+
+
+def _printed(
+    numbers: tuple[float, float, float], quantity: Quantity, signed: bool
+) -> tuple[str, str, str]:
+    """Value, low and high, rounded alike."""
+    value, low, high = (number * quantity.factor for number in numbers)
+    decimals = _decimals(value, (high - low) / 2)
+    first, second, third = (_rounded(number, decimals) for number in (value, low, high))
+    places = max(decimals, 0)
+    sign = "+" if signed and first else ""
+    return f"{first:{sign},.{places}f}", f"{second:,.{places}f}", f"{third:,.{places}f}"
+
+
+def _rounded(number: float, decimals: int) -> float:
+    return round(number, decimals) + 0.0  # no -0
+
+
+def _decimals(value: float, half_width: float) -> int:
+    """So that the half width has two digits if they begin with 1 to 3, else one.
+
+    The value has at least two and at most five that count; without a width, three; and a whole
+    number is not cut.
+    """
+    largest = max(abs(value), half_width)
+    size = math.floor(math.log10(largest)) if largest else 0
+    if half_width <= abs(value) * _NOISE:
+        whole = float(value).is_integer() and abs(value) < 10**_DIGITS_MOST
+        return 0 if whole else max(0, _DIGITS_LEAST - 1 - size)
+    exponent = math.floor(math.log10(half_width))
+    two = half_width / 10**exponent < 3.55
+    return min(max(-exponent + (1 if two else 0), 1 - size), _DIGITS_MOST - 1 - size)

@@ -76,6 +76,33 @@ static inline bool find_process(int pid, struct process_info *row)
     return found;
 }
 
+/* Waits for so many children, each of which must have succeeded. */
+static inline void wait_for_children(int count)
+{
+    for (int i = 0; i < count; i++) {
+        int status;
+        check(wait(&status) > 0 && status == 0);
+    }
+}
+
+/* A child that only waits. Its PID. */
+static inline int start_sleeper(void)
+{
+    int pid = test_fork();
+    if (pid == 0) {
+        sleep(1000000000);
+        exit(0);
+    }
+    return pid;
+}
+
+/* Ends the one child there is. */
+static inline void end_child(int pid)
+{
+    check(kill(pid) == 0);
+    check(test_wait(pid) == -1);
+}
+
 /* Waits until a process is blocked for a reason. */
 static inline void wait_until_blocked(int pid, enum block_reason reason)
 {

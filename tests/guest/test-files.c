@@ -475,14 +475,6 @@ static void a_full_disk_refuses_and_recovers(void)
 
 /* Side by side */
 
-static void end_children(int count)
-{
-    for (int i = 0; i < count; i++) {
-        int status;
-        check(wait(&status) > 0 && status == 0);
-    }
-}
-
 static void writers_of_own_files_do_not_mix(void)
 {
     enter_home();
@@ -496,7 +488,7 @@ static void writers_of_own_files_do_not_mix(void)
         }
         exit(0);
     }
-    end_children(6);
+    wait_for_children(6);
     leave_home();
 }
 
@@ -513,7 +505,7 @@ static void writers_of_one_file_take_turns(void)
             check(write(descriptor, block, LINE) == LINE);
         exit(0);
     }
-    end_children(WRITERS);
+    wait_for_children(WRITERS);
     close(descriptor);
 
     static int lines[WRITERS];
@@ -568,7 +560,7 @@ static void one_name_has_many_masters(void)
         }
         exit(0);
     }
-    end_children(8);
+    wait_for_children(8);
     for (int i = 0; i < 3; i++)
         unlink(numbered(i));
     leave_home(); /* so it is empty */
@@ -594,7 +586,7 @@ static void crossing_paths_do_not_lock_up(void)
         }
         exit(0);
     }
-    end_children(6);
+    wait_for_children(6);
     static const char *const names[] = {"a/x", "a/y", "a/z", "b/x", "b/y", "b/z"};
     for (size_t i = 0; i < 6; i++)
         unlink(names[i]);

@@ -127,14 +127,6 @@ static void copies_of_an_end_keep_it_open(void)
     check(read(ends[0], &c, 1) == 0);
 }
 
-static void end_children(int count)
-{
-    for (int i = 0; i < count; i++) {
-        int status;
-        check(wait(&status) > 0 && status == 0);
-    }
-}
-
 /* Each byte goes to exactly one reader. */
 static void many_writers_and_readers_lose_nothing(void)
 {
@@ -167,7 +159,7 @@ static void many_writers_and_readers_lose_nothing(void)
     }
     close(data[0]);
     close(data[1]);
-    end_children(WRITERS + READERS);
+    wait_for_children(WRITERS + READERS);
     int64_t total = 0;
     for (int i = 0; i < READERS; i++) {
         int64_t sum;
@@ -202,7 +194,7 @@ static void small_writes_stay_whole(void)
         for (int j = 1; j < BYTES; j++)
             check(block[j] == block[0]);
     }
-    end_children(WRITERS);
+    wait_for_children(WRITERS);
 }
 
 static void the_last_writer_wakes_all_readers(void)
@@ -218,7 +210,7 @@ static void the_last_writer_wakes_all_readers(void)
     }
     sleep(3);
     close(ends[1]);
-    end_children(30);
+    wait_for_children(30);
 }
 
 /* One writes, the other answers, `rounds` times. */
@@ -273,7 +265,7 @@ static void thousands_blocked_disturb_nobody(void)
     /* One byte wakes one of them, and one only. */
     check(getpinfo(NULL, 0) >= BLOCKED);
     close(ends[1]);
-    end_children(BLOCKED);
+    wait_for_children(BLOCKED);
 }
 
 static void a_killed_reader_leaves_the_rest(void)

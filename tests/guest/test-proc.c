@@ -97,22 +97,6 @@ static int say(const char *path, const char *command)
     return error;
 }
 
-static int start_sleeper(void)
-{
-    int pid = test_fork();
-    if (pid == 0) {
-        sleep(1000000000);
-        exit(0);
-    }
-    return pid;
-}
-
-static void end_child(int pid)
-{
-    check(kill(pid) == 0);
-    check(test_wait(pid) == -1);
-}
-
 /* Reading */
 
 static void the_status_is_that_of_the_table(void)

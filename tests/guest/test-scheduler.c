@@ -12,23 +12,6 @@ static struct process_info row_of(int pid)
     return row;
 }
 
-/* A child that only waits. */
-static int start_sleeper(void)
-{
-    int pid = test_fork();
-    if (pid == 0) {
-        sleep(1000000000);
-        exit(0);
-    }
-    return pid;
-}
-
-static void end_child(int pid)
-{
-    check(kill(pid) == 0);
-    check(test_wait(pid) == -1);
-}
-
 /* Attributes */
 
 static void priorities_have_a_range(void)
@@ -550,8 +533,8 @@ static void policies_may_end_processes(void)
 
 static void marks_have_kinds(void)
 {
-    static const int bad[] = {0, 5, -1, INT32_MAX, INT32_MIN};
-    check(mark(MARK_NOTE, 7) == 0);
+    static const int bad[] = {0, MARK_VALUE + 1, -1, INT32_MAX, INT32_MIN};
+    check(mark(MARK_NOTE, 7) == 0 && mark(MARK_NAME, 'n') == 0 && mark(MARK_VALUE, 7) == 0);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_error(mark(bad[i], 0), EINVAL);
 }

@@ -1,45 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The workload API on our kernel; tests/host/workload_test.c is the same on Linux. */
+/* The workload API on our kernel. */
 
 #include "tests/guest/check.h"
-#include "workloads/api/workload.h"
-
-static void burning_gives_the_same_everywhere(void)
-{
-    check(workload_burn(0) == 0);
-    check(workload_burn(1) == 8748534153485358513u);
-    check(workload_burn(1000) == 11534028166708394577u);
-    check(workload_burn(123456) == 17562823254329059714u);
-}
-
-static void files_hold_what_was_written(void)
-{
-    static const int64_t sizes[] = {0, 1, 4095, 4096, 4097, 20000};
-    char path[PATH_BYTES];
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        workload_write_file(sizes[i]);
-        workload_read_file(sizes[i]);
-        workload_remove_file();
-    }
-    snprintf(path, sizeof(path), "/work.%d", getpid());
-    check_error(open(path, OPEN_READ), ENOENT);
-}
+#include "tests/workload_checks.h"
 
 static void end_with(int64_t status)
 {
     exit((int)status);
 }
 
-static void failed_children_are_counted(void)
+static void files_hold_what_was_written(void)
 {
-    for (int64_t i = 0; i < 6; i++)
-        workload_start(end_with, i % 3);
-    check(workload_wait_all() == 4);
-    check(workload_wait_all() == 0);
-    workload_begin();
-    workload_start(end_with, 0);
-    check(workload_finish() == 0);
+    char path[PATH_BYTES];
+    write_and_read_files();
+    snprintf(path, sizeof(path), "/work.%d", getpid());
+    check_error(open(path, OPEN_READ), ENOENT);
 }
 
 static void attributes_reach_the_kernel(void)
@@ -79,40 +55,14 @@ static void the_workloads_run(void)
     }
 }
 
-static void go_through_the_gate(int64_t number)
-{
-    if (workload_gate_wait() != number)
-        exit(1);
-}
-
-static void a_gate_lets_go_those_who_wait(void)
-{
-    workload_gate_make();
-    for (int i = 0; i < 3; i++)
-        workload_start(go_through_the_gate, 42);
-    workload_gate_gather(3);
-    workload_gate_open(3, 42);
-    check(workload_wait_all() == 0);
-}
-
-static void sleep_long(int64_t ticks)
-{
-    workload_sleep(ticks);
-}
-
-static void stopped_children_have_not_failed(void)
-{
-    workload_stop(workload_start(sleep_long, 1000000));
-    workload_start(end_with, 1);
-    check(workload_wait_all() == 1);
-}
-
 static void wrong_usage_ends_with_status_2(void)
 {
     static char *const lines[][4] = {
         {"timingtests", "nonesuch", NULL},
         {"prioritytest", "8", NULL},
         {"timingtests", "-v", "3", NULL},
+        {"lotterytest", NULL},
+        {"lotterytest", "7", NULL},
         {"study3", NULL},
         {"study4", "4", NULL},
         {"cpubench", "-n", "0", NULL},

@@ -820,10 +820,9 @@ static void test_cache_shrinks(void)
     run_session(large_files, NULL);
     size_t before = cache.count;
     check(before > 500 && before <= block_cache_bound());
-    check(block_cache_shrink(100) == 100 && cache.count == before - 100);
     conduct.free_pages = 0;
     run_session(large_files, NULL);
-    check(cache.count < before - 100);
+    check(cache.count < before / 2);
     conduct.free_pages = 512;
     conduct.total_pages = 1024;
     finish();

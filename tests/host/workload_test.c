@@ -10,6 +10,13 @@
 #include "workloads/api/common.c"
 #include "workloads/api/linux_host.c"
 
+#include "tests/workload_checks.h"
+
+static void end_with(int64_t status)
+{
+    host_exit((int)status);
+}
+
 static int64_t number = 5;
 static const struct workload_option options[] = {{'n', "a number", &number, 1, 9}};
 
@@ -75,15 +82,6 @@ static void a_test_is_chosen_by_name_or_number(void)
     check(chosen("--help") == 100 && chosen("-n") == 100);
 }
 
-/* tests/guest/test-workload.c expects the same of the loop in assembly. */
-static void burning_gives_the_same_everywhere(void)
-{
-    check(workload_burn(0) == 0);
-    check(workload_burn(1) == 8748534153485358513u);
-    check(workload_burn(1000) == 11534028166708394577u);
-    check(workload_burn(123456) == 17562823254329059714u);
-}
-
 static void random_numbers_depend_on_the_seed(void)
 {
     numbers.state = 1;
@@ -99,12 +97,7 @@ static void random_numbers_depend_on_the_seed(void)
 
 static void files_hold_what_was_written(void)
 {
-    static const int64_t sizes[] = {0, 1, 4095, 4096, 4097, 20000};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        workload_write_file(sizes[i]);
-        workload_read_file(sizes[i]);
-        workload_remove_file();
-    }
+    write_and_read_files();
     check(open(file_of(getpid()), O_RDONLY) < 0);
 }
 
@@ -128,22 +121,6 @@ static void damage_is_noticed(void)
     snprintf(path, sizeof(path), "%s/workload.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
              pid);
     unlink(path);
-}
-
-static void end_with(int64_t status)
-{
-    host_exit((int)status);
-}
-
-static void failed_children_are_counted(void)
-{
-    for (int64_t i = 0; i < 6; i++)
-        workload_start(end_with, i % 3);
-    check(workload_wait_all() == 4);
-    check(workload_wait_all() == 0);
-    workload_begin();
-    workload_start(end_with, 0);
-    check(workload_finish() == 0);
 }
 
 static void tell_a_number(int64_t descriptor)
@@ -253,34 +230,6 @@ static void a_childs_file_is_read_and_removed(void)
     check(memchr(text, '\n', (size_t)length) == text + length / 3 - 1);
     workload_remove_file_of(pid);
     check(open(file_of(pid), O_RDONLY) < 0);
-}
-
-static void go_through_the_gate(int64_t number)
-{
-    if (workload_gate_wait() != number)
-        host_exit(1);
-}
-
-static void a_gate_lets_go_those_who_wait(void)
-{
-    workload_gate_make();
-    for (int i = 0; i < 3; i++)
-        workload_start(go_through_the_gate, 42);
-    workload_gate_gather(3);
-    workload_gate_open(3, 42);
-    check(workload_wait_all() == 0);
-}
-
-static void sleep_long(int64_t ticks)
-{
-    workload_sleep(ticks);
-}
-
-static void stopped_children_have_not_failed(void)
-{
-    workload_stop(workload_start(sleep_long, 1000000));
-    workload_start(end_with, 1);
-    check(workload_wait_all() == 1);
 }
 
 int main(void)

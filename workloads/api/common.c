@@ -239,12 +239,24 @@ int64_t workload_receive(const struct workload_channel *channel)
     return number;
 }
 
-void workload_group(const char *label)
+/* Up to 8 characters as a number, the first in its lowest byte. */
+static uint64_t mark_text(const char *text)
 {
     uint64_t value = 0;
-    for (unsigned i = 0; i < 8 && label[i]; i++)
-        value |= (uint64_t)(unsigned char)label[i] << (8 * i);
-    host_mark(MARK_GROUP, value);
+    for (unsigned i = 0; i < 8 && text[i]; i++)
+        value |= (uint64_t)(unsigned char)text[i] << (8 * i);
+    return value;
+}
+
+void workload_group(const char *label)
+{
+    host_mark(MARK_GROUP, mark_text(label));
+}
+
+void workload_tell(const char *name, int64_t value)
+{
+    host_mark(MARK_NAME, mark_text(name));
+    host_mark(MARK_VALUE, (uint64_t)value);
 }
 
 uint64_t workload_random(uint64_t limit)

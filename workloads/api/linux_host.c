@@ -72,13 +72,15 @@ bool host_pipe(int ends[2])
 
 void host_mark(enum mark_kind kind, uint64_t value)
 {
-    static const char *const names[] = {"?", "begin", "end", "group", "note"};
+    static const char *const names[] = {"?", "begin", "end", "group", "note", "name", "value"};
     if (environment_number("WORKLOAD_MARKS", 0) == 0)
         return;
-    char label[9] = {0};
-    if (kind == MARK_GROUP)
-        memcpy(label, &value, 8);
-    host_print(true, "mark %d %s %s\n", getpid(), names[kind <= MARK_NOTE ? kind : 0], label);
+    char text[24] = {0};
+    if (kind == MARK_GROUP || kind == MARK_NAME)
+        memcpy(text, &value, 8);
+    else if (kind == MARK_VALUE)
+        snprintf(text, sizeof(text), "%" PRId64, (int64_t)value);
+    host_print(true, "mark %d %s %s\n", getpid(), names[kind <= MARK_VALUE ? kind : 0], text);
 }
 
 uint64_t host_seed(void)

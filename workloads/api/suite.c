@@ -101,13 +101,23 @@ static void print_mean(struct measure sum)
                    tenths[0] % 10, tenths[1] / 10, tenths[1] % 10, tenths[2] / 10, tenths[2] % 10);
 }
 
-static void run_test(void)
+/* By the test's place in the suite, from 1 on: one trace may hold several tests. */
+static void tell(int number, struct measure run)
+{
+    workload_tell("test", number);
+    workload_tell("ticks", run.ticks);
+    workload_tell("complete", run.completion);
+    workload_tell("switches", run.switches);
+}
+
+static void run_test(int number)
 {
     struct measure sum = {0, 0, 0};
     for (int64_t i = 1; i <= runs; i++) {
         struct measure run = measure_run();
         workload_print("%-10s %4ld %8ld %10ld %9ld\n", test->name, i, run.ticks, run.completion,
                        run.switches);
+        tell(number, run);
         sum.ticks += run.ticks;
         sum.completion += run.completion;
         sum.switches += run.switches;
@@ -121,7 +131,7 @@ static void run_tests(const struct suite *suite, int chosen)
         if (chosen >= 0 && chosen != i)
             continue;
         test = &suite->tests[i];
-        run_test();
+        run_test(i + 1);
         if (chosen < 0 && suite->pause > 0)
             workload_sleep(suite->pause);
     }

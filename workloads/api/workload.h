@@ -77,6 +77,8 @@ int64_t workload_receive(const struct workload_channel *channel); /* waits until
 
 /* The caller's group in the tables: up to 8 characters. */
 void workload_group(const char *label);
+/* A figure for the trace, by a name of up to 8 characters, whether the window is open or not. */
+void workload_tell(const char *name, int64_t value);
 /* What the scheduler shall know of the caller, and of children that it starts later. */
 void workload_priority(int priority);
 void workload_tickets(int tickets);

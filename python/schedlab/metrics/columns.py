@@ -18,8 +18,9 @@ def nullable(values: Integers, absent: npt.NDArray[np.bool_]) -> pl.Series:
 
 
 def named(numbers: npt.NDArray[np.integer], names: dict[int, str]) -> pl.Series:
-    """A column of words for numbers."""
-    words: pl.Series = pl.Series(numbers.astype(np.int16)).replace_strict(
-        names, return_dtype=pl.Enum(list(names.values()))
-    )
-    return words
+    """A column of words for numbers; all are 0 or more. Raises for one that has no name."""
+    words = list(names.values())
+    place = np.full(max(names) + 1, len(words))  # beyond the words: gather() raises
+    place[list(names)] = np.arange(len(words))
+    column: pl.Series = pl.Series(words, dtype=pl.Enum(words)).gather(place[numbers])
+    return column

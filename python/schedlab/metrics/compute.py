@@ -16,6 +16,7 @@ from schedlab.metrics.fairness import jain_index
 from schedlab.metrics.ideal import Floats, ideal_shares
 from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.lives import Lives, attribute, descendants, labels, lives, names
+from schedlab.metrics.told import VALUES_SCHEMA, told_values
 from schedlab.metrics.window import Window, measured_window
 from schedlab.trace import AttributeKind, Kind, Trace
 from schedlab.trace.model import Integers
@@ -25,7 +26,7 @@ Weights = Literal["tickets", "weight", "equal"]
 ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
 """TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
 _SECOND_NS = 1_000_000_000
-_TABLES = ("summary", "processes", "groups", "cpus")
+_TABLES = ("summary", "processes", "groups", "cpus", "values")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class Metrics:
     """A row per group of the workload's processes."""
     cpus: pl.DataFrame
     """A row per CPU."""
+    values: pl.DataFrame
+    """A row per figure that a program told, at any time of the trace: pid, group, time_ns, name,
+    value."""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -48,6 +52,7 @@ class Metrics:
             "groups": self.groups.to_dicts(),
             "processes": self.processes.to_dicts(),
             "cpus": self.cpus.to_dicts(),
+            "values": self.values.to_dicts(),
         }
 
     def to_json(self) -> str:
@@ -64,9 +69,15 @@ class Metrics:
 
 
 def load(directory: str | Path) -> Metrics:
-    """What `Metrics.write` wrote."""
-    directory = Path(directory)
-    return Metrics(**{name: pl.read_parquet(directory / f"{name}.parquet") for name in _TABLES})
+    """What `Metrics.write` wrote. Folders of before there were told values have none."""
+    return Metrics(**{name: _read_table(Path(directory), name) for name in _TABLES})
+
+
+def _read_table(directory: Path, name: str) -> pl.DataFrame:
+    place = directory / f"{name}.parquet"
+    if name == "values" and not place.exists():
+        return pl.DataFrame(schema=VALUES_SCHEMA)
+    return pl.read_parquet(place)
 
 
 def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
@@ -80,7 +91,8 @@ def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
     who = lives(trace)
     states = state_intervals(trace, who)
     latencies = wakeup_latencies(states, window)
-    processes = _people(trace, who, window)
+    called = _called(trace, who)
+    processes = _people(trace, who, window, called)
     for table in (_times(states, window), _counts(trace, who, window), _latency_table(latencies)):
         processes = processes.join(table, on="life", how="left", maintain_order="left")
     counted = pl.col("running_ns", "waiting_ns", "blocked_ns", *_COUNTS)
@@ -95,6 +107,7 @@ def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
         processes=processes.drop("life"),
         groups=_groups(window, workload, waits),
         cpus=cpus,
+        values=told_values(trace, who, called["group"].to_list()),
     )
 
 
@@ -108,16 +121,28 @@ def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
 # --- processes
 
 
-def _people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+def _called(trace: Trace, who: Lives) -> pl.DataFrame:
+    """The name and the group of each life."""
+    pids = who.pid.tolist()
+    name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
+    group = [label or own for label, own in zip(labels(trace, who), name, strict=True)]
+    return pl.DataFrame(
+        {"name": name, "group": group}, schema={"name": pl.String, "group": pl.String}
+    )
+
+
+def people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+    """Who lived in the window, a row a life: what they are called; when they came, ran and ended."""
+    return _people(trace, who, window, _called(trace, who))
+
+
+def _people(trace: Trace, who: Lives, window: Window, called: pl.DataFrame) -> pl.DataFrame:
     """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
     time = trace.column("time_ns")
     root = _root(who, window)
     role = np.where(descendants(who, root), "workload", "other").astype(object)
     if root >= 0:
         role[root] = "root"
-    pids = who.pid.tolist()
-    name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
-    group = [label or own for label, own in zip(labels(trace, who), name, strict=True)]
 
     def when(row: Integers) -> pl.Series:
         there = (row >= 0) & (row <= window.end_row)
@@ -128,9 +153,9 @@ def _people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
         {
             "life": np.arange(len(who)),
             "pid": who.pid,
-            "parent": np.where(who.parent >= 0, who.pid[who.parent], 0) if pids else who.pid,
-            "name": pl.Series(name, dtype=pl.String),
-            "group": pl.Series(group, dtype=pl.String),
+            "parent": np.where(who.parent >= 0, who.pid[who.parent], 0) if len(who) else who.pid,
+            "name": called["name"],
+            "group": called["group"],
             "role": pl.Series(role.tolist(), dtype=pl.Enum(["workload", "root", "other"])),
             "fork_ns": when(who.fork_row),
             "first_run_ns": when(who.first_run_row),
@@ -318,6 +343,16 @@ def _population() -> list[pl.Expr]:
     ]
 
 
+def _completion() -> pl.Expr:
+    """From the first fork to the last end; null unless all have ended."""
+    fork, end = pl.col("fork_ns"), pl.col("exit_ns")
+    return (
+        pl.when(end.is_not_null().all())
+        .then((end.max() - fork.min()).clip(0))
+        .alias("completion_ns")
+    )
+
+
 def _groups(window: Window, workload: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
     """Per group the same as for all, and its share of the CPUs."""
     shares = pl.col("share", "ideal_share")
@@ -349,19 +384,18 @@ def _cpus(trace: Trace, window: Window) -> pl.DataFrame:
         running_ns=pl.col("duration").filter(pl.col("pid") != 0).sum(),
         idle_ns=pl.col("duration").filter(pl.col("pid") == 0).sum(),
     )
-    visits = scheduler_intervals(trace)
-    scheduler = (
-        visits.filter((pl.col("what") == "scheduler") & window.holds())
+    passes = (pl.col("what") == "scheduler") & window.holds()
+    visits = (
+        scheduler_intervals(trace)
         .group_by("cpu")
-        .agg(scheduler_entries=pl.len(), scheduler_cycles=pl.col("cycles").sum())
-    )
-    idle = (
-        visits.filter(pl.col("what") == "idle")
-        .group_by("cpu")
-        .agg(idle_loop_ns=window.duration().sum())
+        .agg(
+            scheduler_entries=passes.sum(),
+            scheduler_cycles=pl.col("cycles").filter(passes).sum(),
+            idle_loop_ns=window.duration().filter(pl.col("what") == "idle").sum(),
+        )
     )
     cpus = pl.DataFrame({"cpu": pl.Series(range(trace.header.cpus), dtype=pl.UInt16)})
-    for table in (times, scheduler, idle, _switches(trace, window)):
+    for table in (times, visits, _switches(trace, window)):
         cpus = cpus.join(table, on="cpu", how="left", maintain_order="left")
     measured = bool(len(trace.rows(Kind.SCHEDULER_EXIT)))
     return _with_overhead(cpus.fill_null(0), trace, window, measured)
@@ -402,6 +436,39 @@ def _elapsed_cycles(trace: Trace, window: Window) -> float:
 
 # --- all together
 
+_WHAT = {
+    "policy": pl.String,
+    "cpus": pl.Int64,
+    "seed": pl.UInt64,
+    "tick_ns": pl.Int64,
+    "clock_step_ns": pl.Int64,
+    "truncated": pl.Boolean,
+    "lost_records": pl.Int64,
+    "root_pid": pl.Int64,
+    "begin_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "elapsed_ns": pl.Int64,
+    "elapsed_cycles": pl.Float64,
+}
+"""What was measured. Spelt out, so that the tables of all runs have the same types."""
+
+
+def _what(trace: Trace, window: Window) -> dict[str, Any]:
+    return {
+        "policy": _policy(trace, window),
+        "cpus": trace.header.cpus,
+        "seed": trace.header.seed,
+        "tick_ns": trace.header.tick_ns,
+        "clock_step_ns": trace.clock_step_ns,
+        "truncated": trace.truncated,
+        "lost_records": trace.lost,
+        "root_pid": window.root_pid,
+        "begin_ns": window.begin_ns,
+        "end_ns": window.end_ns,
+        "elapsed_ns": window.elapsed_ns,
+        "elapsed_cycles": _elapsed_cycles(trace, window),
+    }
+
 
 def _summary(
     trace: Trace, window: Window, processes: pl.DataFrame, cpus: pl.DataFrame, waits: pl.DataFrame
@@ -412,7 +479,6 @@ def _summary(
         for role in ("root", "other")
     }
     relative = workload.filter((pl.col("ideal_share") > 0) & pl.col("share").is_not_null())
-    cycles = _elapsed_cycles(trace, window)
     machine = cpus.select(
         pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),
         pl.col("overhead_share", "overhead_with_idle_share").mean(),
@@ -420,23 +486,9 @@ def _summary(
     )
     return pl.concat(
         [
-            pl.DataFrame(
-                {
-                    "policy": _policy(trace, window),
-                    "cpus": trace.header.cpus,
-                    "seed": pl.Series([trace.header.seed], dtype=pl.UInt64),
-                    "tick_ns": trace.header.tick_ns,
-                    "clock_step_ns": trace.clock_step_ns,
-                    "truncated": trace.truncated,
-                    "lost_records": trace.lost,
-                    "root_pid": pl.Series([window.root_pid], dtype=pl.Int64),
-                    "begin_ns": window.begin_ns,
-                    "end_ns": window.end_ns,
-                    "elapsed_ns": window.elapsed_ns,
-                    "elapsed_cycles": cycles,
-                }
-            ),
+            pl.DataFrame([_what(trace, window)], schema=_WHAT),
             workload.select(_population()),
+            workload.select(_completion()),
             waits.select(_latency_statistics()),
             pl.DataFrame(running),
             machine,
@@ -451,7 +503,9 @@ def _summary(
         how="horizontal",
     ).with_columns(
         throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / _SECOND_NS),
-        throughput_per_million_cycles=_rate(pl.col("finished"), cycles / 1_000_000),
+        throughput_per_million_cycles=_rate(
+            pl.col("finished"), _elapsed_cycles(trace, window) / 1_000_000
+        ),
     )
 
 

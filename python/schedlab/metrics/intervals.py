@@ -117,14 +117,13 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "cpu": cpu,
-            "what": np.where(enters, "scheduler", "idle"),
+            "what": named(enters.astype(np.int8), {0: "idle", 1: "scheduler"}),
             "begin_ns": time[rows],
             "end_ns": end,
             "cycles": nullable(spent, ~(enters & continues)),
             "begin_row": rows,
             "end_row": nullable(end_row, end_row < 0),
-        },
-        schema_overrides={"what": pl.String},
+        }
     ).filter(pl.Series(enters | idles))
 
 

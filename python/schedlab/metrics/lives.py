@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from schedlab.trace import AttributeKind, Kind, MarkKind, Step, Timeline, Trace, timeline
+from schedlab.trace import (
+    AttributeKind,
+    Kind,
+    MarkKind,
+    Step,
+    Timeline,
+    Trace,
+    mark_text,
+    timeline,
+)
 from schedlab.trace.model import Integers
 
 _NONE = -1
@@ -82,13 +91,7 @@ def labels(trace: Trace, who: Lives) -> list[str | None]:
     rows = rows[trace.column("first")[rows] == MarkKind.GROUP]
     index = _inherited(who, *_own(trace, who, rows))
     values = trace.column("second")[rows].tolist()
-    return [group_label(values[at]) if at >= 0 else None for at in index.tolist()]
-
-
-def group_label(value: int) -> str:
-    """The text in the value of a MARK_GROUP."""
-    text = value.to_bytes(8, "little").partition(b"\0")[0]
-    return text.decode("utf-8", "replace")
+    return [mark_text(values[at]) if at >= 0 else None for at in index.tolist()]
 
 
 def attribute(
@@ -110,18 +113,18 @@ def _own(trace: Trace, who: Lives, rows: Integers) -> tuple[Integers, Integers]:
 def _inherited(who: Lives, life: Integers, row: Integers) -> Integers:
     """For each life, the index of the last record about it; if there is none, of the last one
     about its parent before the fork, and so on; -1: there is none at all."""
-    order = np.lexsort((row, life))
-    keys = _key(life[order], row[order])
-
-    def last_of(lives_asked: Integers, before: Integers) -> Integers:
-        at = np.searchsorted(keys, _key(lives_asked, before)) - 1
-        found = (at >= 0) & (lives_asked >= 0)
-        found[found] = life[order[at[found]]] == lives_asked[found]
-        return np.where(found, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
-
-    at_fork = _resolve(last_of(who.parent, who.fork_row), who.parent)
-    own = last_of(np.arange(len(who)), np.full(len(who), (1 << 32) - 1))
+    at_fork = _resolve(last_before(life, row, who.parent, who.fork_row), who.parent)
+    own = last_before(life, row, np.arange(len(who)), np.full(len(who), (1 << 32) - 1))
     return np.where(own >= 0, own, at_fork)
+
+
+def last_before(life: Integers, row: Integers, asked: Integers, before: Integers) -> Integers:
+    """Of records about lives: for each life asked, the index of the last one before a row; or -1."""
+    order = np.lexsort((row, life))
+    at = np.searchsorted(_key(life[order], row[order]), _key(asked, before)) - 1
+    found = (at >= 0) & (asked >= 0)
+    found[found] = life[order[at[found]]] == asked[found]
+    return np.where(found, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
 
 
 def _resolve(value: Integers, parent: Integers) -> Integers:

@@ -21,7 +21,11 @@ Tone = Literal["plain", "good", "bad", "muted", "failed"]
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, lists, `code` and links, in Markdown; HTML in it is shown as it is written."""
+    """Paragraphs, lists, `code` and links, in Markdown; HTML in it is shown as it is written.
+
+    A link to `#NAME` leads to the table, chart or page of that name, on whatever page it stands.
+    Text of others is made Markdown by schedlab.report.markup: `literal`, `code`, `listing`.
+    """
 
     markdown: str
     tone: Literal["plain", "note", "warning"] = "plain"
@@ -38,7 +42,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """`text` is what is printed: with its interval, if it has one. `why` explains it."""
+    """`text` is what is printed: with its interval, if it has one. `why` explains it.
+
+    An interval in brackets at its end, `86.0 [85.2, 86.8]`, is printed smaller, below.
+    """
 
     text: str
     tone: Tone = "plain"

@@ -10,6 +10,7 @@ from schedlab.trace.format import (
     MarkKind,
     PreemptReason,
     ProcessState,
+    mark_text,
 )
 from schedlab.trace.model import Header, Trace
 from schedlab.trace.reader import read
@@ -32,6 +33,7 @@ __all__ = [
     "TraceError",
     "event_table",
     "export",
+    "mark_text",
     "read",
     "timeline",
     "validate",

@@ -126,6 +126,13 @@ class MarkKind(IntEnum):
     END = 2
     GROUP = 3
     NOTE = 4
+    NAME = 5
+    VALUE = 6
+
+
+def mark_text(value: int) -> str:
+    """The characters in the value of a GROUP or NAME: up to eight, the first in the lowest byte."""
+    return value.to_bytes(8, "little").partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def is_kind(kinds: npt.NDArray[np.integer], *which: Kind) -> npt.NDArray[np.bool_]:

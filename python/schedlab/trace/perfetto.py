@@ -15,7 +15,14 @@ from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
     perfetto_trace_pb2 as protobuf,
 )
 
-from schedlab.trace.format import AttributeKind, BlockReason, Kind, MarkKind, ProcessState
+from schedlab.trace.format import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    ProcessState,
+    mark_text,
+)
 from schedlab.trace.model import Trace
 
 _EVENTS_PER_BUNDLE = 8192
@@ -44,6 +51,8 @@ class _Converter:
         self.trace = trace
         self.texts: dict[int, str] = dict(trace.texts.iter_rows())
         self.names: dict[int, str] = {}
+        self.told_as: dict[int, str] = {}
+        """The name by which a process tells values now."""
         self.stops_as: dict[int, int] = {}
         """The state in which a process is about to leave its CPU, if it is not plainly runnable."""
         self.out = protobuf.Trace()
@@ -194,8 +203,12 @@ class _Converter:
         elif first == MarkKind.END:
             self.instant(time, "measured window", protobuf.TrackEvent.TYPE_SLICE_END)
         elif first == MarkKind.GROUP:
-            label = second.to_bytes(8, "little").partition(b"\0")[0].decode("utf-8", "replace")
-            self.instant(time, f"{self.name(process, cpu)} ({process}) joins {label}")
+            self.instant(time, f"{self.name(process, cpu)} ({process}) joins {mark_text(second)}")
+        elif first == MarkKind.NAME:
+            self.told_as[process] = mark_text(second)
+        elif first == MarkKind.VALUE:
+            what = f"{self.told_as.get(process, '')} = {_signed(second)}"
+            self.instant(time, f"{self.name(process, cpu)} ({process}) tells {what}")
         else:
             self.instant(time, f"note {second} of {self.name(process, cpu)} ({process})")
 

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Makes a report of runs: which pages there are, and what is written of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+from schedlab import __version__, results
+from schedlab.collection import Collection
+from schedlab.report import files, index, runs
+from schedlab.report.model import Page, Report, Text
+from schedlab.report.numbering import Numbering
+from schedlab.report.output import MARK, check_place, report_folder
+
+Format = Literal["html", "markdown"]
+Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how many parts of it are done, and of how many."""
+
+TITLE = "schedlab report"
+_STUDIES = tuple(f"schedlab.report.study_{number}" for number in range(1, 6))
+_COMPARISON = "schedlab.report.comparison"
+
+
+def write_report(
+    collection: Collection,
+    out: Path,
+    formats: Sequence[str] = ("html",),
+    progress: Progress = lambda what, done, of: None,
+) -> Path:
+    """A report of these runs in the folder `out`; gives the file to open.
+
+    The folder appears when it is whole. A report that is there is replaced; anything else raises
+    WrongUsage before any work is done.
+    """
+    check_place(out)
+    report = make_report(collection, progress)
+    files.check_names(report)
+    with report_folder(out) as folder:
+        first = write(report, folder, formats, progress)
+    return out / first.name
+
+
+def write(
+    report: Report,
+    folder: Path,
+    formats: Sequence[str],
+    progress: Progress = lambda what, done, of: None,
+) -> Path:
+    """Fills a folder; gives the file to open."""
+    pictures = _Counter(progress, "pictures", Numbering(report).figures)
+    files.write_files(report, folder / files.FOLDER, pictures.advance)
+    results.write_json(folder / MARK, _contents(report))
+    first = None
+    if "html" in formats:
+        from schedlab.report.html import write_pages
+
+        first = write_pages(report, folder)
+    if "markdown" in formats:
+        from schedlab.report.markdown import write_document
+
+        document = write_document(report, folder)
+        first = first or document
+    if first is None:
+        raise ValueError(f"a report is written as html or markdown, not as {formats}")
+    return first
+
+
+def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
+    """All pages that there is something to say on. The first leads to the others."""
+    makers = [*(_page_of(name) for name in (*_STUDIES, _COMPARISON)), runs.page]
+    pages = []
+    for number, maker in enumerate(makers):
+        progress("pages", number, len(makers))
+        page = maker(collection)
+        if page is not None:
+            pages.append(page)
+    progress("pages", len(makers), len(makers))
+    return Report(TITLE, (index.page(collection), *pages), facts(collection))
+
+
+def _page_of(module: str) -> Callable[[Collection], Page | None]:
+    """Its page(), which is imported when it is called."""
+
+    def page(collection: Collection) -> Page | None:
+        try:
+            made = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            return None
+        result: Page | None = made.page(collection)
+        return result
+
+    return page
+
+
+def facts(collection: Collection) -> dict[str, str]:
+    """What all pages end with: by what this was run, and when."""
+    manifests = [run.manifest for run in collection]
+    now = datetime.now(timezone.utc)
+    return {
+        "schedlab": __version__,
+        "commit": _each(
+            f"{manifest['commit']}{', changed' if manifest.get('changed') else ''}"
+            for manifest in manifests
+        ),
+        "machine": _each(
+            f"{manifest['machine']} {manifest['machine_version']}" for manifest in manifests
+        ),
+        "host": _each(str(manifest["host"]) for manifest in manifests),
+        "run": _period([str(manifest["started"]) for manifest in manifests]),
+        "report made": f"{now:%Y-%m-%d %H:%M} UTC",
+    }
+
+
+def _each(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(values))
+
+
+def _period(times: list[str]) -> str:
+    """From the first to the last, by their dates and minutes."""
+    first, last = (time[:16].replace("T", " ") for time in (min(times), max(times)))
+    return f"{first} UTC" if first == last else f"{first} to {last} UTC"
+
+
+def _contents(report: Report) -> dict[str, Any]:
+    """For programs: what is in the report, and in which files."""
+    numbering = Numbering(report)
+    return {
+        "format": 1,
+        "title": report.title,
+        "facts": report.facts,
+        "pages": [
+            {
+                "name": page.name,
+                "title": page.title,
+                "blocks": [
+                    {
+                        "name": block.name,
+                        "label": numbering.labels[block.name],
+                        "title": block.title,
+                    }
+                    for block in page.blocks()
+                    if not isinstance(block, Text)
+                ],
+            }
+            for page in report.pages
+        ],
+    }
+
+
+class _Counter:
+    """Of one kind of work."""
+
+    def __init__(self, progress: Progress, what: str, of: int) -> None:
+        self.progress = progress
+        self.what = what
+        self.of = of
+        self.done = 0
+
+    def advance(self, name: str) -> None:
+        self.done += 1
+        self.progress(self.what, self.done, self.of)

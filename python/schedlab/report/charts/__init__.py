@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Charts of runs (docs/charts.md): each an Altair chart, the data behind it, and words."""
+
+from schedlab.report.charts.boxes import boxes
+from schedlab.report.charts.dots import dots
+from schedlab.report.charts.gantt import gantt
+from schedlab.report.charts.latencies import latencies
+from schedlab.report.charts.levels import levels
+from schedlab.report.charts.lines import lines
+from schedlab.report.charts.shares import shares_over_time
+from schedlab.report.charts.theme import (
+    POLICY_ORDER,
+    in_policy_order,
+    page_config,
+    paper_config,
+)
+from schedlab.report.charts.timeline import timeline
+
+__all__ = [
+    "POLICY_ORDER",
+    "boxes",
+    "dots",
+    "gantt",
+    "in_policy_order",
+    "latencies",
+    "levels",
+    "lines",
+    "page_config",
+    "paper_config",
+    "shares_over_time",
+    "timeline",
+]

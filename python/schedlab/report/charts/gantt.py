@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: MIT
+"""Who ran on which CPU, from when to when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.metrics import scheduler_intervals
+from schedlab.metrics.tables import duration, percent
+from schedlab.report.charts.parts import (
+    Looks,
+    chosen_in_legend,
+    embedded,
+    opacity_if,
+    sentences,
+    zoom_along_time,
+)
+from schedlab.report.charts.processes import (
+    IDLE,
+    OTHER,
+    ROOT,
+    Colouring,
+    People,
+    Span,
+    people_of,
+    span_of,
+    thick_enough,
+)
+from schedlab.report.charts.theme import FAINT, WIDTH
+from schedlab.report.charts.time_axis import TimeAxis, Unit
+from schedlab.report.model import Chart
+from schedlab.trace import Trace
+
+ROW_HEIGHT = 38
+READABLE_PER_CPU = 200
+"""Without an end, so many intervals of each CPU are drawn: some pixels for each."""
+PIECES_MOST = 2500
+"""Of a chart: more make a page slow."""
+PROCESSES_MOST = 7
+"""Up to so many have a colour each; more have that of their group."""
+SCHEDULER_CELLS = 240
+
+
+def gantt(
+    name: str,
+    trace: Trace,
+    *,
+    title: str,
+    caption: str,
+    begin_ns: int | None = None,
+    end_ns: int | None = None,
+    colour: Colouring | None = None,
+    unit: Unit = "ms",
+    description: str = "",
+) -> Chart:
+    """A row for each CPU: who ran, idle time, and below it how busy the scheduler was.
+
+    Without `end_ns`, as much of the window measured as can be told apart. `colour`: a colour for
+    each process or each group; without it, for each process if they are few. `data` has all
+    intervals of the part drawn, unrounded and unmerged.
+    """
+    people = people_of(trace)
+    span = _readable(people, span_of(people.window, begin_ns, end_ns), end_ns is None)
+    intervals = _intervals(people, span)
+    by: Colouring = colour or _colouring(intervals)
+    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
+    drawn, least_ns = _drawn(intervals, span, by)
+    visits = _scheduler(trace, span)
+    merged = int(drawn.filter(pl.col("merged") > 1)["merged"].sum())
+    return Chart(
+        name,
+        title,
+        _chart(drawn, visits, axis, by, trace.header.cpus),
+        intervals,
+        sentences(caption, _remarks(people, span, merged, least_ns, visits)),
+        description or _words(intervals, span, trace.header.cpus),
+    )
+
+
+def _readable(people: People, span: Span, may_cut: bool) -> Span:
+    """Its first part, if it holds too many intervals to be told apart, in whole ticks."""
+    if not may_cut:
+        return span
+    running = span.clip(people.running())
+    most = READABLE_PER_CPU * people.trace.header.cpus
+    if len(running) <= most:
+        return span
+    end = int(running.sort("begin_ns")["begin_ns"][most])
+    tick = people.trace.header.tick_ns
+    return Span(span.begin_ns, span.begin_ns + max((end - span.begin_ns) // tick, 1) * tick)
+
+
+def _intervals(people: People, span: Span) -> pl.DataFrame:
+    running = people.running().select(
+        "cpu", "pid", "name", "group", "label", "begin_ns", "end_ns", "why"
+    )
+    idle = people.idle().with_columns(
+        pid=pl.lit(0, pl.Int64), name=pl.lit(IDLE), group=pl.lit(IDLE), label=pl.lit(IDLE)
+    )
+    both = pl.concat([running, idle], how="diagonal")
+    return span.clip(both).sort("cpu", "begin_ns")
+
+
+def _colouring(intervals: pl.DataFrame) -> Colouring:
+    return "process" if _workload(intervals)["pid"].n_unique() <= PROCESSES_MOST else "group"
+
+
+def _workload(intervals: pl.DataFrame) -> pl.DataFrame:
+    return intervals.filter(~pl.col("group").is_in([IDLE, ROOT, OTHER]))
+
+
+def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, float]:
+    """What is drawn: who, as the colour tells it; and what is thinner than that was merged."""
+    series = pl.col("label") if by == "process" else pl.col("group")
+    outside = pl.col("group").is_in([IDLE, ROOT, OTHER])
+    shown = intervals.with_columns(series=pl.when(outside).then("group").otherwise(series))
+    least_ns = span.length_ns / (2 * WIDTH)
+    drawn = thick_enough(shown.sort("cpu", "series", "begin_ns"), ["cpu", "series"], least_ns)
+    while len(drawn) > PIECES_MOST:
+        least_ns *= 2
+        drawn = thick_enough(shown.sort("cpu", "series", "begin_ns"), ["cpu", "series"], least_ns)
+    return drawn.sort("cpu", "begin_ns"), least_ns
+
+
+def _scheduler(trace: Trace, span: Span) -> pl.DataFrame:
+    """Per CPU and cell of time: cpu, begin_ns, end_ns, part of the cell's cycles in the scheduler."""
+    visits = scheduler_intervals(trace).filter(
+        (pl.col("what") == "scheduler")
+        & pl.col("begin_ns").is_between(span.begin_ns, span.end_ns, closed="left")
+    )
+    cell = span.length_ns / SCHEDULER_CELLS
+    cycles = cell * trace.header.cycles_per_second / 1e9
+    place = ((pl.col("begin_ns") - span.begin_ns) / cell).floor()
+    return (
+        visits.group_by("cpu", place.alias("cell"), maintain_order=True)
+        .agg(part=(pl.col("cycles").sum() / cycles).clip(0, 1), visits=pl.len())
+        .with_columns(
+            begin_ns=(span.begin_ns + pl.col("cell") * cell).cast(pl.Int64),
+            end_ns=(span.begin_ns + (pl.col("cell") + 1) * cell).cast(pl.Int64),
+        )
+        .sort("cpu", "cell")
+        .drop("cell")
+    )
+
+
+def _chart(
+    drawn: pl.DataFrame, visits: pl.DataFrame, axis: TimeAxis, by: Colouring, cpus: int
+) -> Any:
+    rows = [f"CPU {cpu}" for cpu in range(cpus)]
+    y = alt.Y("cpu:N", title=None, sort=rows, scale=alt.Scale(domain=rows, paddingInner=0.3),
+              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
+    chosen = chosen_in_legend()
+    layers = [
+        _idle(drawn, axis, y),
+        _running(drawn, axis, y, chosen),
+        *_visits(visits, axis, y),
+    ]
+    return (
+        alt.layer(*layers)
+        .add_params(chosen, zoom_along_time())
+        .properties(width=WIDTH, height=ROW_HEIGHT * cpus + 4)
+    )
+
+
+def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> Any:
+    rows = frame.select(
+        pl.format("CPU {}", "cpu").alias("cpu"), *axis.embed("begin_ns", "end_ns"), *columns
+    )
+    return axis.intervals(alt.Chart(embedded(rows)))
+
+
+def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
+    idle = drawn.filter(pl.col("series") == IDLE)
+    return (
+        _timed(idle, axis)
+        .mark_bar(style=FAINT, height=2, clip=True)
+        .encode(
+            axis.x("from_"),
+            alt.X2("to:Q"),
+            y,
+            tooltip=[
+                alt.Tooltip("cpu:N", title="idle"),
+                *axis.tooltips(),
+            ],
+        )
+    )
+
+
+def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> Any:
+    running = drawn.filter(pl.col("series") != IDLE)
+    series = _legend_order(running)
+    looks = Looks(series, policies=False, muted=[ROOT, OTHER])
+    return (
+        _timed(running, axis, "series", "pid", "name", "group", "why", "merged")
+        .mark_bar(height={"band": 0.72}, clip=True)
+        .encode(
+            axis.x("from_"),
+            alt.X2("to:Q"),
+            y,
+            looks.colour(symbolType="square"),
+            opacity=opacity_if(chosen, 0.9),
+            tooltip=[
+                alt.Tooltip("cpu:N", title="ran on"),
+                alt.Tooltip("pid:Q", title="PID", format="d"),
+                alt.Tooltip("name:N"),
+                alt.Tooltip("group:N"),
+                *axis.tooltips(),
+                alt.Tooltip("why:N", title="why it left"),
+                alt.Tooltip("merged:Q", title="intervals drawn as one"),
+            ],
+        )
+    )
+
+
+def _legend_order(running: pl.DataFrame) -> list[str]:
+    outside = [ROOT, OTHER]
+    found = running.group_by("series").agg(pl.col("pid").min()).sort("pid")["series"].to_list()
+    return [each for each in found if each not in outside] + [
+        each for each in outside if each in found
+    ]
+
+
+def _visits(visits: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> list[alt.Chart]:
+    """A strip below each CPU, the darker the more of that time went to the scheduler."""
+    if visits.is_empty():
+        return []
+    shown = visits.with_columns(percent=pl.col("part") * 100)
+    return [
+        _timed(shown, axis, "percent", "visits")
+        .mark_bar(style=FAINT, height=5, yOffset=ROW_HEIGHT * 0.42, clip=True)
+        .encode(
+            axis.x("from_"),
+            alt.X2("to:Q"),
+            y,
+            opacity=alt.Opacity(
+                "percent:Q",
+                scale=alt.Scale(domain=[0, _most(visits) * 100], range=[0, 0.9]),
+                legend=None,
+            ),
+            tooltip=[
+                alt.Tooltip("cpu:N", title="scheduler of"),
+                *axis.tooltips(),
+                alt.Tooltip("percent:Q", title="of that time (%)", format=",.3~g"),
+                alt.Tooltip("visits:Q"),
+            ],
+        )
+    ]
+
+
+def _most(visits: pl.DataFrame) -> float:
+    most: Any = visits["part"].max()
+    return float(most or 0) or 1.0
+
+
+def _remarks(
+    people: People,
+    span: Span,
+    merged: int,
+    least_ns: float,
+    visits: pl.DataFrame,
+) -> str:
+    told = []
+    if span.end_ns < people.window.end_ns:
+        told.append(
+            f"Drawn are the first {duration(span.end_ns - people.window.begin_ns)} of "
+            f"{duration(people.window.elapsed_ns)}."
+        )
+    told.append("A thin line: idle.")
+    if len(visits):
+        told.append(
+            "The strip below each CPU: the part of the time that the scheduler took, "
+            f"darkest {percent(_most(visits))}."
+        )
+    if merged:
+        told.append(
+            f"{merged:,} intervals of less than {duration(least_ns)} are drawn together with others "
+            "of the same process or group within that time, as long as they were in sum."
+        )
+    return " ".join(told)
+
+
+def _words(intervals: pl.DataFrame, span: Span, cpus: int) -> str:
+    length = pl.col("end_ns") - pl.col("begin_ns")
+    sums = (
+        intervals.group_by("group")
+        .agg(length.sum().alias("sum"))
+        .sort("sum", descending=True)
+        .head(8)
+    )
+    parts = [
+        f"{group} {percent(time / (span.length_ns * cpus))}" for group, time in sums.iter_rows()
+    ]
+    return f"Gantt chart of {cpus} CPUs over {duration(span.length_ns)}: " + ", ".join(parts) + "."

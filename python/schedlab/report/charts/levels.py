@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""Who ran at each moment, and at which level of a multi-level queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from schedlab.metrics.tables import duration
+from schedlab.report.charts.parts import (
+    Looks,
+    chosen_in_legend,
+    embedded,
+    opacity_if,
+    sentences,
+    zoom_along_time,
+)
+from schedlab.report.charts.processes import People, Span, people_of, span_of, thick_enough
+from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
+from schedlab.report.charts.time_axis import TimeAxis, Unit
+from schedlab.report.model import Chart
+from schedlab.trace import Kind, Trace
+
+LEVEL_POLICIES = {"mlfq": "highest number first", "priority": "lowest number first"}
+"""Policies whose remark of a decision is the level at which the process is served, and which
+comes first. (A level of 0 is no remark, and the kernel then writes no DECISION.)"""
+LEVEL_HEIGHT, PROCESS_HEIGHT = 26, 11
+
+
+def levels(
+    name: str,
+    trace: Trace,
+    *,
+    title: str,
+    caption: str,
+    begin_ns: int | None = None,
+    end_ns: int | None = None,
+    unit: Unit = "ticks",
+    description: str = "",
+) -> Chart:
+    """A row for each level, the first served on top, and in it a line for each process that ran.
+
+    Under a policy without levels there is one row. Boosts, and changes of the policy, are marked.
+    `data`: each stay on a CPU from one visit to the scheduler to the next.
+    """
+    people = people_of(trace)
+    span = span_of(people.window, begin_ns, end_ns)
+    stays = stays_of(people)
+    marks = span_marks(pl.concat([boosts(stays), policy_changes(people)]), span)
+    shown = span.clip(stays.filter(pl.col("role") == "workload"))
+    if shown.is_empty():
+        raise ValueError(f"chart {name}: no process of the workload ran in that time")
+    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
+    return Chart(
+        name,
+        title,
+        _chart(shown, marks, axis),
+        shown.drop("life", "role"),
+        sentences(caption, *_remarks(shown, marks)),
+        description or _words(shown, marks, span),
+    )
+
+
+def stays_of(people: People) -> pl.DataFrame:
+    """Each time from SCHEDULER_EXIT to SCHEDULER_ENTER that a process had a CPU, by CPU and time.
+
+    Columns: cpu, life, pid, label, group, role, level (null under a policy without levels),
+    policy, begin_ns, end_ns, left (did it leave the CPU by itself: "blocked", "yielded"; else "").
+    """
+    trace = people.trace
+    kind, cpu = trace.column("kind"), trace.column("cpu")
+    rows = trace.rows(
+        Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.DECISION, Kind.YIELD, Kind.BLOCK
+    )
+    rows = rows[np.argsort(cpu[rows], kind="stable")]
+    table = pl.DataFrame(
+        {
+            "row": rows,
+            "cpu": cpu[rows],
+            "kind": kind[rows],
+            "pid": trace.column("process")[rows].astype(np.int64),
+            "second": trace.column("second")[rows],
+            "time_ns": trace.column("time_ns")[rows],
+        }
+    )
+    is_exit = pl.col("kind") == int(Kind.SCHEDULER_EXIT)
+    before, after = pl.col("kind").shift(1).over("cpu"), pl.col("kind").shift(-1).over("cpu")
+    level = pl.when(before == int(Kind.DECISION)).then(pl.col("second").shift(1).over("cpu"))
+    left = (
+        pl.when(after == int(Kind.BLOCK))
+        .then(pl.lit("blocked"))
+        .when(after == int(Kind.YIELD))
+        .then(pl.lit("yielded"))
+        .otherwise(pl.lit(""))
+    )
+    enters = pl.when(pl.col("kind") == int(Kind.SCHEDULER_ENTER)).then("time_ns")
+    found = table.with_columns(
+        level=level.otherwise(0).cast(pl.Int64),
+        left=left,
+        end_ns=enters.backward_fill().over("cpu").fill_null(trace.end_ns),
+    ).filter(is_exit & (pl.col("pid") != 0))
+    policies = _policies(people)
+    life = people.who.steps.life_at(found["pid"].to_numpy(), found["row"].to_numpy())
+    has_levels = pl.col("policy").str.split(":").list.first().is_in(list(LEVEL_POLICIES))
+    return (
+        found.with_columns(life=pl.Series(life), begin_ns=pl.col("time_ns"))
+        .join(people.names.drop("pid"), on="life", how="left", maintain_order="left")
+        .sort("row")
+        .join_asof(policies, on="row", strategy="backward", check_sortedness=False)
+        .with_columns(level=pl.when(has_levels).then("level"))
+        .sort("cpu", "row")
+        .select(
+            "cpu", "life", "pid", "label", "group", "role", "level", "policy", "begin_ns",
+            "end_ns", "left",
+        )
+    )  # fmt: skip
+
+
+def _policies(people: People) -> pl.DataFrame:
+    """row, policy: in force from there on."""
+    trace = people.trace
+    rows = pl.DataFrame({"row": trace.rows(Kind.POLICY)})
+    return rows.join(trace.texts, on="row").sort("row").select("row", policy="text")
+
+
+MARKS = {"time_ns": pl.Int64, "what": pl.String}
+
+
+def boosts(stays: pl.DataFrame) -> pl.DataFrame:
+    """When all rose (time_ns, what), as far as the trace shows it.
+
+    A process that was picked at a higher level than last time, and had not left the CPU by itself
+    in between, was risen by the policy: a boost. The first rise is its time, to within the rest of
+    the turn that was under way; the next process that rises for a second time belongs to the next.
+    """
+    last: dict[int, tuple[int, str]] = {}
+    risen: set[int] = set()
+    times: list[int] = []
+    in_levels = stays.filter(pl.col("policy").str.starts_with("mlfq")).sort("begin_ns")
+    for life, level, left, begin in in_levels.select(
+        "life", "level", "left", "begin_ns"
+    ).iter_rows():
+        before, why = last.get(life, (level, ""))
+        if level > before and not why:
+            if not times or life in risen:
+                times.append(begin)
+                risen.clear()
+            risen.add(life)
+        last[life] = (level, left)
+    return pl.DataFrame({"time_ns": times, "what": ["boost"] * len(times)}, schema=MARKS)
+
+
+def policy_changes(people: People) -> pl.DataFrame:
+    """When the policy became another, after the first (time_ns, what)."""
+    policies = _policies(people)[1:]
+    times = people.trace.column("time_ns")[policies["row"].to_numpy()]
+    return pl.DataFrame({"time_ns": times, "what": policies["policy"]}, schema=MARKS)
+
+
+def span_marks(marks: pl.DataFrame, span: Span) -> pl.DataFrame:
+    return marks.filter(pl.col("time_ns").is_between(span.begin_ns, span.end_ns)).sort("time_ns")
+
+
+def _chart(stays: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
+    labels = _by_pid(stays)
+    rows = _level_rows(stays)
+    few = _few(stays)
+    series = labels if few else sorted(stays["group"].unique())
+    line = pl.col("label") if few else pl.format("CPU {}", "cpu")
+    named = stays.with_columns(
+        series=pl.col("label" if few else "group"), row=_row_name(), line=line
+    )
+    drawn = thick_enough(
+        named.sort("cpu", "row", "label", "begin_ns"),
+        ["cpu", "row", "label"],
+        axis.span.length_ns / (2 * WIDTH),
+    )
+    looks = Looks(series, policies=False)
+    chosen = chosen_in_legend()
+    lines = labels if few else sorted(named["line"].unique())
+    height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
+    y = alt.Y("row:N", title=None, sort=rows, scale=alt.Scale(domain=rows, paddingInner=0.2),
+              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
+    own_line = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
+    columns = ["row", "series", "line", "pid", "group", "cpu", "merged"]
+    bars = (
+        axis.intervals(
+            alt.Chart(embedded(drawn.select(*columns, *axis.embed("begin_ns", "end_ns"))))
+        )
+        .mark_bar(clip=True)
+        .encode(
+            axis.x("from_"),
+            alt.X2("to:Q"),
+            y,
+            own_line,
+            looks.colour(symbolType="square"),
+            opacity=opacity_if(chosen),
+            tooltip=[
+                alt.Tooltip("pid:Q", title="PID", format="d"),
+                alt.Tooltip("group:N"),
+                alt.Tooltip("row:N", title="at"),
+                alt.Tooltip("cpu:Q", title="on CPU", format="d"),
+                *axis.tooltips(),
+            ],
+        )
+    )
+    return (
+        alt.layer(bars, *_mark_layers(marks, axis))
+        .add_params(chosen, zoom_along_time())
+        .properties(width=WIDTH, height=height)
+    )
+
+
+def _few(stays: pl.DataFrame) -> bool:
+    """May each process have a colour, and a line of its own within a level?"""
+    return stays["label"].n_unique() <= len(PALETTE)
+
+
+def _by_pid(stays: pl.DataFrame) -> list[str]:
+    first = stays.group_by("life").agg(pl.col("pid", "label").first()).sort("pid", "life")
+    return list(dict.fromkeys(first["label"].to_list()))
+
+
+def _row_name() -> pl.Expr:
+    return (
+        pl.when(pl.col("level").is_null()).then("policy").otherwise(pl.format("level {}", "level"))
+    )
+
+
+def _level_rows(stays: pl.DataFrame) -> list[str]:
+    """The levels that occur, the first served on top; below them policies without levels."""
+    found = stays["level"].drop_nulls().to_list()
+    rows = []
+    if found:
+        largest_first = str(stays["policy"][0]).startswith("mlfq")
+        rows = [f"level {each}" for each in sorted(set(found), reverse=largest_first)]
+    return (
+        rows
+        + stays.filter(pl.col("level").is_null())["policy"].unique(maintain_order=True).to_list()
+    )
+
+
+def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
+    if marks.is_empty():
+        return []
+    drawn = alt.Chart(embedded(marks.select("what", *axis.embed("time_ns")))).transform_calculate(
+        at=axis.in_units("time")
+    )
+    rule = drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3], clip=True).encode(axis.x("at"))
+    word = drawn.mark_text(style=ANNOTATION, align="left", dx=4, baseline="bottom").encode(
+        axis.x("at"), y=alt.value(0), text="what:N"
+    )
+    return [rule, word]
+
+
+def _remarks(stays: pl.DataFrame, marks: pl.DataFrame) -> list[str]:
+    policy = str(stays["policy"][0]).partition(":")[0] if len(stays) else ""
+    order = LEVEL_POLICIES.get(policy)
+    boosted = bool((marks["what"] == "boost").any())
+    return [
+        f"Levels: {order}." if order else "",
+        "" if _few(stays) else "Within a level, a line for each CPU.",
+        "A boost is marked where the first process rose." if boosted else "",
+    ]
+
+
+def _words(stays: pl.DataFrame, marks: pl.DataFrame, span: Span) -> str:
+    length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
+    sums = stays.group_by(_row_name().alias("row")).agg(length).sort("row")
+    parts = [f"{row} {duration(time)}" for row, time in sums.iter_rows()]
+    boosted = int((marks["what"] == "boost").sum())
+    return (
+        f"Who ran at which level over {duration(span.length_ns)}: "
+        + ", ".join(parts)
+        + (f"; {boosted} boosts." if boosted else ".")
+    )

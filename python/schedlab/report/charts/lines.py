@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Means over the number of CPUs or processes, with their intervals, beside what was published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.metrics.tables import three_digits
+from schedlab.report.charts.parts import (
+    CUT,
+    NUMBERS,
+    Looks,
+    Reach,
+    chosen_in_legend,
+    embedded,
+    means,
+    opacity_if,
+    ordered,
+    reach_of,
+    sentences,
+    values_of,
+)
+from schedlab.report.charts.theme import ANNOTATION, IDEAL, PUBLISHED_DASH, WIDTH
+from schedlab.report.model import Chart
+from schedlab.statistics import Within
+
+ERROR_BARS_MOST = 8
+"""Intervals at up to so many places are bars; at more, a band."""
+
+
+def lines(
+    name: str,
+    data: pl.DataFrame,
+    *,
+    title: str,
+    caption: str,
+    x: str,
+    y: str,
+    x_title: str,
+    y_title: str,
+    series: str = "policy",
+    policies: bool = True,
+    order: Sequence[str] | None = None,
+    ideal: pl.DataFrame | None = None,
+    ideal_title: str = "ideal",
+    published: pl.DataFrame | None = None,
+    log: bool = False,
+    zero: bool = True,
+    within: Within = (0, math.inf),
+    height: int = 300,
+    description: str = "",
+) -> Chart:
+    """The mean of `y` at each `x`, with the interval of `schedlab.statistics.estimate`.
+
+    `data` has a row a run with the columns named by `x`, `y` and `series`, in the units of the
+    axes' titles; a null `y` is a run that failed, and its mean is not drawn but marked by a cross.
+    `published` has the same columns, `ideal` the first two. `policies`: the series are policies and
+    look as everywhere; else they take the palette in their order. `within`: what values of `y` are
+    possible, which intervals do not leave.
+    """
+    names = {x: "x", y: "y", series: "series"}
+    found = means(data.select(*names).rename(names), ["series", "x"], "y", within)
+    parts = [found.with_columns(kind=pl.lit("measured"))]
+    if published is not None:
+        printed = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
+        parts.append(printed.with_columns(kind=pl.lit("published")))
+    if ideal is not None:
+        should = ideal.select(x, y).rename({x: "x", y: "mean"}).unique().sort("x")
+        parts.append(should.with_columns(kind=pl.lit("ideal"), series=pl.lit(ideal_title)))
+    behind = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
+    shown = behind.filter(pl.col("kind") != "ideal")["series"]
+    looks = Looks(ordered(shown, order, policies=policies), policies=policies)
+    reach = reach_of(values_of(behind), log=log, zero=zero)
+    chart = _layers(behind, looks, x_title, y_title, reach).properties(width=WIDTH, height=height)
+    return Chart(
+        name,
+        title,
+        chart,
+        behind,
+        sentences(caption, *_remarks(behind), CUT if reach.cuts(behind) else ""),
+        description or _words(behind, x_title, y_title),
+    )
+
+
+def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reach: Reach) -> Any:
+    places = sorted(behind["x"].unique().to_list())
+    margin = 0.04 * (places[-1] - places[0] or 1)
+    x = alt.X(
+        "x:Q",
+        title=x_title,
+        scale=alt.Scale(domain=[places[0] - margin, places[-1] + margin], nice=False),
+        axis=alt.Axis(values=places, grid=False, format="~g", labelOverlap=True),
+    )
+    y = alt.Y(
+        "mean:Q", title=y_title, scale=reach.scale(), axis=alt.Axis(format=NUMBERS, tickCount=6)
+    )
+    chosen = chosen_in_legend()
+    measured = _of(behind, "measured")
+    drawn = alt.Chart(embedded(measured.filter(pl.col("failed") == 0)))
+    tooltip = [
+        alt.Tooltip("series:N", title="series"),
+        alt.Tooltip("x:Q", title=x_title),
+        alt.Tooltip("mean:Q", title=y_title, format=NUMBERS),
+        alt.Tooltip("low:Q", title="95 % interval from", format=NUMBERS),
+        alt.Tooltip("high:Q", title="to", format=NUMBERS),
+        alt.Tooltip("runs:Q", title="runs"),
+    ]
+    many = len(places) > ERROR_BARS_MOST
+    band = (
+        drawn.mark_area(clip=True) if many else drawn.mark_rule(strokeWidth=2, clip=True)
+    ).encode(
+        x,
+        alt.Y("low:Q", title=y_title),
+        alt.Y2("high:Q"),
+        looks.colour(),
+        opacity=opacity_if(chosen, 0.18 if many else 0.55),
+    )
+    line = drawn.mark_line(strokeWidth=2).encode(
+        x, y, looks.colour(), looks.dash(legend=False), opacity=opacity_if(chosen)
+    )
+    points = drawn.mark_point(filled=True, size=55).encode(
+        x,
+        y,
+        looks.colour(symbolStrokeWidth=0),
+        looks.shape(),
+        opacity=opacity_if(chosen),
+        tooltip=tooltip,
+    )
+    layers = [
+        *_ideal(behind, x, y),
+        band,
+        line,
+        *_published(behind, looks, x, y, chosen, (x_title, y_title)),
+        points,
+    ]
+    return alt.layer(*layers, *_failures(measured, looks, x)).add_params(chosen)
+
+
+def _of(behind: pl.DataFrame, kind: str) -> pl.DataFrame:
+    found = behind.filter(pl.col("kind") == kind).drop("kind")
+    return found[[column.name for column in found if column.null_count() < len(found)]]
+
+
+def _ideal(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    should = _of(behind, "ideal")
+    if should.is_empty():
+        return []
+    line = alt.Chart(embedded(should)).mark_line(style=IDEAL).encode(x, y)
+    word = (
+        alt.Chart(embedded(should.sort("x").tail(1)))
+        .mark_text(style=ANNOTATION, align="left", baseline="middle", dx=8)
+        .encode(x, y, text="series:N")
+    )
+    return [line, word]
+
+
+def _published(
+    behind: pl.DataFrame,
+    looks: Looks,
+    x: alt.X,
+    y: alt.Y,
+    chosen: alt.Parameter,
+    titles: tuple[str, str],
+) -> list[alt.Chart]:
+    printed = _of(behind, "published")
+    if printed.is_empty():
+        return []
+    drawn = alt.Chart(embedded(printed))
+    line = drawn.mark_line(strokeWidth=1.25, strokeDash=list(PUBLISHED_DASH)).encode(
+        x, y, looks.colour(), opacity=opacity_if(chosen)
+    )
+    points = drawn.mark_point(filled=False, size=55, strokeWidth=1.5).encode(
+        x,
+        y,
+        looks.colour(),
+        looks.shape(),
+        opacity=opacity_if(chosen),
+        tooltip=[
+            alt.Tooltip("series:N", title="published"),
+            alt.Tooltip("x:Q", title=titles[0]),
+            alt.Tooltip("mean:Q", title=titles[1], format=NUMBERS),
+        ],
+    )
+    return [line, points]
+
+
+def _failures(measured: pl.DataFrame, looks: Looks, x: alt.X) -> list[alt.Chart]:
+    """A cross at the bottom for each mean that is none, as runs of it failed."""
+    failed = measured.filter(pl.col("failed") > 0).select("series", "x", "runs", "failed")
+    if failed.is_empty():
+        return []
+    marks = alt.Chart(embedded(failed)).mark_point(shape="cross", angle=45, size=90, filled=True)
+    return [
+        marks.encode(
+            x,
+            y=alt.value({"expr": "height"}),
+            color=looks.colour(),
+            tooltip=[
+                alt.Tooltip("series:N", title="series"),
+                alt.Tooltip("failed:Q", title="failed runs"),
+                alt.Tooltip("runs:Q", title="of"),
+            ],
+        )
+    ]
+
+
+def _remarks(behind: pl.DataFrame) -> list[str]:
+    kinds = set(behind["kind"])
+    measured = behind.filter(pl.col("kind") == "measured")
+    several = bool((measured["runs"] > 1).any())
+    failed = bool((measured["failed"] > 0).any())
+    return [
+        "Points: means over the runs; the bars or bands about them: 95 % intervals."
+        if several
+        else "",
+        "Hollow points on dotted lines: published." if "published" in kinds else "",
+        "Thin line without points: the ideal." if "ideal" in kinds else "",
+        "A cross at the bottom: runs failed, so there is no mean." if failed else "",
+    ]
+
+
+def _words(behind: pl.DataFrame, x_title: str, y_title: str) -> str:
+    told = []
+    for (kind, series), rows in behind.drop_nulls("mean").group_by(
+        "kind", "series", maintain_order=True
+    ):
+        first, last = rows.row(0, named=True), rows.row(-1, named=True)
+        what = f"{series} ({kind})" if kind != "ideal" else str(series)
+        told.append(
+            f"{what}: {three_digits(first['mean'])} at {first['x']:g}, "
+            f"{three_digits(last['mean'])} at {last['x']:g}"
+        )
+    return f"Lines of {y_title} over {x_title}. " + "; ".join(told) + "."

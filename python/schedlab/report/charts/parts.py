@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""What several charts are put together from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
+from schedlab.statistics import Within, estimates
+
+LETTER_WIDTH = 7
+"""About what a letter of a legend takes, in pixels."""
+DIGITS = 5
+"""Significant digits of what is drawn; the data behind a chart has all."""
+ROOM = 0.06
+"""Of an axis's length, beyond the outermost value."""
+NUMBERS = ",.6~g"
+"""How axes write numbers: as they are, never as powers of ten."""
+FADED = 0.12
+"""The opacity of what was not chosen in the legend."""
+
+
+def embedded(frame: pl.DataFrame, digits: int = DIGITS) -> alt.InlineData:
+    """A table as part of a chart, its numbers rounded."""
+    columns = {name: _rounded(frame[name].to_list(), digits) for name in frame.columns}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return alt.InlineData(values=rows)
+
+
+def _rounded(values: list[Any], digits: int) -> list[Any]:
+    return [_significant(value, digits) if isinstance(value, float) else value for value in values]
+
+
+def _significant(value: float, digits: int) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: bool) -> list[str]:
+    """Each once: as told, or policies in their order, or as they come."""
+    found = list(dict.fromkeys(series))
+    if order is not None:
+        return [each for each in order if each in found] + [
+            each for each in found if each not in order
+        ]
+    return in_policy_order(found) if policies else found
+
+
+class Looks:
+    """How each series of a chart looks, as the scales of its channels."""
+
+    def __init__(self, series: Sequence[str], *, policies: bool, muted: Sequence[str] = ()) -> None:
+        """`muted` are grey."""
+        loud = [each for each in series if each not in muted]
+        grey = [each for each in series if each in muted]
+        self.series = loud + grey
+        self.looks = looks(loud, policies=policies) + [MUTED] * len(grey)
+
+    def colour(self, **legend: Any) -> alt.Color:
+        return alt.Color(
+            "series:N",
+            scale=alt.Scale(domain=self.series, range=[each.colour for each in self.looks]),
+            legend=self._legend(**legend),
+        )
+
+    def dash(self, *, legend: bool = True) -> alt.StrokeDash:
+        """Where points have shapes, those are in the legend, and dashes need not be."""
+        return alt.StrokeDash(
+            "series:N",
+            scale=alt.Scale(domain=self.series, range=[list(each.dash) for each in self.looks]),
+            legend=self._legend() if legend else None,
+        )
+
+    def shape(self) -> alt.Shape:
+        return alt.Shape(
+            "series:N",
+            scale=alt.Scale(domain=self.series, range=[each.shape for each in self.looks]),
+            legend=self._legend(),
+        )
+
+    def channel(self, channel: Any) -> Any:
+        """A channel for colour (alt.Color, alt.Fill, alt.Stroke) without a legend."""
+        scale = alt.Scale(domain=self.series, range=[each.colour for each in self.looks])
+        return channel("series:N", scale=scale, legend=None)
+
+    def only(self, series: Sequence[str]) -> Looks:
+        """Of some of the series, which look as before."""
+        fewer = copy(self)
+        fewer.series = list(series)
+        fewer.looks = [self.looks[self.series.index(each)] for each in series]
+        return fewer
+
+    def _legend(self, **more: Any) -> alt.Legend | None:
+        if len(self.series) < 2:
+            return None
+        longest = max(len(each) for each in self.series)
+        columns = max(WIDTH // (longest * LETTER_WIDTH + 40), 1)
+        return alt.Legend(title=None, columns=columns, **more)
+
+
+def chosen_in_legend() -> alt.Parameter:
+    """A click on a series in the legend shows it alone; with Shift, some of them."""
+    return alt.selection_point(name="chosen", fields=["series"], bind="legend")
+
+
+def opacity_if(chosen: alt.Parameter, opacity: float = 1) -> Any:
+    return alt.when(chosen).then(alt.value(opacity)).otherwise(alt.value(FADED * opacity))
+
+
+def zoom_along_time() -> alt.Parameter:
+    """Ctrl or Cmd and the wheel zooms, as on maps, so that a page can be scrolled; dragging moves;
+    a double click shows all again."""
+    return alt.selection_interval(
+        name="zoom",
+        bind="scales",
+        encodings=["x"],
+        zoom="wheel![event.ctrlKey || event.metaKey]",
+    )
+
+
+def means(data: pl.DataFrame, keys: Sequence[str], value: str, within: Within) -> pl.DataFrame:
+    """For each set of keys: mean, low and high (schedlab.statistics), least and most of the runs'
+    values, how many runs, and how many that failed.
+
+    A row of `data` is a run; a null says that it failed, and then there is no mean.
+    """
+    number = pl.col(value).cast(pl.Float64).fill_nan(None)
+    groups = data.group_by(*keys, maintain_order=True).agg(
+        values=number, runs=pl.len(), failed=number.null_count()
+    )
+    found = groups.with_row_index("group").filter(pl.col("failed") == 0)
+    got = estimates(found["values"].to_list(), within)
+    numbers = pl.DataFrame(
+        {
+            "group": found["group"],
+            "mean": [each.mean for each in got],
+            "low": [each.low for each in got],
+            "high": [each.high for each in got],
+            "least": found["values"].list.min(),
+            "most": found["values"].list.max(),
+        },
+        schema_overrides=dict.fromkeys(("mean", "low", "high", "least", "most"), pl.Float64),
+    )
+    return (
+        groups.with_row_index("group")
+        .join(numbers, on="group", how="left", maintain_order="left")
+        .select(*keys, "mean", "low", "high", "least", "most", "runs", "failed")
+    )
+
+
+def sentences(*parts: str) -> str:
+    """A caption of those that are not empty."""
+    return " ".join(part.strip() for part in parts if part.strip())
+
+
+def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: float) -> list[int]:
+    """Which points of a rising step curve to keep: none that is left out is further than dx and dy
+    from one that is kept. The first and the last are."""
+    kept = [0] if len(x) else []
+    for at in range(1, len(x)):
+        last = kept[-1]
+        if x[at] - x[last] >= dx or y[at] - y[last] >= dy or at == len(x) - 1:
+            kept.append(at)
+    return kept
+
+
+def panels_of(panels: pl.Series) -> list[tuple[str, bool]]:
+    """The names of panels, each once in their order; and is it the last?"""
+    found = panels.unique(maintain_order=True).to_list()
+    return [(panel, panel == found[-1]) for panel in found]
+
+
+def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
+    """Pictures one below the other, each with its name above it; one alone as it is."""
+    if len(pictures) == 1:
+        return pictures[0][1]
+    titled = [picture.properties(title=panel) for panel, picture in pictures]
+    return alt.vconcat(*titled, spacing=14)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What an axis reaches over."""
+
+    low: float
+    high: float
+    log: bool
+
+    def scale(self) -> alt.Scale:
+        kind: Any = "log" if self.log else "linear"
+        return alt.Scale(type=kind, domain=[self.low, self.high], nice=False)
+
+    def cuts(self, behind: pl.DataFrame) -> bool:
+        """Does an interval (low, high) go on beyond it?"""
+        cut = (pl.col("low") < self.low) | (pl.col("high") > self.high)
+        return bool(behind.select(cut.any()).item())
+
+
+def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
+    """So that all values have their place, with a little room beyond.
+
+    Raises ValueError if there is no value, or, for a logarithmic axis, none above 0.
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    known = [value for value in known if value > 0] if log else known
+    if not known:
+        raise ValueError("there is no number to draw")
+    low, high = min(known), max(known)
+    if log:
+        return Reach(low / 1.1, high * 1.1, log)
+    low = min(low, 0) if zero else low
+    high = max(high, 0) if zero else high
+    room = ROOM * ((high - low) or abs(high) or 1)
+    return Reach(low - room if low < 0 or not zero else low, high + room, log)
+
+
+def values_of(behind: pl.DataFrame) -> list[float | None]:
+    """All that a chart of means must have a place for: not their intervals, which for two or three
+    runs are many times as long as what they are about."""
+    columns = [name for name in ("mean", "least", "most") if name in behind.columns]
+    return [value for name in columns for value in behind[name]]
+
+
+CUT = "Intervals that end at the edge of the picture go on beyond it."

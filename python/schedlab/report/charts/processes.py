@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Who ran, waited and was blocked in a trace, with names: what its charts are drawn of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
+from schedlab.metrics.compute import people
+from schedlab.metrics.lives import Lives, lives, names
+from schedlab.trace import Trace
+
+IDLE, ROOT, OTHER = "idle", "root", "other"
+"""What stands beside the groups of the workload (docs/metrics.md)."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a trace, in nanoseconds since boot."""
+
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+    def clip(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """What of intervals lies in it; those of no length there are left out."""
+        return frame.with_columns(
+            pl.col("begin_ns", "end_ns").clip(self.begin_ns, self.end_ns)
+        ).filter(pl.col("begin_ns") < pl.col("end_ns"))
+
+
+def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
+    """The window measured, or that part of the trace which is asked for.
+
+    Raises ValueError if it ends before it begins.
+    """
+    begin = window.begin_ns if begin_ns is None else begin_ns
+    end = window.end_ns if end_ns is None else end_ns
+    if end <= begin:
+        raise ValueError(f"nothing can be drawn from {begin} ns to {end} ns")
+    return Span(begin, end)
+
+
+@dataclass(frozen=True)
+class People:
+    """A trace, and who its processes are."""
+
+    trace: Trace
+    who: Lives
+    window: Window
+    names: pl.DataFrame
+    """A row a life: life, pid, name, group, role, label (`3 cpu`: PID and group)."""
+
+    def intervals(self) -> pl.DataFrame:
+        """`state_intervals` with pid, name, group, role, label; and `why`: why it ended."""
+        states = state_intervals(self.trace, self.who)
+        follows = pl.col("cause").cast(pl.String).shift(-1).over("life")
+        why = (
+            pl.when(pl.col("end_row").is_null())
+            .then(pl.lit("the trace ends"))
+            .otherwise(follows.fill_null("ended"))
+        )
+        return states.with_columns(pl.col("state").cast(pl.String), why=why).join(
+            self.names.drop("pid"), on="life", how="left", maintain_order="left"
+        )
+
+    def running(self) -> pl.DataFrame:
+        """Who ran on which CPU from when to when."""
+        return self.intervals().filter(pl.col("state") == "running")
+
+    def idle(self) -> pl.DataFrame:
+        """When each CPU had nobody: cpu, begin_ns, end_ns."""
+        return (
+            cpu_intervals(self.trace).filter(pl.col("pid") == 0).select("cpu", "begin_ns", "end_ns")
+        )
+
+
+def people_of(trace: Trace) -> People:
+    """Groups of processes that are not the workload's are called as in ROOT and OTHER."""
+    window = measured_window(trace)
+    who = lives(trace)
+    everybody = pl.DataFrame({"life": range(len(who)), "pid": who.pid, "known": names(trace, who)},
+                             schema={"life": pl.Int64, "pid": pl.Int64, "known": pl.String})  # fmt: skip
+    in_window = people(trace, who, window).select("life", "group", pl.col("role").cast(pl.String))
+    role = pl.col("role").fill_null(OTHER)
+    of_workload = role == "workload"
+    found = (
+        everybody.join(in_window, on="life", how="left", maintain_order="left")
+        .with_columns(role, name=pl.col("known").fill_null(pl.format("process {}", "pid")))
+        .with_columns(group=pl.when(of_workload).then("group").otherwise(role))
+        .with_columns(
+            label=pl.format("{} {}", "pid", pl.when(of_workload).then("group").otherwise("name"))
+        )
+        .drop("known")
+    )
+    return People(trace, who, window, found)
+
+
+Colouring = Literal["group", "process"]
+
+
+def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.DataFrame:
+    """Merges what is too thin to be seen.
+
+    Of neighbours with the same `keys`, those whose begins lie in the same `least_ns` of time
+    become one piece, as long as what they ran together, so that no time is added or lost; `merged`
+    says how many it is. `frame` is sorted by keys, then time.
+    """
+    begin = pl.col("begin_ns")
+    cell = (begin // max(int(least_ns), 1)).alias("cell")
+    thin = (pl.col("end_ns") - begin) < least_ns
+    group = pl.when(thin).then(-1).otherwise(pl.int_range(pl.len())).alias("piece")
+    rest = [name for name in frame.columns if name not in (*keys, "begin_ns", "end_ns")]
+    return (
+        frame.with_columns(cell, group, length_ns=pl.col("end_ns") - begin)
+        .group_by(*keys, "cell", "piece", maintain_order=True)
+        .agg(
+            begin.first(),
+            (begin.first() + pl.col("length_ns").sum()).alias("end_ns"),
+            *[pl.col(name).last() for name in rest],
+            merged=pl.len(),
+        )
+        .drop("cell", "piece")
+    )

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""How the CPUs were shared among groups as time went on, beside how they should have been."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.metrics import compute
+from schedlab.metrics.tables import percent
+from schedlab.report.charts.parts import (
+    NUMBERS,
+    Looks,
+    chosen_in_legend,
+    embedded,
+    opacity_if,
+    sentences,
+)
+from schedlab.report.charts.processes import Span, people_of, span_of
+from schedlab.report.charts.theme import WIDTH
+from schedlab.report.charts.time_axis import TimeAxis, Unit
+from schedlab.report.model import Chart
+from schedlab.trace import Trace
+
+PLACES = 300
+"""At so many times a share is drawn."""
+SLIDING_TICKS = 50
+GROUPS_MOST = 8
+SETTLED = 0.04
+"""Of the length: before it shares jump about, and need not fit into the picture."""
+IDEAL_DASH = [5, 3]
+Floats = npt.NDArray[np.float64]
+
+
+def shares_over_time(
+    name: str,
+    trace: Trace,
+    *,
+    title: str,
+    caption: str,
+    begin_ns: int | None = None,
+    end_ns: int | None = None,
+    sliding_ticks: int = SLIDING_TICKS,
+    groups: int = GROUPS_MOST,
+    unit: Unit = "ticks",
+    description: str = "",
+) -> Chart:
+    """Each group's part of what the workload ran: since the beginning, and of late.
+
+    Thick: from the window's beginning to then. Thin: over the last `sliding_ticks`; 0: none.
+    Dashed: the ideal share (schedlab.metrics), that of the whole window. With more groups than
+    `groups`, those that ran most.
+    """
+    people = people_of(trace)
+    span = span_of(people.window, begin_ns, end_ns)
+    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
+    running = span.clip(people.running().filter(pl.col("role") == "workload"))
+    if running.is_empty():
+        raise ValueError(f"chart {name}: no process of the workload ran in that time")
+    sliding_ns = sliding_ticks * trace.header.tick_ns
+    behind = _shares(running, span, sliding_ns)
+    metrics = compute(trace).groups
+    ideal = dict(metrics.select("group", "ideal_share").drop_nulls().iter_rows())
+    data = behind.with_columns(
+        ideal_share=pl.col("group").replace_strict(ideal, default=None, return_dtype=pl.Float64)
+    )
+    ran = running.group_by("group").agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("ran"))
+    most = ran.sort("ran", "group", descending=[True, False])["group"].to_list()
+    shown = sorted(most[:groups])
+    return Chart(
+        name,
+        title,
+        _chart(data.filter(pl.col("group").is_in(shown)), axis, shown, bool(sliding_ns)),
+        data,
+        sentences(caption, *_remarks(len(most), len(shown), sliding_ticks)),
+        description or _words(data, shown),
+    )
+
+
+def running_until(begin: npt.ArrayLike, end: npt.ArrayLike, times: Floats) -> Floats:
+    """How long intervals had lasted in sum at each time, exactly: Σ min(max(t − begin, 0), length).
+
+    That is Σ (t − begin) over those begun, less Σ (t − end) over those ended.
+    """
+    return _past(np.sort(np.asarray(begin, float)), times) - _past(
+        np.sort(np.asarray(end, float)), times
+    )
+
+
+def _past(moments: Floats, times: Floats) -> Floats:
+    count = np.searchsorted(moments, times, side="right")
+    sums = np.concatenate(([0.0], np.cumsum(moments)))
+    past: Floats = count * times - sums[count]
+    return past
+
+
+def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
+    """time_ns, group, share since the beginning, share over the last `sliding_ns`."""
+    times = np.linspace(0, span.length_ns, PLACES + 1)
+    by_group = {
+        str(group): (
+            (rows["begin_ns"] - span.begin_ns).to_numpy(),
+            (rows["end_ns"] - span.begin_ns).to_numpy(),
+        )
+        for (group,), rows in running.sort("group").group_by("group", maintain_order=True)
+    }
+    ran = {group: running_until(*ends, times) for group, ends in by_group.items()}
+    before = np.maximum(times - sliding_ns, 0)
+    late = {group: ran[group] - running_until(*ends, before) for group, ends in by_group.items()}
+    whole, whole_late = sum(ran.values()), sum(late.values())
+    # Over less than its whole length the sliding window says little: as much as the first.
+    known = times >= sliding_ns if sliding_ns else np.zeros(len(times), bool)
+    frames = [
+        pl.DataFrame(
+            {
+                "time_ns": (span.begin_ns + times).round().astype(np.int64),
+                "group": pl.Series([group] * len(times), dtype=pl.String),
+                "share": _part(ran[group], whole),
+                "sliding_share": np.where(known, _part(late[group], whole_late), np.nan),
+            }
+        )
+        for group in by_group
+    ]
+    return pl.concat(frames).fill_nan(None)
+
+
+def _part(of: Floats, whole: Any) -> Floats:
+    part: Floats = np.divide(of, whole, out=np.full_like(of, np.nan), where=np.asarray(whole) > 0)
+    return part
+
+
+def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool) -> Any:
+    looks = Looks(groups, policies=False)
+    hundred = [(pl.col(name) * 100) for name in ("share", "sliding_share", "ideal_share")]
+    rows = data.select(*axis.embed("time_ns"), *hundred, series="group")
+    drawn = alt.Chart(embedded(rows, digits=4)).transform_calculate(at=axis.in_units("time"))
+    chosen = chosen_in_legend()
+    x = axis.x("at")
+    y = alt.Y(
+        "share:Q",
+        title="share of CPU time (%)",
+        scale=alt.Scale(domain=[0, _top(data) * 100]),
+        axis=alt.Axis(format=NUMBERS),
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title="group"),
+        alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBERS),
+        alt.Tooltip("share:Q", title="since the beginning (%)"),
+        alt.Tooltip("sliding_share:Q", title="of late (%)"),
+        alt.Tooltip("ideal_share:Q", title="ideal (%)"),
+    ]
+    late = drawn.mark_line(strokeWidth=1, clip=True).encode(
+        x, alt.Y("sliding_share:Q"), looks.colour(), opacity=opacity_if(chosen, 0.45)
+    )
+    ideal = drawn.mark_line(strokeWidth=1.5, strokeDash=IDEAL_DASH).encode(
+        x, alt.Y("ideal_share:Q"), looks.colour(), opacity=opacity_if(chosen)
+    )
+    whole = drawn.mark_line(strokeWidth=2.5, clip=True).encode(
+        x, y, looks.colour(), opacity=opacity_if(chosen), tooltip=tooltip
+    )
+    return (
+        alt.layer(*([late] if sliding else []), ideal, whole)
+        .add_params(chosen)
+        .properties(width=WIDTH, height=300)
+    )
+
+
+def _top(data: pl.DataFrame) -> float:
+    """The end of the axis: shares of the first moments, when few have run, may lie above it."""
+    begin = data["time_ns"].min()
+    length: Any = data["time_ns"].max() - begin  # type: ignore[operator]
+    settled = data.filter(pl.col("time_ns") >= begin + SETTLED * length)
+    most = settled.select(pl.max_horizontal(pl.max("share", "sliding_share", "ideal_share"))).item()
+    return min(float(most or 1.0) * 1.1, 1.0)
+
+
+def _remarks(groups: int, shown: int, sliding_ticks: int) -> list[str]:
+    return [
+        "Thick: the share since the beginning; dashed: the ideal share.",
+        f"Thin: the share over the last {sliding_ticks} ticks." if sliding_ticks else "",
+        f"The {shown} of {groups} groups that ran most." if shown < groups else "",
+    ]
+
+
+def _words(data: pl.DataFrame, groups: list[str]) -> str:
+    last = data.filter(pl.col("time_ns") == pl.col("time_ns").max())
+    parts = [
+        f"{row['group']} {percent(row['share'])} (ideal {percent(row['ideal_share'])})"
+        for row in last.to_dicts()
+        if row["group"] in groups
+    ]
+    return "Shares of CPU time by group over time; at the end: " + ", ".join(parts) + "."

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""How all charts look: colours, dashes, shapes, fonts; on a page of any colour, and on paper.
+
+A chart names no colour of text, axes or reference lines. It gives them a style (`IDEAL`, `FAINT`
+…), and the configuration that the writer chooses says what that is: the colour of the text around
+it on a page (`currentColor`, which follows a dark theme), black on paper. Colours that carry a
+meaning are the same in both, and can be told from either background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Spec = dict[str, Any]
+
+FONT = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+TEXT_SIZE = 12
+SMALL_TEXT_SIZE = 11
+"""The smallest there is."""
+WIDTH = 720
+"""Of a chart on paper, in pixels. On a page the writer makes one that is a single view as wide as
+its place (`"width": "container"`); one of several panels keeps this width."""
+
+IDEAL = "schedlab-ideal"
+"""Style: the line of what should be."""
+FAINT = "schedlab-faint"
+"""Style: what is there, and is not what one looks for."""
+ANNOTATION = "schedlab-annotation"
+"""Style: words and lines that explain a moment."""
+
+SLATE, OLIVE, SALMON, TEAL = "#606878", "#888800", "#e86868", "#38a098"
+BLUE, PURPLE, RUST, ORCHID = "#0858f8", "#8848b8", "#a84838", "#c868d8"
+PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID)
+"""For series that are no policies; slate is for what is beside them.
+
+Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11), and each two
+differ for people without red, green or blue cones, too.
+"""
+
+POLICY_COLOURS = {
+    "rr": SLATE,
+    "wrr": OLIVE,
+    "lottery": SALMON,
+    "priority": TEAL,
+    "mlfq": BLUE,
+    "hybrid": PURPLE,
+    "stride": RUST,
+}
+OTHER_COLOUR = ORCHID
+"""Of a policy that is not ours."""
+POLICY_ORDER = tuple(POLICY_COLOURS)
+
+RUNNING_COLOUR, WAITING_COLOUR = BLUE, SALMON
+
+DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
+PUBLISHED_DASH = (2, 3)
+
+_PRESETS = {
+    "rr": ("table-scan",),
+    "wrr": ("linux",),
+    "lottery": ("thesis", "equal-lfsr", "linux"),
+    "priority": ("thesis", "proposed"),
+    "mlfq": ("four-quanta", "allotment-boost"),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """Of a series: a colour, and what tells it apart without one."""
+
+    colour: str
+    dash: tuple[int, ...]
+    shape: str
+
+
+MUTED = Look(SLATE, (1, 0), "circle")
+
+
+def policy_look(policy: str) -> Look:
+    """The colour is the policy's; the preset, or what was set, is told by dash and shape.
+
+    `policy` is as in `Setup.policy_title`: "lottery", "lottery:thesis", "priority slice=2".
+    """
+    choice, _, settings = policy.partition(" ")
+    name, _, preset = choice.partition(":")
+    known = _PRESETS.get(name, ())
+    place = known.index(preset) + 1 if preset in known else len(known) + 1 if preset else 0
+    place = min(place + (1 if settings else 0), len(DASHES) - 1)
+    return Look(POLICY_COLOURS.get(name, OTHER_COLOUR), DASHES[place], SHAPES[place])
+
+
+def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
+    """Of each series. If they are policies, as `policy_look` has it; if not, by their order."""
+    if policies:
+        return [policy_look(each) for each in series]
+    return [
+        Look(
+            PALETTE[place % len(PALETTE)],
+            DASHES[place // len(PALETTE) % len(DASHES)],
+            SHAPES[place % len(SHAPES)],
+        )
+        for place in range(len(series))
+    ]
+
+
+def in_policy_order(names: Iterable[str]) -> list[str]:
+    """Policies as all tables and charts have them: by policy, its presets after it."""
+
+    def place(name: str) -> tuple[int, str]:
+        policy = name.partition(" ")[0].partition(":")[0]
+        known = policy in POLICY_COLOURS
+        return (POLICY_ORDER.index(policy) if known else len(POLICY_ORDER), name)
+
+    return sorted(dict.fromkeys(names), key=place)
+
+
+def page_config() -> Spec:
+    """A Vega-Lite `config` for a page: no background, all else in the colour of its text.
+
+    It needs the SVG renderer: a canvas does not know `currentColor`.
+    """
+    return _config(background="transparent", ink="currentColor", paper=None)
+
+
+def paper_config() -> Spec:
+    """A Vega-Lite `config` for files: black on white."""
+    return _config(background="white", ink="#111111", paper="white")
+
+
+def _config(background: str, ink: str, paper: str | None) -> Spec:
+    text = {"font": FONT, "fontSize": TEXT_SIZE, "color": ink}
+    labels = {
+        "labelColor": ink,
+        "labelFont": FONT,
+        "labelFontSize": TEXT_SIZE,
+        "titleColor": ink,
+        "titleFont": FONT,
+        "titleFontSize": TEXT_SIZE,
+        "titleFontWeight": "normal",
+    }
+    axis = {
+        "domainColor": ink,
+        "domainOpacity": 0.5,
+        "tickColor": ink,
+        "tickOpacity": 0.5,
+        "tickSize": 4,
+        "gridColor": ink,
+        "gridOpacity": 0.12,
+        "labelPadding": 4,
+        "titlePadding": 8,
+        "labelLimit": 260,
+        "titleLimit": 600,
+    }
+    return {
+        "background": background,
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": {**labels, **axis},
+        "axisX": {"titleAlign": "right", "titleAnchor": "end"},
+        "legend": {
+            **labels,
+            "orient": "top",
+            "direction": "horizontal",
+            "titleOrient": "left",
+            "titleLimit": 300,
+            "labelLimit": 260,
+            "symbolStrokeWidth": 2,
+            "symbolOpacity": 1,
+            "columnPadding": 14,
+        },
+        "header": {**labels, "labelFontWeight": "bold", "labelLimit": 400},
+        "title": {**text, "anchor": "start"},
+        "text": text,
+        "range": {"category": list(PALETTE)},
+        "style": {
+            IDEAL: {"color": ink, "strokeWidth": 1.25, "opacity": 0.9},
+            FAINT: {"color": ink, "opacity": 0.3},
+            ANNOTATION: {
+                "color": ink,
+                "opacity": 0.8,
+                "font": FONT,
+                "fontSize": SMALL_TEXT_SIZE,
+            },
+            "group-title": {"fill": ink},
+        },
+        **({"padding": 8} if paper else {"padding": 2}),
+    }

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""The files beside a report: the data behind each table and chart, and each chart as a picture."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab.build import host_processors
+from schedlab.report.model import Chart, Report, Text
+from schedlab.report.specifications import VEGA_LITE, for_paper
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FOLDER = "files"
+PICTURES = ("svg", "png")
+DATA = ("csv", "parquet")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_WORTH_A_POOL = 12
+"""Charts from which on a second process, which takes a second to begin, pays."""
+_PNG_SCALE = 2.0
+
+Advance = Callable[[str], None]
+"""Is told of each file's name when it is there."""
+
+
+def check_names(report: Report) -> None:
+    """Raises ValueError for a name that is no file's, or that two have."""
+    taken: set[str] = set()
+    for page in report.pages:
+        named = (each.name for each in page.blocks() if not isinstance(each, Text))
+        for name in (page.name, *named):
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r}: names are letters, digits and hyphens")
+            if name.lower() in taken:
+                raise ValueError(f"{name}: two tables, charts or pages of a report have this name")
+            taken.add(name.lower())
+
+
+def write_files(report: Report, folder: Path, advance: Advance = lambda name: None) -> None:
+    """All of them, into `folder`; the pictures by as many processes as pay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    blocks = [each for page in report.pages for each in page.blocks()]
+    charts = [each for each in blocks if isinstance(each, Chart)]
+    with ExitStack() as stack:
+        pictures = _pictures(charts, folder, stack)
+        for block in blocks:
+            if not isinstance(block, Text):
+                write_data(block.data, folder / block.name)
+        for chart, _ in zip(charts, pictures, strict=True):
+            advance(chart.name)
+
+
+def write_data(data: pl.DataFrame, stem: Path) -> None:
+    """As CSV and Parquet."""
+    data.write_csv(stem.with_name(f"{stem.name}.csv"))
+    data.write_parquet(stem.with_name(f"{stem.name}.parquet"))
+
+
+def _pictures(charts: Sequence[Chart], folder: Path, stack: ExitStack) -> Iterable[None]:
+    """Ends with each chart's pictures, in order."""
+    work = [(for_paper(chart), str(folder / chart.name)) for chart in charts]
+    workers = min(host_processors(), len(charts))
+    if len(charts) < _WORTH_A_POOL or workers < 2:
+        return map(draw, work)
+    # A fork would copy locks that the threads of Polars and V8 hold.
+    context = multiprocessing.get_context("spawn")
+    pool = stack.enter_context(ProcessPoolExecutor(workers, context))
+    return pool.map(draw, work)
+
+
+def draw(work: tuple[Mapping[str, Any], str]) -> None:
+    """Draws one specification into STEM.svg and STEM.png."""
+    import vl_convert
+
+    specification, stem = work
+    svg = vl_convert.vegalite_to_svg(dict(specification), vl_version=VEGA_LITE)
+    Path(f"{stem}.svg").write_text(svg)
+    Path(f"{stem}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""A report as a folder that a browser opens without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from schedlab.paths import cache_folder
+from schedlab.report import files, markup
+from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
+from schedlab.report.numbering import Numbering, numbered_notes
+from schedlab.report.specifications import VEGA_LITE, for_page
+from schedlab.report.tones import MEANINGS, SIGNS, used_tones
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_SCRIPT = "vega.js"
+_LONG = 30
+"""Characters of a row's heading, from which on it may be broken."""
+_INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
+_COPIED = ("style.css", "report.js")
+
+
+def write_pages(report: Report, folder: Path) -> Path:
+    """The pages, beside the `files` that are there; gives the first page."""
+    numbering = Numbering(report)
+    for number, page in enumerate(report.pages):
+        html = _PageWriter(report, page, numbering).html()
+        (folder / file_of(report, page)).write_text(html)
+        if number == 0:
+            first = folder / file_of(report, page)
+    for name in _COPIED:
+        (folder / name).write_bytes((_TEMPLATES / name).read_bytes())
+    (folder / _SCRIPT).write_text(charts_script())
+    return first
+
+
+def file_of(report: Report, page: Page) -> str:
+    """The first page is what a browser opens in a folder."""
+    return "index.html" if page is report.pages[0] else f"{page.name}.html"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A place in a page's contents."""
+
+    id: str
+    title: str
+    below: tuple[Heading, ...]
+
+
+class _PageWriter:
+    """One page. What the templates call is public."""
+
+    def __init__(self, report: Report, page: Page, numbering: Numbering) -> None:
+        self.report = report
+        self.page = page
+        self.numbering = numbering
+        self.ids: dict[int, str] = {}
+        self._name_sections(page.sections, {page.name for page in report.pages})
+
+    def html(self) -> str:
+        return _environment().get_template("page.html").render(page=self.page, write=self)
+
+    def _name_sections(self, sections: Sequence[Section], taken: set[str]) -> None:
+        taken |= {name.lower() for name in self.numbering.labels}
+        for section in sections:
+            stem = markup.slug(section.title) or "section"
+            name, number = stem, 2
+            while name in taken:
+                name, number = f"{stem}-{number}", number + 1
+            taken.add(name)
+            self.ids[id(section)] = name
+            self._name_sections(section.sections, taken)
+
+    def section_id(self, section: Section) -> str:
+        return self.ids[id(section)]
+
+    def contents(self, sections: Sequence[Section]) -> tuple[Heading, ...]:
+        return tuple(
+            Heading(self.section_id(each), each.title, self.contents(each.sections))
+            for each in sections
+        )
+
+    def resolve(self, target: str) -> str:
+        """The address of a place of the report, as seen from this page."""
+        if not target.startswith("#"):
+            return target
+        name = target[1:]
+        for page in self.report.pages:
+            if page.name == name:
+                return file_of(self.report, page)
+        home = self.numbering.page_of(name)
+        if home is None or home is self.page:
+            return target
+        return f"{file_of(self.report, home)}{target}"
+
+    def text(self, markdown: str) -> Markup:
+        return Markup(markup.to_html(markdown, self.resolve))
+
+    def line(self, markdown: str) -> Markup:
+        return Markup(markup.to_inline_html(markdown, self.resolve))
+
+    def pages(self) -> list[tuple[Page, str]]:
+        return [(page, file_of(self.report, page)) for page in self.report.pages]
+
+    @property
+    def is_first(self) -> bool:
+        return self.page is self.report.pages[0]
+
+    @property
+    def has_charts(self) -> bool:
+        return any(isinstance(block, Chart) for block in self.page.blocks())
+
+    def label(self, block: Table | Chart) -> str:
+        return self.numbering.labels[block.name]
+
+    def specification(self, chart: Chart) -> Markup:
+        """JSON in a script element: nothing in it may look like its end."""
+        text = json.dumps(for_page(chart), ensure_ascii=False, separators=(",", ":"))
+        for character in "<>&\u2028\u2029":
+            text = text.replace(character, f"\\u{ord(character):04x}")
+        return Markup(text)
+
+    def files(self, block: Table | Chart) -> list[tuple[str, str]]:
+        """What is beside it: the kind of each file, and its address."""
+        kinds = (*files.PICTURES, *files.DATA) if isinstance(block, Chart) else files.DATA
+        return [(kind.upper(), f"{files.FOLDER}/{block.name}.{kind}") for kind in kinds]
+
+    def table(self, table: Table) -> _TableWriter:
+        return _TableWriter(table)
+
+
+@dataclass(frozen=True)
+class _Head:
+    """A cell of a table's head."""
+
+    title: str
+    columns: int = 1
+    rows: int = 1
+    align: str = "center"
+    begins_group: bool = False
+
+
+class _TableWriter:
+    """What the template asks of a table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.notes = numbered_notes(table)
+        self.tones = used_tones(table)
+        self._referred: set[int] = set()
+        self._starts = _group_starts(table.columns)
+
+    @property
+    def is_grouped(self) -> bool:
+        return any(column.group for column in self.table.columns)
+
+    def heads(self) -> list[list[_Head]]:
+        """One row, or two if columns have headings in common."""
+        if not self.is_grouped:
+            return [[_Head(column.title, align=column.align) for column in self.table.columns]]
+        upper, lower = [], []
+        number = 0
+        for group, members in groupby(self.table.columns, lambda column: column.group):
+            columns = list(members)
+            if group:
+                upper.append(_Head(group, columns=len(columns), begins_group=True))
+            for column in columns:
+                head = _Head(column.title, 1, 1, column.align, number in self._starts)
+                if group:
+                    lower.append(head)
+                else:
+                    upper.append(_Head(column.title, 1, 2, column.align))
+                number += 1
+        return [upper, lower]
+
+    def classes(self, column: int, cell: Cell) -> str:
+        names: list[str] = [self.table.columns[column].align]
+        if cell.tone != "plain":
+            names.append(cell.tone)
+        if column in self._starts:
+            names.append("group")
+        if column == 0 and len(cell.text) > _LONG:
+            names.append("long")
+        return " ".join(names)
+
+    def note(self, cell: Cell) -> int:
+        """The number of its footnote; 0 if it has none."""
+        return self.notes.get(cell.why, 0)
+
+    def first_reference(self, number: int) -> bool:
+        """Is the way back from the note to lead here?"""
+        new = number not in self._referred
+        self._referred.add(number)
+        return new
+
+    def lines(self, cell: Cell) -> tuple[str, str]:
+        """What is printed large, and the interval below it."""
+        match = _INTERVAL.fullmatch(cell.text)
+        return (match[1], match[2]) if match else (cell.text, "")
+
+    def begins_section(self, row: int) -> bool:
+        return row in self.table.sections
+
+
+def _group_starts(columns: Sequence[Column]) -> set[int]:
+    """Columns with which a group begins, or the part without a group after one."""
+    return {
+        number
+        for number in range(1, len(columns))
+        if columns[number].group != columns[number - 1].group
+    }
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(signs=SIGNS, meanings=MEANINGS)
+    environment.tests["text"] = lambda block: isinstance(block, Text)
+    environment.tests["table"] = lambda block: isinstance(block, Table)
+    return environment
+
+
+def charts_script() -> str:
+    """Vega, Vega-Lite, Vega-Embed and what draws a page's charts with them.
+
+    To put it together takes seconds: it is kept between starts, by what it is made of.
+    """
+    ours = (_TEMPLATES / "charts.js").read_text()
+    made_of = f"{version('vl-convert-python')} {VEGA_LITE} {ours}"
+    key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    kept = cache_folder() / f"charts-{key}.js"
+    try:
+        return kept.read_text()
+    except OSError:
+        import vl_convert
+
+        script = str(vl_convert.javascript_bundle(ours, vl_version=VEGA_LITE))
+        _keep(kept, script)
+        return script
+
+
+def _keep(place: Path, text: str) -> None:
+    """Whole or not at all; a cache that cannot be written is no error."""
+    new = place.with_name(f"{place.name}.{os.getpid()}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(text)
+        os.replace(new, place)
+    except OSError:
+        new.unlink(missing_ok=True)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""The first page: what was run, what failed, and how to read the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from schedlab.collection import Collection, Kept, Repeated
+from schedlab.report.markup import code, literal
+from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text
+from schedlab.report.provenance import is_repeatable, message, provenance
+from schedlab.report.tones import MEANINGS, SIGNS
+from schedlab.report.wording import counted, cpus, listed, ranges
+from schedlab.studies.experiments import EXPERIMENTS
+
+
+def page(collection: Collection) -> Page:
+    """Of a report of these runs."""
+    failed = [run for run in collection if not run.succeeded]
+    return Page(
+        name="index",
+        title="What the schedulers did",
+        lead=_lead(collection, failed),
+        sections=(
+            Section("What was run", (_table(collection),)),
+            Section("What failed", (_failures(failed),)),
+            Section("How to read it", (Text(_guide(collection)),)),
+        ),
+    )
+
+
+def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
+    setups = collection.repeated
+    policies = counted(len({setup.policy_title for setup in setups}), "policy", "policies")
+    workloads = counted(len({setup.experiment for setup in setups}), "workload")
+    ending = f"**{counted(len(failed), 'run')} failed.**" if failed else "None failed."
+    return (
+        f"{counted(len(collection), 'run')} of {workloads} under {policies} on"
+        f" {cpus(setup.cpus for setup in setups)}, measured by one set of definitions. {ending}"
+    )
+
+
+def _table(collection: Collection) -> Table:
+    """A row a study, and one for each workload of no study."""
+    together: dict[str, list[Repeated]] = {}
+    for setup, repeated in collection.repeated.items():
+        together.setdefault(_origin(setup.experiment), []).append(repeated)
+    return Table(
+        name="what-was-run",
+        title="What was run",
+        columns=(
+            Column("what", align="left"),
+            Column("workloads"),
+            Column("policies"),
+            Column("CPUs"),
+            Column("seeds"),
+            Column("machine", align="left"),
+            Column("runs"),
+            Column("failed"),
+        ),
+        rows=tuple(_row(name, setups) for name, setups in together.items()),
+        data=pl.DataFrame(
+            [
+                {
+                    "what": name,
+                    "experiment": each.setup.experiment,
+                    "policy": each.setup.policy_title,
+                    "cpus": each.setup.cpus,
+                    "machine": each.setup.machine,
+                    "tick_ns": each.setup.tick_ns,
+                    "runs": len(each.runs),
+                    "failed": len(each.failed),
+                }
+                for name, setups in together.items()
+                for each in setups
+            ]
+        ),
+        caption="Seeds: those of one setup, from the fewest to the most.",
+    )
+
+
+def _origin(experiment: str) -> str:
+    known = EXPERIMENTS.get(experiment)
+    return f"Study {known.study}" if known else experiment
+
+
+def _row(name: str, setups: Sequence[Repeated]) -> Row:
+    runs = [run for each in setups for run in each.runs]
+    failed = sum(not run.succeeded for run in runs)
+    machines = sorted(
+        {f"{run.setup.machine}{'' if is_repeatable(run) else ' (not repeatable)'}" for run in runs}
+    )
+    counts = [len(each.runs) for each in setups]
+    seeds = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)}–{max(counts)}"
+    return (
+        Cell(name),
+        Cell(str(len({each.setup.experiment for each in setups}))),
+        Cell(str(len({each.setup.policy_title for each in setups}))),
+        Cell(ranges(each.setup.cpus for each in setups)),
+        Cell(seeds),
+        Cell(listed(machines)),
+        Cell(f"{len(runs):,}"),
+        Cell(str(failed), "failed" if failed else "muted"),
+    )
+
+
+def _failures(failed: Sequence[Kept]) -> Text:
+    if not failed:
+        return Text("Nothing: every run ended as it should.")
+    lines = [
+        f"- {literal(run.setup.experiment)}, {literal(run.setup.policy_title)},"
+        f" {cpus([run.setup.cpus])}, seed {run.seed}: **{literal(run.status)}**,"
+        f" {code(message(run).splitlines()[0])}"
+        for run in failed
+    ]
+    return Text(
+        "A setup with a run that failed has no mean in this report: its cells show the failure."
+        " [All runs](#runs) gives each message in full.\n\n" + "\n".join(lines),
+        "warning",
+    )
+
+
+def _guide(collection: Collection) -> str:
+    setups = list(collection.repeated.values())
+    signs = listed([f"{sign} {MEANINGS[tone]}" for tone, sign in SIGNS.items()])
+    return (
+        "- *Turnaround* is from fork to exit, *response* from fork to first run, *waiting* the time"
+        " spent runnable and not running, *wake-up latency* from a wake-up to the next run.\n"
+        "- A *share* is a group's running time as part of all; its *ideal* is what weights allow"
+        " where nobody gets more than one CPU or more than it asks for.\n"
+        f"- {provenance(setups)}\n"
+        f"- Signs before a number: {signs}. Small raised numbers lead to notes below the table.\n"
+        "- Below each table and picture are the numbers behind it, unrounded."
+    )

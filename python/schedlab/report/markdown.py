@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""A report as one Markdown document, for a paper's appendix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from schedlab.report import files
+from schedlab.report.markup import literal, without_html
+from schedlab.report.model import Block, Cell, Chart, Column, Page, Report, Section, Table, Text
+from schedlab.report.numbering import Numbering, numbered_notes
+from schedlab.report.tones import SIGNS, used_tones
+
+DOCUMENT = "report.md"
+
+
+def write_document(report: Report, folder: Path) -> Path:
+    """The document, beside the `files` that are there."""
+    place = folder / DOCUMENT
+    place.write_text(_Document(report).text())
+    return place
+
+
+class _Document:
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.numbering = Numbering(report)
+
+    def text(self) -> str:
+        return "\n\n".join(part for part in self._parts() if part) + "\n"
+
+    def _parts(self) -> Iterator[str]:
+        yield f"# {literal(self.report.title)}"
+        for page in self.report.pages:
+            yield from self._page(page)
+        yield "---"
+        yield "\n".join(
+            f"- {literal(name)}: {literal(value)}" for name, value in self.report.facts.items()
+        )
+
+    def _page(self, page: Page) -> Iterator[str]:
+        yield f"{_anchor(page.name)}\n\n## {literal(page.title)}"
+        yield self._markdown(page.lead)
+        if page is self.report.pages[0] and len(self.report.pages) > 1:
+            yield "\n".join(
+                f"- [{literal(other.title)}](#{other.name})" for other in self.report.pages[1:]
+            )
+        for section in page.sections:
+            yield from self._section(section, 3)
+
+    def _section(self, section: Section, level: int) -> Iterator[str]:
+        yield f"{'#' * level} {literal(section.title)}"
+        for block in section.blocks:
+            yield from self._block(block)
+        for below in section.sections:
+            yield from self._section(below, min(level + 1, 6))
+
+    def _block(self, block: Block) -> Iterator[str]:
+        if isinstance(block, Text):
+            text = self._markdown(block.markdown)
+            yield text if block.tone == "plain" else _quoted(text)
+            return
+        yield _anchor(block.name)
+        yield f"**{self.numbering.labels[block.name]}.** {literal(block.title)}"
+        if isinstance(block, Table):
+            yield self._table(block)
+        else:
+            address = f"{files.FOLDER}/{block.name}.svg"
+            yield f"![{literal(block.description)}]({address})"
+        yield self._markdown(block.caption)
+        yield _files_of(block)
+
+    def _markdown(self, text: str) -> str:
+        """Anchors have the names of what they stand before: links to them need no change."""
+        return without_html(text)
+
+    def _table(self, table: Table) -> str:
+        notes = numbered_notes(table)
+        lines = [
+            _line(literal(_heading(column)) for column in table.columns),
+            _line("---" if column.align == "left" else "---:" for column in table.columns),
+        ]
+        for number, row in enumerate(table.rows):
+            if number in table.sections:
+                lines.append(_line("" for _ in table.columns))
+            lines.append(_line(_cell(cell, table.name, notes) for cell in row))
+        parts = ["\n".join(lines)]
+        tones = used_tones(table)
+        if tones:
+            parts.append(", ".join(f"{sign} {meaning}" for sign, meaning in tones.items()))
+        parts += [
+            f"[^{table.name}-{number}]: {_one_line(self._markdown(why))}"
+            for why, number in notes.items()
+        ]
+        return "\n\n".join(parts)
+
+
+def _anchor(name: str) -> str:
+    return f'<a id="{name}"></a>'
+
+
+def _heading(column: Column) -> str:
+    """Pipe tables have one row of headings: the common one stands before the column's own."""
+    return f"{column.group}: {column.title}" if column.group else column.title
+
+
+def _cell(cell: Cell, table: str, notes: dict[str, int]) -> str:
+    text = literal(cell.text)
+    sign = f"{SIGNS[cell.tone]} " if cell.tone in SIGNS else ""
+    mark = f"[^{table}-{notes[cell.why]}]" if cell.why else ""
+    return f"{sign}{text}{mark}"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _files_of(block: Table | Chart) -> str:
+    kinds: Sequence[str] = files.DATA
+    if isinstance(block, Chart):
+        kinds = (*files.PICTURES, *files.DATA)
+    links = (f"[{kind.upper()}]({files.FOLDER}/{block.name}.{kind})" for kind in kinds)
+    return " · ".join(links)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Markdown in reports: what makes it of any text, and what makes HTML of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_TICKS = re.compile(r"`+")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+
+Resolve = Callable[[str], str]
+"""Of the target of a link, what the link says."""
+
+
+def literal(text: str) -> str:
+    """Any text, so that Markdown shows it as it is: on one line."""
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """Any text as `code`, on one line."""
+    line = " ".join(text.split())
+    ticks = "`" * (_longest_run(line) + 1)
+    padding = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return f"{ticks}{padding}{line}{padding}{ticks}"
+
+
+def listing(text: str) -> str:
+    """Any text as lines of code, such as a console's."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}\n{text.rstrip()}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _TICKS.findall(text)), default=0)
+
+
+def slug(text: str) -> str:
+    """A title as the name of a place in a page; "" if it has neither letters nor digits."""
+    return _NOT_IN_NAMES.sub("-", text.lower()).strip("-")
+
+
+def _parser() -> MarkdownIt:
+    # Pictures would be fetched from elsewhere; charts are the pictures of a report.
+    parser = MarkdownIt("commonmark", {"html": False, "typographer": False})
+    return parser.enable("table").disable("image")
+
+
+_PARSER = _parser()
+
+
+def to_html(markdown: str, resolve: Resolve = str) -> str:
+    """HTML of paragraphs. HTML in the text is shown as it is written."""
+    return _render(_PARSER.parse(markdown), resolve)
+
+
+def to_inline_html(markdown: str, resolve: Resolve = str) -> str:
+    """HTML of one line of text, without a paragraph around it."""
+    return _render(_PARSER.parseInline(markdown), resolve)
+
+
+def _render(tokens: list[Token], resolve: Resolve) -> str:
+    for token in tokens:
+        for child in token.children or []:
+            if child.type == "link_open":
+                child.attrs["href"] = resolve(str(child.attrs["href"]))
+    html: Any = _PARSER.renderer.render(tokens, _PARSER.options, {})
+    return str(html)
+
+
+def without_html(markdown: str) -> str:
+    """Markdown that shows its HTML as it is written, whoever renders it."""
+    lines = []
+    fence = ""
+    for line in markdown.split("\n"):
+        match = _FENCE.match(line)
+        if fence:
+            if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif match:
+            fence = match[1]
+        else:
+            lines.append(_escape_outside_code(line))
+            continue
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _escape_outside_code(line: str) -> str:
+    """A backslash before each < that is not in a code span, unless it has one."""
+    escaped, place = "", 0
+    while place < len(line):
+        if line[place] == "\\":
+            escaped += line[place : place + 2]
+            place += 2
+        elif line[place] == "`":
+            end = _end_of_code(line, place)
+            escaped += line[place:end]
+            place = end
+        else:
+            escaped += "\\<" if line[place] == "<" else line[place]
+            place += 1
+    return escaped
+
+
+def _end_of_code(line: str, begin: int) -> int:
+    """Behind the code span that begins here, or behind ticks that none answer."""
+    match = _TICKS.match(line, begin)
+    assert match
+    for closing in _TICKS.finditer(line, match.end()):
+        if len(closing[0]) == len(match[0]):
+            return closing.end()
+    return match.end()

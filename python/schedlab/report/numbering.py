@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""The numbers of a report's tables, figures and footnotes, whatever it is written as."""
+
+from __future__ import annotations
+
+from schedlab.report.model import Chart, Page, Report, Table
+
+
+class Numbering:
+    """Tables and figures are counted through the whole report."""
+
+    def __init__(self, report: Report) -> None:
+        self.labels: dict[str, str] = {}
+        """By name: `Table 3`, `Figure 1`."""
+        self._pages: dict[str, Page] = {}
+        tables = figures = 0
+        for page in report.pages:
+            for block in page.blocks():
+                if isinstance(block, Table):
+                    tables += 1
+                    self.labels[block.name] = f"Table {tables}"
+                elif isinstance(block, Chart):
+                    figures += 1
+                    self.labels[block.name] = f"Figure {figures}"
+                else:
+                    continue
+                self._pages[block.name] = page
+        self.figures = figures
+
+    def page_of(self, name: str) -> Page | None:
+        """Where a table or chart stands."""
+        return self._pages.get(name)
+
+
+def numbered_notes(table: Table) -> dict[str, int]:
+    """The footnotes of its cells, in reading order; the same words are one."""
+    words = (cell.why for row in table.rows for cell in row if cell.why)
+    return {why: number for number, why in enumerate(dict.fromkeys(words), start=1)}

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""The page that says of any runs what was measured: whatever they ran, and whoever asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from schedlab import collection as runs
+from schedlab.collection import Collection, Kept
+from schedlab.report.markup import code, listing, literal
+from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
+from schedlab.report.provenance import is_repeatable, message
+from schedlab.report.wording import NOTHING, counted, cpus
+from schedlab.report.workload_charts import workload_charts
+from schedlab.report.workload_tables import (
+    Workload,
+    groups_table,
+    metrics_table,
+    processes_table,
+    workloads,
+)
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.units import format_duration
+
+_DRAWN = 6
+"""Of so many workloads there are charts here; those of the studies are on their pages."""
+
+
+def page(collection: Collection) -> Page:
+    """All runs: what each workload gave under each policy, and the list."""
+    failed = [run for run in collection if not run.succeeded]
+    all_of_them = workloads(collection)
+    drawn = [each for each in all_of_them if each.first.experiment not in EXPERIMENTS][:_DRAWN]
+    return Page(
+        name="runs",
+        title="All runs",
+        lead=_lead(collection, failed),
+        sections=(
+            *([_failures(failed)] if failed else []),
+            *(_workload(collection, each, each in drawn) for each in all_of_them),
+            Section("List of runs", (_list(collection),)),
+        ),
+    )
+
+
+def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
+    setups = collection.repeated
+    count = counted(len({setup.experiment for setup in setups}), "workload")
+    several = any(len(each.runs) > 1 for each in setups.values())
+    seeds = (
+        "Behind a mean stands its interval of 95 % over seeds: runs of one setup differ because"
+        " their seeds do."
+        if several
+        else "Each setup was run with one seed, so no interval can be given."
+    )
+    ending = f" {counted(len(failed), 'run')} did not succeed." if failed else ""
+    return (
+        f"What was measured in {counted(len(collection), 'run')} of {count}, each by the same"
+        f" definitions.{ending} {seeds}"
+    )
+
+
+def _workload(collection: Collection, workload: Workload, drawn: bool) -> Section:
+    blocks: list[Block | None] = [
+        Text(_described(workload)),
+        metrics_table(collection, workload),
+        groups_table(collection, workload),
+        *(workload_charts(collection, workload) if drawn else ()),
+        processes_table(collection, workload),
+    ]
+    return Section(workload.title, tuple(block for block in blocks if block is not None))
+
+
+def _described(workload: Workload) -> str:
+    """What it is, and where more is said of it."""
+    setups = workload.setups
+    command = code(setups[0].runs[0].manifest["workload"])
+    policies = counted(len({each.setup.policy_title for each in setups}), "policy", "policies")
+    extent = counted(sum(len(each.runs) for each in setups), "run")
+    numbers = cpus(each.setup.cpus for each in setups)
+    known = EXPERIMENTS.get(workload.first.experiment)
+    study = f" Of study {known.study}: {literal(known.title)}." if known else ""
+    return f"{command}, {policies} on {numbers}, {extent}.{study}"
+
+
+def _failures(failed: Sequence[Kept]) -> Section:
+    """Each run that did not succeed, with what it said."""
+    blocks = [
+        Text(
+            f"**{literal(_title(run))}**: {literal(run.status)}, in {code(str(run.folder))}\n\n"
+            + listing(message(run)),
+            "warning",
+        )
+        for run in failed
+    ]
+    return Section("What failed", tuple(blocks))
+
+
+def _title(run: Kept) -> str:
+    setup = run.setup
+    return f"{setup.experiment}, {setup.policy_title}, {cpus([setup.cpus])}, seed {run.seed}"
+
+
+def _list(collection: Collection) -> Table:
+    columns = ("workload", "policy", "CPUs", "seed", "machine", "status", "took", "folder")
+    return Table(
+        name="all-runs",
+        title="All runs, in the order in which they were read",
+        columns=tuple(
+            Column(title, align="right" if title in ("CPUs", "seed", "took") else "left")
+            for title in columns
+        ),
+        rows=tuple(_listed(run) for run in collection),
+        data=pl.DataFrame(
+            [
+                {
+                    **runs.identity(run),
+                    "workload": run.manifest["workload"],
+                    "message": message(run),
+                    "host_seconds": run.manifest.get("host_seconds"),
+                    "folder": str(run.folder),
+                }
+                for run in collection
+            ],
+            infer_schema_length=None,
+        ),
+        caption="*Took* is time of the host, which says nothing of the scheduler.",
+    )
+
+
+def _listed(run: Kept) -> Row:
+    setup = run.setup
+    seconds = run.manifest.get("host_seconds")
+    status = Cell("success")
+    if not run.succeeded:
+        status = Cell(run.status, "failed", literal(message(run).partition("\n")[0]))
+    return (
+        Cell(setup.experiment),
+        Cell(setup.policy_title),
+        Cell(str(setup.cpus)),
+        Cell(str(run.seed)),
+        Cell(setup.machine if is_repeatable(run) else f"{setup.machine} (not repeatable)"),
+        status,
+        Cell(NOTHING if seconds is None else format_duration(seconds), "muted"),
+        Cell(run.folder.name, "muted"),
+    )

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Charts as Vega-Lite specifications: for a page, which may be dark, and for paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from schedlab.report.charts import theme
+from schedlab.report.model import Chart
+
+VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
+"""The release that Altair writes for, as vl-convert names it: 6.4."""
+_SEVERAL_VIEWS = ("facet", "repeat", "concat", "hconcat", "vconcat")
+_FACETS = ("row", "column", "facet")
+
+
+def for_page(chart: Chart) -> dict[str, Any]:
+    """On the page's own ground, in the page's own colour, as wide as there is room."""
+    specification = _specification(chart, theme.page_config())
+    specification["background"] = None
+    if _fits(specification):
+        specification["width"] = "container"
+        specification.setdefault("autosize", {"type": "fit-x", "contains": "padding"})
+    return specification
+
+
+def for_paper(chart: Chart) -> dict[str, Any]:
+    """Black on white."""
+    specification = _specification(chart, theme.paper_config())
+    specification["background"] = "white"
+    return specification
+
+
+def _specification(chart: Chart, config: Mapping[str, Any]) -> dict[str, Any]:
+    with (
+        alt.theme.enable("none"),
+        alt.data_transformers.enable("default", max_rows=None),
+    ):
+        specification: dict[str, Any] = chart.chart.to_dict()
+    specification["config"] = merged(config, specification.get("config", {}))
+    return specification
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, within each other too; where they differ, `over`."""
+    result = dict(base)
+    for name, value in over.items():
+        below = result.get(name)
+        both = isinstance(value, Mapping) and isinstance(below, Mapping)
+        result[name] = merged(below, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def _fits(specification: Mapping[str, Any]) -> bool:
+    """Can its width be that of its place? Vega-Lite can do that with one view, not of steps."""
+    if any(name in specification for name in _SEVERAL_VIEWS):
+        return False
+    if any(name in specification.get("encoding", {}) for name in _FACETS):
+        return False
+    return not isinstance(specification.get("width"), Mapping)

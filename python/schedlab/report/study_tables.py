@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: MIT
+"""What the studies' pages are made of: each figure of theirs beside ours and the ideal.
+
+numbers = of_summary(collection, "context_switches")
+measured = measure(collection.one("s1-timing-switch", "rr:table-scan", 1), numbers)
+lines = [Line(("Switch Overhead", "1"), {"switches": Comparison(figure, measured)})]
+table = compared_table("table-1", "Round-robin", ("test", "CPUs"), lines)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from schedlab.report.model import Cell, Column, Row, Table, Tone
+from schedlab.report.wording import NOTHING as NOTHING
+from schedlab.report.wording import Unit, with_interval
+from schedlab.statistics import Estimate, Within, estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from schedlab.collection import Collection, Kept, Repeated
+    from schedlab.studies import Figure
+    from schedlab.trace import Trace
+
+NOT_RUN = "not run"
+
+Numbers = Mapping[Path, float]
+"""What was measured of each run, by its folder; a run without a number is not in it."""
+
+
+def of_summary(collection: Collection, column: str, factor: float = 1) -> Numbers:
+    """A column of the summary, times the factor."""
+    return _numbers(collection, collection.summary, column, factor)
+
+
+def of_group(collection: Collection, group: str, column: str, factor: float = 1) -> Numbers:
+    """A column of one group of processes, times the factor."""
+    import polars as pl
+
+    rows = collection.groups
+    if rows.is_empty():
+        return {}
+    return _numbers(collection, rows.filter(pl.col("group") == group), column, factor)
+
+
+def _numbers(
+    collection: Collection, rows: pl.DataFrame, column: str, factor: float
+) -> dict[Path, float]:
+    if column not in rows.columns:
+        return {}
+    known = rows.select("run", column).drop_nulls()
+    return {collection.runs[number].folder: float(value) * factor for number, value in known.rows()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out here under one setup: a number for each seed, or why there is none."""
+
+    values: tuple[float, ...] = ()
+    missing: str = NOT_RUN
+    """What a cell says if there are no values."""
+    why: str = ""
+    """Markdown: how it failed."""
+    failed: bool = False
+    within: Within = (0, math.inf)
+    """What is possible: no interval goes beyond."""
+
+    @cached_property
+    def estimate(self) -> Estimate | None:
+        """The mean over the seeds; None if there is none."""
+        return estimate(self.values, self.within) if self.values else None
+
+    @property
+    def mean(self) -> float | None:
+        """For texts and charts; None if there is none."""
+        return self.estimate.mean if self.estimate else None
+
+    def text(self, decimals: int) -> str:
+        """`86.0`, and in a second line its interval; or `not run`."""
+        return (
+            with_interval(self.estimate, Unit(1, "", decimals)) if self.estimate else self.missing
+        )
+
+
+def measure(
+    repeated: Repeated | None, numbers: Numbers, within: Within = (0, math.inf)
+) -> Measured:
+    """Of all seeds of a setup. If one run failed or has no number, there is none."""
+    if repeated is None:
+        return Measured()
+    if repeated.failed:
+        how = f"failed ({len(repeated.failed)} of {len(repeated.runs)})"
+        return Measured((), how, _failures(repeated.failed), failed=True)
+    if any(run.folder not in numbers for run in repeated.runs):
+        return Measured((), NOTHING, "The run was whole, but holds no such value.")
+    return Measured(tuple(numbers[run.folder] for run in repeated.runs), within=within)
+
+
+def _failures(failed: Iterable[Kept]) -> str:
+    told = {
+        f"seed {run.seed}: {run.status}"
+        + (f", {message}" if (message := str(run.manifest.get("message", "")).strip()) else "")
+        for run in failed
+    }
+    return "; ".join(sorted(told))
+
+
+def run_rows(
+    repeated: Repeated | None, numbers: Numbers, **labels: str | float
+) -> list[dict[str, str | float | None]]:
+    """For charts: a row a run, its number as `value`; null for one that failed or has none."""
+    if repeated is None:
+        return []
+    return [
+        {**labels, "value": numbers.get(run.folder) if run.succeeded else None}
+        for run in repeated.runs
+    ]
+
+
+def first_trace(repeated: Repeated | None) -> Trace | None:
+    """Of the first seed; None if that was not run, failed, or its trace was not kept."""
+    if repeated is None or not repeated.runs[0].succeeded:
+        return None
+    from schedlab.trace import TraceError
+
+    try:
+        return repeated.runs[0].trace()
+    except (OSError, TraceError):
+        return None
+
+
+Kind = Literal["expected", "study", "rerun", "here", "ideal"]
+_KINDS: tuple[Kind, ...] = ("expected", "study", "rerun", "here", "ideal")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure of a study, what came out here, and what is ideal."""
+
+    study: Figure | None = None
+    here: Measured | None = None
+    """None: there is no such measurement. One that was not made is a Measured."""
+    ideal: float | None = None
+    expected: Figure | None = None
+    """What the study holds to be fair."""
+    rerun: Figure | None = None
+    """The study's own programs, run again."""
+    decimals: int = 1
+    """Of ours and of the ideal; published figures are as they were printed."""
+    near: float | None = None
+    """So far from the ideal ours is called good, beyond it bad; None: neither."""
+    shows_ideal: bool = True
+    """False: the ideal decides what ours is called, and stands in another column."""
+    notes: Mapping[Kind, str] = field(default_factory=dict)
+    """Footnotes, in Markdown."""
+
+    def has(self, kind: Kind) -> bool:
+        """Is there anything to put into that column?"""
+        return getattr(self, kind) is not None and (kind != "ideal" or self.shows_ideal)
+
+    def cell(self, kind: Kind) -> Cell:
+        """What stands in that column."""
+        why = self.notes.get(kind, "")
+        if kind == "here":
+            return self._measured(why)
+        if kind == "ideal":
+            text = NOTHING if self.ideal is None else f"{self.ideal:.{self.decimals}f}"
+            return Cell(text, "muted", why)
+        figure: Figure | None = getattr(self, kind)
+        tone: Tone = "plain" if kind == "study" else "muted"
+        return Cell(figure.text if figure else NOTHING, tone, why)
+
+    def _measured(self, why: str) -> Cell:
+        if self.here is None:
+            return Cell(NOTHING, "muted", why)
+        text = self.here.text(self.decimals)
+        if self.here.failed:
+            return Cell(text, "failed", self.here.why)
+        if self.here.mean is None:
+            return Cell(text, "muted", self.here.why)
+        return Cell(text, self._tone(self.here.mean), why)
+
+    def _tone(self, mean: float) -> Tone:
+        if self.ideal is None or self.near is None:
+            return "plain"
+        return "good" if abs(mean - self.ideal) <= self.near else "bad"
+
+    def record(self) -> dict[str, float | int | str | None]:
+        """As columns of the data behind a table."""
+        mean = self.here.estimate if self.here else None
+        return {
+            "expected": _value(self.expected),
+            "published": _value(self.study),
+            "rerun": _value(self.rerun),
+            "measured": mean.mean if mean else None,
+            "low": mean.low if mean else None,
+            "high": mean.high if mean else None,
+            "seeds": mean.count if mean else None,
+            "missing": self.here.missing if self.here and not mean else None,
+            "ideal": self.ideal,
+        }
+
+
+def _value(figure: Figure | None) -> float | None:
+    return figure.value if figure and figure.finished else None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: its labels, and by heading what is compared in it."""
+
+    labels: tuple[str, ...]
+    parts: Mapping[str, Comparison]
+
+
+def compared_table(
+    name: str,
+    title: str,
+    labels: Sequence[str],
+    lines: Sequence[Line],
+    caption: str = "",
+    headings: Mapping[Kind, str] | None = None,
+) -> Table:
+    """Columns: the labels', and of each part those that any line has something for.
+
+    The first label is printed once where it stays the same, with a line before each new one.
+    `headings` renames columns: `{"here": "priority:proposed"}`.
+    """
+    kinds = {part: _kinds(lines, part) for part in dict.fromkeys(_parts(lines))}
+    names = {kind: (headings or {}).get(kind, str(kind)) for kind in _KINDS}
+    columns = [
+        *(Column(label, align="left") for label in labels),
+        *(Column(names[kind], part) for part, each in kinds.items() for kind in each),
+    ]
+    starts = [
+        number
+        for number, line in enumerate(lines)
+        if number == 0 or line.labels[0] != lines[number - 1].labels[0]
+    ]
+    rows = [
+        (
+            *_label_cells(line.labels, number in starts),
+            *(
+                line.parts.get(part, Comparison()).cell(kind)
+                for part, each in kinds.items()
+                for kind in each
+            ),
+        )
+        for number, line in enumerate(lines)
+    ]
+    return Table(
+        name,
+        title,
+        tuple(columns),
+        tuple(rows),
+        _data(labels, lines),
+        caption,
+        tuple(starts[1:]) if len(starts) < len(lines) else (),
+    )
+
+
+def _parts(lines: Sequence[Line]) -> Iterable[str]:
+    return (part for line in lines for part in line.parts)
+
+
+def _kinds(lines: Sequence[Line], part: str) -> list[Kind]:
+    return [
+        kind
+        for kind in _KINDS
+        if any(part in line.parts and line.parts[part].has(kind) for line in lines)
+    ]
+
+
+def _label_cells(labels: tuple[str, ...], first: bool) -> Row:
+    return tuple(Cell(label if number or first else "") for number, label in enumerate(labels))
+
+
+def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
+    import polars as pl
+
+    numbers = ("expected", "published", "rerun", "measured", "low", "high", "ideal")
+    return pl.DataFrame(
+        [
+            {**dict(zip(labels, line.labels, strict=True)), "quantity": part, **each.record()}
+            for line in lines
+            for part, each in line.parts.items()
+        ],
+        schema_overrides={
+            **dict.fromkeys(numbers, pl.Float64),
+            "seeds": pl.Int64,
+            "missing": pl.String,
+        },
+    )

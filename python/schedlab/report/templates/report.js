@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// What makes a page handier. Without it, all of the page is there.
+
+// Where there is no room beside the text, the contents begin folded.
+function foldContents() {
+    const contents = document.querySelector(".contents details");
+    const narrow = matchMedia("(max-width: 68rem)");
+    const follow = () => {
+        contents.open = !narrow.matches;
+    };
+    narrow.addEventListener("change", follow);
+    follow();
+    contents.addEventListener("click", (event) => {
+        if (narrow.matches && event.target.closest("a")) contents.open = false;
+    });
+}
+
+// Marks the section that is being read in the contents.
+function followReading() {
+    const links = new Map();
+    for (const link of document.querySelectorAll(".contents a")) {
+        links.set(decodeURIComponent(link.hash.slice(1)), link);
+    }
+    const headings = [...links.keys()].map((id) => document.getElementById(id));
+    let current = null;
+    const mark = () => {
+        const passed = headings.filter((each) => each.getBoundingClientRect().top < 120);
+        const link = links.get((passed.at(-1) ?? headings[0])?.id);
+        if (link === current) return;
+        current?.removeAttribute("aria-current");
+        link?.setAttribute("aria-current", "true");
+        link?.scrollIntoView({ block: "nearest" });
+        current = link;
+    };
+    let waiting = false;
+    addEventListener("scroll", () => {
+        if (waiting) return;
+        waiting = true;
+        requestAnimationFrame(() => {
+            waiting = false;
+            mark();
+        });
+    });
+}
+
+// A footnote's words beside its mark, while that has the pointer or the focus. The mark stays a
+// link to the note: nothing is said here that is not said there.
+function showNotes() {
+    const bubble = document.createElement("div");
+    bubble.className = "bubble";
+    bubble.hidden = true;
+    bubble.setAttribute("aria-hidden", "true");
+    document.body.append(bubble);
+
+    const show = (mark) => {
+        const words = document.querySelector(`[id="${mark.hash.slice(1)}"] .words`);
+        if (!words) return;
+        bubble.replaceChildren(...words.cloneNode(true).childNodes);
+        bubble.hidden = false;
+        const at = mark.getBoundingClientRect();
+        const own = bubble.getBoundingClientRect();
+        const left = Math.min(at.left, document.documentElement.clientWidth - own.width - 12);
+        const above = at.top > own.height + 16;
+        bubble.style.left = `${Math.max(12, left)}px`;
+        bubble.style.top = `${above ? at.top - own.height - 8 : at.bottom + 8}px`;
+    };
+    const hide = () => {
+        bubble.hidden = true;
+    };
+    for (const [shown, hidden] of [["pointerover", "pointerout"], ["focusin", "focusout"]]) {
+        document.addEventListener(shown, (event) => {
+            const mark = event.target.closest?.("a.mark");
+            if (mark) show(mark);
+        });
+        document.addEventListener(hidden, hide);
+    }
+    addEventListener("scroll", hide, { capture: true, passive: true });
+    addEventListener("keydown", (event) => {
+        if (event.key === "Escape") hide();
+    });
+}
+
+foldContents();
+followReading();
+showNotes();

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Numbers as tables print them: three digits, one unit a column, and their interval behind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from schedlab.metrics.tables import three_digits
+from schedlab.statistics import Estimate, Within, estimate
+
+NOTHING = "–"
+"""There is no such value."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a column's numbers are multiplied by, and how they are printed."""
+
+    factor: float
+    name: str = ""
+    digits: int | None = None
+    """Decimals; None: three significant digits."""
+    within: Within = (0, math.inf)
+    """What values are possible, before they are multiplied."""
+
+    def number(self, value: float) -> str:
+        scaled = value * self.factor
+        return three_digits(scaled) if self.digits is None else f"{scaled:,.{self.digits}f}"
+
+    def heading(self, title: str) -> str:
+        return f"{title},\N{NO-BREAK SPACE}{self.name}" if self.name else title
+
+
+COUNT = Unit(1, digits=0)
+RATE = Unit(1)
+INDEX = Unit(1, digits=3, within=(0, 1))
+PERCENT = Unit(100, "%", within=(0, 1))
+PERCENT_OF_SHARES = Unit(100, "%", digits=1, within=(0, 1))
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+
+
+def time_unit(nanoseconds: Iterable[float | None]) -> Unit:
+    """Of s, ms and µs, the largest of which the greatest of these times is one or more."""
+    greatest = max((abs(value) for value in nanoseconds if value is not None), default=0.0)
+    for length, name in _TIMES:
+        if greatest >= length:
+            return Unit(1 / length, name)
+    return Unit(1 / 1e3, "µs")
+
+
+def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
+    """Over seeds; None if any seed has no such value: its mean would be one of the others."""
+    there = [float(value) for value in values if value is not None]
+    return estimate(there, unit.within) if there and len(there) == len(values) else None
+
+
+def with_interval(mean: Estimate | None, unit: Unit) -> str:
+    """`214 [211, 218]`; the mean alone if all that would be printed of the interval is it."""
+    if mean is None:
+        return NOTHING
+    low, middle, high = (unit.number(each) for each in (mean.low, mean.mean, mean.high))
+    return middle if low == middle == high else f"{middle} [{low}, {high}]"
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """`1 run`, `3 runs`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def cpus(numbers: Iterable[int]) -> str:
+    """`1 CPU`, `1–3, 5 CPUs`."""
+    text = ranges(numbers)
+    return f"{text} CPU" if text == "1" else f"{text} CPUs"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`1–3, 5` of 1, 2, 3 and 5."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{part[0]}–{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)

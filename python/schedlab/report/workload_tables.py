@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""Tables of one workload, whatever it is: what each policy made of it on each number of CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from schedlab import collection as runs
+from schedlab.collection import Collection, Repeated, Setup
+from schedlab.report.charts import theme
+from schedlab.report.markup import literal, slug
+from schedlab.report.model import Cell, Column, Row, Table
+from schedlab.report.provenance import failure_cells, mark, provenance
+from schedlab.report.wording import (
+    COUNT,
+    INDEX,
+    NOTHING,
+    PERCENT,
+    PERCENT_OF_SHARES,
+    RATE,
+    Unit,
+    counted,
+    mean_of,
+    time_unit,
+    with_interval,
+)
+from schedlab.units import format_time
+
+NOTABLE_POINTS = 1.0
+"""A share is off its ideal from this many percentage points."""
+_GROUPS_SHOWN = 6
+_PROCESSES_SHOWN = 12
+"""Of one run; those of larger ones are in the data of the run."""
+_SETUPS_SHOWN = 8
+_WHO = (Column("policy", align="left"), Column("CPUs"))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Setups of one table: what differs in them is the policy and the number of CPUs."""
+
+    setups: tuple[Repeated, ...]
+    """By CPUs, then by policy."""
+
+    @property
+    def first(self) -> Setup:
+        return self.setups[0].setup
+
+    @property
+    def title(self) -> str:
+        """With what tells it from one of the same name."""
+        machine = "" if self.first.machine == "spike" else f", on {self.first.machine}"
+        return f"{self.first.experiment}{machine}"
+
+    @property
+    def stem(self) -> str:
+        """For the names of its tables and charts."""
+        words = (self.first.experiment, self.first.machine, format_time(self.first.tick_ns))
+        return slug(" ".join(words)) or "workload"
+
+    @property
+    def sections(self) -> tuple[int, ...]:
+        """Setups with which another number of CPUs begins."""
+        return tuple(
+            number
+            for number in range(1, len(self.setups))
+            if self.setups[number].setup.cpus != self.setups[number - 1].setup.cpus
+        )
+
+    def rows_of(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Of a frame of the whole collection, its own rows."""
+        return rows_of(frame, self.setups)
+
+
+def workloads(collection: Collection) -> list[Workload]:
+    """All that were run, in the order of the runs."""
+    together: dict[tuple[str, str, int], list[Repeated]] = {}
+    for setup, repeated in collection.repeated.items():
+        together.setdefault((setup.experiment, setup.machine, setup.tick_ns), []).append(repeated)
+    return [Workload(_in_order(setups)) for setups in together.values()]
+
+
+def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
+    policies = theme.in_policy_order(each.setup.policy_title for each in setups)
+    return tuple(
+        sorted(
+            setups,
+            key=lambda each: (each.setup.cpus, policies.index(each.setup.policy_title)),
+        )
+    )
+
+
+def rows_of(frame: pl.DataFrame, setups: Sequence[Repeated]) -> pl.DataFrame:
+    """Of a frame of the whole collection, the rows of these setups."""
+    keys = ("experiment", "policy", "cpus", "machine", "tick_ns")
+    wanted = pl.DataFrame(
+        [{key: runs.identity(each.runs[0])[key] for key in keys} for each in setups]
+    )
+    if frame.is_empty():
+        return frame
+    return frame.join(wanted, on=keys, how="semi", maintain_order="left")
+
+
+def _who(setup: Setup) -> tuple[Cell, Cell]:
+    return Cell(setup.policy_title), Cell(str(setup.cpus))
+
+
+# --- metrics
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of the summary, and how it is printed."""
+
+    column: str
+    title: str
+    family: str
+    unit: Unit | None = None
+    """None: a time, whose unit the numbers choose."""
+
+
+METRICS = (
+    Metric("turnaround_mean_ns", "mean", "turnaround"),
+    Metric("turnaround_max_ns", "maximum", "turnaround"),
+    Metric("response_mean_ns", "mean", "response"),
+    Metric("response_max_ns", "maximum", "response"),
+    Metric("waiting_mean_ns", "mean", "waiting"),
+    Metric("waiting_max_ns", "maximum", "waiting"),
+    Metric("wakeup_latency_median_ns", "median", "wake-up latency"),
+    Metric("wakeup_latency_p99_ns", "99th percentile", "wake-up latency"),
+    Metric("wakeup_latency_max_ns", "maximum", "wake-up latency"),
+    Metric("throughput_per_second", "processes per second", "throughput", RATE),
+    Metric("context_switches", "switches", "scheduling", COUNT),
+    Metric("overhead_share", "overhead", "scheduling", PERCENT),
+    Metric("fairness_turnaround", "of turnaround", "fairness (Jain)", INDEX),
+    Metric(
+        "fairness_share",
+        "of share\N{NO-BREAK SPACE}÷\N{NO-BREAK SPACE}ideal",
+        "fairness (Jain)",
+        INDEX,
+    ),
+)
+
+
+def metrics_table(collection: Collection, workload: Workload) -> Table:
+    """The workload as a whole: a row for each policy and number of CPUs."""
+    data = workload.rows_of(collection.summary)
+    shown = [metric for metric in METRICS if _has_values(data, metric.column)]
+    units = {
+        metric.column: metric.unit or time_unit(data[metric.column].to_list()) for metric in shown
+    }
+    columns = [
+        Column(units[metric.column].heading(metric.title), metric.family) for metric in shown
+    ]
+    return Table(
+        name=f"metrics-{workload.stem}",
+        title=f"{workload.title}: what the policies did{mark(workload.setups)}",
+        columns=(*_WHO, *(columns or [Column("ended")]), Column("runs")),
+        rows=tuple(
+            (
+                *_who(each.setup),
+                *_metric_cells(each, data, units),
+                Cell(str(len(each.runs)), "muted"),
+            )
+            for each in workload.setups
+        ),
+        data=data,
+        caption=provenance(workload.setups),
+        sections=workload.sections,
+    )
+
+
+def _has_values(data: pl.DataFrame, column: str) -> bool:
+    return column in data.columns and data[column].null_count() < len(data)
+
+
+def _metric_cells(each: Repeated, data: pl.DataFrame, units: dict[str, Unit]) -> list[Cell]:
+    if not each.succeeded:
+        return failure_cells(each, max(len(units), 1))
+    own = rows_of(data, [each])
+    return [
+        Cell(with_interval(mean_of(own[column].to_list(), unit), unit))
+        for column, unit in units.items()
+    ] or [Cell("success")]
+
+
+# --- groups
+
+
+def groups_table(collection: Collection, workload: Workload) -> Table | None:
+    """Each group's share of the CPUs against its ideal; None where there is one group alone."""
+    data = workload.rows_of(collection.groups)
+    if data.is_empty() or data["group"].n_unique() < 2:
+        return None
+    running = data.group_by("group").agg(pl.col("running_ns").sum())
+    largest = running.sort("running_ns", "group", descending=[True, False])["group"].to_list()
+    names = sorted(largest[:_GROUPS_SHOWN])
+    left_out = len(largest) - len(names)
+    more = f"{counted(left_out, 'group')} that ran less: see the files. " if left_out else ""
+    return Table(
+        name=f"groups-{workload.stem}",
+        title=f"{workload.title}: each group's share of the CPUs{mark(workload.setups)}",
+        columns=(
+            *_WHO,
+            *(
+                Column(PERCENT.heading(title), name)
+                for name in names
+                for title in ("share", "ideal")
+            ),
+        ),
+        rows=tuple(
+            (*_who(each.setup), *_share_cells(each, rows_of(data, [each]), names))
+            for each in workload.setups
+        ),
+        data=data,
+        caption=(
+            f"A share is off its ideal from {NOTABLE_POINTS:.0f} percentage point on. {more}"
+            + provenance(workload.setups)
+        ),
+        sections=workload.sections,
+    )
+
+
+def _share_cells(each: Repeated, own: pl.DataFrame, names: Sequence[str]) -> list[Cell]:
+    if not each.succeeded:
+        return failure_cells(each, 2 * len(names))
+    cells = []
+    for name in names:
+        group = own.filter(pl.col("group") == name)
+        mean, ideal = (
+            mean_of(group[column].to_list(), PERCENT_OF_SHARES)
+            for column in ("share", "ideal_share")
+        )
+        if mean is None or ideal is None or len(group) < len(each.runs):
+            cells += [Cell(NOTHING), Cell(NOTHING, "muted")]
+            continue
+        near = abs(mean.mean - ideal.mean) * 100 < NOTABLE_POINTS
+        cells += [
+            Cell(with_interval(mean, PERCENT_OF_SHARES), "good" if near else "bad"),
+            Cell(PERCENT_OF_SHARES.number(ideal.mean), "muted"),
+        ]
+    return cells
+
+
+# --- processes
+
+_PROCESS_TIMES = {
+    "turnaround_ns": "turnaround",
+    "response_ns": "response",
+    "waiting_ns": "waiting",
+    "running_ns": "running",
+    "blocked_ns": "blocked",
+}
+_PROCESS_NUMBERS = {
+    "selections": ("selections", COUNT),
+    "preemptions": ("preemptions", COUNT),
+    "migrations": ("migrations", COUNT),
+    "share": ("share, %", PERCENT_OF_SHARES),
+    "ideal_share": ("ideal, %", PERCENT_OF_SHARES),
+}
+
+
+def processes_table(collection: Collection, workload: Workload) -> Table | None:
+    """Each process of the first seed's run, of a workload of few; None of others."""
+    if len(workload.setups) > _SETUPS_SHOWN:
+        return None
+    shown = [each for each in workload.setups if each.runs[0].succeeded]
+    seeds = {each.runs[0].seed for each in shown}
+    if not shown or len(seeds) > 1:
+        return None
+    data = rows_of(collection.processes, shown).filter(
+        (pl.col("role") == "workload") & pl.col("seed").is_in(seeds)
+    )
+    parts = [rows_of(data, [each]) for each in shown]
+    if not data.height or max(part.height for part in parts) > _PROCESSES_SHOWN:
+        return None
+    units = {column: time_unit(data[column].to_list()) for column in _PROCESS_TIMES}
+    lengths = [part.height for part in parts]
+    return Table(
+        name=f"processes-{workload.stem}",
+        title=f"{workload.title}: each process{mark(shown)}",
+        columns=(
+            *_WHO,
+            Column("process", align="left"),
+            Column("group", align="left"),
+            Column("weight"),
+            *(Column(units[column].heading(title)) for column, title in _PROCESS_TIMES.items()),
+            *(Column(title) for title, _ in _PROCESS_NUMBERS.values()),
+        ),
+        rows=tuple(
+            (
+                *(_who(each.setup) if number == 0 else (Cell(""), Cell(""))),
+                *_process_cells(row, units),
+            )
+            for each, part in zip(shown, parts, strict=True)
+            for number, row in enumerate(part.iter_rows(named=True))
+        ),
+        data=data,
+        caption=(
+            f"One run each: machine {literal(workload.first.machine)}, tick"
+            f" {format_time(workload.first.tick_ns)}, seed {seeds.pop()}."
+        ),
+        sections=tuple(sum(lengths[:number]) for number in range(1, len(lengths))),
+    )
+
+
+def _process_cells(row: dict[str, Any], units: dict[str, Unit]) -> Row:
+    def number(column: str, unit: Unit) -> Cell:
+        return Cell(NOTHING if row[column] is None else unit.number(row[column]))
+
+    return (
+        Cell(f"{row['name']} {row['pid']}"),
+        Cell(row["group"]),
+        number("weight", COUNT),
+        *(number(column, unit) for column, unit in units.items()),
+        *(number(column, unit) for column, (_, unit) in _PROCESS_NUMBERS.items()),
+    )

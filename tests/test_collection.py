@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Runs read back from folders, and their tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from measured_runs import keep
+from schedlab import collection, results
+from schedlab.errors import WrongUsage
+
+
+def test_tables_have_all_runs_in_order(tmp_path: Path) -> None:
+    """Each row says of which run it is; a failed run has a row of the summary, and no numbers."""
+    measured = {seed: keep(tmp_path / f"run-{seed}", seed) for seed in (1, 3)}
+    keep(tmp_path / "run-2", 2, status="panic")
+    runs = collection.read([tmp_path])
+    assert runs.summary["seed"].to_list() == [1, 2, 3]
+    assert runs.summary["status"].to_list() == ["success", "panic", "success"]
+    assert runs.summary["elapsed_ns"].to_list() == [
+        measured[1].summary["elapsed_ns"][0],
+        None,
+        measured[3].summary["elapsed_ns"][0],
+    ]
+    for seed, found in measured.items():
+        own = runs.processes.filter(pl.col("seed") == seed)
+        assert own["pid"].to_list() == found.processes["pid"].to_list()
+        assert own["running_ns"].to_list() == found.processes["running_ns"].to_list()
+    assert runs.groups["run"].unique(maintain_order=True).to_list() == [0, 2]
+
+
+def test_a_run_alone_that_failed_has_a_row_too(tmp_path: Path) -> None:
+    """Although there is nothing to take columns from."""
+    keep(tmp_path / "run", 1, status="hung")
+    runs = collection.read([tmp_path / "run"])
+    assert runs.summary["status"].to_list() == ["hung"]
+    assert len(runs.processes) == len(runs.groups) == 0
+
+
+def test_tables_of_different_versions_are_put_together(tmp_path: Path) -> None:
+    """A column that only some have is null in the others; a wider type serves all."""
+    for seed in (1, 2):
+        keep(tmp_path / f"run-{seed}", seed)
+    place = tmp_path / "run-1" / results.METRICS / "summary.parquet"
+    older = pl.read_parquet(place).drop("yields").with_columns(pl.col("tick_ns").cast(pl.Int32))
+    older.with_columns(end_ns=pl.lit(7, pl.Int32)).write_parquet(place)
+    table = collection.read([tmp_path]).summary
+    assert table["end_ns"][0] == 7
+    assert table["yields"].is_null().to_list() == [True, False]
+
+
+def test_a_place_without_runs_is_named(tmp_path: Path) -> None:
+    """Rather than to report on nothing."""
+    with pytest.raises(WrongUsage, match="holds no run"):
+        collection.read([tmp_path])

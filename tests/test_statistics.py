@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: MIT
+"""Intervals, differences and rankings: known cases, laws, and how often they are right."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from schedlab import statistics
+from schedlab.metrics import interquartile_range
+from schedlab.statistics import (
+    POINTS,
+    SHARE,
+    TIME,
+    Estimate,
+    Floats,
+    as_text,
+    change_as_text,
+    contributions,
+    difference,
+    estimate,
+    estimate_median,
+    estimate_pooled,
+    estimates,
+    holm,
+    ranking,
+)
+
+NUMBERS = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
+SAMPLES = st.lists(NUMBERS, min_size=1, max_size=12)
+PATIENT = settings(deadline=None)
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+
+# --- estimates
+
+
+def test_student_below_few_by_hand() -> None:
+    found = estimate([1, 2, 3])
+    assert found.mean == 2
+    assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert found.low == pytest.approx(4 - found.high)
+
+
+def test_bca_is_scipys_but_for_the_widened_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = np.random.default_rng(4).exponential(size=40)
+    theirs = stats.bootstrap(
+        (sample,), np.mean, n_resamples=20_000, rng=np.random.default_rng(2)
+    ).confidence_interval
+    # Without the widening: Student's quantile × √(n ÷ (n − 1)) made the normal's.
+    normal = 1.959964 / math.sqrt(40 / 39)
+    monkeypatch.setattr(statistics, "_student", lambda freedom: normal)
+    ours = estimate(sample)
+    width = theirs.high - theirs.low
+    assert ours.low == pytest.approx(theirs.low, abs=0.05 * width)
+    assert ours.high == pytest.approx(theirs.high, abs=0.05 * width)
+
+
+@PATIENT
+@given(SAMPLES)
+def test_bounds_hold_the_mean_and_are_the_same_again(values: list[float]) -> None:
+    found = estimate(values)
+    assert found.low <= found.mean <= found.high
+    assert found == estimate(values)
+    assert found.count == len(values)
+    assert found.bounded == (len(values) > 1)
+    if len(set(values)) == 1:
+        assert found.low == found.mean == found.high
+
+
+@PATIENT
+@given(st.lists(SAMPLES, min_size=1, max_size=6))
+def test_many_at_once_are_as_each_alone(samples: list[list[float]]) -> None:
+    for together, sample in zip(estimates(samples), samples, strict=True):
+        alone = estimate(sample)
+        scale = max(1.0, *(abs(value) for value in sample))
+        for name in ("mean", "low", "high"):
+            assert getattr(together, name) == pytest.approx(getattr(alone, name), abs=1e-9 * scale)
+
+
+@PATIENT
+@given(st.lists(NUMBERS, min_size=2, max_size=9), st.integers(-1000, 1000))
+def test_a_shift_of_all_values_shifts_the_bounds(values: list[float], shift: int) -> None:
+    before, after = estimate(values), estimate([value + shift for value in values])
+    for name in ("mean", "low", "high"):
+        assert getattr(after, name) == pytest.approx(getattr(before, name) + shift, abs=1e-3)
+
+
+def test_bounds_stay_within_what_is_possible() -> None:
+    shares = [0.95, 0.999]
+    assert estimate(shares).high > 1
+    assert estimate(shares, (0, 1)).high == 1
+    assert estimate(shares, (0, 1)).low == estimate(shares).low
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
+def test_no_mean_without_values(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="value"):
+        estimate(values)
+
+
+DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
+    "normal": (lambda random, size: random.normal(size=size), 0.0),
+    "uniform": (lambda random, size: random.uniform(size=size), 0.5),
+    "exponential": (lambda random, size: random.exponential(size=size), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 10, 20])
+def test_coverage_of_the_mean(name: str, count: int) -> None:
+    """What docs/comparing.md says: 95 % of intervals, where values are not far from normal."""
+    draw, truth = DISTRIBUTIONS[name]
+    samples = draw(np.random.default_rng(11), (3000, count))
+    found = estimates(list(samples))
+    held = np.mean([each.low <= truth <= each.high for each in found])
+    least = 0.85 if name == "exponential" else 0.91
+    assert least <= held <= 0.975
+
+
+def test_the_plain_bootstrap_fails_with_few_values() -> None:
+    """Why `FEW` is there: its bounds lie between the least and the greatest value."""
+    samples = np.random.default_rng(11).normal(size=(300, 3))
+    held = 0
+    for sample in samples:
+        bounds = stats.bootstrap(
+            (sample,), np.mean, n_resamples=500, rng=np.random.default_rng(1)
+        ).confidence_interval
+        held += bounds.low <= 0 <= bounds.high
+    assert held / len(samples) < 0.8
+
+
+def naive_pooled(runs: Sequence[Sequence[float]], quantile: float) -> tuple[float, float]:
+    """The quantile and its bootstrap standard error, resample by resample."""
+    found = [
+        float(np.quantile(np.concatenate([runs[place] for place in places]), quantile))
+        for places in itertools.product(range(len(runs)), repeat=len(runs))
+        if any(len(runs[place]) for place in places)
+    ]
+    return float(np.quantile(np.concatenate(runs), quantile)), float(np.std(found))
+
+
+RUNS = st.lists(st.lists(NUMBERS, min_size=0, max_size=6), min_size=2, max_size=4).filter(any)
+
+
+@PATIENT
+@given(RUNS, st.sampled_from([0.0, 0.25, 0.5, 0.99, 1.0]))
+def test_pooled_quantile_is_what_the_slow_way_gives(
+    runs: list[list[float]], quantile: float
+) -> None:
+    value, error = naive_pooled(runs, quantile)
+    found = estimate_pooled(runs, quantile)
+    reach = stats.t.ppf(0.975, len(runs) - 1) * error * math.sqrt(len(runs) / (len(runs) - 1))
+    assert found.mean == pytest.approx(value)
+    assert found.high == pytest.approx(value + reach, rel=1e-6, abs=1e-6)
+    assert found.low == pytest.approx(value - reach, rel=1e-6, abs=1e-6)
+    assert found.count == len(runs)
+
+
+def test_processes_of_a_run_are_not_independent() -> None:
+    """Two runs, each of 500 equal values: taken for 1000 values they would seem to tell a lot."""
+    runs = [[1.0] * 500, [3.0] * 500]
+    found = estimate_pooled(runs, 0.5)
+    assert found.mean == 2
+    assert found.high - found.low > 10
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_coverage_of_a_pooled_median(count: int) -> None:
+    """Runs whose processes share what the run did to them."""
+    random = np.random.default_rng(5)
+    held = 0
+    for _ in range(300):
+        runs = [random.normal(random.normal(0, 0.3), 1, size=30) for _ in range(count)]
+        found = estimate_pooled(runs, 0.5)
+        held += found.low <= 0 <= found.high
+    assert 0.9 <= held / 300 <= 0.99
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_coverage_of_a_median_over_seeds(count: int) -> None:
+    random = np.random.default_rng(6)
+    found = [estimate_median(random.normal(size=count)) for _ in range(400)]
+    held = np.mean([each.low <= 0 <= each.high for each in found])
+    assert held >= 0.92
+
+
+@PATIENT
+@given(st.lists(st.lists(NUMBERS, min_size=1, max_size=6), min_size=1, max_size=5))
+def test_contributions_have_the_statistic_as_their_mean(runs: list[list[float]]) -> None:
+    """And those to the mean, of runs of one size, are the runs' means."""
+    parts = contributions(runs, lambda values: float(np.median(values)))
+    assert len(parts) == len(runs)
+    assert parts.mean() == pytest.approx(np.median(np.concatenate(runs)), rel=1e-6, abs=1e-3)
+    alike = [run[:1] for run in runs]
+    means = contributions(alike, lambda values: float(values.mean()))
+    assert means == pytest.approx(np.array([run[0] for run in alike]), rel=1e-6, abs=1e-3)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_coverage_of_a_pooled_interquartile_range(count: int) -> None:
+    """As predictability is compared: by the contributions of the runs."""
+    random = np.random.default_rng(8)
+    truth = 2 * 0.67449
+    held = 0
+    for _ in range(400):
+        runs = [random.normal(random.normal(0, 0.05), 1, size=40) for _ in range(count)]
+        found = estimate(contributions(runs, lambda values: interquartile_range(values) or 0.0))
+        held += found.low <= truth <= found.high
+    assert held / 400 >= 0.88
+
+
+# --- differences
+
+
+def test_paired_by_hand() -> None:
+    found = difference([1, 2, 3, 4], [2, 3, 4, 6], paired=True)
+    assert found.change == 1.25
+    theirs = stats.ttest_rel([2, 3, 4, 6], [1, 2, 3, 4])
+    bounds = theirs.confidence_interval()
+    assert found.chance == pytest.approx(theirs.pvalue)
+    assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
+    assert found.permutation == 2 / 16
+    assert found.relative == 0.5
+
+
+def test_unpaired_is_welchs() -> None:
+    before, after = [1.0, 2.0, 4.0], [3.0, 8.0, 9.0, 20.0]
+    found = difference(before, after, paired=False)
+    theirs = stats.ttest_ind(after, before, equal_var=False)
+    bounds = theirs.confidence_interval()
+    assert found.chance == pytest.approx(theirs.pvalue)
+    assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
+    exact = stats.permutation_test(
+        (np.array(before), np.array(after)),
+        lambda x, y, axis: np.abs(np.mean(x, axis=axis) - np.mean(y, axis=axis)),
+        vectorized=True,
+        alternative="greater",
+        n_resamples=np.inf,
+    )
+    assert found.permutation == pytest.approx(exact.pvalue)
+
+
+def test_pairs_see_what_the_spread_of_seeds_hides() -> None:
+    before = [10.0, 20.0, 30.0, 40.0, 50.0]
+    after = [11.0, 21.1, 30.9, 41.0, 51.0]
+    paired = difference(before, after, paired=True).chance
+    unpaired = difference(before, after, paired=False).chance
+    assert paired is not None and paired < 0.001
+    assert unpaired is not None and unpaired > 0.5
+
+
+def test_one_seed_tells_nothing_of_chance() -> None:
+    found = difference([5], [7], paired=True)
+    assert (found.change, found.low, found.high) == (2, 2, 2)
+    assert found.chance is None and found.permutation is None
+    assert difference([5], [7, 8], paired=False).chance is None
+
+
+def test_equal_differences_are_no_finer_than_the_resolution() -> None:
+    """Both seeds differ by one step of the clock: that may be rounding."""
+    small = difference([1000, 2000], [1005, 2005], paired=True, resolution=5)
+    large = difference([1000, 2000], [9000, 10000], paired=True, resolution=5)
+    assert small.chance is not None and small.chance > 0.05
+    assert large.chance is not None and large.chance < 0.001
+
+
+def test_rounding_of_floats_is_no_difference() -> None:
+    before = [0.1 + 0.2, 0.7 + 0.1, 0.3]
+    after = [0.3, 0.8, 0.1 + 0.2]
+    found = difference(before, after, paired=True)
+    assert found.chance is not None and found.chance > 0.05
+
+
+def test_the_least_value_that_sign_flips_can_give() -> None:
+    for count in range(2, 11):
+        before = np.random.default_rng(count).normal(size=count)
+        found = difference(before, before + 100, paired=True)
+        assert found.permutation == 2 * 0.5**count
+
+
+@PATIENT
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=10), st.booleans())
+def test_the_other_way_round_changes_the_sign_alone(
+    pairs: list[tuple[float, float]], paired: bool
+) -> None:
+    before, after = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    forth, back = difference(before, after, paired), difference(after, before, paired)
+    assert forth.change == pytest.approx(-back.change, abs=1e-6)
+    assert forth.low <= forth.change + 1e-6 and forth.change <= forth.high + 1e-6
+    if len(pairs) < statistics.FEW:
+        assert forth.low == pytest.approx(-back.high, rel=1e-6, abs=1e-3)
+    if forth.chance is None:
+        assert back.chance is None
+    else:
+        assert 0 <= forth.chance <= 1
+        assert forth.chance == pytest.approx(back.chance, abs=1e-6)
+
+
+def test_unequal_pairs_are_a_mistake() -> None:
+    with pytest.raises(ValueError, match="as many before as after"):
+        difference([1], [1, 2], paired=True)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 10])
+def test_chance_alone_is_called_more_than_chance_in_one_of_twenty(paired: bool, count: int) -> None:
+    random = np.random.default_rng(9)
+    found = [
+        difference(random.normal(size=count), random.normal(size=count), paired).chance
+        for _ in range(1500)
+    ]
+    wrong = np.mean([chance is not None and chance < 0.05 for chance in found])
+    assert wrong <= 0.065
+
+
+def test_many_permutations_are_sampled() -> None:
+    random = np.random.default_rng(3)
+    before, after = random.normal(size=20), random.normal(1.0, size=20)
+    found = difference(before, after, paired=False)
+    theirs = stats.ttest_ind(after, before)
+    assert found.chance == pytest.approx(theirs.pvalue, abs=0.01)
+    paired = difference(before, after, paired=True)
+    assert paired.chance == pytest.approx(stats.ttest_rel(after, before).pvalue, abs=0.01)
+    far = difference(before, before + 1000, paired=True)
+    assert far.chance is not None and 0 < far.chance < 0.001
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+# --- who is best
+
+
+def test_the_clear_one_is_alone() -> None:
+    found = ranking(
+        {"slow": [10.0, 11.0, 12.0], "fast": [1.0, 2.1, 3.0], "last": [20.0, 21.0, 22.1]}
+    )
+    assert found.order == ("fast", "slow", "last")
+    assert found.possible == ("fast",)
+    assert ranking({"a": [1.0, 2.0], "b": [8.0, 9.1]}, "higher").best == "b"
+
+
+def test_one_seed_tells_no_one_from_the_best() -> None:
+    found = ranking({"a": [1.0], "b": [2.0]})
+    assert found.best == "a" and found.possible == ("a", "b")
+
+
+def test_equal_policies_are_all_possible() -> None:
+    found = ranking({name: [3.0, 4.0, 5.0] for name in "abc"})
+    assert found.possible == ("a", "b", "c")
+
+
+def test_a_single_policy_is_the_best() -> None:
+    assert ranking({"rr": [1.0, 2.0]}).possible == ("rr",)
+
+
+def test_a_ranking_needs_the_same_seeds() -> None:
+    with pytest.raises(ValueError, match="as many values"):
+        ranking({"a": [1.0], "b": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="policies"):
+        ranking({})
+
+
+@PATIENT
+@given(st.integers(2, 5), st.integers(1, 9), st.data())
+def test_the_best_is_possible_and_order_does_not_matter(
+    policies: int, count: int, data: st.DataObject
+) -> None:
+    sample = st.lists(st.integers(0, 50).map(float), min_size=count, max_size=count)
+    values = {str(number): data.draw(sample) for number in range(policies)}
+    found = ranking(values, resolution=1)
+    assert found.best in found.possible
+    mirrored = ranking(
+        {name: [-value for value in sample] for name, sample in reversed(values.items())},
+        "higher",
+        resolution=1,
+    )
+    assert set(mirrored.possible) == set(found.possible)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_the_true_best_is_possible_in_nineteen_of_twenty(count: int) -> None:
+    """Seven policies, all alike but the last two; seeds move all of them together."""
+    random = np.random.default_rng(12)
+    lost = 0
+    for _ in range(500):
+        seed = random.normal(size=count)
+        values = {
+            str(number): seed + random.normal(0.0 if number < 5 else 0.5, 1, count)
+            for number in range(7)
+        }
+        lost += "0" not in ranking(values).possible
+    assert lost / 500 <= 0.065
+
+
+# --- as text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Estimate(12.345, 11.893, 12.796, 5), "12.3 [11.9, 12.8]"),
+        (Estimate(12.345, 11.2, 13.4, 5), "12.3 [11.2, 13.4]"),
+        (Estimate(12345, 10345, 14345, 5), "12,300 [10,300, 14,300]"),
+        (Estimate(86, 86, 86, 5), "86 [86, 86]"),
+        (Estimate(86, 86, 86, 1), "86 (1 seed)"),
+        (Estimate(12, -40.3, 64.7, 2), "12 [-40, 65]"),
+        (Estimate(0, 0, 0, 3), "0 [0, 0]"),
+        (Estimate(0.001234, 0.00117, 0.0013, 3), "0.00123 [0.00117, 0.00130]"),
+        (Estimate(1 / 3, 1 / 3, 1 / 3, 3), "0.333 [0.333, 0.333]"),
+        (Estimate(86.00931, 86.00929, 86.00933, 3), "86.009 [86.009, 86.009]"),
+    ],
+)
+def test_digits(value: Estimate, text: str) -> None:
+    assert as_text(value) == text
+
+
+def test_units() -> None:
+    assert as_text(Estimate(12.3e6, 11.9e6, 12.8e6, 5), TIME) == "12.3 [11.9, 12.8] ms"
+    assert as_text(Estimate(950, 900, 1001, 5), TIME) == "0.95 [0.90, 1.00] µs"
+    assert as_text(Estimate(0, 0, 0, 5), TIME) == "0 [0, 0] ns"
+    assert as_text(Estimate(0.123, 0.121, 0.125, 5), SHARE) == "12.30 [12.10, 12.50] %"
+    assert as_text(Estimate(5_000_000, 5_000_000, 5_000_000, 1), TIME) == "5 ms (1 seed)"
+    assert as_text(Estimate(-0.01, -0.2, 0.2, 3), POINTS) == "-0.01 [-0.20, 0.20] points"
+
+
+def test_changes_have_a_sign() -> None:
+    assert change_as_text(difference([10, 12], [12, 15], paired=True)) == "+2.5 [-3.9, 8.9]"
+    assert change_as_text(difference([7], [5], paired=True)) == "-2"
+    assert change_as_text(difference([7, 7], [7, 7], paired=True)) == "0 [0, 0]"
+
+
+@PATIENT
+@given(NUMBERS, NUMBERS, NUMBERS, st.integers(2, 5))
+def test_what_is_printed_is_near_what_is_meant(a: float, b: float, c: float, count: int) -> None:
+    low, mean, high = sorted((a, b, c))
+    words = as_text(Estimate(mean, low, high, count)).replace(",", "").replace("[", "").split()
+    printed = [float(word.strip("]")) for word in words]
+    tolerance = max((high - low) * 0.26, 1e-4 * max(abs(low), abs(high)), 1e-9)
+    assert printed[0] == pytest.approx(mean, abs=tolerance)
+    assert printed[1] <= printed[0] <= printed[2]
