@@ -17,7 +17,6 @@
 #define WORDS_MAX       4
 #define LABEL_MAX       8
 #define NAME_LENGTH_MAX 31
-#define FILE_BYTES      (1ull << 30)
 
 /* An array that grows: the items are moved, and found by their place. */
 struct array {
@@ -274,12 +273,19 @@ static uint32_t add_text(struct reader *reader, uint32_t place, const char *expe
 
 /* ---- lines ---- */
 
+/* Has the line a program that it belongs to? */
+static bool is_in_program(struct reader *reader)
+{
+    bool begun = reader->drafts.count > 0 && draft_at(reader, reader->present)->begun;
+    if (!begun)
+        complain(reader, "`program NAME` before the first step", &reader->words[0]);
+    return begun;
+}
+
 static void add_step(struct reader *reader, struct simulator_step step)
 {
-    if (!draft_at(reader, reader->present)->begun) {
-        complain(reader, "`program NAME` before the first step", &reader->words[0]);
+    if (!is_in_program(reader))
         return;
-    }
     struct simulator_step *added =
         append(reader, &draft_at(reader, reader->present)->steps, sizeof(*added));
     if (added)
@@ -320,31 +326,40 @@ static void read_channel(struct reader *reader)
         ((uint64_t *)reader->channels.items)[channel] = count;
 }
 
+/* The line has no more than so many words. */
+static void expect_end(struct reader *reader, uint32_t words)
+{
+    if (reader->word_count > words)
+        complain(reader, "the end of the line", &reader->words[words]);
+}
+
+/* `TIME` or `until TIME`. */
+static uint64_t read_duration(struct reader *reader, bool *until, bool *ticks)
+{
+    *until = reader->word_count > 1 && word_is(&reader->words[1], "until");
+    uint32_t place = *until ? 2 : 1;
+    uint64_t value = read_time(reader, place, ticks);
+    expect_end(reader, place + 1);
+    return value;
+}
+
 static void read_run(struct reader *reader)
 {
+    bool until;
     bool ticks;
-    if (reader->word_count > 1 && word_is(&reader->words[1], "until"))
-        add_step(reader, (struct simulator_step){.kind = STEP_RUN_UNTIL,
-                                                 .value = read_time(reader, 2, &ticks)});
-    else
-        add_step(reader,
-                 (struct simulator_step){.kind = STEP_RUN, .value = read_time(reader, 1, &ticks)});
+    uint64_t value = read_duration(reader, &until, &ticks);
+    add_step(reader,
+             (struct simulator_step){.kind = until ? STEP_RUN_UNTIL : STEP_RUN, .value = value});
 }
 
 static void read_sleep(struct reader *reader)
 {
+    bool until;
     bool ticks = false;
-    struct simulator_step step = {.kind = STEP_SLEEP};
-    if (reader->word_count > 1 && word_is(&reader->words[1], "until")) {
-        step.kind = STEP_SLEEP_UNTIL;
-        step.value = read_time(reader, 2, &ticks);
-    } else {
-        step.value = read_time(reader, 1, &ticks);
-        if (ticks) {
-            step.kind = STEP_SLEEP_TICKS;
-            step.value /= reader->tick_ns;
-        }
-    }
+    uint64_t value = read_duration(reader, &until, &ticks);
+    struct simulator_step step = {.kind = until ? STEP_SLEEP_UNTIL : STEP_SLEEP, .value = value};
+    if (ticks && !until)
+        step = (struct simulator_step){.kind = STEP_SLEEP_TICKS, .value = value / reader->tick_ns};
     add_step(reader, step);
 }
 
@@ -392,6 +407,7 @@ static void read_mark(struct reader *reader)
         complain(reader, "begin, end or note", word);
     if (step.detail == MARK_NOTE)
         step.value = read_number(reader, 2, 0, UINT64_MAX);
+    expect_end(reader, step.detail == MARK_NOTE ? 3 : 2);
     add_step(reader, step);
 }
 
@@ -399,9 +415,7 @@ static void read_loop(struct reader *reader)
 {
     bool for_ever = reader->word_count == 1;
     uint64_t rounds = for_ever ? 0 : read_number(reader, 1, 1, UINT32_MAX);
-    if (reader->drafts.count == 0 || !draft_at(reader, reader->present)->begun)
-        complain(reader, "`program NAME` before the first step", &reader->words[0]);
-    if (reader->depth == SIMULATOR_LOOPS_MAX)
+    if (is_in_program(reader) && reader->depth == SIMULATOR_LOOPS_MAX)
         complain(reader, "at most 8 loops within each other", &reader->words[0]);
     if (reader->failed)
         return;
@@ -505,9 +519,8 @@ static void read_line(struct reader *reader)
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         if (!word_is(&reader->words[0], lines[i].word))
             continue;
-        if (reader->word_count > lines[i].words)
-            complain(reader, "the end of the line", &reader->words[lines[i].words]);
-        else
+        expect_end(reader, lines[i].words);
+        if (!reader->failed)
             lines[i].read(reader);
         return;
     }
@@ -610,38 +623,49 @@ void simulator_free_workload(struct simulator_workload *workload)
     *workload = (struct simulator_workload){0};
 }
 
-/* The whole file as text; null: an error. */
-static char *read_file(const char *path, struct simulator_error *error)
+/* Everything that is left in the file, with a 0 after it; null: see errno. */
+static char *read_all(FILE *file, size_t *bytes)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     char *text = NULL;
     size_t room = 0;
-    size_t bytes = 0;
-    errno = 0;
-    while (file && !ferror(file) && !feof(file) && bytes < FILE_BYTES) {
-        if (bytes + 1 >= room) {
+    *bytes = 0;
+    while (!feof(file)) {
+        if (*bytes + 1 >= room) {
             room = room ? 2 * room : 65536;
             char *more = realloc(text, room);
             if (!more)
                 break;
             text = more;
         }
-        bytes += fread(text + bytes, 1, room - bytes - 1, file);
+        *bytes += fread(text + *bytes, 1, room - *bytes - 1, file);
+        if (ferror(file))
+            break;
     }
-    bool whole = file && text && feof(file) && !ferror(file);
-    if (!whole)
-        set_error(error, "%s: it cannot be read: %s", path,
-                  errno ? strerror(errno) : "it is too large");
-    else if (memchr(text, '\0', bytes))
-        set_error(error, "%s: it is no text: it has bytes of value 0", path);
-    bool good = whole && !memchr(text, '\0', bytes);
-    if (good)
-        text[bytes] = '\0';
-    if (file && file != stdin)
-        fclose(file);
-    if (!good)
+    if (!feof(file)) {
         free(text);
-    return good ? text : NULL;
+        return NULL;
+    }
+    text[*bytes] = '\0';
+    return text;
+}
+
+/* The whole file as text; null: an error. */
+static char *read_file(const char *path, struct simulator_error *error)
+{
+    size_t bytes = 0;
+    bool standard_input = strcmp(path, "-") == 0;
+    FILE *file = standard_input ? stdin : fopen(path, "rb");
+    char *text = file ? read_all(file, &bytes) : NULL;
+    if (!text)
+        set_error(error, "%s: it cannot be read: %s", path, strerror(errno));
+    if (file && !standard_input)
+        fclose(file);
+    if (text && memchr(text, '\0', bytes)) {
+        set_error(error, "%s: it is no text: it has bytes of value 0", path);
+        free(text);
+        return NULL;
+    }
+    return text;
 }
 
 bool simulator_load_workload(struct simulator_workload *workload, const char *path,

@@ -5,10 +5,12 @@
 #include "tests/scenario/scenario.h"
 
 /*
- * A scenario made of a number: a root that forks up to ten processes, which compute,
- * sleep, yield, change their attributes and fork children, and wait for those. For
- * machines that have no costs.
+ * A scenario made of a number: a root that forks up to seven processes, which compute,
+ * sleep, yield, change their attributes and fork children, and wait for those. From
+ * RANDOM_MIX on they take tickets and a weight and only compute, for 100 ticks each.
+ * For machines that have no costs.
  */
+#define RANDOM_MIX      1000000
 #define RANDOM_ROLES    12
 #define RANDOM_CHILD    (RANDOM_ROLES - 1) /* forked by the others */
 #define RANDOM_TICKS    30
@@ -83,6 +85,16 @@ static inline void random_role(struct random_scenario *made, uint32_t role, bool
     steps[count] = (struct step){random_below(made, 300), ACT_END, 0, 0};
 }
 
+static inline void random_mix_role(struct random_scenario *made, uint32_t role)
+{
+    struct step *steps = made->roles[role].steps;
+    int32_t tickets = 1 + (int32_t)random_below(made, 100);
+    int32_t weight = 1 + (int32_t)random_below(made, 10);
+    steps[0] = (struct step){1, ACT_SET_TICKETS, role, tickets};
+    steps[1] = (struct step){1, ACT_SET_WEIGHT, role, weight};
+    steps[2] = (struct step){10000, ACT_END, 0, 0};
+}
+
 static inline const struct scenario *random_scenario(struct random_scenario *made, uint64_t number)
 {
     static const char *const names[RANDOM_ROLES] = {"root", "a", "b", "c", "d", "e",
@@ -95,7 +107,10 @@ static inline const struct scenario *random_scenario(struct random_scenario *mad
         made->roles[i].name = names[i];
     for (uint32_t i = 1; i <= players; i++) {
         root[count++] = (struct step){random_below(made, 120), ACT_FORK, i, 0};
-        random_role(made, i, true);
+        if (number < RANDOM_MIX)
+            random_role(made, i, true);
+        else
+            random_mix_role(made, i);
     }
     random_role(made, RANDOM_CHILD, false);
     for (uint32_t i = 1; i <= players; i++)
