@@ -192,8 +192,8 @@ struct policy {
     uint32_t tunable_count;
     const struct preset *presets;
     uint32_t preset_count;
-    /* Of a task's POLICY_TASK_BYTES, those that the policy uses, so that a host may give it no more;
-     * 0: all. */
+    /* Bytes of a task's state that the policy uses: a host may give it no more. 0: all of
+     * POLICY_TASK_BYTES. */
     uint32_t task_bytes;
 
     /* Required, locked. */

@@ -15,6 +15,11 @@
 
 #include "policies/support/hooks.h"
 
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#define GUARD_BYTES 32
+#endif
+
 #define TRACE_BUFFER_RECORDS  16384
 #define PROCESSES_STANDARD    4096
 #define TICK_SHORTEST         1000ull
@@ -321,6 +326,21 @@ static uint32_t state_bytes_of(const struct policy *policy)
     return (bytes + 7) / 8 * 8;
 }
 
+/* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
+static void guard_states(const struct simulator *simulator)
+{
+#ifdef GUARD_BYTES
+    for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
+        char *state = (char *)(process_at(simulator, slot) + 1);
+        size_t room = simulator->process_bytes - sizeof(struct process);
+        ASAN_UNPOISON_MEMORY_REGION(state, room);
+        ASAN_POISON_MEMORY_REGION(state + simulator->state_bytes, room - simulator->state_bytes);
+    }
+#else
+    (void)simulator;
+#endif
+}
+
 /* All processes leave the old policy, and nobody is known to the new one. */
 static uint32_t leave_policy(struct simulator *simulator)
 {
@@ -355,6 +375,7 @@ void switch_policy(struct simulator *simulator, uint32_t cpu, const char *text)
     uint32_t drained = leave_policy(simulator);
     simulator->engine = engines[policy_number(choice.policy)];
     simulator->state_bytes = state_bytes_of(choice.policy);
+    guard_states(simulator);
     policy_set_defaults(&simulator->scheduler, &choice);
     enter_policy(simulator, cpu, drained);
     record_policy(simulator, cpu, text);
@@ -636,10 +657,15 @@ static bool make_processes(struct simulator *simulator, const struct simulator_s
     uint32_t room = any_policy ? POLICY_TASK_BYTES : simulator->state_bytes;
     simulator->process_limit = setup->processes ? setup->processes : PROCESSES_STANDARD;
     simulator->process_bytes = sizeof(struct process) + room;
+#ifdef GUARD_BYTES
+    simulator->process_bytes += GUARD_BYTES;
+#endif
     simulator->processes = calloc(simulator->process_limit, simulator->process_bytes);
     if (simulator->loop_depth > 0)
         simulator->loop_rounds =
             calloc((size_t)simulator->process_limit * simulator->loop_depth, sizeof(uint32_t));
+    if (simulator->processes)
+        guard_states(simulator);
     return simulator->processes && (simulator->loop_depth == 0 || simulator->loop_rounds) &&
            slots_create(&simulator->slots, simulator->process_limit);
 }
@@ -805,6 +831,9 @@ void simulator_count(const struct simulator *simulator, struct simulator_counts 
     counts->now = simulator->now;
     counts->records = simulator->trace.records;
     counts->process_bytes = simulator->process_bytes + simulator->loop_depth * sizeof(uint32_t);
+#ifdef GUARD_BYTES
+    counts->process_bytes -= GUARD_BYTES;
+#endif
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         const struct cpu *cpu = &simulator->cpus[i];
         if (!cpu->current && simulator->now > cpu->idle_since)
