@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from compared_runs import MS, keep
 from conftest import Command
-from kept_runs import MS, keep
 from schedlab.collection import read
 from schedlab.compare import Comparison, Match, Row, compare
 from schedlab.compare_listing import listing
