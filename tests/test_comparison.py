@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import vl_convert
 
-from kept_runs import MS, keep
+from compared_runs import MS, keep
 from schedlab.collection import read
 from schedlab.measures import BY_NAME
 from schedlab.report import comparison
