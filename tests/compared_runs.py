@@ -28,6 +28,8 @@ _SUMMARY: dict[str, Any] = {
     "throughput_per_second": 100.0,
     "overhead_share": 0.01,
     "context_switches": 40,
+    "running_ns": 60.0 * MS,
+    "selections": 60.0,
     "fairness_turnaround": 0.9,
     "fairness_share": 1.0,
 }
@@ -50,6 +52,7 @@ def keep(
     share_error: float = 0.0,
     finished: int | None = None,
     groups: Sequence[str] = ("cpu",),
+    wakeups: int = 1,
     told: Sequence[tuple[str, int]] = (),
     trace: bytes | None = None,
     manifest: dict[str, Any] | None = None,
@@ -86,7 +89,9 @@ def keep(
     other = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
     (place / TRACE_FILE).write_bytes(other if trace is None else trace)
     if status == "success":
-        _write_metrics(place / results.METRICS, responses, share_error, finished, groups, summary)
+        _write_metrics(
+            place / results.METRICS, responses, share_error, finished, groups, wakeups, summary
+        )
         _write_told(place / results.METRICS, told)
     return place
 
@@ -97,6 +102,7 @@ def _write_metrics(
     share_error: float,
     finished: int | None,
     groups: Sequence[str],
+    wakeups: int,
     summary: dict[str, float | None],
 ) -> None:
     place.mkdir()
@@ -120,6 +126,9 @@ def _write_metrics(
             "group": [groups[number % len(groups)] for number in range(count)],
             "role": ["workload"] * count,
             "response_ns": pl.Series(responses, dtype=pl.Int64),
+            "running_ns": [20 * MS] * count,
+            "exit_ns": [90 * MS] * count,
+            "wakeups": [wakeups] * count,
         }
     ).write_parquet(place / "processes.parquet")
 
