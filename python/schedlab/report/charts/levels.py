@@ -186,8 +186,7 @@ def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: 
     lines = labels if few else sorted(drawn["line"].unique())
     looks = Looks(series, policies=False)
     chosen = chosen_in_legend()
-    height = max(UNTOLD = "policy not told"
-LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
+    height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
     y = alt.Y("row:N", title=None, sort=rows, scale=alt.Scale(domain=rows, paddingInner=0.2),
               axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
     own_line = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))

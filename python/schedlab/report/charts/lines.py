@@ -121,7 +121,7 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
         opacity=opacity_if(chosen, 0.18 if many else 0.55),
     )
     line = drawn.mark_line(strokeWidth=2).encode(
-        x, y, looks.colour(), looks.dash(legend=False), opacity=opacity_if(chosen)
+        x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen)
     )
     points = drawn.mark_point(filled=True, size=55).encode(
         x,

@@ -86,12 +86,11 @@ class Looks:
             legend=self._legend(**legend),
         )
 
-    def dash(self, *, legend: bool = True) -> alt.StrokeDash:
-        """Where points have shapes, those are in the legend, and dashes need not be."""
+    def dash(self) -> alt.StrokeDash:
         return alt.StrokeDash(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[list(each.dash) for each in self.looks]),
-            legend=self._legend() if legend else None,
+            legend=self._legend(),
         )
 
     def shape(self) -> alt.Shape:
