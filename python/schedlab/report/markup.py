@@ -76,7 +76,7 @@ def _render(tokens: list[Token], resolve: Resolve) -> str:
 
 
 def without_html(markdown: str) -> str:
-    """Markdown that shows its HTML as it is written, whoever renders it."""
+    """Markdown that whoever renders it shows as `to_html` does: HTML as it is written."""
     lines = []
     fence = ""
     for line in markdown.split("\n"):
@@ -94,7 +94,7 @@ def without_html(markdown: str) -> str:
 
 
 def _escape_outside_code(line: str) -> str:
-    """A backslash before each < that is not in a code span, unless it has one."""
+    """A backslash before what begins HTML or a picture outside of code, unless it has one."""
     escaped, place = "", 0
     while place < len(line):
         if line[place] == "\\":
@@ -105,7 +105,8 @@ def _escape_outside_code(line: str) -> str:
             escaped += line[place:end]
             place = end
         else:
-            escaped += "\\<" if line[place] == "<" else line[place]
+            begins = line[place] == "<" or line.startswith("![", place)
+            escaped += f"\\{line[place]}" if begins else line[place]
             place += 1
     return escaped
 
