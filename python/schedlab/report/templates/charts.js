@@ -10,6 +10,7 @@ const OPTIONS = {
     tooltip: { disableDefaultStyle: true },
 };
 const NARROWEST = 120;
+const LABELS = 0.4;
 
 // Letters as large as the page's: specifications are written for a root of 16 pixels.
 function enlarge(value, scale) {
@@ -22,6 +23,16 @@ function enlarge(value, scale) {
             return [name, size ? each * scale : enlarge(each, scale)];
         }),
     );
+}
+
+// Names of half a telephone's width would leave no room for what they name.
+function shortenLabels(specification, width) {
+    const axis = specification.config?.axis ?? {};
+    const labelLimit = Math.min(axis.labelLimit ?? 180, Math.max(80, LABELS * width));
+    return {
+        ...specification,
+        config: { ...specification.config, axis: { ...axis, labelLimit } },
+    };
 }
 
 // Views one below the other have no width of their place, as one view has: they are drawn once,
@@ -42,7 +53,7 @@ async function draw(figure) {
     const place = figure.querySelector(".drawing");
     const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     const written = JSON.parse(figure.querySelector("script").textContent);
-    const specification = enlarge(written, scale);
+    const specification = shortenLabels(enlarge(written, scale), place.clientWidth);
     try {
         if (specification.vconcat?.every((each) => typeof each.width === "number")) {
             await drawColumn(place, specification);
