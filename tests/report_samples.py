@@ -39,7 +39,7 @@ def line_chart(name: str = "line", title: str = HOSTILE) -> Chart:
 def column_chart(name: str = "column") -> Chart:
     """Two views, one below the other."""
     view = alt.Chart(DATA, width=400, height=80).mark_bar().encode(x="ms:Q", y="policy:N")
-    return Chart(name, "Two views", alt.vconcat(view, view), DATA, "Bars.", "Two rows of bars.")
+    return Chart(name, "Two `views`", alt.vconcat(view, view), DATA, "Bars.", "Two rows of bars.")
 
 
 def facet_chart(name: str = "facets") -> Chart:

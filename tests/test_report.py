@@ -31,6 +31,7 @@ from schedlab.errors import WrongUsage
 from schedlab.report import build, files, html, markup, specifications
 from schedlab.report.model import Cell, Column, Page, Report, Section, Table, Text
 from schedlab.report.output import MARK, report_folder
+from schedlab.report.tones import used_tones
 from schedlab.report.wording import counted, cpus, listed, ranges, time_unit
 
 ELEMENTS = {
@@ -155,7 +156,7 @@ def test_the_same_reason_is_one_footnote(page: Parsed) -> None:
 def test_tones_are_signs_too_and_intervals_stand_below(page: Parsed) -> None:
     signs = [each["aria-label"] for each in page.all("span", class_="sign")]
     assert signs == ["near its ideal:", "off its ideal:", "a run failed:", "a run failed:"]
-    assert "≈ 49.8 [48.1, 51.5]" in page.text
+    assert "✓ 49.8 [48.1, 51.5]" in page.text
     assert len(page.all("small")) == 2
     assert "✕ panic" in page.text
 
@@ -190,10 +191,9 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     assert len(html.charts_script()) > 500_000
 
 
-def test_a_chart_fits_its_place_on_a_page_and_is_black_on_white_on_paper() -> None:
+def test_a_chart_has_the_pages_colour_on_a_page_and_is_black_on_white_on_paper() -> None:
     chart = line_chart()
     on_page, on_paper = specifications.for_page(chart), specifications.for_paper(chart)
-    assert on_page["width"] == "container"
     assert on_page["background"] is None
     assert "currentColor" in json.dumps(on_page["config"])
     assert on_paper["width"] == 400
@@ -248,7 +248,7 @@ def test_a_pipe_table_has_its_notes_and_signs() -> None:
     assert len(lines) == 5, "head, rule, row, line between, row"
     assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: |"
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in lines)
-    assert "≈ 49\\.8 \\[48\\.1\\, 51\\.5\\]" in lines[2]
+    assert "✓ 49\\.8 \\[48\\.1\\, 51\\.5\\]" in lines[2]
     assert lines[2].count("[^shares-1]") == 2
     assert "✕ panic[^shares-3]" in lines[4]
     assert [line[:12] for line in text.splitlines() if line.startswith("[^")] == [
@@ -291,6 +291,30 @@ def test_html_in_markdown_is_text_for_every_reader(text: str) -> None:
     theirs = Parsed(anybody.renderInline(markup.without_html(text)))
     assert theirs.texts == ours.texts
     assert [name for name, _ in theirs.elements] == [name for name, _ in ours.elements]
+
+
+def test_titles_are_plain_but_for_code() -> None:
+    title = "RR (`rr:a_*b*`) <i> `"
+    assert markup.title_html(title) == "RR (`rr:a_*b*`) &lt;i&gt; `"
+    assert markup.title_html(title[:-1]) == "RR (<code>rr:a_*b*</code>) &lt;i&gt; "
+    assert markup.plain_title(title[:-1]) == "RR (rr:a_*b*) <i> "
+    for made in (title, title[:-1]):
+        parsed = Parsed(markup.to_html(markup.title_markdown(made)))
+        shown = Parsed(markup.title_html(made))
+        assert parsed.text == shown.text
+        assert [name for name, _ in parsed.elements if name != "p"] == [
+            name for name, _ in shown.elements
+        ]
+
+
+def test_a_table_says_itself_what_its_tones_mean() -> None:
+    own = replace(table(), meanings={"good": "may be the best"})
+    assert used_tones(own) == {
+        "✓": "may be the best",
+        "≠": "off its ideal",
+        "✕": "a run failed",
+    }
+    assert "✓ may be the best, ≠ off its ideal" in document_of(own)
 
 
 def test_numbers_are_worded() -> None:
@@ -490,12 +514,6 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
         assert done.returncode == 2, done.stderr
         assert words in done.stderr
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
-
-
-def test_one_view_of_steps_keeps_its_width() -> None:
-    chart = line_chart()
-    stepped = replace(chart, chart=chart.chart.properties(width={"step": 20}))
-    assert specifications.for_page(stepped)["width"] == {"step": 20}
 
 
 def test_a_table_without_groups_has_one_row_of_headings() -> None:
