@@ -15,6 +15,9 @@ from schedlab.report.model import Chart
 VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
 """The release that Altair writes for, as vl-convert names it: 6.4."""
 
+_LAYOUT = {"axis": {"maxExtent": 400}}
+"""Of its own, Vega sets an axis' title at most 200 pixels away: into labels that are longer."""
+
 
 def for_page(chart: Chart) -> dict[str, Any]:
     """On the page's own ground, in the page's own colour. templates/charts.js makes it fit."""
@@ -36,7 +39,8 @@ def _specification(chart: Chart, config: Mapping[str, Any]) -> dict[str, Any]:
         alt.data_transformers.enable("default", max_rows=None),
     ):
         specification: dict[str, Any] = chart.chart.to_dict()
-    specification["config"] = merged(config, specification.get("config", {}))
+    own = merged(_LAYOUT, config)
+    specification["config"] = merged(own, specification.get("config", {}))
     return specification
 
 

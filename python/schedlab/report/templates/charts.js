@@ -84,6 +84,7 @@ async function draw(figure) {
         const drawn = { place, view, signals, columns: columnsOf(place, specification) };
         await fit(drawn);
         follow(drawn);
+        figure.dataset.drawn = "yes";
     } catch (error) {
         console.error(`${figure.id}: ${error.message}`);
         place.replaceChildren(picture(figure.id, place.getAttribute("aria-label")));
