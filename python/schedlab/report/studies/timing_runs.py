@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group, of_summary
 from schedlab.studies import Figure, select
+from schedlab.studies.experiments import TIMING_TESTS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +38,8 @@ class Suite:
 
 ROUND_ROBIN = Suite(1, "timing", "table 1", "rr:table-scan")
 PRIORITIES = Suite(1, "priority", "table 2", "priority:thesis")
+IN_A_ROW = "s1-priority-suite"
+"""The experiment that runs all tests of PRIORITIES one after another, as the study did."""
 BASELINE = Suite(2, "timing", "section 3", "rr:table-scan")
 FIRST_PRIORITIES = Suite(2, "priority", "section 5", "priority", (("aging_interval", 0),))
 
@@ -45,6 +48,11 @@ def study_tick_ms() -> float:
     """How long a tick of the studies' machine is, by their own account."""
     (tick,) = select(study=2, place="section 2", quantity="tick")
     return tick.value
+
+
+def tick_text(nanoseconds: int) -> str:
+    """`1 ms`."""
+    return f"{nanoseconds / 1e6:g} ms"
 
 
 def figure(
@@ -81,6 +89,14 @@ class TimingRuns:
                 return each
         return None
 
+    def in_a_row(self, test: str, cpus: int) -> Measured | None:
+        """Ticks that are told of a test if all seven are run in a row; None: nobody did that."""
+        if not self.collection.select(experiment=IN_A_ROW):
+            return None
+        number = 1 + list(TIMING_TESTS).index(test)
+        setup = self.collection.one(IN_A_ROW, PRIORITIES.policy, cpus)
+        return measure(setup, self.told_of_tests(number))
+
     def there(self, suite: Suite) -> bool:
         """Is there any run of it?"""
         start = suite.experiment("")
@@ -98,7 +114,7 @@ class TimingRuns:
         return self.told_of_tests(None)
 
     def told_of_tests(self, number: int | None) -> Numbers:
-        """The same, in a run of all tests of the one with this number; None: of the only one."""
+        """The same of the test with this number, in runs of all; None: of whatever was run."""
         import polars as pl
 
         rows = self.collection.values

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from schedlab.report.model import Table
 from schedlab.report.studies.timing_reasons import TimingReasons
-from schedlab.report.studies.timing_runs import Suite, TimingRuns, figure
+from schedlab.report.studies.timing_runs import PRIORITIES, Suite, TimingRuns, figure
 from schedlab.report.study_tables import Comparison, Kind, Line, Numbers, compared_table
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_told
@@ -16,6 +16,7 @@ from schedlab.studies.ideal import ideal_completion, ideal_told
 TOLD = "completion, ticks"
 PICKS = "context switches"
 OTHERS = "of them to another process"
+ROW = "all tests in a row, ticks"
 NEAR = 0.05
 """Ours is near the ideal if it is off by a twentieth of it at most, or by a tick."""
 
@@ -84,7 +85,11 @@ def _told_line(
         decimals=0,
     )
     others = Comparison(here=runs.measured(runs.switches, suite, test, cpus), decimals=0)
-    return Line((row, str(cpus)), {TOLD: replace(ticks, notes=notes), PICKS: picks, OTHERS: others})
+    parts = {TOLD: replace(ticks, notes=notes), PICKS: picks, OTHERS: others}
+    in_a_row = runs.in_a_row(test, cpus) if suite == PRIORITIES else None
+    if in_a_row is not None:
+        parts[ROW] = Comparison(here=in_a_row)
+    return Line((row, str(cpus)), parts)
 
 
 def _whole_line(
