@@ -6,82 +6,41 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
 from schedlab import __version__
+from schedlab.cli_options import (
+    CPUS,
+    MACHINE_NAMES,
+    POLICIES,
+    TICK,
+    Parsed,
+    echo_json,
+    json_option,
+    memory_option,
+)
+from schedlab.cli_run import perform, run
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.paths import ROOT, RUNS
-from schedlab.plan import CPUS_MAX, MEMORY_MIB, TICK_NS
-from schedlab.policies import PolicyChoice, parse_choices, parse_setting
+from schedlab.paths import ROOT
+from schedlab.plan import CPUS_MAX
+from schedlab.policies import PolicyChoice
 from schedlab.terminal import results, say
-from schedlab.units import format_time, parse_counts, parse_time
+from schedlab.units import format_time, parse_counts
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from schedlab.bench import PolicyRow, Row
     from schedlab.doctor import Finding
-    from schedlab.plan import Plan
     from schedlab.run import Finished
     from schedlab.shares import Row as ShareRow
     from schedlab.shares import Setting
 
-T = TypeVar("T")
-MACHINE_NAMES = ("spike", "qemu")
-Format = Literal["perfetto", "parquet", "csv"]
-
-
-class Parsed(click.ParamType[Any]):
-    """An option whose text one function reads; its ValueError becomes the option's error."""
-
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
-        self.name = name
-        self.read = read
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self.read(value)
-        except ValueError as error:
-            self.fail(f"'{value}': {error}", param, ctx)
-
-
-def time_between(lowest: int, highest: int) -> Callable[[str], int]:
-    """Reads a time within bounds."""
-
-    def read(text: str) -> int:
-        nanoseconds = parse_time(text)
-        if not lowest <= nanoseconds <= highest:
-            raise ValueError(f"only {format_time(lowest)} to {format_time(highest)} are possible")
-        return nanoseconds
-
-    return read
-
-
-CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, CPUS_MAX))
 SHARE_TESTS = Parsed("TESTS", lambda text: parse_counts(text, 1, 6))
-POLICIES = Parsed("POLICIES", parse_choices)
-SETTING = Parsed("NAME=VALUE", parse_setting)
-TICK = Parsed("TIME", time_between(*TICK_NS))
-LIMIT = Parsed("TIME", time_between(1_000_000, 24 * 3600 * 1_000_000_000))
-SEED = click.IntRange(0, 2**63 - 1)
-MEMORY = click.IntRange(*MEMORY_MIB)
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print the results as JSON, for programs."
-)
-
-
-def memory_option(command: Callable[..., T]) -> Callable[..., T]:
-    return click.option(
-        "--memory", default=512, show_default=True, type=MEMORY, help="Memory of the machine, MiB."
-    )(command)
+Format = Literal["perfetto", "parquet", "csv"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -90,180 +49,11 @@ def cli() -> None:
     """A laboratory for CPU schedulers.
 
     Runs scheduling policies on a small Unix-like kernel under one set of workloads, and measures
-    them by one set of definitions. Without arguments, `./schedlab run` shows round-robin on 1 to
-    4 CPUs.
+    them by one set of definitions. `./schedlab run` reproduces five studies, in one report.
     """
 
 
-@cli.command()
-@click.option(
-    "--workload",
-    default="mixed -n 24 -g 80",
-    show_default=True,
-    metavar="COMMAND",
-    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'.",
-)
-@click.option(
-    "--policy",
-    "policies",
-    default="rr",
-    show_default=True,
-    type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`.",
-)
-@click.option(
-    "--set", "settings", multiple=True, type=SETTING, help="A tunable's value. May be repeated."
-)
-@click.option(
-    "--cpus", default="1-4", show_default=True, type=CPUS, help="How many CPUs: 4, 1,2,8 or 1-4."
-)
-@click.option(
-    "--machine",
-    default="spike",
-    show_default=True,
-    type=click.Choice(MACHINE_NAMES),
-    help="spike gives the same run every time; qemu does not.",
-)
-@click.option(
-    "--runs",
-    "repeats",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 10000),
-    help="Repetitions. Each has its own seed, from --seed on.",
-)
-@click.option(
-    "--seed", default=1, show_default=True, type=SEED, help="Of all randomness in the run."
-)
-@click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
-@click.option(
-    "--limit",
-    default="60s",
-    show_default=True,
-    type=LIMIT,
-    help="Time of the guest after which a run is ended.",
-)
-@memory_option
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the results.  [default: a new one in runs/]",
-)
-@json_option
-def run(
-    workload: str,
-    policies: tuple[PolicyChoice, ...],
-    settings: tuple[tuple[str, int], ...],
-    cpus: tuple[int, ...],
-    machine: str,
-    repeats: int,
-    seed: int,
-    tick: int,
-    limit: int,
-    memory: int,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Run a workload under policies, and print what they did.
-
-    Every policy runs on every number of CPUs, --runs times, side by side on the CPUs of this host.
-    Each run leaves a folder with its manifest, console, event trace and metrics.
-    """
-    from schedlab import plan
-
-    if seed + repeats - 1 >= 2**63:
-        raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
-    values = one_value_each(settings)
-    base = plan.Run(workload, policies[0], values, cpus[0], machine, seed, tick, limit, memory)
-    folder = (out or default_folder(workload, policies)).absolute()
-    wanted = plan.product(folder, base, policies, cpus, repeats)
-    wanted.check()
-    finished = perform(wanted, machine)
-    show(finished, as_json)
-    if not all(each.outcome.succeeded for each in finished):
-        raise SystemExit(1)
-
-
-def one_value_each(settings: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-    """In the order given. The same tunable twice is a mistake."""
-    values = dict(settings)
-    if len(values) < len(settings):
-        names = [name for name, _ in settings]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise WrongUsage(f"--set {twice}: given more than once")
-    return settings
-
-
-def default_folder(workload: str, policies: tuple[PolicyChoice, ...]) -> Path:
-    """A new name in runs/, in the order of time."""
-    program = "".join(
-        c if c.isalnum() or c in "-_" else "-"
-        for c in workload.split()[0:1] and workload.split()[0]
-    )
-    names = "+".join(dict.fromkeys(choice.name for choice in policies))[:40]
-    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{program or 'run'}-{names}"
-    place, number = RUNS / stem, 2
-    while place.exists():
-        place, number = RUNS / f"{stem}-{number}", number + 1
-    return place
-
-
-def perform(wanted: Plan, machine_name: str, kept: bool = True) -> list[Finished]:
-    """Builds, checks names, and carries out. `kept`: the folder stays when this is interrupted."""
-    from schedlab.build import IMAGE, KERNEL, build, host_processors
-    from schedlab.machines import machine_named
-    from schedlab.policies import check_choices, read_catalogue
-    from schedlab.progress import Board
-    from schedlab.run import Interrupted, carry_out, software
-    from schedlab.versions import commit
-
-    choices = list(dict.fromkeys(each.policy for each in wanted.runs))
-    check_choices(read_catalogue(), choices, dict(wanted.runs[0].settings))
-    build("kernel", "image")
-    machine = machine_named(machine_name)
-    machine.release()
-    slots = host_processors()
-    try:
-        with software(KERNEL, IMAGE, commit()) as base, Board(wanted, slots) as board:
-            return carry_out(wanted, machine, base, slots, board)
-    except Interrupted as interruption:
-        count = len(interruption.finished)
-        say(
-            f"schedlab: interrupted; {count} of {len(wanted.runs)} runs were finished"
-            + (" and are kept" if kept else "")
-        )
-        if count and kept:
-            say(f"  in {wanted.folder}")
-        raise SystemExit(128 + interruption.number) from None
-
-
-def show(finished: list[Finished], as_json: bool) -> None:
-    """The table or JSON on standard output; what failed, on standard error."""
-    from schedlab import run as runs
-
-    if as_json:
-        click.echo(runs.as_json(finished))
-    else:
-        show_tables(finished)
-    for message in runs.describe(finished):
-        say(message)
-
-
-def show_tables(finished: list[Finished]) -> None:
-    from schedlab import run as runs
-
-    measured = [each for each in finished if each.metrics]
-    if measured:
-        from schedlab import metrics
-
-        several = len({each.run.seed for each in measured}) > 1
-        labelled = [
-            (runs.label(each.run, several), each.metrics) for each in measured if each.metrics
-        ]
-        results().print(runs.summary(measured[0].run), markup=False)
-        for table in metrics.tables(labelled):
-            results().print(table)
-    results().print(f"Kept in {finished[0].folder.parent}", markup=False, soft_wrap=True)
+cli.add_command(run)
 
 
 @cli.command()
@@ -404,12 +194,6 @@ def trace_problem(read: Any) -> str | None:
     return None
 
 
-def echo_json(content: Any) -> None:
-    import json
-
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False))
-
-
 @cli.command("compare")
 @click.argument("before", type=click.Path(exists=True, path_type=Path))
 @click.argument("after", type=click.Path(exists=True, path_type=Path))
@@ -480,7 +264,8 @@ def bench_instructions(of_host: bool, as_json: bool) -> None:
             results().print(
                 f"One core of this host decodes and validates {row.decode_and_validate:,} events a"
                 f" second (aim: 5,000,000, {row.verdict}), computes the metrics of {row.metrics:,},"
-                f" exports {row.perfetto:,} for Perfetto"
+                f" exports {row.perfetto:,} for Perfetto; it measures {row.runs} runs a second, of"
+                " 5,000 events each"
             )
     if not benchmark.all_met([*operations, *policies, tracing, *decoding]):
         raise SystemExit(1)
@@ -615,6 +400,7 @@ def share_runs(setting: Setting, out: Path | None) -> list[Finished]:
     if out:
         wanted = shares.plan(out.absolute(), setting)
         wanted.check()
+        wanted.check_new()
         return perform(wanted, "spike")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         return perform(shares.plan(Path(folder), setting), "spike", kept=False)

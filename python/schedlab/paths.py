@@ -4,12 +4,22 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
 BUILD = ROOT / "build"
 RUNS = ROOT / "runs"
+
+
+def new_runs_folder(name: str) -> Path:
+    """A name in runs/ that is free, in the order of time."""
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
+    place, number = RUNS / stem, 2
+    while place.exists():
+        place, number = RUNS / f"{stem}-{number}", number + 1
+    return place
 
 
 def cache_folder() -> Path:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ MEMORY_MIB = (32, 65536)
 TICK_NS = (100_000, 1_000_000_000)
 BOOT_ARGUMENTS_MAX = 1023
 """Bytes; kernel/device/device_tree.h."""
+_SETTINGS_NAME_MAX = 80
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,26 @@ class Run:
     def name(self) -> str:
         """Of its folder: what tells it from the others of its plan."""
         policy = str(self.policy).replace(":", "-")
-        name = f"{policy}-{self.cpus}cpu-seed{self.seed}"
-        return f"{self.label}-{name}" if self.label else name
+        parts = [self.label, policy, self._settings_name(), f"{self.cpus}cpu", f"seed{self.seed}"]
+        return "-".join(part for part in parts if part)
+
+    def _settings_name(self) -> str:
+        """As they are, or a number for many of them: a name has at most 255 bytes."""
+        text = self.settings_text
+        if len(text) <= _SETTINGS_NAME_MAX:
+            return text
+        return f"set-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    @property
+    def settings_text(self) -> str:
+        """`slice=5,table_scan=1`."""
+        return ",".join(f"{name}={value}" for name, value in self.settings)
 
     @property
     def title(self) -> str:
         """For tables and progress."""
-        title = f"{self.policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+        policy = " ".join(part for part in (str(self.policy), self.settings_text) if part)
+        title = f"{policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         return f"{self.label}, {title}" if self.label else title
 
     def boot_arguments(self) -> str:
@@ -57,7 +72,7 @@ class Run:
             f"trace={TRACE_FILE}",
         ]
         if self.settings:
-            words.append("set=" + ",".join(f"{name}={n}" for name, n in self.settings))
+            words.append(f"set={self.settings_text}")
         words.append(f'run="{self.workload}"')
         return " ".join(words)
 
@@ -73,6 +88,10 @@ class Plan:
         """Says what cannot be, before anything is written."""
         for run in self.runs:
             check_workload(run)
+
+    def check_new(self) -> None:
+        """None of its runs may be there."""
+        for run in self.runs:
             if (self.folder / run.name).exists():
                 raise WrongUsage(
                     f"--out {self.folder}: it holds a run called {run.name} already; name another"

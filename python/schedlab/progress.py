@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _HEADER_BYTES, _RECORD_BYTES = 64, 32  # abi/trace_format.h
-_REMEMBERED_MAX = 1000
+_REMEMBERED_MAX = 10_000
+_LINES_MAX = 40
+"""Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
+_STEPS = 20
 
 
 class Durations:
@@ -33,12 +36,20 @@ class Durations:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or cache_folder() / "durations.json"
+        self.alike: dict[str, dict[str, float]] = {}
+        """The same, by machine and workload."""
         try:
             self.seconds: dict[str, float] = {
                 str(key): float(value) for key, value in json.loads(self.path.read_text()).items()
             }
+            for key, seconds in self.seconds.items():
+                self._note_alike(key, seconds)
         except (OSError, ValueError, AttributeError, TypeError):
             self.seconds = {}
+
+    def _note_alike(self, key: str, seconds: float) -> None:
+        machine, _, _, _, workload = key.split(" ", 4)
+        self.alike.setdefault(f"{machine} {workload}", {})[key] = seconds
 
     @staticmethod
     def key(run: Run) -> str:
@@ -49,16 +60,13 @@ class Durations:
         known = self.seconds.get(self.key(run))
         if known is not None:
             return known
-        others = [
-            seconds
-            for key, seconds in self.seconds.items()
-            if key.startswith(f"{run.machine} ") and key.endswith(f" {run.workload}")
-        ]
+        others = self.alike.get(f"{run.machine} {run.workload}", {}).values()
         return sum(others) / len(others) if others else None
 
     def learn(self, run: Run, seconds: float) -> None:
         self.seconds.pop(self.key(run), None)
         self.seconds[self.key(run)] = seconds
+        self._note_alike(self.key(run), seconds)
 
     def save(self) -> None:
         kept = dict(list(self.seconds.items())[-_REMEMBERED_MAX:])
@@ -72,7 +80,7 @@ class Durations:
 
 
 class Board:
-    """The runs of a plan on standard error: a live picture on a terminal, else a line for each."""
+    """The runs of a plan on standard error: lines, and below them a live picture on a terminal."""
 
     def __init__(self, plan: Plan, slots: int, durations: Durations | None = None) -> None:
         self.plan = plan
@@ -80,6 +88,7 @@ class Board:
         self.durations = durations or Durations()
         self.running: dict[Run, tuple[float, Path]] = {}
         self.done = 0
+        self.began = time.monotonic()
         self.live = Live(
             get_renderable=self.picture,
             console=messages(),
@@ -110,11 +119,24 @@ class Board:
         self.done += 1
         if outcome.succeeded:
             self.durations.learn(run, seconds)
-        ending = "" if outcome.succeeded else f": {outcome.status}"
-        say(
-            f"[{self.done}/{len(self.plan.runs)}] {run.title}, seed {run.seed}"
-            f"  {format_duration(seconds)}{ending}"
-        )
+        if len(self.plan.runs) <= _LINES_MAX or not outcome.succeeded:
+            ending = "" if outcome.succeeded else f": {outcome.status}"
+            title = f"{run.title}, seed {run.seed}"
+            say(f"{self.count()} {title}  {format_duration(seconds)}{ending}")
+        elif self.steps(self.done) > self.steps(self.done - 1):
+            so_far = format_duration(time.monotonic() - self.began)
+            say(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
+
+    def count(self) -> str:
+        return f"[{self.done}/{len(self.plan.runs)}]"
+
+    def steps(self, done: int) -> int:
+        """How many twentieths of the plan."""
+        return done * _STEPS // len(self.plan.runs)
+
+    def ahead(self) -> str:
+        left = self.left()
+        return "" if left is None else f", about {format_duration(left)} left"
 
     def left(self) -> float | None:
         """Seconds to go, as far as can be told; None: it cannot."""
@@ -126,7 +148,10 @@ class Board:
             estimates.append(None if whole is None else max(0.0, whole - (now - began)))
         known = [seconds for seconds in estimates if seconds is not None]
         if len(known) < len(estimates):
-            return None
+            if not self.done:
+                return None
+            usual = self.slots * (now - self.began) / self.done
+            known += [usual] * (len(estimates) - len(known))
         return max(sum(known) / self.slots, max(known, default=0.0))
 
     def picture(self) -> RenderableType:
@@ -142,8 +167,7 @@ class Board:
             )
             guest = f"guest {guest_seconds(trace):.2f} s"
             grid.add_row(f"{run.title}, seed {run.seed}", bar, format_duration(elapsed), guest)
-        left = self.left()
-        ahead = "" if left is None else f"about {format_duration(left)} left"
+        ahead = self.ahead().removeprefix(", ")
         bar = ProgressBar(total=len(self.plan.runs), completed=self.done, width=24)
         grid.add_row(f"{self.done} of {len(self.plan.runs)} runs", bar, ahead, "")
         return grid

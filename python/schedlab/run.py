@@ -44,6 +44,7 @@ class Finished:
     outcome: Outcome
     manifest: dict[str, Any]
     metrics: Metrics | None
+    """None if there are none, or they were not asked for."""
 
 
 @dataclass(frozen=True)
@@ -77,18 +78,34 @@ def software(kernel: Path, disk: Path, facts: dict[str, Any]) -> Iterator[Softwa
 
 
 def carry_out(
-    plan: Plan, machine: Machine, base: Software, slots: int, board: Board
+    plan: Plan,
+    machine: Machine,
+    base: Software,
+    slots: int,
+    board: Board,
+    with_metrics: bool = True,
 ) -> list[Finished]:
-    """Runs all; gives them in the plan's order. Raises Interrupted on SIGINT, SIGTERM, SIGHUP."""
-    return asyncio.run(_Conductor(plan, machine, base, slots, board).conduct())
+    """Runs all; gives them in the plan's order. Raises Interrupted on SIGINT, SIGTERM, SIGHUP.
+
+    Metrics are on disk in any case; those of thousands of runs are too many to be given, too.
+    """
+    conductor = _Conductor(plan, machine, base, slots, board, with_metrics)
+    return asyncio.run(conductor.conduct())
 
 
 class _Conductor:
     """Keeps as many CPUs of the host busy as there are, and no more."""
 
     def __init__(
-        self, plan: Plan, machine: Machine, base: Software, slots: int, board: Board
+        self,
+        plan: Plan,
+        machine: Machine,
+        base: Software,
+        slots: int,
+        board: Board,
+        with_metrics: bool,
     ) -> None:
+        self.with_metrics = with_metrics
         self.plan = plan
         self.machine = machine
         self.base = base
@@ -168,7 +185,7 @@ class _Conductor:
             metrics, outcome = await to_the_end(asyncio.to_thread(evaluate, folder, outcome))
             manifest.update(status=outcome.status, message=outcome.message)
             results.write_json(folder / results.MANIFEST, manifest)
-        return Finished(run, place, outcome, manifest, metrics)
+        return Finished(run, place, outcome, manifest, metrics if self.with_metrics else None)
 
     async def run_machine(self, run: Run, folder: Path) -> Outcome:
         boot = Boot(
@@ -181,28 +198,35 @@ class _Conductor:
         return hung(seconds, text) if status is None else outcome_of(status, text)
 
     def manifest_before(self, run: Run) -> dict[str, Any]:
-        release = self.machine.release()
         return {
-            "format": 1,
-            "schedlab": __version__,
-            **self.base.facts,
-            "label": run.label,
-            "workload": run.workload,
-            "policy": str(run.policy),
-            "tunables": dict(run.settings),
-            "cpus": run.cpus,
-            "seed": run.seed,
-            "tick_ns": run.tick_ns,
-            "limit_ns": run.limit_ns,
-            "memory_mib": run.memory_mib,
-            "boot_arguments": run.boot_arguments(),
-            "machine": self.machine.name,
-            "machine_version": release.version,
-            "machine_origin": release.origin,
-            "repeatable": self.machine.repeatable,
+            **inputs(run, self.machine, self.base),
             "host": f"{platform.node()}, {platform.platform()}",
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
+
+
+def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
+    """What the manifest says of a run before it has begun."""
+    release = machine.release()
+    return {
+        "format": 1,
+        "schedlab": __version__,
+        **base.facts,
+        "label": run.label,
+        "workload": run.workload,
+        "policy": str(run.policy),
+        "tunables": dict(run.settings),
+        "cpus": run.cpus,
+        "seed": run.seed,
+        "tick_ns": run.tick_ns,
+        "limit_ns": run.limit_ns,
+        "memory_mib": run.memory_mib,
+        "boot_arguments": run.boot_arguments(),
+        "machine": machine.name,
+        "machine_version": release.version,
+        "machine_origin": release.origin,
+        "repeatable": machine.repeatable,
+    }
 
 
 async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ def messages() -> Console:
     """For progress and messages."""
     from rich.console import Console
 
-    return Console(file=sys.stderr, highlight=False)
+    return Console(stderr=True, highlight=False)
 
 
 @cache

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from schedlab.errors import WrongUsage
 from schedlab.plan import Plan, Run
 from schedlab.policies import PolicyChoice, parse_choices, parse_setting
 
@@ -18,6 +19,8 @@ OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid")
 TICK_NS = 1_000_000
 _WORK_NS = 10
 """One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""
+_LIMIT_TICKS = 60_000
+_SEED_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,15 @@ class Share:
 
     cpus: tuple[int, ...]
     seeds: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Policies that are run alike."""
+
+    policies: tuple[str, ...]
+    """With their settings: `priority aging_interval=0`."""
+    share: Share
 
 
 @dataclass(frozen=True)
@@ -38,27 +50,32 @@ class Experiment:
     title: str
     command: str
     own: tuple[str, ...]
-    """Policies that are like those that the study ran it under, with their settings."""
-    own_share: dict[Depth, Share | None]
-    others_share: dict[Depth, Share | None]
-    """None: not run."""
+    """Policies that are like those that the study ran it under."""
+    quick: tuple[Part, ...]
+    full: tuple[Part, ...]
+    """Where a policy is in several parts, the first counts."""
     scaled: bool = True
     """Does it take -w, the iterations that fill a tick?"""
     tick_ns: int | None = None
     """A tick of its own, whatever the others have: where what a system call takes beside a tick
     decides what comes out."""
+    quick_options: str = ""
+    """What makes it shorter."""
 
     def policies(self, depth: Depth) -> dict[str, Share]:
         """By policy: how much of it is run. Those of the study come first."""
-        shares = dict.fromkeys(OTHERS, self.others_share[depth])
-        own = dict.fromkeys(self.own, self.own_share[depth])
-        return {name: share for name, share in {**own, **shares, **own}.items() if share}
+        shares: dict[str, Share] = {}
+        for part in self.quick if depth == "quick" else self.full:
+            for policy in part.policies:
+                shares.setdefault(policy, part.share)
+        return shares
 
-    def command_at(self, tick_ns: int) -> str:
+    def command_at(self, tick_ns: int, depth: Depth = "full") -> str:
         """Its command where a tick is this long: the work changes with it."""
+        command = self.command + (self.quick_options if depth == "quick" else "")
         if not self.scaled or tick_ns == TICK_NS:
-            return self.command
-        return f"{self.command} -w {tick_ns // _WORK_NS}"
+            return command
+        return f"{command} -w {tick_ns // _WORK_NS}"
 
 
 ALL_CPUS = (1, 2, 3, 4, 5)
@@ -72,6 +89,8 @@ TIMING_TESTS = {
     "starvation": "Starvation Check",
 }
 """By the program's name: what study 1's tables 1 and 2 call it."""
+PRIORITY_TESTS = ("io-bound", "mixed", "starvation")
+"""In these `prioritytest` sets priorities; its others are those of `timingtests`."""
 LOTTERY_TESTS = {
     "low": 3,
     "basic": 4,
@@ -81,105 +100,208 @@ LOTTERY_TESTS = {
     "mixed": 8,
 }
 """By the program's name: its table in study 1."""
-MIXED_SIZES = range(2, 41, 2)
-"""CPU-bound processes of study 4's mixed benchmark."""
-_MIXED_SIZES_QUICK = (2, 10, 20, 40)
-_MIXED_SIZES_OTHERS = (4, 10, 20, 40)
-
-
+_LOTTERY_TESTS_OTHERS_QUICK = ("basic", "starve")
 _STUDY_TICK_NS = 10_000_000
 _AS_LONG_AS_THEIRS = "-t 50 -y 8300"
 """Study 1 counts after 50 ticks of 10 ms. With bursts of 8,300 iterations, our CPU does as much in
 a tick as the study's did when it made table 6 (docs/policies.md)."""
+MIXED_SIZES = range(2, 41, 2)
+"""CPU-bound processes of study 4's mixed benchmark."""
+_MIXED_SIZES_QUICK = (2, 6, 20, 40)
+_MIXED_SIZES_OTHERS = (6, 20, 40)
 
 
 def _study_1() -> Iterable[Experiment]:
-    own: dict[Depth, Share | None] = {"quick": Share(ALL_CPUS, 2), "full": Share(ALL_CPUS, 5)}
-    others: dict[Depth, Share | None] = {"quick": Share((1, 2), 2), "full": Share((1, 2, 4), 5)}
-    for suite, program, policies in (
-        ("timing", "timingtests", ("rr:table-scan",)),
-        ("priority", "prioritytest", ("priority:thesis", "priority:proposed")),
-    ):
-        for test, title in TIMING_TESTS.items():
-            name, command = f"s1-{suite}-{test}", f"{program} {test}"
-            yield Experiment(name, 1, title, command, policies, own, others)
+    """Five runs of each test on one to five CPUs."""
+    yield from _timing_suite()
+    yield from _priority_suite()
     for test in LOTTERY_TESTS:
+        yield from _lottery_test(test)
+
+
+def _timing_suite() -> Iterable[Experiment]:
+    own = ("rr:table-scan",)
+    for test, title in TIMING_TESTS.items():
         yield Experiment(
-            f"s1-lottery-{test}",
+            f"s1-timing-{test}",
             1,
-            f"lottery, {test}",
-            f"lotterytest {test}",
-            ("lottery:thesis", "lottery"),
-            {"quick": Share((1, 2, 5), 2), "full": Share(ALL_CPUS, 5)},
-            {"quick": None, "full": Share((1, 2, 4), 5)},
+            title,
+            f"timingtests {test}",
+            own,
+            quick=(Part(own, Share(ALL_CPUS, 3)), Part(OTHERS, Share((2,), 3))),
+            full=(Part(own, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
         )
+
+
+def _priority_suite() -> Iterable[Experiment]:
+    """Each test by itself, with the PIDs of a machine that has just booted; then all in a row, as
+    the study ran them, whose preset takes the priorities of PIDs above 100 away."""
+    own = ("priority:thesis",)
+    for test, title in TIMING_TESTS.items():
+        compared = ("priority:proposed", *OTHERS) if test in PRIORITY_TESTS else ()
         yield Experiment(
-            f"s1-lottery-original-{test}",
+            f"s1-priority-{test}",
             1,
-            f"lottery, {test}, as the study's program has it",
-            f"lotterytest {test} -o 1 {_AS_LONG_AS_THEIRS}",
-            ("lottery:thesis",),
-            {"quick": Share((1, 2, 5), 2), "full": Share(ALL_CPUS, 5)},
-            {"quick": None, "full": None},
-            scaled=False,
-            tick_ns=_STUDY_TICK_NS,
+            title,
+            f"prioritytest {test}",
+            own,
+            quick=(Part(own, Share(ALL_CPUS, 3)), Part(compared, Share((2,), 3))),
+            full=(Part(own, Share(ALL_CPUS, 5)), Part(compared, Share((1, 2, 4), 5))),
         )
+    yield Experiment(
+        "s1-priority-suite",
+        1,
+        "all seven tests in a row",
+        "prioritytest",
+        own,
+        quick=(Part(own, Share(ALL_CPUS, 1)),),
+        full=(Part(own, Share(ALL_CPUS, 5)),),
+    )
+
+
+def _lottery_test(test: str) -> Iterable[Experiment]:
+    """As a competition, whose shares can be held against the ideal; and as the study's program has
+    it: 50 ticks, processes that yield, and end."""
+    own = ("lottery:thesis", "lottery")
+    thesis, ours = own[:1], own[1:]
+    compared = OTHERS if test in _LOTTERY_TESTS_OTHERS_QUICK else ()
+    yield Experiment(
+        f"s1-lottery-{test}",
+        1,
+        f"lottery, {test}",
+        f"lotterytest {test}",
+        own,
+        quick=(
+            Part(thesis, Share((1, 2, 5), 2)),
+            Part(ours, Share((1, 2, 5), 3)),
+            Part(compared, Share((2,), 3)),
+        ),
+        full=(Part(own, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
+        quick_options=" -t 60 -u 20",
+    )
+    yield Experiment(
+        f"s1-lottery-original-{test}",
+        1,
+        f"lottery, {test}, as the study's program has it",
+        f"lotterytest {test} -o 1 {_AS_LONG_AS_THEIRS}",
+        thesis,
+        quick=(Part(thesis, Share(ALL_CPUS, 1)),),
+        full=(Part(thesis, Share(ALL_CPUS, 5)),),
+        scaled=False,
+        tick_ns=_STUDY_TICK_NS,
+    )
 
 
 def _study_2() -> Iterable[Experiment]:
-    share: dict[Depth, Share | None] = {"quick": Share((2,), 2), "full": Share((1, 2), 5)}
-    none: dict[Depth, Share | None] = {"quick": None, "full": None}
-    for suite, program, policy in (
-        ("timing", "timingtests", "rr:table-scan"),
-        ("priority", "prioritytest", "priority aging_interval=0"),
+    """Five runs. It does not say on how many CPUs; its figures are those of two."""
+    for suite, program, own in (
+        ("timing", "timingtests", ("rr:table-scan",)),
+        ("priority", "prioritytest", ("priority aging_interval=0",)),
     ):
         for test, title in TIMING_TESTS.items():
-            name, command = f"s2-{suite}-{test}", f"{program} {test} -v 2"
-            yield Experiment(name, 2, title, command, (policy,), share, none)
+            yield Experiment(
+                f"s2-{suite}-{test}",
+                2,
+                title,
+                f"{program} {test} -v 2",
+                own,
+                quick=(Part(own, Share((2,), 3)),),
+                full=(Part(own, Share((1, 2), 5)),),
+            )
 
 
 def _study_3() -> Iterable[Experiment]:
-    share: dict[Depth, Share | None] = {"quick": Share((3,), 3), "full": Share((3,), 10)}
+    """Ten runs on three CPUs, as many as its kernel has unless told otherwise."""
     own = ("rr:table-scan", "lottery:equal-lfsr", "mlfq:four-quanta")
     for test, title in (("cpu", "CPU-bound"), ("io", "IO-bound"), ("mixed", "Mixed")):
-        yield Experiment(f"s3-{test}", 3, title, f"study3 {test}", own, share, share)
-    alone: dict[Depth, Share | None] = {"quick": Share((1,), 2), "full": Share((1,), 10)}
-    yield Experiment("s3-inversion", 3, "priority inversion", "study3 inversion", own, alone, alone)
+        yield Experiment(
+            f"s3-{test}",
+            3,
+            title,
+            f"study3 {test}",
+            own,
+            quick=(Part((*own, *OTHERS), Share((3,), 3)),),
+            full=(Part((*own, *OTHERS), Share((3,), 10)),),
+        )
+    yield Experiment(
+        "s3-inversion",
+        3,
+        "priority inversion",
+        "study3 inversion",
+        own,
+        quick=(Part((*own, *OTHERS), Share((1,), 3)),),
+        full=(Part((*own, *OTHERS), Share((1,), 10)),),
+    )
 
 
 def _study_4() -> Iterable[Experiment]:
+    """On one CPU: there 20 others let the sleeper wait for 20 ticks. It was run once; only the
+    trace needs no more."""
     own = ("rr:table-scan", "mlfq:allotment-boost")
-    once: dict[Depth, Share | None] = {"quick": Share((1,), 1), "full": Share((1,), 1)}
-    none: dict[Depth, Share | None] = {"quick": None, "full": None}
-    yield Experiment("s4-trace", 4, "three CPU-bound processes", "study4 trace", own, once, none)
+    once = (Part(own, Share((1,), 1)),)
+    yield Experiment(
+        "s4-trace", 4, "three CPU-bound processes", "study4 trace", own, quick=once, full=once
+    )
     for size in MIXED_SIZES:
-        yield Experiment(
-            f"s4-mixed-{size}",
-            4,
-            f"mixed benchmark, {size} CPU-bound",
-            f"study4 mixed -c {size}",
-            own,
-            {
-                "quick": Share((1,), 2) if size in _MIXED_SIZES_QUICK else None,
-                "full": Share((1,), 5),
-            },
-            {"quick": None, "full": Share((1,), 5) if size in _MIXED_SIZES_OTHERS else None},
-        )
+        yield _mixed_benchmark(size, own)
     for name, title, options in (
         ("s4-sleeper", "the sleeper, right after the others", ""),
         ("s4-sleeper-late", "the sleeper, 200 ticks later", " -d 200"),
     ):
-        some: dict[Depth, Share | None] = {"quick": Share((1,), 2), "full": Share((1,), 5)}
-        quick_none: dict[Depth, Share | None] = {"quick": None, "full": Share((1,), 5)}
-        yield Experiment(name, 4, title, f"study4 sleeper{options}", own, some, quick_none)
+        yield Experiment(
+            name,
+            4,
+            title,
+            f"study4 sleeper{options}",
+            own,
+            quick=(Part(own, Share((1,), 3)),),
+            full=(Part((*own, *OTHERS), Share((1,), 5)),),
+            quick_options=" -i 20",
+        )
+
+
+def _mixed_benchmark(size: int, own: tuple[str, ...]) -> Experiment:
+    compared = OTHERS if size in _MIXED_SIZES_OTHERS else ()
+    quick: tuple[Part, ...] = ()
+    if size == _MIXED_SIZES_OTHERS[0]:
+        quick = (Part((*own, *OTHERS), Share((1,), 3)),)
+    elif size in _MIXED_SIZES_QUICK:
+        quick = (Part(own, Share((1,), 1)),)
+    return Experiment(
+        f"s4-mixed-{size}",
+        4,
+        f"mixed benchmark, {size} CPU-bound",
+        f"study4 mixed -c {size}",
+        own,
+        quick=quick,
+        full=(Part(own, Share((1,), 5)), Part(compared, Share((1,), 5))),
+    )
 
 
 def _study_5() -> Iterable[Experiment]:
+    """Three runs of one thread, next to which a scheduler has nothing to decide; and of eight."""
     own = ("rr", "wrr:linux", "lottery:linux")
-    one: dict[Depth, Share | None] = {"quick": Share((1,), 3), "full": Share((1,), 5)}
-    yield Experiment("s5-cpubench", 5, "one thread", "cpubench", own, one, one, scaled=False)
+    few, many = Share((1,), 3), Share((1,), 5)
     yield Experiment(
-        "s5-cpubench-8", 5, "eight threads", "cpubench -n 8", own, one, one, scaled=False
+        "s5-cpubench",
+        5,
+        "one thread",
+        "cpubench",
+        own,
+        quick=(Part(own, few),),
+        full=(Part((*own, *OTHERS), many),),
+        scaled=False,
+        quick_options=" -t 250",
+    )
+    yield Experiment(
+        "s5-cpubench-8",
+        5,
+        "eight threads",
+        "cpubench -n 8",
+        own,
+        quick=(Part((*own, *OTHERS), few),),
+        full=(Part((*own, *OTHERS), many),),
+        scaled=False,
     )
 
 
@@ -192,29 +314,41 @@ EXPERIMENTS = {
 
 
 def plan(
-    folder: Path, depth: Depth, studies: Iterable[int], seed: int = 1, tick_ns: int = TICK_NS
+    folder: Path,
+    depth: Depth,
+    studies: Iterable[int] = (),
+    seed: int = 1,
+    tick_ns: int = TICK_NS,
+    memory_mib: int = 512,
 ) -> Plan:
-    """All runs of these studies. Setups that several experiments share are run once for each."""
+    """All runs of these studies, or of all. Raises WrongUsage for a tick or seed that cannot be."""
+    if tick_ns % _WORK_NS:
+        raise WrongUsage(f"--tick {tick_ns}ns: the work of a study is in steps of {_WORK_NS} ns")
     wanted = set(studies)
     runs = tuple(
         Run(
-            workload=each.command_at(tick_ns),
+            workload=each.command_at(tick, depth),
             policy=_policy(policy)[0],
             settings=_policy(policy)[1],
             cpus=cpus,
             machine="spike",
             seed=seed + repeat,
-            tick_ns=each.tick_ns or tick_ns,
-            limit_ns=60_000 * (each.tick_ns or tick_ns),
-            memory_mib=512,
+            tick_ns=tick,
+            limit_ns=_LIMIT_TICKS * tick,
+            memory_mib=memory_mib,
             label=each.name,
         )
         for each in EXPERIMENTS.values()
-        if each.study in wanted
+        if not wanted or each.study in wanted
+        for tick in (each.tick_ns or tick_ns,)
         for policy, share in each.policies(depth).items()
         for cpus in share.cpus
         for repeat in range(share.seeds)
     )
+    if any(run.seed > _SEED_MAX for run in runs):
+        raise WrongUsage(
+            f"--seed {seed}: a study has several seeds, of which the last is too large"
+        )
     return Plan(folder, runs)
 
 

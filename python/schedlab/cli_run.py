@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run`: the studies reproduced, or a workload under policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from schedlab import __version__
+from schedlab.cli_options import (
+    CPUS,
+    LIMIT,
+    MACHINE_NAMES,
+    POLICIES,
+    SEED,
+    SETTING,
+    TICK,
+    echo_json,
+    json_option,
+    memory_option,
+)
+from schedlab.errors import WrongUsage
+from schedlab.paths import new_runs_folder
+from schedlab.policies import PolicyChoice
+from schedlab.terminal import results, say
+
+if TYPE_CHECKING:
+    from schedlab.plan import Plan
+    from schedlab.run import Finished
+
+ALL_STUDIES = "study"
+STUDIES = {f"study-{number}": number for number in range(1, 6)}
+OF_A_WORKLOAD = {
+    "workload": "--workload",
+    "policies": "--policy",
+    "settings": "--set",
+    "cpus": "--cpus",
+    "machine": "--machine",
+    "repeats": "--runs",
+    "limit": "--limit",
+}
+"""Options that say what is run; a study says that itself."""
+
+
+@click.command()
+@click.argument("what", nargs=-1, metavar="[STUDY]...", type=click.Choice((ALL_STUDIES, *STUDIES)))
+@click.option("--quick", is_flag=True, help="Of a study: what takes some minutes.  [default]")
+@click.option("--full", is_flag=True, help="Of a study: all that it ran, and more; takes hours.")
+@click.option(
+    "--workload",
+    default="mixed -n 24 -g 80",
+    show_default=True,
+    metavar="COMMAND",
+    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    default="rr",
+    show_default=True,
+    type=POLICIES,
+    help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`.",
+)
+@click.option(
+    "--set", "settings", multiple=True, type=SETTING, help="A tunable's value. May be repeated."
+)
+@click.option(
+    "--cpus", default="1-4", show_default=True, type=CPUS, help="How many CPUs: 4, 1,2,8 or 1-4."
+)
+@click.option(
+    "--machine",
+    default="spike",
+    show_default=True,
+    type=click.Choice(MACHINE_NAMES),
+    help="spike gives the same run every time; qemu does not.",
+)
+@click.option(
+    "--runs",
+    "repeats",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 10000),
+    help="Repetitions. Each has its own seed, from --seed on.",
+)
+@click.option(
+    "--limit",
+    default="60s",
+    show_default=True,
+    type=LIMIT,
+    help="Time of the guest after which a run is ended.",
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=SEED, help="Of all randomness in the run."
+)
+@click.option(
+    "--tick",
+    default="1ms",
+    show_default=True,
+    type=TICK,
+    help="Length of a tick. Of a study: all work grows with it (study size: 10ms).",
+)
+@memory_option
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the results; of a study, also one to go on in.  [default: a new one in runs/]",
+)
+@json_option
+@click.pass_context
+def run(
+    context: click.Context,
+    /,
+    what: tuple[str, ...],
+    quick: bool,
+    full: bool,
+    out: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Reproduce the studies, or run a workload under policies.
+
+    STUDY is `study`, for all five, or `study-1` to `study-5`. Their suites run under their
+    policies and all others; what comes out is one report. Without arguments: `study --quick`. A
+    study that was interrupted goes on where it was, with its folder as --out.
+
+    With --workload, --policy, --set, --cpus, --machine, --runs or --limit instead: every policy
+    runs on every number of CPUs, --runs times, side by side on the CPUs of this host.
+
+    Each run leaves a folder with its manifest, console, event trace and metrics.
+    """
+    given = [
+        option
+        for name, option in OF_A_WORKLOAD.items()
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+    ]
+    study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]
+    if study and given:
+        raise WrongUsage(
+            f"{' '.join(study)} and {given[0]}: a study says itself what is run. Leave out"
+            f" {' and '.join(given)}; or leave out {' and '.join(study)}, to run a workload"
+        )
+    if quick and full:
+        raise WrongUsage("--quick and --full: choose one of them")
+    if given:
+        run_workload(out=out, as_json=as_json, **options)
+    else:
+        run_studies(what, full, out, as_json, options["seed"], options["tick"], options["memory"])
+
+
+# --- studies
+
+
+def run_studies(
+    what: tuple[str, ...],
+    full: bool,
+    out: Path | None,
+    as_json: bool,
+    seed: int,
+    tick: int,
+    memory: int,
+) -> None:
+    """The last line says where the report is."""
+    from schedlab.studies.run import Request, reproduce
+
+    numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
+    done = reproduce(Request(numbers, "full" if full else "quick", seed, tick, memory), out)
+    if as_json:
+        runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
+        place = {"folder": str(done.folder), "report": str(done.report)}
+        echo_json({"schedlab": __version__, **place, "runs": runs})
+    else:
+        results().print(f"Kept in {done.folder}", markup=False, soft_wrap=True)
+        results().print(f"Report: {done.report}", markup=False, soft_wrap=True)
+    if not done.succeeded:
+        raise SystemExit(1)
+
+
+# --- a workload
+
+
+def run_workload(
+    workload: str,
+    policies: tuple[PolicyChoice, ...],
+    settings: tuple[tuple[str, int], ...],
+    cpus: tuple[int, ...],
+    machine: str,
+    repeats: int,
+    seed: int,
+    tick: int,
+    limit: int,
+    memory: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
+    from schedlab import plan
+
+    if seed + repeats - 1 >= 2**63:
+        raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
+    values = one_value_each(settings)
+    base = plan.Run(workload, policies[0], values, cpus[0], machine, seed, tick, limit, memory)
+    folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
+    wanted = plan.product(folder, base, policies, cpus, repeats)
+    wanted.check()
+    wanted.check_new()
+    finished = perform(wanted, machine)
+    show(finished, as_json)
+    if not all(each.outcome.succeeded for each in finished):
+        raise SystemExit(1)
+
+
+def one_value_each(settings: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    """In the order given. The same tunable twice is a mistake."""
+    values = dict(settings)
+    if len(values) < len(settings):
+        names = [name for name, _ in settings]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise WrongUsage(f"--set {twice}: given more than once")
+    return settings
+
+
+def folder_name(workload: str, policies: tuple[PolicyChoice, ...]) -> str:
+    """Program and policies, in characters that are safe in names."""
+    program = "".join(
+        c if c.isalnum() or c in "-_" else "-"
+        for c in workload.split()[0:1] and workload.split()[0]
+    )
+    names = "+".join(dict.fromkeys(choice.name for choice in policies))[:40]
+    return f"{program or 'run'}-{names}"
+
+
+def perform(wanted: Plan, machine: str, kept: bool = True) -> list[Finished]:
+    """Carries it out; says what is there if it is interrupted. `kept`: the folder stays then."""
+    from schedlab import perform as performing
+    from schedlab.run import Interrupted
+
+    try:
+        return performing.perform(wanted, machine)
+    except Interrupted as interruption:
+        count = len(interruption.finished)
+        say(
+            f"schedlab: interrupted; {count} of {len(wanted.runs)} runs were finished"
+            + (" and are kept" if kept else "")
+        )
+        if count and kept:
+            say(f"  in {wanted.folder}")
+        raise SystemExit(128 + interruption.number) from None
+
+
+def show(finished: list[Finished], as_json: bool) -> None:
+    """The table or JSON on standard output; what failed, on standard error."""
+    from schedlab import run as runs
+
+    if as_json:
+        click.echo(runs.as_json(finished))
+    else:
+        show_tables(finished)
+    for message in runs.describe(finished):
+        say(message)
+
+
+def show_tables(finished: list[Finished]) -> None:
+    from schedlab import run as runs
+
+    measured = [each for each in finished if each.metrics]
+    if measured:
+        from schedlab import metrics
+
+        several = len({each.run.seed for each in measured}) > 1
+        labelled = [
+            (runs.label(each.run, several), each.metrics) for each in measured if each.metrics
+        ]
+        results().print(runs.summary(measured[0].run), markup=False)
+        for table in metrics.tables(labelled):
+            results().print(table)
+    results().print(f"Kept in {finished[0].folder.parent}", markup=False, soft_wrap=True)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Going on with a plan of which some runs are finished: what is there must be of the same make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from schedlab import results
+from schedlab.errors import WrongUsage
+from schedlab.machines.base import Machine
+from schedlab.plan import Plan, Run
+from schedlab.run import Software, inputs
+
+_DECISIVE = {
+    "kernel_sha256": "kernel",
+    "disk_sha256": "disk image",
+    "machine": "machine",
+    "machine_version": "machine's version",
+    "boot_arguments": "boot arguments",
+    "cpus": "CPUs",
+    "memory_mib": "memory",
+}
+"""Of a manifest: what a run's trace depends on."""
+_SHOWN_MAX = 16
+
+
+def unfinished(plan: Plan, machine: Machine, base: Software) -> Plan:
+    """The runs that are not there, and those that are there and failed.
+
+    Raises WrongUsage if what is there was made from something else than what would be run now.
+    """
+    return replace(
+        plan, runs=tuple(run for run in plan.runs if not _is_done(plan, run, machine, base))
+    )
+
+
+def _is_done(plan: Plan, run: Run, machine: Machine, base: Software) -> bool:
+    place = plan.folder / run.name
+    if not place.exists():
+        return False
+    if not results.is_whole(place):
+        raise WrongUsage(f"--out {plan.folder}: {run.name} in it is no run; name another folder")
+    manifest = results.read_manifest(place)
+    wanted = inputs(run, machine, base)
+    for key, what in _DECISIVE.items():
+        if manifest.get(key) != wanted[key]:
+            raise WrongUsage(
+                f"--out {plan.folder}: {run.name} in it was made with other {what}:"
+                f" {_shown(key, manifest.get(key))}, now {_shown(key, wanted[key])}. The two do not"
+                " belong together: name another folder, or move that one away"
+            )
+    return results.succeeded(manifest)
+
+
+def _shown(key: str, value: Any) -> str:
+    """A hash is told by its beginning."""
+    text = str(value)
+    return f"{text[:_SHOWN_MAX]}…" if key.endswith("sha256") else text

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""The studies, reproduced: runs their experiments, and makes the report."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.collection import Collection, Kept
+from schedlab.continuing import unfinished
+from schedlab.machines.base import Machine
+from schedlab.paths import new_runs_folder
+from schedlab.perform import perform
+from schedlab.plan import Plan
+from schedlab.results import is_whole, read_manifest
+from schedlab.run import Finished, Interrupted, Software, describe
+from schedlab.studies.experiments import TICK_NS, Depth, plan
+from schedlab.terminal import say
+from schedlab.units import format_time
+
+MEMORY_MIB = 512
+REPORT = "report"
+"""The report's folder, beside those of the runs."""
+_FAILURES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody wants to be reproduced."""
+
+    studies: tuple[int, ...]
+    """Empty: all."""
+    depth: Depth
+    seed: int = 1
+    tick_ns: int = TICK_NS
+    memory_mib: int = MEMORY_MIB
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As the command line has them."""
+        return tuple(f"study-{number}" for number in self.studies) or ("study",)
+
+    def command(self, folder: Path) -> str:
+        """The command that goes on with it."""
+        words = ["./schedlab", "run", *self.names, f"--{self.depth}"]
+        if self.tick_ns != TICK_NS:
+            words += ["--tick", format_time(self.tick_ns)]
+        if self.seed != 1:
+            words += ["--seed", str(self.seed)]
+        if self.memory_mib != MEMORY_MIB:
+            words += ["--memory", str(self.memory_mib)]
+        return shlex.join([*words, "--out", str(folder)])
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of it."""
+
+    folder: Path
+    report: Path
+    """The file to open."""
+    runs: Collection
+
+    @property
+    def succeeded(self) -> bool:
+        return all(run.succeeded for run in self.runs)
+
+
+def reproduce(request: Request, out: Path | None) -> Reproduction:
+    """Runs what is not there yet, and makes the report of all.
+
+    A failed run ends nothing: the report shows it. A signal ends the program; what was finished
+    is kept, and a message says how to go on.
+    """
+    folder = (out or new_runs_folder(f"{'-'.join(request.names)}-{request.depth}")).absolute()
+    wanted = plan(
+        folder, request.depth, request.studies, request.seed, request.tick_ns, request.memory_mib
+    )
+    wanted.check()
+    with to_be_continued(request, wanted):
+        report_failures(perform(wanted, "spike", still_to_run, with_metrics=False))
+        runs = Collection(carried_out(wanted))
+        say(f"schedlab: making the report of {len(runs)} runs")
+        return Reproduction(folder, make_report(runs, folder / REPORT), runs)
+
+
+def still_to_run(wanted: Plan, machine: Machine, base: Software) -> Plan:
+    """Says how many there are."""
+    left = unfinished(wanted, machine, base)
+    there = len(wanted.runs) - len(left.runs)
+    say(
+        f"schedlab: {len(left.runs)} runs, in {wanted.folder}"
+        + (f"; {there} are there already" if there else "")
+    )
+    return left
+
+
+def carried_out(wanted: Plan) -> Iterator[Kept]:
+    """The runs of a plan that are there."""
+    for run in wanted.runs:
+        place = wanted.folder / run.name
+        if is_whole(place):
+            yield Kept(place, read_manifest(place))
+
+
+def make_report(runs: Collection, folder: Path) -> Path:
+    """The file to open."""
+    from schedlab.report.build import write_report
+
+    return write_report(runs, folder)
+
+
+def report_failures(finished: Sequence[Finished]) -> None:
+    """A message for each of the first that failed."""
+    messages = list(describe(list(finished)))
+    for message in messages[:_FAILURES_SHOWN]:
+        say(message)
+    if len(messages) > _FAILURES_SHOWN:
+        say(f"{len(messages) - _FAILURES_SHOWN} more runs failed; their manifests say how")
+
+
+@contextmanager
+def to_be_continued(request: Request, wanted: Plan) -> Iterator[None]:
+    """Whatever signal ends the block, it can be gone on with."""
+    try:
+        yield
+    except Interrupted as interruption:
+        number = interruption.number
+    except KeyboardInterrupt:
+        number = signal.SIGINT
+    else:
+        return
+    count = len(list(carried_out(wanted)))
+    say(
+        f"schedlab: interrupted; {count} of {len(wanted.runs)} runs are finished and kept."
+        f" To go on with the others:\n  {request.command(wanted.folder)}"
+    )
+    raise SystemExit(128 + number)

@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: MIT
+"""The studies reproduced: what is run, how it goes on where it was, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from conftest import Command
+from schedlab import cli_run, collection, perform, results
+from schedlab import run as running
+from schedlab.collection import Collection
+from schedlab.errors import WrongUsage
+from schedlab.machines.base import Release
+from schedlab.outcome import Outcome
+from schedlab.perform import check_policies
+from schedlab.plan import Plan
+from schedlab.policies import read_catalogue
+from schedlab.progress import Board, Durations
+from schedlab.studies import experiments
+from schedlab.studies import run as study_run
+from schedlab.studies.experiments import EXPERIMENTS, Experiment, Part, Share, plan
+from schedlab.studies.run import Request, reproduce
+from test_run import ScriptMachine
+
+# --- what is run
+
+
+@pytest.mark.parametrize("depth", ["quick", "full"])
+def test_every_run_of_a_plan_has_a_name_of_its_own(
+    tmp_path: Path, depth: experiments.Depth
+) -> None:
+    runs = plan(tmp_path, depth).runs
+    assert len({run.name for run in runs}) == len(runs) > 800
+    assert max(len(run.name) for run in runs) < 200
+    assert {run.machine for run in runs} == {"spike"}
+    for run in runs:
+        assert "/" not in run.name
+
+
+@pytest.mark.parametrize("depth", ["quick", "full"])
+def test_every_policy_of_a_plan_is_there_and_knows_its_settings(
+    tmp_path: Path, depth: experiments.Depth
+) -> None:
+    wanted = plan(tmp_path, depth)
+    wanted.check()
+    check_policies(read_catalogue(), wanted)
+
+
+def test_each_policy_is_asked_for_its_own_settings_only(tmp_path: Path) -> None:
+    """Priorities know aging_interval, round-robin does not: in one plan both are right."""
+    runs = plan(tmp_path, "quick", (2,)).runs
+    (with_settings, *_) = (run for run in runs if run.settings)
+    (without, *_) = (run for run in runs if not run.settings)
+    catalogue = read_catalogue()
+    check_policies(catalogue, Plan(tmp_path, (without, with_settings)))
+    wrong = replace(without, settings=with_settings.settings)
+    with pytest.raises(WrongUsage, match="no tunable of rr is called 'aging_interval'"):
+        check_policies(catalogue, Plan(tmp_path, (with_settings, wrong)))
+
+
+def cells(depth: experiments.Depth, label: str, policy: str) -> dict[int, int]:
+    """CPUs to seeds."""
+    runs = plan(Path("/nowhere"), depth).runs
+    return dict(Counter(r.cpus for r in runs if (r.label, str(r.policy)) == (label, policy)))
+
+
+ON_ALL_CPUS = [
+    *((f"s1-timing-{test}", "rr:table-scan") for test in experiments.TIMING_TESTS),
+    *((f"s1-priority-{test}", "priority:thesis") for test in experiments.TIMING_TESTS),
+    *((f"s1-lottery-original-{test}", "lottery:thesis") for test in experiments.LOTTERY_TESTS),
+]
+
+
+@pytest.mark.parametrize(("label", "policy"), ON_ALL_CPUS)
+def test_study_1_ran_each_test_five_times_on_one_to_five_cpus(label: str, policy: str) -> None:
+    """The quick plan has all of its cells, with fewer seeds."""
+    assert cells("full", label, policy) == dict.fromkeys(range(1, 6), 5)
+    assert set(cells("quick", label, policy)) == set(range(1, 6))
+
+
+@pytest.mark.parametrize("test", ["cpu", "io", "mixed"])
+@pytest.mark.parametrize("policy", ["rr:table-scan", "lottery:equal-lfsr", "mlfq:four-quanta"])
+def test_study_3_ran_ten_times_on_three_cpus(test: str, policy: str) -> None:
+    assert cells("full", f"s3-{test}", policy) == {3: 10}
+    assert set(cells("quick", f"s3-{test}", policy)) == {3}
+
+
+@pytest.mark.parametrize("policy", ["rr:table-scan", "mlfq:allotment-boost"])
+def test_study_4_ran_all_sizes_on_one_cpu(policy: str) -> None:
+    for size in range(2, 41, 2):
+        assert set(cells("full", f"s4-mixed-{size}", policy)) == {1}
+        assert EXPERIMENTS[f"s4-mixed-{size}"].command == f"study4 mixed -c {size}"
+    sizes = [size for size in range(2, 41, 2) if cells("quick", f"s4-mixed-{size}", policy)]
+    assert sizes[0] == 2
+    assert sizes[-1] == 40
+
+
+def test_study_5_ran_three_times() -> None:
+    for policy in ("rr", "wrr:linux", "lottery:linux"):
+        assert cells("quick", "s5-cpubench", policy) == {1: 3}
+        assert cells("full", "s5-cpubench", policy)[1] >= 3
+
+
+@pytest.mark.parametrize("depth", ["quick", "full"])
+@pytest.mark.parametrize("study", range(1, 6))
+def test_all_policies_run_a_part_of_each_suite_with_several_seeds(
+    depth: experiments.Depth, study: int
+) -> None:
+    """Study 2 is a variant of study 1, and has only its own."""
+    if study == 2:
+        return
+    compared = [
+        label
+        for label, each in EXPERIMENTS.items()
+        if each.study == study and all(cells(depth, label, p) for p in experiments.OTHERS)
+    ]
+    assert compared
+    for label in compared:
+        shared = [cells(depth, label, policy) for policy in experiments.OTHERS]
+        on = set.intersection(*map(set, shared))
+        assert on, label
+        assert all(seeds[cpus] >= 3 for seeds in shared for cpus in on), label
+
+
+def test_the_work_follows_the_tick() -> None:
+    timing = EXPERIMENTS["s1-timing-mixed"]
+    assert timing.command_at(1_000_000) == "timingtests mixed"
+    assert timing.command_at(10_000_000) == "timingtests mixed -w 1000000"
+    original = EXPERIMENTS["s1-lottery-original-low"]
+    assert original.command_at(1_000_000) == "lotterytest low -o 1 -t 50 -y 8300"
+    assert EXPERIMENTS["s5-cpubench"].command_at(10_000_000) == "cpubench"
+    ticks = {run.label: run.tick_ns for run in plan(Path("/nowhere"), "quick", (1,)).runs}
+    assert ticks["s1-timing-mixed"] == 1_000_000
+    assert ticks["s1-lottery-original-low"] == 10_000_000
+
+
+def test_ticks_and_seeds_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="--tick 1000001ns"):
+        plan(tmp_path, "quick", tick_ns=1_000_001)
+    with pytest.raises(WrongUsage, match="--seed 9223372036854775807"):
+        plan(tmp_path, "quick", seed=2**63 - 1)
+
+
+def test_settings_are_in_the_names_of_runs(tmp_path: Path) -> None:
+    base = plan(tmp_path, "quick", (2,)).runs[0]
+    some = replace(base, settings=(("slice", 5),))
+    many = replace(base, settings=tuple((f"tunable_{n}", n) for n in range(30)))
+    other = replace(base, settings=tuple((f"tunable_{n}", n + 1) for n in range(30)))
+    names = [each.name for each in (base, some, many, other)]
+    assert len(set(names)) == 4
+    assert "-slice=5-" in some.name
+    assert max(map(len, names)) < 200
+
+
+# --- small runs, with a stand-in for the machine
+
+TINY = (
+    Experiment(
+        "tiny-cpu",
+        1,
+        "tiny",
+        "cpu-bound -n 2 -i 20000",
+        ("rr:table-scan",),
+        quick=(Part(("rr:table-scan", "priority aging_interval=0"), Share((1, 2), 1)),),
+        full=(Part(("rr",), Share((1,), 1)),),
+        scaled=False,
+    ),
+    Experiment(
+        "tiny-mixed",
+        4,
+        "tiny",
+        "study4 mixed -c 2 -i 2",
+        ("mlfq",),
+        quick=(Part(("mlfq",), Share((1,), 2)),),
+        full=(),
+    ),
+)
+"""Six quick runs."""
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
+    """Experiments that take a moment, and a report that is only noted."""
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {each.name: each for each in TINY})
+    reports: list[tuple[Collection, Path]] = []
+
+    def write_report(runs: Collection, out: Path) -> Path:
+        reports.append((runs, out))
+        out.mkdir(exist_ok=True)
+        (out / "index.html").write_text(f"{len(runs)} runs")
+        return out / "index.html"
+
+    monkeypatch.setattr(study_run, "make_report", write_report)
+    return reports
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine that is a shell script, which notes each start in the file that is given.
+
+    It fails as long as there is a file `fail-N` beside that, N the number of CPUs.
+    """
+    started = tmp_path / "started"
+    started.touch()
+    script = f'echo "$1" >>"{started}"; echo >trace.bin; test ! -e "{tmp_path}/fail-$1"'
+    monkeypatch.setattr(perform, "machine_named", lambda name: ScriptMachine(script))
+    monkeypatch.setattr(running, "evaluate", lambda folder, outcome: (None, outcome))
+    monkeypatch.setattr(perform, "Board", board_without_memory(tmp_path))
+    return started
+
+
+def board_without_memory(folder: Path) -> Callable[[Plan, int], Board]:
+    return lambda plan, slots: Board(plan, slots, Durations(folder / "durations.json"))
+
+
+def starts(started: Path) -> int:
+    """How many since the last call."""
+    count = len(started.read_text().splitlines())
+    started.write_text("")
+    return count
+
+
+QUICK = Request((), "quick")
+
+
+def test_what_is_finished_is_not_run_again(
+    tmp_path: Path, tiny: list[tuple[Collection, Path]], machine: Path
+) -> None:
+    out = tmp_path / "out"
+    first = reproduce(QUICK, out)
+    assert first.succeeded
+    assert starts(machine) == 6
+    traces = {run.folder: (run.folder / "trace.bin").stat().st_mtime_ns for run in first.runs}
+    again = reproduce(QUICK, out)
+    assert starts(machine) == 0
+    assert [run.folder for run in again.runs] == [run.folder for run in first.runs]
+    assert {f: (f / "trace.bin").stat().st_mtime_ns for f in traces} == traces
+    assert [(len(runs), place) for runs, place in tiny] == [(6, out / "report")] * 2
+
+
+def test_what_failed_is_run_again_and_replaced(
+    tmp_path: Path, tiny: list[tuple[Collection, Path]], machine: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "fail-2").touch()
+    first = reproduce(QUICK, tmp_path / "out")
+    assert starts(machine) == 6
+    assert not first.succeeded
+    assert Counter(run.status for run in first.runs) == {"success": 4, "failed": 2}
+    assert len(tiny[0][0]) == 6, "the report has the failed ones, too"
+    told = capsys.readouterr().err
+    assert "tiny-cpu, priority aging_interval=0, 2 CPUs, seed 1: the workload failed" in told
+    (tmp_path / "fail-2").unlink()
+    second = reproduce(QUICK, tmp_path / "out")
+    assert starts(machine) == 2
+    assert second.succeeded
+    assert "2 runs, in" in capsys.readouterr().err
+    assert len(list((tmp_path / "out").glob("*/manifest.json"))) == 6
+
+
+def test_of_another_study_only_the_others_are_run(
+    tmp_path: Path, tiny: list[tuple[Collection, Path]], machine: Path
+) -> None:
+    reproduce(Request((4,), "quick"), tmp_path / "out")
+    assert starts(machine) == 2
+    reproduce(QUICK, tmp_path / "out")
+    assert starts(machine) == 4
+    assert [len(runs) for runs, _ in tiny] == [2, 6]
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ("kernel", "made with other kernel: "),
+        ("disk", "made with other disk image: "),
+        ("tick", "made with other boot arguments: "),
+        ("memory", "made with other memory: 512, now 64"),
+        ("version", "made with other machine's version: 1, now 2"),
+    ],
+)
+def test_runs_of_another_make_are_refused(
+    tmp_path: Path, machine: Path, monkeypatch: pytest.MonkeyPatch, changed: str, named: str
+) -> None:
+    reproduce(Request((4,), "quick"), tmp_path / "out")
+    starts(machine)
+    request = QUICK
+    if changed in ("kernel", "disk"):
+        other = tmp_path / "other"
+        other.write_text("other")
+        monkeypatch.setattr(perform, "KERNEL" if changed == "kernel" else "IMAGE", other)
+    elif changed == "version":
+        release = Release("/bin/sh", "2", "test")
+        monkeypatch.setattr(ScriptMachine, "release", lambda self: release)
+    elif changed == "tick":
+        request = replace(QUICK, tick_ns=2_000_000)
+    else:
+        request = replace(QUICK, memory_mib=64)
+    with pytest.raises(WrongUsage, match="name another folder") as refused:
+        reproduce(request, tmp_path / "out")
+    assert named in str(refused.value)
+    assert "tiny-mixed-mlfq-1cpu-seed1" in str(refused.value)
+    assert starts(machine) == 0
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, machine: Path) -> None:
+    (tmp_path / "out" / "tiny-mixed-mlfq-1cpu-seed1").mkdir(parents=True)
+    with pytest.raises(WrongUsage, match="tiny-mixed-mlfq-1cpu-seed1 in it is no run"):
+        reproduce(QUICK, tmp_path / "out")
+    assert starts(machine) == 0
+
+
+def test_a_failed_run_gives_way_and_a_good_one_does_not(tmp_path: Path) -> None:
+    for status in ("failed", "success"):
+        with results.new_folder(tmp_path / "run") as folder:
+            results.write_json(folder / results.MANIFEST, {"status": status})
+    with pytest.raises(OSError, match="not empty"), results.new_folder(tmp_path / "run") as folder:
+        results.write_json(folder / results.MANIFEST, {"status": "success"})
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_an_interruption_says_how_to_go_on(
+    tmp_path: Path, tiny: list[tuple[Collection, Path]], machine: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """The first on two CPUs is interrupted, after the first on one."""
+    script = f'echo >trace.bin; test "$1" = 1 || {{ kill -INT {os.getpid()}; sleep 60; }}'
+    monkeypatch.setattr(perform, "machine_named", lambda name: ScriptMachine(script))
+    monkeypatch.setattr(perform, "host_processors", lambda: 1)
+    out = tmp_path / "a folder"
+    request = Request((1, 4), "quick", seed=7, memory_mib=64)
+    with pytest.raises(SystemExit) as ended:
+        reproduce(request, out)
+    assert ended.value.code == 128 + signal.SIGINT
+    assert tiny == []
+    told = capsys.readouterr().err
+    assert "interrupted; 1 of 6 runs are finished" in told
+    command = f"./schedlab run study-1 study-4 --quick --seed 7 --memory 64 --out '{out}'"
+    assert command in told
+    assert len(list(out.glob("*/manifest.json"))) == 1
+
+
+def test_a_report_that_is_interrupted_can_be_gone_on_with(
+    tmp_path: Path, machine: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], tiny: list[tuple[Collection, Path]],
+) -> None:  # fmt: skip
+    def interrupted(runs: Collection, out: Path) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study_run, "make_report", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        reproduce(QUICK, tmp_path / "out")
+    assert ended.value.code == 128 + signal.SIGINT
+    assert "6 of 6 runs are finished" in capsys.readouterr().err
+    assert starts(machine) == 6
+
+
+def test_few_lines_for_many_runs_but_one_for_each_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = Plan(tmp_path, plan(tmp_path, "quick").runs[:200])
+    board = Board(many, 2, Durations(tmp_path / "durations.json"))
+    for number, run in enumerate(many.runs):
+        board.started(run, tmp_path / "none")
+        board.ended(run, Outcome("panic" if number == 3 else "success"))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 21
+    assert lines[0].endswith(": panic")
+    assert lines[1].startswith("[10/200]")
+    assert "about" in lines[1]
+    assert lines[-1].startswith("[200/200]")
+
+
+# --- the command line
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """What the command would do: `study` or `workload`, and with what."""
+    calls: dict[str, dict[str, Any]] = {}
+
+    def run_studies(*arguments: Any) -> None:
+        names = ("what", "full", "out", "as_json", "seed", "tick", "memory")
+        calls["study"] = dict(zip(names, arguments, strict=True))
+
+    def run_workload(**options: Any) -> None:
+        calls["workload"] = options
+
+    monkeypatch.setattr(cli_run, "run_studies", run_studies)
+    monkeypatch.setattr(cli_run, "run_workload", run_workload)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "full"),
+    [
+        ("", (), False),
+        ("study", ("study",), False),
+        ("study --quick", ("study",), False),
+        ("study --full --seed 3", ("study",), True),
+        ("--full", (), True),
+        ("study-1 study-4", ("study-1", "study-4"), False),
+        ("--json --tick 10ms", (), False),
+    ],
+)
+def test_without_what_is_run_the_studies_are(
+    called: dict[str, dict[str, Any]], arguments: str, what: tuple[str, ...], full: bool
+) -> None:
+    done = CliRunner().invoke(cli_run.run, arguments.split())
+    assert done.exit_code == 0, done.output
+    assert list(called) == ["study"]
+    assert (called["study"]["what"], called["study"]["full"]) == (what, full)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--cpus 2", "--policy mlfq", "--runs 2", "--machine qemu", "--limit 3s", "--set slice=2"],
+)
+def test_an_option_of_a_workload_means_a_workload(
+    called: dict[str, dict[str, Any]], arguments: str
+) -> None:
+    done = CliRunner().invoke(cli_run.run, arguments.split())
+    assert done.exit_code == 0, done.output
+    assert list(called) == ["workload"]
+    assert called["workload"]["workload"] == "mixed -n 24 -g 80"
+
+
+MIXED = [
+    ("study --cpus 2", "Leave out --cpus; or leave out study"),
+    ("study-3 --workload mixed --runs 2", "Leave out --workload and --runs; or leave out study-3"),
+    ("--full --policy rr", "Leave out --policy; or leave out --full"),
+    ("study --quick --full", "choose one of them"),
+    ("study-6", "'study-6' is not one of"),
+    ("study surplus", "'surplus' is not one of"),
+    ("study --tick 100001ns", "steps of 10 ns"),
+    (f"study --seed {2**63 - 1}", "several seeds"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MIXED)
+def test_what_does_not_go_together_is_refused(
+    schedlab: Command, tmp_path: Path, arguments: str, message: str
+) -> None:
+    done = schedlab("run", *arguments.split(), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2, done.stderr
+    assert message in " ".join(done.stderr.split())
+    assert done.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_the_last_line_says_where_the_report_is(
+    tmp_path: Path, tiny: list[tuple[Collection, Path]], machine: Path, failing: bool
+) -> None:
+    if failing:
+        (tmp_path / "fail-1").touch()
+    out = tmp_path / "out"
+    done = CliRunner().invoke(cli_run.run, ["study-4", "--out", str(out)])
+    assert done.exit_code == (1 if failing else 0), done.output
+    assert done.stdout.splitlines()[-1] == f"Report: {out}/report/index.html"
+    done = CliRunner().invoke(cli_run.run, ["study-4", "--json", "--out", str(out)])
+    content = json.loads(done.stdout)
+    assert content["report"] == f"{out}/report/index.html"
+    assert content["folder"] == str(out)
+    assert [each["status"] for each in content["runs"]] == ["failed" if failing else "success"] * 2
+    assert content["runs"][0]["folder"] == str(out / "tiny-mixed-mlfq-1cpu-seed1")
+
+
+# --- one small study on the real machine
+
+
+@pytest.mark.spike
+def test_a_study_on_spike(tmp_path: Path, tiny: list[tuple[Collection, Path]]) -> None:
+    """Its runs have metrics and told values, and the same again when some are lost."""
+    out = tmp_path / "out"
+    done = reproduce(QUICK, out)
+    assert done.succeeded
+    assert done.report.read_text() == "6 runs"
+    runs = done.runs
+    assert runs.one("tiny-cpu", "rr:table-scan", 2) is not None
+    (strict,) = runs.select(experiment="tiny-cpu", policy="priority", cpus=2)
+    assert strict.setup.policy_title == "priority aging_interval=0"
+    assert runs.summary["completion_ns"].null_count() == 0
+    told = runs.values.filter(runs.values["name"] == "finished")
+    assert Counter(told["experiment"]) == {"tiny-mixed": 2 * 4}
+    lost = done.runs.runs[0].folder
+    before = (lost / "trace.bin").read_bytes()
+    shutil.rmtree(lost)
+    assert reproduce(QUICK, out).succeeded
+    assert (lost / "trace.bin").read_bytes() == before
+    assert len(collection.read([out])) == 6
