@@ -22,8 +22,8 @@ NEAR = 0.05
 
 
 def near(ideal: float) -> float | None:
-    """Ticks that ours may be off; None where the ideal is that nothing takes any time."""
-    return max(1.0, NEAR * ideal) if ideal > 0.5 else None
+    """Ticks that ours may be off; None where less than a tick is ideal."""
+    return max(1.0, NEAR * ideal) if ideal >= 1 else None
 
 
 def suite_table(runs: TimingRuns, suite: Suite, reasons: TimingReasons, caption: str) -> Table:
@@ -32,7 +32,7 @@ def suite_table(runs: TimingRuns, suite: Suite, reasons: TimingReasons, caption:
     title = {1: "round-robin", 2: "priorities"}[number]
     return compared_table(
         f"study-1-table-{number}",
-        f"Table {number}: {title}",
+        f"The study's table {number}: {title}",
         ("test", "CPUs"),
         list(_lines(runs, suite, number, reasons)),
         caption,
