@@ -23,7 +23,8 @@ from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_group_shares, ideal_told, unmeetable
 
 TICK_NS = 1_000_000
-SEEDS = (1, 2, 3)
+SEEDS = (1, 3)
+"""Their mean is the number that a cell was given."""
 SUITES = {1: ("timing", "rr:table-scan"), 2: ("priority", "priority:thesis")}
 """By table."""
 PROCESSES = 50
@@ -249,13 +250,13 @@ def test_near_and_off_the_ideal(tmp_path: Path) -> None:
 def test_failed_and_missing_cells(tmp_path: Path) -> None:
     for seed in SEEDS:
         failed: dict[str, Any] = {"status": "panic", "message": "out of memory"}
-        keep_timing(tmp_path, *SUITES[1], "cpu-heavy", 1, seed, **(failed if seed == 2 else {}))
+        keep_timing(tmp_path, *SUITES[1], "cpu-heavy", 1, seed, **(failed if seed == 3 else {}))
         keep_timing(tmp_path, *SUITES[1], "switch", 1, seed)
     page = made(study_1.page(read([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
     failed_cell = cells["CPU-heavy", "1", "completion, ticks", "here"]
-    assert (failed_cell.text, failed_cell.tone) == ("failed (1 of 3)", "failed")
-    assert failed_cell.why == "seed 2: panic, out of memory"
+    assert (failed_cell.text, failed_cell.tone) == ("failed (1 of 2)", "failed")
+    assert failed_cell.why == "seed 3: panic, out of memory"
     assert cells["CPU-heavy", "1", "context switches", "here"].tone == "failed"
     assert cells["CPU-heavy", "1", "completion, ticks", "study"].text == "86"
     missing = cells["CPU-heavy", "2", "completion, ticks", "here"]

@@ -193,8 +193,15 @@ class TimingReasons:
 
     def stay(self, test: str) -> str:
         """Processes that never move: the busiest CPU decides."""
-        if self.suite != PRIORITIES:
-            return ""
+        if test not in self._stays:
+            self._stays[test] = self._staying(test) if self.suite == PRIORITIES else ""
+        return self._stays[test]
+
+    @cached_property
+    def _stays(self) -> dict[str, str]:
+        return {}
+
+    def _staying(self, test: str) -> str:
         row = TIMING_TESTS[test]
         found = []
         for cpus in ALL_CPUS[1:]:
