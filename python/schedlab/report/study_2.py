@@ -164,6 +164,7 @@ def comparison(runs: TimingRuns, suite: Suite, test: str, count: int) -> Compari
         here=runs.measured(numbers, suite, test, count),
         ideal=ideal,
         near=near(ideal),
+        differs="percent",
     )
     notes: dict[Kind, str] = {}
     if tells_sleepers:

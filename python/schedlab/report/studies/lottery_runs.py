@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 THESIS = "lottery:thesis"
 SHIPPED = "lottery"
+_PERCENT = (0, 100)
 
 
 def lottery_test(table: int) -> LotteryTest:
@@ -77,13 +78,17 @@ class LotteryRuns:
     def picked(self, test: LotteryTest, group: str, cpus: int) -> Measured:
         """Percent of the selections, of the study's own program under its own lottery."""
         return measure(
-            self.setup(original(test), THESIS, cpus), self.of_group("percent_picked", group)
+            self.setup(original(test), THESIS, cpus),
+            self.of_group("percent_picked", group),
+            _PERCENT,
         )
 
     def share(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:
         """Percent of the CPU time, while all compete."""
         return measure(
-            self.setup(competition(test), policy, cpus), self.of_group("percent_run", group)
+            self.setup(competition(test), policy, cpus),
+            self.of_group("percent_run", group),
+            _PERCENT,
         )
 
     def own_ideal(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:

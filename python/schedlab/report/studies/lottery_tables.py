@@ -76,6 +76,7 @@ def _picked(
         here=runs.picked(test, group, cpus),
         expected=share_figure(test, row, None, "expectation") if first else None,
         rerun=share_figure(test, row, cpus, source="rerun"),
+        differs="points",
         notes=notes,
     )
 

@@ -69,6 +69,7 @@ def told_comparison(runs: TimingRuns, suite: Suite, test: str, cpus: int) -> Com
         ideal=ideal,
         rerun=figure(suite, row, cpus, source="rerun"),
         near=near(ideal),
+        differs="percent",
     )
 
 
@@ -77,7 +78,8 @@ def _told_line(
 ) -> Line:
     row = TIMING_TESTS[test]
     ticks = told_comparison(runs, suite, test, cpus)
-    notes: dict[Kind, str] = {"here": reasons.told(test, cpus, is_off(ticks))}
+    off_ideal = ticks.cell("here").tone == "bad"
+    notes: dict[Kind, str] = {"here": reasons.told(test, cpus, is_off(ticks), off_ideal)}
     picks = Comparison(
         study=figure(suite, row, cpus, "context switches"),
         here=runs.measured(runs.picks, suite, test, cpus),
