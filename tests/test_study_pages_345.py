@@ -162,9 +162,9 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     assert failed.why == "seed 2: panic, out of memory"
     assert cells["MLFQ", STUDY_3["MLFQ"], "Mixed", "study"].text == "90.06"
     assert "failed (1 of 3)" in page.lead
-    claim = cells_of(tables["study-3-claims"], labels=2)
+    claim = cells_of(tables["study-3-claims"], labels=3)
     gained = claim[
-        "section 5.3", "Mixed: MLFQ's throughput is so many % larger than RR's", "", "here"
+        "section 5.3", "MLFQ's throughput is so many % larger than RR's", "Mixed", "", "here"
     ]
     assert gained.tone == "failed"
     policies = cells_of(tables["study-3-policies"])
@@ -191,8 +191,8 @@ def test_study_3_says_what_the_runs_say(tmp_path: Path) -> None:
 def test_study_3_computes_its_claims(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     table = tables_of(made(study_3.page(read([tmp_path]))))["study-3-claims"]
-    cells = cells_of(table, labels=2)
-    gained = ("section 5.3", "Mixed: MLFQ's throughput is so many % larger than RR's", "")
+    cells = cells_of(table, labels=3)
+    gained = ("section 5.3", "MLFQ's throughput is so many % larger than RR's", "Mixed", "")
     assert at(cells, *gained, "figure").text == "13"
     assert at(cells, *gained, "its tables").text == "198"
     seeds = [
@@ -464,7 +464,7 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         where = (names[name], run, headings[figure.quantity])
         assert at(every, *where, "study").text == figure.text
         if figure.policy and figure.quantity == "throughput":
-            assert at(every, *where, "here").text == f"{rate_of(figure.policy, int(run)):.2f}"
+            assert at(every, *where, "here").text == f"{rate_of(figure.policy, int(run)):,.2f}"
         if not figure.policy:
             assert at(every, *where, "here").text == "–"
     for figure in published(5, 6):

@@ -10,6 +10,7 @@ from schedlab.metrics import state_intervals
 from schedlab.report.charts import boxes, dots
 from schedlab.report.model import Block, Column, Page, Section, Text
 from schedlab.report.studies import inversion, six_metrics_claims
+from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.six_metrics import (
     BATCH,
     FAIRNESS,
@@ -29,7 +30,6 @@ from schedlab.report.studies.six_metrics import (
     published_cell,
 )
 from schedlab.report.studies.texts import (
-    doubts,
     how_measured,
     if_known,
     measured_table,
@@ -47,7 +47,7 @@ def page(collection: Collection) -> Page | None:
     """Study 3's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s3-") for run in collection):
         return None
-    found = Findings(collection)
+    found, doubts = Findings(collection), Doubts(3)
     return Page(
         "study-3",
         "Study 3: three schedulers, six metrics",
@@ -57,10 +57,10 @@ def page(collection: Collection) -> Page | None:
             Section(
                 "Tables 1 to 5",
                 (_time_table(found),),
-                tuple(_metric_section(found, metric) for metric in METRICS),
+                tuple(_metric_section(found, metric, doubts) for metric in METRICS),
             ),
             _predictability(found),
-            six_metrics_claims.section(found),
+            six_metrics_claims.section(found, doubts),
             inversion.section(collection),
             _own_policies(found),
         ),
@@ -107,16 +107,16 @@ def _lead(found: Findings) -> str:
             f"Here it has the best value in {n['best cells']:.0f} of them; in the mixed workload "
             f"its throughput is {n['throughput, MLFQ'] / n['throughput, RR']:.2f} times "
             f"round-robin's, a new process waits {n['response, MLFQ']:.2f} ticks for its first "
-            f"turn (round-robin: {n['response, RR']:.2f}), and ends after "
-            f"{n['turnaround, MLFQ']:.1f} ({n['turnaround, RR']:.1f})."
+            f"turn (round-robin: {n['response, RR']:.2f}), and "
+            f"ends after {n['turnaround, MLFQ']:.1f} ticks on average ({n['turnaround, RR']:.1f})."
         ),
     )
 
 
-def _metric_section(found: Findings, metric: Metric) -> Section:
+def _metric_section(found: Findings, metric: Metric, doubts: Doubts) -> Section:
     table = compared_table(
         f"study-3-table-{metric.table}",
-        f"Table {metric.table}: {metric.name}, {metric.unit}",
+        f"{metric.name.capitalize()}, {metric.unit}: the study's table {metric.table}",
         ("scheduler", "policy"),
         [
             Line(
@@ -133,8 +133,7 @@ def _metric_section(found: Findings, metric: Metric) -> Section:
     blocks: list[Block] = [table, Text(_EXPLANATIONS[metric.name](found))]
     if metric is TURNAROUND:
         blocks += _figure_3(found)
-    place = f"table {metric.table}"
-    return Section(f"{metric.name.capitalize()}", (*blocks, *doubts(3, (place,))))
+    return Section(f"{metric.name.capitalize()}", (*blocks, *doubts.at(f"table {metric.table}")))
 
 
 def _comparison(found: Findings, metric: Metric, workload: str, scheduler: str) -> Comparison:
@@ -298,7 +297,7 @@ def _figure_3(found: Findings) -> list[Block]:
         dots(
             "study-3-figure-3",
             pl.DataFrame(measured),
-            title="Figure 3: turnaround of the IO-bound workload",
+            title="Turnaround of the IO-bound workload: the study's figure 3",
             caption="Mean turnaround of 40 processes that write a file.",
             category="scheduler",
             value="ticks",
@@ -474,7 +473,7 @@ def _predictability(found: Findings) -> Section:
                 boxes(
                     f"study-3-figure-{figure}",
                     rows,
-                    title=f"Figure {figure}: response times, {workload}",
+                    title=f"Response times, {workload}: the study's figure {figure}",
                     caption="Each process of each run is a value.",
                     category="scheduler",
                     value="ticks",
@@ -490,13 +489,17 @@ def _predictability(found: Findings) -> Section:
             "scheduler",
             [(Column(workload), 3) for workload in WORKLOADS],
             {
-                f"{name} ({policy})": [
+                title: [
                     found.of_processes(workload, policy, RESPONSE_QUARTILES)
                     for workload in WORKLOADS
                 ]
-                for name, policy in SCHEDULERS.items()
+                for title, policy in (
+                    *((f"{name} ({policy})", policy) for name, policy in SCHEDULERS.items()),
+                    *((policy, policy) for policy in OTHERS),
+                )
             },
-            "Of the processes of a run; the mean over runs.",
+            "Of the processes of a run; the mean over runs. Below the study's three: the policies "
+            "as shipped.",
         )
     )
     return Section("Predictability: figures 4 and 5", tuple(blocks))
@@ -512,18 +515,18 @@ def _own_policies(found: Findings) -> Section:
     columns = [
         (Column(metric.name, workload), metric.decimals)
         for workload in WORKLOADS
-        for metric in (TURNAROUND, RESPONSE, THROUGHPUT)
+        for metric in (TURNAROUND, RESPONSE)
     ]
     table = measured_table(
         "study-3-policies",
-        "Turnaround and response in ticks, throughput in processes a tick",
+        "Mean turnaround and response, ticks",
         "policy",
         columns,
         {
             policy: [
                 found.of(workload, policy, metric.value)
                 for workload in WORKLOADS
-                for metric in (TURNAROUND, RESPONSE, THROUGHPUT)
+                for metric in (TURNAROUND, RESPONSE)
             ]
             for policy in OTHERS
         },

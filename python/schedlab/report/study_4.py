@@ -9,10 +9,10 @@ from schedlab.collection import Collection
 from schedlab.report.charts import levels
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text
 from schedlab.report.studies import mixed_benchmark
+from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.mixed_benchmark import SCHEDULERS, Benchmark
 from schedlab.report.studies.texts import (
     cell,
-    doubts,
     how_measured,
     if_known,
     measured_table,
@@ -26,6 +26,7 @@ from schedlab.studies import select
 from schedlab.studies.experiments import MIXED_SIZES, OTHERS
 from schedlab.studies.figures import Figure
 from schedlab.studies.ideal import INTERACTIVE_TICKS, SLEEPER_TICKS
+from schedlab.trace import Trace
 
 CPUS = 1
 TRACE = "s4-trace"
@@ -40,16 +41,17 @@ def page(collection: Collection) -> Page | None:
     """Study 4's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s4-") for run in collection):
         return None
+    doubts = Doubts(4)
     return Page(
         "study-4",
         "Study 4: from round-robin to a feedback queue",
         _lead(collection),
         (
             Section("What was measured", (Text(_SETTING),)),
-            _correctness(collection),
-            mixed_benchmark.section(collection),
-            _sleeper(collection),
-            _claims(collection),
+            _correctness(collection, doubts),
+            mixed_benchmark.section(collection, doubts),
+            _sleeper(collection, doubts),
+            _claims(collection, doubts),
         ),
     )
 
@@ -86,14 +88,14 @@ def _lead(collection: Collection) -> str:
     return told + if_known(
         needed,
         lambda n: (
-            f"Here they end after {n['RR']:.0f} and {n['MLFQ']:.0f} ticks, of which "
+            f"Here they end after {n['RR']:,.0f} and {n['MLFQ']:,.0f} ticks, of which "
             f"{INTERACTIVE_TICKS:.0f} are their own sleeps: the feedback queue "
             "serves them first, but only once the others have sunk below them."
         ),
     )
 
 
-def _correctness(collection: Collection) -> Section:
+def _correctness(collection: Collection, doubts: Doubts) -> Section:
     blocks: list[Block] = [Text(_TRACED)]
     for number, scheduler in ((8, "RR"), (7, "MLFQ")):
         kept = traces(collection.one(TRACE, SCHEDULERS[scheduler], CPUS))
@@ -107,8 +109,9 @@ def _correctness(collection: Collection) -> Section:
             levels(
                 f"study-4-figure-{number}",
                 trace,
-                title=f"Figure {number}: three CPU-bound processes under {scheduler}",
+                title=f"Three CPU-bound processes under {scheduler}: the study's figure {number}",
                 caption=f"Seed {run.seed}, tick {trace.header.tick_ns / 1e6:g} ms.",
+                end_ns=_first_ticks(trace) if scheduler == "RR" else None,
             )
         )
         if scheduler == "RR":
@@ -117,8 +120,16 @@ def _correctness(collection: Collection) -> Section:
             blocks += [_rules(ticks), Text(_about_boosts(ticks, begin_tick(trace)))]
     return Section(
         "Correctness: figures 7 and 8",
-        (*blocks, *doubts(4, ("section 4.1", "section 3.2.1"))),
+        (*blocks, *doubts.named("rising-by-waking", "slice-is-allotment")),
     )
+
+
+_SHOWN_TICKS = 60
+"""Under round-robin all is said in these."""
+
+
+def _first_ticks(trace: Trace) -> int:
+    return (begin_tick(trace) + _SHOWN_TICKS) * trace.header.tick_ns
 
 
 _TRACED = """
@@ -224,7 +235,7 @@ def _about_boosts(ticks: pl.DataFrame, begin: int) -> str:
     )
 
 
-def _sleeper(collection: Collection) -> Section:
+def _sleeper(collection: Collection, doubts: Doubts) -> Section:
     lines = []
     for name, when in SLEEPERS.items():
         for scheduler, policy in SCHEDULERS.items():
@@ -258,7 +269,7 @@ def _sleeper(collection: Collection) -> Section:
         (
             table,
             Text(_about_sleeper(collection)),
-            *doubts(4, ("section 4.3",)),
+            *doubts.at("section 4.3"),
             *_own_sleepers(collection),
         ),
     )
@@ -339,7 +350,7 @@ def _own_sleepers(collection: Collection) -> list[Block]:
     ]
 
 
-def _claims(collection: Collection) -> Section:
+def _claims(collection: Collection, doubts: Doubts) -> Section:
     found = Benchmark(collection)
     claims = mixed_benchmark.claims(found)
     for scheduler, policy in SCHEDULERS.items():
@@ -371,4 +382,4 @@ def _claims(collection: Collection) -> Section:
             ]
         ),
     )
-    return Section("What the study claims", (table,))
+    return Section("What the study claims", (table, *doubts.rest()))

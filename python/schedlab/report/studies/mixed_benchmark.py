@@ -13,10 +13,10 @@ from schedlab.collection import Collection, Kept
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import latencies, lines
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
+from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.texts import (
     cell,
     combined,
-    doubts,
     how_measured,
     measured_table,
     number,
@@ -32,6 +32,7 @@ from schedlab.report.study_tables import (
     compared_table,
     measure,
 )
+from schedlab.statistics import ANYWHERE
 from schedlab.studies import select
 from schedlab.studies.experiments import MIXED_SIZES, OTHERS
 from schedlab.studies.figures import Figure, Source
@@ -82,7 +83,7 @@ class Benchmark:
         return {size: values for size, values in found.items() if len(values) == seeds}
 
 
-def section(collection: Collection) -> Section:
+def section(collection: Collection, doubts: Doubts) -> Section:
     """Tables, charts, shapes, and why it is so."""
     found = Benchmark(collection)
     blocks: list[Block] = [Text(_INTRODUCTION)]
@@ -91,7 +92,7 @@ def section(collection: Collection) -> Section:
     blocks += [Text(_SHAPES), _shapes(found), Text(_why(collection)), *_latencies(found)]
     return Section(
         "The mixed benchmark: figures 9 and 10",
-        (*blocks, *doubts(4, ("section 4.2",))),
+        (*blocks, *doubts.at("section 4.2")),
         tuple(_own_policies(found)),
     )
 
@@ -123,7 +124,7 @@ def _table(found: Benchmark, scheduler: str) -> Table:
     }
     return compared_table(
         f"study-4-figure-{FIGURES[scheduler]}-table",
-        f"Figure {FIGURES[scheduler]}: {scheduler} (`{policy}`), mean turnaround in ticks",
+        f"Mean turnaround under {scheduler} ({policy}), ticks",
         ("CPU-bound",),
         [
             Line(
@@ -166,7 +167,7 @@ def _chart(found: Benchmark, scheduler: str) -> list[Block]:
         lines(
             f"study-4-figure-{number}",
             pl.DataFrame(rows, schema={"size": pl.Int64, "ticks": pl.Float64, "kind": pl.String}),
-            title=f"Figure {number}: the mixed benchmark under {scheduler}",
+            title=f"The mixed benchmark under {scheduler}: the study's figure {number}",
             caption="Mean time from fork to end.",
             x="size",
             y="ticks",
@@ -273,7 +274,7 @@ def _shape_by_seed(what: str, by_size: Mapping[int, Sequence[float]]) -> Measure
     shapes = (
         _shape(what, {size: values[seed] for size, values in by_size.items()}) for seed in seeds
     )
-    return Measured(tuple(each for each in shapes if each is not None))
+    return Measured(tuple(each for each in shapes if each is not None), within=ANYWHERE)
 
 
 def _why(collection: Collection) -> str:
