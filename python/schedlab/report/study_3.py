@@ -184,16 +184,23 @@ def _each(known: dict[str, float], what: str, decimals: int = 1) -> str:
 
 
 def _about_turnaround(found: Findings) -> str:
-    arrivals = _for_all(found, "CPU-bound", SPREAD, "last fork")
+    needed = {
+        **_for_all(found, "CPU-bound", SPREAD, "last fork"),
+        **{
+            f"{name}: parent waits": found.of_parent("CPU-bound", policy, mean_of("waiting_ns"))
+            for name, policy in SCHEDULERS.items()
+        },
+    }
     cpu_bound = "**CPU-bound.** " + if_known(
-        arrivals,
+        needed,
         lambda n: (
-            f"The last process is forked {_each(n, 'last fork')} ticks after the first, since the "
-            "parent that forks them competes for the CPUs with those that it has forked. The "
-            "later they come, the fewer are there at a time, and the shorter each takes: a short "
-            "turnaround is no merit of a scheduler that lets the parent wait, and the ideal "
-            "beside it, which has the same arrivals, falls with it. The study tells neither when "
-            "its processes came nor how long they computed."
+            f"The last process is forked {_each(n, 'last fork')} ticks after the first: the "
+            "parent that forks them competes for the CPUs with those that it has forked, and waits "
+            f"for {_each(n, 'parent waits')} ticks in all. The later they come, the fewer are "
+            "there at a time, and the shorter each takes: a short turnaround is no merit of a "
+            "scheduler that lets the parent wait, and the ideal beside it, which has the same "
+            "arrivals, falls with it. The study tells neither when its processes came nor how long "
+            "they computed."
         ),
     )
     return f"{cpu_bound}\n\n{_about_files(found)}\n\n{_about_groups(found)}"
@@ -218,7 +225,7 @@ def _about_files(found: Findings) -> str:
 
 def _why_blocked(found: Findings) -> str:
     """Of one run under round-robin: what its processes are blocked on."""
-    kept = traces(found.setup("IO-bound", SCHEDULERS["RR"]))
+    kept = traces(found.setup("IO-bound", SCHEDULERS["RR"]), most=1)
     if not kept:
         return ""
     run, trace = kept[0]
@@ -237,8 +244,7 @@ def _why_blocked(found: Findings) -> str:
     reason = str(first["cause"]).removeprefix("blocked: ")
     return (
         f"Of the time blocked, {first['part']:.0f} % are spent waiting for the {reason} "
-        f"(round-robin, seed {run.seed}). What takes long is the same under each scheduler, and "
-        "none of them can shorten it."
+        f"(round-robin, seed {run.seed}). That is what takes long, whatever the scheduler."
     )
 
 
@@ -261,7 +267,7 @@ def _about_groups(found: Findings) -> str:
 
 def _where_they_wait(found: Findings) -> str:
     """Of one run under MLFQ: on which level those that compute spend their time waiting."""
-    kept = traces(found.setup("Mixed", SCHEDULERS["MLFQ"]))
+    kept = traces(found.setup("Mixed", SCHEDULERS["MLFQ"]), most=1)
     if not kept:
         return ""
     run, trace = kept[0]
@@ -355,10 +361,10 @@ def _about_throughput(found: Findings) -> str:
                     for name in SCHEDULERS
                 ]
             )
-            + ". What is missing is the parent's time, the idling at the end, when fewer "
-            "processes than CPUs are left, and the system calls of the processes themselves (the "
-            "table above). The study's own figures are lower by what its CPUs idle and schedule: "
-            "the processes' work was derived from that."
+            + ". What is missing is the parent's time and the idle time (the table above), and "
+            "what a process takes beyond its work, to begin and to end. The study's figure of "
+            "round-robin is lower by what its CPUs schedule and idle: the processes' work was "
+            "derived from just that."
         ),
     )
     parent = {
@@ -401,7 +407,7 @@ def _about_overhead(found: Findings) -> str:
             )
             + ". The rest is that there was nothing to run. So the table orders workloads and "
             "schedulers by how idle they leave the CPUs; the table of the CPUs' time above has "
-            "both apart."
+            "both apart. How much of the study's figures is idle time is not known."
         ),
     )
 

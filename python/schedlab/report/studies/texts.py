@@ -47,13 +47,13 @@ def if_known(needed: Mapping[str, Measured], sentence: Callable[[dict[str, float
     return f"*What was measured does not tell this ({missing}).*"
 
 
-def traces(repeated: Repeated | None) -> list[tuple[Kept, Trace]]:
-    """Of the setup's runs, if all succeeded and kept their traces; else none."""
+def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kept, Trace]]:
+    """Of the setup's runs, or the first of them, if all succeeded and kept their traces."""
     if repeated is None or repeated.failed:
         return []
     if not all((run.folder / TRACE_FILE).is_file() for run in repeated.runs):
         return []
-    return [(run, run.trace()) for run in repeated.runs]
+    return [(run, run.trace()) for run in repeated.runs[:most]]
 
 
 def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
