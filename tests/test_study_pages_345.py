@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from feedback_reference import ALLOTMENT_BOOST, schedule
+from guest_machine import traced
 from kept_runs import keep_run
 from page_contents import cells_of, tables_of, texts_of
+from schedlab import results
 from schedlab.collection import Collection, read
+from schedlab.metrics import compute
 from schedlab.report import study_3, study_4, study_5
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import ticks
@@ -404,6 +407,23 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
     (run,) = read([tmp_path])
     (wait,) = waits_in(run, loaded(records))
     assert (wait.length, wait.hogs, wait.longest_turn) == (6, 4, 4)
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("policy", ["priority", "rr:table-scan"])
+def test_waits_are_those_that_the_program_tells(policy: str, tmp_path: Path) -> None:
+    """The reader measures from before it asks until it has the byte: two system calls more."""
+    trace = traced(tmp_path, "study3 inversion -t 600 -r 3", 1, f"tick=1ms policy={policy}")
+    found = compute(trace)
+    keep_run(tmp_path, "s3-inversion", policy)
+    (run,) = read([tmp_path])
+    found.write(run.folder / results.METRICS)
+    told = found.values.filter(name="wait_ns")["value"].to_list()
+    waits = [wait.length * TICK_NS for wait in waits_in(run, trace)]
+    assert len(waits) == len(told) == 3
+    assert max(waits) > 20 * TICK_NS
+    for wait, by_itself in zip(waits, told, strict=True):
+        assert 0 <= by_itself - wait <= 0.05 * TICK_NS
 
 
 # --- study 5
