@@ -95,7 +95,10 @@ def test_a_folder_that_holds_the_run_already_is_not_touched(
     assert [path.name for path in tmp_path.iterdir()] == ["rr-2cpu-seed1"]
 
 
-COMMANDS = ("bench", "boot", "doctor", "new-policy", "policies", "run", "test", "trace")
+COMMANDS = (
+    *("bench", "boot", "compare", "doctor", "new-policy", "policies", "report", "run", "test"),
+    "trace",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
