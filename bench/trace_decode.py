@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How fast traces are decoded and checked, in events a second of one CPU's time.
+"""How fast traces are decoded and checked, in events a second of one CPU's time; and whole runs.
 
 Usage: PYTHONPATH=python:tests python bench/trace_decode.py [--events N] [--cpus N] [--rounds N]
 
@@ -23,18 +23,22 @@ from pathlib import Path
 
 import numpy as np
 
+from schedlab.machines.base import TRACE_FILE
 from schedlab.metrics import compute
+from schedlab.run import measure
 from schedlab.trace import Kind, export, read, validate
 from schedlab.trace.format import RECORD
 from trace_simulator import Script, header, simulate
 
 _BLOCK = 2048
 _PATTERN_STEPS = 100_000
+_RUN_STEPS = 4_000
+"""They make 5,000 events: the trace of a usual run of a study."""
 
 
-def make_trace(path: Path, events: int, cpus: int) -> int:
-    """Writes a valid trace of about so many events; gives how many they are."""
-    script = Script(cpus=cpus, steps=_PATTERN_STEPS, marks=False, drain=True)
+def make_trace(path: Path, events: int, cpus: int, steps: int = _PATTERN_STEPS) -> int:
+    """Writes a valid trace of about so many events, or of these steps; gives how many they are."""
+    script = Script(cpus=cpus, steps=steps, marks=False, drain=True)
     records = simulate(random.Random(1), script)
     pattern = np.frombuffer(b"".join(record.pack() for record in records), RECORD)
     edge = (pattern["kind"] == Kind.START) | (pattern["kind"] == Kind.END)
@@ -59,7 +63,9 @@ def repeated(body: np.ndarray, number: int) -> np.ndarray:
     step = int(body["process"].max()) + 1
     shift = np.uint32(number * step)
     is_pid = np.isin(copy["kind"], (Kind.SWITCH, Kind.WAKEUP, Kind.FORK)) & (copy["first"] > 0)
-    copy["process"][copy["process"] > 0] += shift
+    # There, `process` is an attribute.
+    of_policy = np.isin(copy["kind"], (Kind.POLICY, Kind.TUNABLE))
+    copy["process"][(copy["process"] > 0) & ~of_policy] += shift
     copy["first"][is_pid] += shift
     return copy
 
@@ -92,6 +98,17 @@ def perfetto_speed(path: Path, cpus: int) -> float:
     return events / best(2, lambda: export(trace, output, "perfetto"))
 
 
+def run_speed(folder: Path, cpus: int) -> float:
+    """Runs a second that are measured, from a trace's file to the tables' files."""
+    make_trace(folder / TRACE_FILE, 0, cpus, _RUN_STEPS)
+
+    def measure_some() -> None:
+        for _ in range(20):
+            measure(folder)
+
+    return 20 / best(3, measure_some)
+
+
 def best(rounds: int, work: Callable[[], object]) -> float:
     """The shortest CPU time of some tries, in seconds."""
     times = []
@@ -121,6 +138,7 @@ def main() -> None:
             / best(arguments.rounds, lambda: validate(read(path))),
             "metrics_per_second": events / best(1, lambda: compute(trace)),
             "perfetto_per_second": perfetto_speed(path.with_name("short.bin"), arguments.cpus),
+            "runs_per_second": run_speed(Path(directory), arguments.cpus),
         }
     print(json.dumps({name: round(value) for name, value in result.items()}))
 

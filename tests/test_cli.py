@@ -96,7 +96,15 @@ def test_a_folder_that_holds_the_run_already_is_not_touched(
 
 
 COMMANDS = (
-    *("bench", "boot", "compare", "doctor", "new-policy", "policies", "report", "run", "test"),
+    "bench",
+    "boot",
+    "compare",
+    "doctor",
+    "new-policy",
+    "policies",
+    "report",
+    "run",
+    "test",
     "trace",
 )
 

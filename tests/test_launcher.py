@@ -198,6 +198,40 @@ def test_asks_for_packages_that_the_release_has(host: Host, names: str, wanted: 
     assert f"    sudo apt-get install --no-install-recommends {wanted}\n" in messages
 
 
+def start_tests(host: Host) -> tuple[int, str, str]:
+    """With all that `./schedlab test` needs, but for a browser."""
+    host.add_needed()
+    host.add("id", "echo 0")
+    return host.start("test", SCHEDLAB_CLANG="clang-19")
+
+
+def test_the_tests_get_a_browser_where_the_release_has_one(host: Host) -> None:
+    host.add_apt(installs="chromium-headless-shell", names="chromium-headless-shell")
+    assert start_tests(host)[:2] == (0, "test\n")
+    (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
+    assert installed.endswith("--no-install-recommends chromium-headless-shell")
+
+
+def test_a_browser_that_the_lists_of_packages_tell_of_only_when_fetched(host: Host) -> None:
+    host.add_apt(installs="dtc")
+    installing = f'*headless*) ln -sf sh "{host.bin}/chromium-headless-shell" ;; *) ln -sf sh "{host.bin}/dtc" ;;'
+    host.add("apt-get", f'echo "$*" >>"{host.calls}"\ncase "$*" in {installing} esac')
+    host.add("apt-cache", f'[ -e "{host.calls}" ] && echo "Package: $2"')
+    host.add_needed("dtc")
+    host.add("id", "echo 0")
+    assert host.start("test", SCHEDLAB_CLANG="clang-19")[:2] == (0, "test\n")
+    assert "chromium-headless-shell" in host.calls.read_text()
+
+
+@pytest.mark.parametrize("browser", ["", "chromium", "google-chrome"])
+def test_the_tests_go_without_the_browser_of_another_release(host: Host, browser: str) -> None:
+    host.add_apt(names="chromium-headless-shell" if browser else "clang-19")
+    if browser:
+        host.add(browser)
+    assert start_tests(host)[:2] == (0, "test\n")
+    assert not host.calls.exists()
+
+
 def test_installs_through_sudo_that_asks_nothing(host: Host) -> None:
     host.add_needed("make")
     host.add_apt(installs="make")

@@ -436,7 +436,7 @@ def test_all_runs_have_the_same_columns() -> None:
     script = Script(cpus=2, steps=500)
     records = simulate(random.Random(2), script)
     later = [each._replace(time=each.time + 10**12) for each in records]
-    for name in ("summary", "processes", "groups", "cpus"):
+    for name in ("summary", "processes", "groups", "cpus", "values"):
         schemas = [
             getattr(compute(load(each, script)), name).schema for each in (records, later, [])
         ]

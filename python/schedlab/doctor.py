@@ -16,16 +16,22 @@ from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
-from schedlab.tools import compiler, output, version_in
+from schedlab.tools import BROWSERS, compiler, find_browser, output, version_in
 
 _LIBRARIES = (
     "click",
     "rich",
     "polars",
     "numpy",
+    "scipy",
+    "altair",
+    "vl-convert-python",
+    "jinja2",
+    "markdown-it-py",
     "perfetto",
     "pytest",
     "hypothesis",
+    "playwright",
     "ruff",
     "mypy",
 )
@@ -53,7 +59,7 @@ def examine() -> list[Finding]:
     findings = [python(), *libraries(), *compilers()]
     findings.append(program("make", "builds everything", "make"))
     findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
-    findings += [spike(), qemu(), git()]
+    findings += [spike(), qemu(), git(), browser()]
     return name_packages(findings)
 
 
@@ -170,6 +176,12 @@ def git() -> Finding:
     if found.status == "ok":
         return found
     return Finding("git", found.purpose, "absent", advice=found.advice)
+
+
+def browser() -> Finding:
+    found = find_browser()
+    name = Path(found).name if found else BROWSERS[0]
+    return for_tests(program(name, "loads the pages of reports in the tests", BROWSERS[0]))
 
 
 def name_packages(findings: list[Finding]) -> list[Finding]:

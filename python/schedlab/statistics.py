@@ -517,9 +517,9 @@ def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
     So many digits as the interval allows: it is printed with one or two that count.
     """
     numbers = (value.mean, value.low, value.high)
-    fitting = _fitting(quantity, max(abs(number) for number in numbers))
-    printed = _printed(numbers, fitting, signed=False)
-    unit = f" {fitting.unit}" if fitting.unit else ""
+    shown = fitting(quantity, max(abs(number) for number in numbers))
+    printed = _printed(numbers, shown, signed=False)
+    unit = f" {shown.unit}" if shown.unit else ""
     if not value.bounded:
         return f"{printed[0]}{unit} (1 seed)"
     return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"
@@ -530,9 +530,9 @@ def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
     if quantity is SHARE:
         quantity = Quantity(POINTS.unit, SHARE.factor)
     numbers = (change.change, change.low, change.high)
-    fitting = _fitting(quantity, max(abs(number) for number in numbers))
-    printed = _printed(numbers, fitting, signed=True)
-    unit = f" {fitting.unit}" if fitting.unit else ""
+    shown = fitting(quantity, max(abs(number) for number in numbers))
+    printed = _printed(numbers, shown, signed=True)
+    unit = f" {shown.unit}" if shown.unit else ""
     if change.chance is None:
         return f"{printed[0]}{unit}"
     return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"
@@ -540,12 +540,13 @@ def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
 
 def number_as_text(value: float, quantity: Quantity = NUMBER) -> str:
     """A number of which no interval is known, with three digits that count."""
-    fitting = _fitting(quantity, abs(value))
-    unit = f" {fitting.unit}" if fitting.unit else ""
-    return f"{_printed((value, value, value), fitting, signed=False)[0]}{unit}"
+    shown = fitting(quantity, abs(value))
+    unit = f" {shown.unit}" if shown.unit else ""
+    return f"{_printed((value, value, value), shown, signed=False)[0]}{unit}"
 
 
-def _fitting(quantity: Quantity, largest: float) -> Quantity:
+def fitting(quantity: Quantity, largest: float) -> Quantity:
+    """Times in the unit of which the largest is one or more: for all of a column, say."""
     if quantity is not TIME:
         return quantity
     for size, unit in _TIMES:

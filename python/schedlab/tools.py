@@ -16,6 +16,9 @@ from schedlab.errors import BuildFailed
 COMPILER_VERSIONS = (19, 21, 20, 18, 17, 16)
 """What schedlab is tested with, then the others that serve, newest first; as in the launcher."""
 
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+"""Any of them loads the pages that the tests make; as in the launcher."""
+
 
 @dataclass(frozen=True)
 class Compiler:
@@ -33,6 +36,11 @@ class Compiler:
         folder = first_line(self.clang, "--print-resource-dir")
         found = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
         return found[0] if found else None
+
+
+def find_browser() -> str | None:
+    """The path of one of BROWSERS; None if there is none."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def first_line(*command: str) -> str:

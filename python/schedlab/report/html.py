@@ -26,6 +26,8 @@ from schedlab.report.tones import MEANINGS, SIGNS, used_tones
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"
+_LONG = 30
+"""Characters of a row's heading, from which on it may be broken."""
 _INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
 _COPIED = ("style.css", "report.js")
 
@@ -190,6 +192,8 @@ class _TableWriter:
             names.append(cell.tone)
         if column in self._starts:
             names.append("group")
+        if column == 0 and len(cell.text) > _LONG:
+            names.append("long")
         return " ".join(names)
 
     def note(self, cell: Cell) -> int:

@@ -27,15 +27,17 @@ def mark(setups: Iterable[Repeated]) -> str:
     return "" if repeatable(setups) else " (not repeatable)"
 
 
-def provenance(setups: Sequence[Repeated]) -> str:
-    """Markdown for a caption: machine, tick, seeds, and what they allow to be said."""
+def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
+    """Markdown for a caption: machine, tick, seeds, and what they allow to be said.
+
+    `brackets`: intervals are printed, in brackets behind means.
+    """
     words = [f"Machine {_machines(setups)}, {_ticks(setups)}, {seeds(setups)}."]
     most = max(len(each.runs) for each in setups)
     if most > 1:
-        words.append(
-            "In brackets: the 95 % interval of the mean over seeds."
-            f" {counted(most, 'run')} differ because their seeds do."
-        )
+        if brackets:
+            words.append("In brackets: the 95 % interval of the mean over seeds.")
+        words.append(f"{counted(most, 'run')} differ because their seeds do.")
     doubtful = sorted({e.setup.machine for e in setups if not repeatable([e])})
     if doubtful:
         names = literal(listed(doubtful))

@@ -4,37 +4,70 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable
+import os
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from schedlab.build import host_processors
 from schedlab.collection import Collection, Kept
+from schedlab.errors import SchedlabError
 from schedlab.outcome import Outcome
 from schedlab.run import evaluate
+
+Work = tuple[Path, Path, Outcome]
+"""A run's folder, where its metrics go, how its machine ended."""
 
 
 def remeasured(
     collection: Collection,
     folder: Path,
     progress: Callable[[str, int, int], None] = lambda what, done, of: None,
+    workers: int | None = None,
 ) -> Collection:
-    """The same runs, with metrics in `folder`, computed by all CPUs of the host.
+    """The same runs, with metrics in `folder`, computed by so many processes; None: one a CPU.
 
-    A run whose trace cannot be measured has the status `unmeasured`, and says why.
+    A run whose trace cannot be measured has the status `unmeasured`, and says why. Raises
+    SchedlabError if the host does not let the processes do their work.
     """
     work = [
         (run.folder, folder / str(number), _outcome_of(run))
         for number, run in enumerate(collection)
     ]
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
     kept = []
-    with ProcessPoolExecutor(min(host_processors(), max(len(work), 1)), context) as pool:
-        for run, measured in zip(collection, pool.map(_measure, work, chunksize=4), strict=True):
-            kept.append(_with_metrics(run, *measured))
+    with _pool(min(workers or host_processors(), max(len(work), 1))) as pool:
+        outcomes = pool.map(_measure, work, chunksize=4)
+        for run, (_, place, _), outcome in zip(collection, work, outcomes, strict=True):
+            kept.append(_with_metrics(run, place, outcome))
             progress("measuring", len(kept), len(work))
     return Collection(kept)
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """What is not begun when the block is left is dropped."""
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
+    pool = ProcessPoolExecutor(workers, context, _prepare_worker)
+    try:
+        yield pool
+    except BrokenProcessPool as error:
+        raise SchedlabError(
+            "a process that measured runs was ended from outside; if the host has no memory left,"
+            " report on fewer runs at a time"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare_worker() -> None:
+    """Before it loads Polars: one thread is all that small tables need, and the other workers
+    have the other CPUs. An interrupt from the keyboard is for the parent, who ends the work."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _outcome_of(run: Kept) -> Outcome:
@@ -43,10 +76,9 @@ def _outcome_of(run: Kept) -> Outcome:
     return Outcome(status, "" if status == "success" else str(run.manifest.get("message", "")))
 
 
-def _measure(work: tuple[Path, Path, Outcome]) -> tuple[Path, Outcome]:
+def _measure(work: Work) -> Outcome:
     folder, place, outcome = work
-    _, outcome = evaluate(folder, outcome, place)
-    return place, outcome
+    return evaluate(folder, outcome, place)[1]
 
 
 def _with_metrics(run: Kept, place: Path, outcome: Outcome) -> Kept:

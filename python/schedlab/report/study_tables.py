@@ -9,6 +9,7 @@ table = compared_table("table-1", "Round-robin", ("test", "CPUs"), lines)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,15 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from schedlab.report.model import Cell, Column, Row, Table, Tone
-from schedlab.statistics import Estimate, estimate
+from schedlab.report.wording import NOTHING as NOTHING
+from schedlab.report.wording import Unit, with_interval
+from schedlab.statistics import Estimate, Within, estimate
 
 if TYPE_CHECKING:
     import polars as pl
 
     from schedlab.collection import Collection, Kept, Repeated
     from schedlab.studies import Figure
+    from schedlab.trace import Trace
 
-NOTHING = "–"
 NOT_RUN = "not run"
 
 Numbers = Mapping[Path, float]
@@ -65,11 +68,13 @@ class Measured:
     why: str = ""
     """Markdown: how it failed."""
     failed: bool = False
+    within: Within = (0, math.inf)
+    """What is possible: no interval goes beyond."""
 
     @cached_property
     def estimate(self) -> Estimate | None:
         """The mean over the seeds; None if there is none."""
-        return estimate(self.values) if self.values else None
+        return estimate(self.values, self.within) if self.values else None
 
     @property
     def mean(self) -> float | None:
@@ -77,17 +82,15 @@ class Measured:
         return self.estimate.mean if self.estimate else None
 
     def text(self, decimals: int) -> str:
-        """`86.0 [85.2, 86.8]`, or `not run`."""
-        return format_mean(self.estimate, decimals) if self.estimate else self.missing
+        """`86.0`, and in a second line its interval; or `not run`."""
+        return (
+            with_interval(self.estimate, Unit(1, "", decimals)) if self.estimate else self.missing
+        )
 
 
-def format_mean(mean: Estimate, decimals: int) -> str:
-    """With its interval, unless all that would be printed of it is the mean."""
-    low, middle, high = (f"{each:.{decimals}f}" for each in (mean.low, mean.mean, mean.high))
-    return middle if low == middle == high else f"{middle} [{low}, {high}]"
-
-
-def measure(repeated: Repeated | None, numbers: Numbers) -> Measured:
+def measure(
+    repeated: Repeated | None, numbers: Numbers, within: Within = (0, math.inf)
+) -> Measured:
     """Of all seeds of a setup. If one run failed or has no number, there is none."""
     if repeated is None:
         return Measured()
@@ -96,7 +99,7 @@ def measure(repeated: Repeated | None, numbers: Numbers) -> Measured:
         return Measured((), how, _failures(repeated.failed), failed=True)
     if any(run.folder not in numbers for run in repeated.runs):
         return Measured((), NOTHING, "The run was whole, but holds no such value.")
-    return Measured(tuple(numbers[run.folder] for run in repeated.runs))
+    return Measured(tuple(numbers[run.folder] for run in repeated.runs), within=within)
 
 
 def _failures(failed: Iterable[Kept]) -> str:
@@ -106,6 +109,30 @@ def _failures(failed: Iterable[Kept]) -> str:
         for run in failed
     }
     return "; ".join(sorted(told))
+
+
+def run_rows(
+    repeated: Repeated | None, numbers: Numbers, **labels: str | float
+) -> list[dict[str, str | float | None]]:
+    """For charts: a row a run, its number as `value`; null for one that failed or has none."""
+    if repeated is None:
+        return []
+    return [
+        {**labels, "value": numbers.get(run.folder) if run.succeeded else None}
+        for run in repeated.runs
+    ]
+
+
+def first_trace(repeated: Repeated | None) -> Trace | None:
+    """Of the first seed; None if that was not run, failed, or its trace was not kept."""
+    if repeated is None or not repeated.runs[0].succeeded:
+        return None
+    from schedlab.trace import TraceError
+
+    try:
+        return repeated.runs[0].trace()
+    except (OSError, TraceError):
+        return None
 
 
 Kind = Literal["expected", "study", "rerun", "here", "ideal"]

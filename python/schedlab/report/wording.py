@@ -30,7 +30,7 @@ class Unit:
         return three_digits(scaled) if self.digits is None else f"{scaled:,.{self.digits}f}"
 
     def heading(self, title: str) -> str:
-        return f"{title}, {self.name}" if self.name else title
+        return f"{title},\N{NO-BREAK SPACE}{self.name}" if self.name else title
 
 
 COUNT = Unit(1, digits=0)

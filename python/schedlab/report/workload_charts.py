@@ -42,7 +42,7 @@ def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
         f"turnaround-{workload.stem}",
         rows.with_columns(milliseconds=pl.col(column) / 1e6),
         title=f"{workload.title}: turnaround over CPUs{mark(workload.setups)}",
-        caption=provenance(workload.setups),
+        caption=provenance(workload.setups, brackets=False),
         x="cpus",
         y="milliseconds",
         x_title="CPUs",
@@ -67,7 +67,7 @@ def _response(collection: Collection, workload: Workload) -> Iterator[Chart]:
         f"response-{workload.stem}",
         values,
         title=f"{workload.title}: response of all processes{mark(workload.setups)}",
-        caption=provenance(workload.setups),
+        caption=provenance(workload.setups, brackets=False),
         category="policy",
         value="milliseconds",
         x_title="response, ms",
@@ -98,7 +98,7 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
             f"latencies-{workload.stem}-{count}cpu",
             {e.setup.policy_title: [run.trace() for run in e.runs] for e in setups},
             title=f"{workload.title}: wake-up latency on {cpus([count])}{mark(setups)}",
-            caption=provenance(setups),
+            caption=provenance(setups, brackets=False),
         )
 
 

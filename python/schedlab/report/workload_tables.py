@@ -137,7 +137,12 @@ METRICS = (
     Metric("context_switches", "switches", "scheduling", COUNT),
     Metric("overhead_share", "overhead", "scheduling", PERCENT),
     Metric("fairness_turnaround", "of turnaround", "fairness (Jain)", INDEX),
-    Metric("fairness_share", "of share ÷ ideal", "fairness (Jain)", INDEX),
+    Metric(
+        "fairness_share",
+        "of share\N{NO-BREAK SPACE}÷\N{NO-BREAK SPACE}ideal",
+        "fairness (Jain)",
+        INDEX,
+    ),
 )
 
 
@@ -201,7 +206,11 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
         title=f"{workload.title}: each group's share of the CPUs{mark(workload.setups)}",
         columns=(
             *_WHO,
-            *(Column(title, name) for name in names for title in ("share, %", "ideal, %")),
+            *(
+                Column(PERCENT.heading(title), name)
+                for name in names
+                for title in ("share", "ideal")
+            ),
         ),
         rows=tuple(
             (*_who(each.setup), *_share_cells(each, rows_of(data, [each]), names))

@@ -15,10 +15,10 @@ from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
-    common_scale,
     embedded,
     ordered,
     panels_of,
+    reach_of,
     sentences,
     stacked,
 )
@@ -132,7 +132,8 @@ def _chart(
     log: bool,
 ) -> Any:
     ends = [found[name].to_list() for name in ("minimum", "maximum")]
-    scale = common_scale([*ends[0], *ends[1], *printed["value"]], log=log, zero=True)
+    values = [*ends[0], *ends[1], *printed["value"]]
+    scale = reach_of(values, log=log, zero=True).scale()
     return stacked(
         [
             (

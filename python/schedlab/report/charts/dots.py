@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,20 +12,24 @@ import polars as pl
 
 from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
+    CUT,
     NUMBERS,
     Looks,
+    Reach,
     chosen_in_legend,
-    common_scale,
     embedded,
-    estimates,
+    means,
     opacity_if,
     ordered,
     panels_of,
+    reach_of,
     sentences,
     stacked,
+    values_of,
 )
 from schedlab.report.charts.theme import IDEAL, WIDTH
 from schedlab.report.model import Chart
+from schedlab.statistics import Within
 
 ROW_HEIGHT, LINE_HEIGHT = 24, 13
 _KEYS = ("panel", "category", "series")
@@ -49,6 +54,7 @@ def dots(
     published: pl.DataFrame | None = None,
     zero: bool = True,
     log: bool = False,
+    within: Within = (0, math.inf),
     description: str = "",
 ) -> Chart:
     """A row for each `category`: filled points measured, hollow ones published, a stroke the ideal.
@@ -56,12 +62,13 @@ def dots(
     `data` has a row a run with the columns named (a null value is a run that failed: then there is
     a cross on the left instead of a mean). `published` and `ideal` have the same columns; those
     without `series` hold for all. `panel` says in which of several pictures, one below the other.
+    `within`: what values are possible, which intervals do not leave.
     """
     names = {value: "value", category: "category"}
     names |= {series: "series"} if series else {}
     names |= {panel: "panel"} if panel else {}
     rows = _complete(data.select(*names).rename(names))
-    found = estimates(rows, _KEYS, "value").with_columns(kind=pl.lit("measured"))
+    found = means(rows, _KEYS, "value", within).with_columns(kind=pl.lit("measured"))
     parts = [found]
     for kind, frame in (("published", published), ("ideal", ideal)):
         if frame is not None:
@@ -74,13 +81,14 @@ def dots(
     categories = ordered(behind["category"], category_order, policies=False)
     shown = ordered(behind["series"].filter(behind["series"] != ""), order, policies=policies)
     looks = Looks(shown or [""], policies=policies and bool(shown))
-    chart = _chart(behind, categories, looks, x_title, zero=zero, log=log)
+    reach = reach_of(values_of(behind), log=log, zero=zero)
+    chart = _chart(behind, categories, looks, x_title, reach)
     return Chart(
         name,
         title,
         chart,
         behind.drop([key for key in ("panel", "series") if (behind[key] == "").all()]),
-        sentences(caption, *_remarks(behind)),
+        sentences(caption, *_remarks(behind), CUT if reach.cuts(behind) else ""),
         description or _words(behind, x_title),
     )
 
@@ -98,19 +106,15 @@ def _chart(
     categories: list[str],
     looks: Looks,
     x_title: str,
-    *,
-    zero: bool,
-    log: bool,
+    reach: Reach,
 ) -> Any:
-    drawn = [value for name in ("mean", "low", "high") for value in behind[name]]
-    scale = common_scale(drawn, log=log, zero=zero)
     chosen = chosen_in_legend()
     pictures = [
         (
             panel,
             _panel(
                 behind.filter(pl.col("panel") == panel), categories, looks, chosen,
-                alt.X("mean:Q", title=x_title if last else None, scale=scale,
+                alt.X("mean:Q", title=x_title if last else None, scale=reach.scale(),
                       axis=alt.Axis(format=NUMBERS, tickCount=8)),
             ),
         )
@@ -142,7 +146,7 @@ def _panel(
     channels = [y, *own_line, looks.colour()]
     layers: list[Any] = [
         *_strokes(behind, rows, x, y),
-        drawn.mark_rule(strokeWidth=2).encode(
+        drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
             _other(x, "low"), alt.X2("high:Q"), *channels, opacity=faded
         ),
         *_hollow(behind, looks, x, [y, *own_line], faded),
@@ -232,7 +236,7 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
     kinds = set(behind["kind"])
     measured = behind.filter(pl.col("kind") == "measured")
     return [
-        "Filled: measured, the mean with its 95 % bootstrap interval."
+        "Filled: measured, the mean with its 95 % interval."
         if (measured["runs"] > 1).any()
         else "Filled: measured.",
         "Hollow: published." if "published" in kinds else "",

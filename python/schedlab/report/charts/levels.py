@@ -51,6 +51,8 @@ def levels(
     stays = stays_of(people)
     marks = span_marks(pl.concat([boosts(stays), policy_changes(people)]), span)
     shown = span.clip(stays.filter(pl.col("role") == "workload"))
+    if shown.is_empty():
+        raise ValueError(f"chart {name}: no process of the workload ran in that time")
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
     return Chart(
         name,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,17 +12,22 @@ import polars as pl
 
 from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
+    CUT,
     NUMBERS,
     Looks,
+    Reach,
     chosen_in_legend,
     embedded,
-    estimates,
+    means,
     opacity_if,
     ordered,
+    reach_of,
     sentences,
+    values_of,
 )
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, PUBLISHED_DASH, WIDTH
 from schedlab.report.model import Chart
+from schedlab.statistics import Within
 
 ERROR_BARS_MOST = 8
 """Intervals at up to so many places are bars; at more, a band."""
@@ -45,6 +51,7 @@ def lines(
     published: pl.DataFrame | None = None,
     log: bool = False,
     zero: bool = True,
+    within: Within = (0, math.inf),
     height: int = 300,
     description: str = "",
 ) -> Chart:
@@ -53,10 +60,11 @@ def lines(
     `data` has a row a run with the columns named by `x`, `y` and `series`, in the units of the
     axes' titles; a null `y` is a run that failed, and its mean is not drawn but marked by a cross.
     `published` has the same columns, `ideal` the first two. `policies`: the series are policies and
-    look as everywhere; else they take the palette in their order.
+    look as everywhere; else they take the palette in their order. `within`: what values of `y` are
+    possible, which intervals do not leave.
     """
     names = {x: "x", y: "y", series: "series"}
-    found = estimates(data.select(*names).rename(names), ["series", "x"], "y")
+    found = means(data.select(*names).rename(names), ["series", "x"], "y", within)
     parts = [found.with_columns(kind=pl.lit("measured"))]
     if published is not None:
         printed = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
@@ -67,22 +75,19 @@ def lines(
     behind = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
     shown = behind.filter(pl.col("kind") != "ideal")["series"]
     looks = Looks(ordered(shown, order, policies=policies), policies=policies)
-    chart = _layers(behind, looks, x_title, y_title, log=log, zero=zero).properties(
-        width=WIDTH, height=height
-    )
+    reach = reach_of(values_of(behind), log=log, zero=zero)
+    chart = _layers(behind, looks, x_title, y_title, reach).properties(width=WIDTH, height=height)
     return Chart(
         name,
         title,
         chart,
         behind,
-        sentences(caption, *_remarks(behind)),
+        sentences(caption, *_remarks(behind), CUT if reach.cuts(behind) else ""),
         description or _words(behind, x_title, y_title),
     )
 
 
-def _layers(
-    behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, *, log: bool, zero: bool
-) -> Any:
+def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reach: Reach) -> Any:
     places = sorted(behind["x"].unique().to_list())
     margin = 0.04 * (places[-1] - places[0] or 1)
     x = alt.X(
@@ -91,8 +96,9 @@ def _layers(
         scale=alt.Scale(domain=[places[0] - margin, places[-1] + margin], nice=False),
         axis=alt.Axis(values=places, grid=False, format="~g", labelOverlap=True),
     )
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=zero)
-    y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(format=NUMBERS, tickCount=6))
+    y = alt.Y(
+        "mean:Q", title=y_title, scale=reach.scale(), axis=alt.Axis(format=NUMBERS, tickCount=6)
+    )
     chosen = chosen_in_legend()
     measured = _of(behind, "measured")
     drawn = alt.Chart(embedded(measured.filter(pl.col("failed") == 0)))
@@ -105,7 +111,9 @@ def _layers(
         alt.Tooltip("runs:Q", title="runs"),
     ]
     many = len(places) > ERROR_BARS_MOST
-    band = (drawn.mark_area() if many else drawn.mark_rule(strokeWidth=2)).encode(
+    band = (
+        drawn.mark_area(clip=True) if many else drawn.mark_rule(strokeWidth=2, clip=True)
+    ).encode(
         x,
         alt.Y("low:Q", title=y_title),
         alt.Y2("high:Q"),
@@ -113,10 +121,15 @@ def _layers(
         opacity=opacity_if(chosen, 0.18 if many else 0.55),
     )
     line = drawn.mark_line(strokeWidth=2).encode(
-        x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen)
+        x, y, looks.colour(), looks.dash(legend=False), opacity=opacity_if(chosen)
     )
     points = drawn.mark_point(filled=True, size=55).encode(
-        x, y, looks.colour(), looks.shape(), opacity=opacity_if(chosen), tooltip=tooltip
+        x,
+        y,
+        looks.colour(symbolStrokeWidth=0),
+        looks.shape(),
+        opacity=opacity_if(chosen),
+        tooltip=tooltip,
     )
     layers = [
         *_ideal(behind, x, y),
@@ -202,7 +215,7 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
     several = bool((measured["runs"] > 1).any())
     failed = bool((measured["failed"] > 0).any())
     return [
-        "Points: means over the runs; the bars or bands about them: 95 % bootstrap intervals."
+        "Points: means over the runs; the bars or bands about them: 95 % intervals."
         if several
         else "",
         "Hollow points on dotted lines: published." if "published" in kinds else "",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -13,12 +14,14 @@ import numpy as np
 import polars as pl
 
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
-from schedlab.statistics import estimate
+from schedlab.statistics import Within, estimates
 
 LETTER_WIDTH = 7
 """About what a letter of a legend takes, in pixels."""
 DIGITS = 5
 """Significant digits of what is drawn; the data behind a chart has all."""
+ROOM = 0.06
+"""Of an axis's length, beyond the outermost value."""
 NUMBERS = ",.6~g"
 """How axes write numbers: as they are, never as powers of ten."""
 FADED = 0.12
@@ -63,25 +66,26 @@ class Looks:
         self.series = loud + grey
         self.looks = looks(loud, policies=policies) + [MUTED] * len(grey)
 
-    def colour(self, title: str | None = None, **legend: Any) -> alt.Color:
+    def colour(self, **legend: Any) -> alt.Color:
         return alt.Color(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[each.colour for each in self.looks]),
-            legend=self._legend(title, **legend),
+            legend=self._legend(**legend),
         )
 
-    def dash(self, title: str | None = None) -> alt.StrokeDash:
+    def dash(self, *, legend: bool = True) -> alt.StrokeDash:
+        """Where points have shapes, those are in the legend, and dashes need not be."""
         return alt.StrokeDash(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[list(each.dash) for each in self.looks]),
-            legend=self._legend(title),
+            legend=self._legend() if legend else None,
         )
 
-    def shape(self, title: str | None = None) -> alt.Shape:
+    def shape(self) -> alt.Shape:
         return alt.Shape(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[each.shape for each in self.looks]),
-            legend=self._legend(title),
+            legend=self._legend(),
         )
 
     def channel(self, channel: Any) -> Any:
@@ -96,12 +100,12 @@ class Looks:
         fewer.looks = [self.looks[self.series.index(each)] for each in series]
         return fewer
 
-    def _legend(self, title: str | None, **more: Any) -> alt.Legend | None:
+    def _legend(self, **more: Any) -> alt.Legend | None:
         if len(self.series) < 2:
             return None
         longest = max(len(each) for each in self.series)
         columns = max(WIDTH // (longest * LETTER_WIDTH + 40), 1)
-        return alt.Legend(title=title, columns=columns, **more)
+        return alt.Legend(title=None, columns=columns, **more)
 
 
 def chosen_in_legend() -> alt.Parameter:
@@ -124,32 +128,34 @@ def zoom_along_time() -> alt.Parameter:
     )
 
 
-def estimates(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
-    """For each set of keys: mean, low and high (schedlab.statistics), runs and failed ones.
+def means(data: pl.DataFrame, keys: Sequence[str], value: str, within: Within) -> pl.DataFrame:
+    """For each set of keys: mean, low and high (schedlab.statistics), least and most of the runs'
+    values, how many runs, and how many that failed.
 
     A row of `data` is a run; a null says that it failed, and then there is no mean.
     """
-    rows = []
-    for group in data.partition_by(list(keys), maintain_order=True):
-        values = group[value].cast(pl.Float64)
-        failed = values.null_count() + int(values.is_nan().sum())
-        got = estimate(values.to_list()) if not failed else None
-        rows.append(
-            {
-                **{key: group[key][0] for key in keys},
-                "mean": got.mean if got else None,
-                "low": got.low if got else None,
-                "high": got.high if got else None,
-                "runs": len(group),
-                "failed": failed,
-            }
-        )
-    schema: dict[str, Any] = {
-        **{key: data.schema[key] for key in keys},
-        **dict.fromkeys(("mean", "low", "high"), pl.Float64),
-        **dict.fromkeys(("runs", "failed"), pl.Int64),
-    }
-    return pl.DataFrame(rows, schema=schema)
+    number = pl.col(value).cast(pl.Float64).fill_nan(None)
+    groups = data.group_by(*keys, maintain_order=True).agg(
+        values=number, runs=pl.len(), failed=number.null_count()
+    )
+    found = groups.with_row_index("group").filter(pl.col("failed") == 0)
+    got = estimates(found["values"].to_list(), within)
+    numbers = pl.DataFrame(
+        {
+            "group": found["group"],
+            "mean": [each.mean for each in got],
+            "low": [each.low for each in got],
+            "high": [each.high for each in got],
+            "least": found["values"].list.min(),
+            "most": found["values"].list.max(),
+        },
+        schema_overrides=dict.fromkeys(("mean", "low", "high", "least", "most"), pl.Float64),
+    )
+    return (
+        groups.with_row_index("group")
+        .join(numbers, on="group", how="left", maintain_order="left")
+        .select(*keys, "mean", "low", "high", "least", "most", "runs", "failed")
+    )
 
 
 def sentences(*parts: str) -> str:
@@ -182,12 +188,47 @@ def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
     return alt.vconcat(*titled, spacing=14)
 
 
-def common_scale(values: Iterable[float | None], *, log: bool, zero: bool) -> alt.Scale:
-    """Of the axes of all panels. Raises ValueError if there is no number to draw."""
+@dataclass(frozen=True)
+class Reach:
+    """What an axis reaches over."""
+
+    low: float
+    high: float
+    log: bool
+
+    def scale(self) -> alt.Scale:
+        kind: Any = "log" if self.log else "linear"
+        return alt.Scale(type=kind, domain=[self.low, self.high], nice=False)
+
+    def cuts(self, behind: pl.DataFrame) -> bool:
+        """Does an interval (low, high) go on beyond it?"""
+        cut = (pl.col("low") < self.low) | (pl.col("high") > self.high)
+        return bool(behind.select(cut.any()).item())
+
+
+def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
+    """So that all values have their place, with a little room beyond.
+
+    Raises ValueError if there is no value, or, for a logarithmic axis, none above 0.
+    """
     known = [value for value in values if value is not None and math.isfinite(value)]
+    known = [value for value in known if value > 0] if log else known
     if not known:
         raise ValueError("there is no number to draw")
     low, high = min(known), max(known)
     if log:
-        return alt.Scale(type="log", domain=[low, high])
-    return alt.Scale(domain=[min(low, 0) if zero else low, high])
+        return Reach(low / 1.1, high * 1.1, log)
+    low = min(low, 0) if zero else low
+    high = max(high, 0) if zero else high
+    room = ROOM * ((high - low) or abs(high) or 1)
+    return Reach(low - room if low < 0 or not zero else low, high + room, log)
+
+
+def values_of(behind: pl.DataFrame) -> list[float | None]:
+    """All that a chart of means must have a place for: not their intervals, which for two or three
+    runs are many times as long as what they are about."""
+    columns = [name for name in ("mean", "least", "most") if name in behind.columns]
+    return [value for name in columns for value in behind[name]]
+
+
+CUT = "Intervals that end at the edge of the picture go on beyond it."

@@ -10,7 +10,7 @@ import polars as pl
 
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.compute import people
-from schedlab.metrics.lives import Lives, lives
+from schedlab.metrics.lives import Lives, lives, names
 from schedlab.trace import Trace
 
 IDLE, ROOT, OTHER = "idle", "root", "other"
@@ -85,18 +85,21 @@ def people_of(trace: Trace) -> People:
     """Groups of processes that are not the workload's are called as in ROOT and OTHER."""
     window = measured_window(trace)
     who = lives(trace)
-    group = (
-        pl.when(pl.col("role") == "workload")
-        .then("group")
-        .when(pl.col("role") == "root")
-        .then(pl.lit(ROOT))
-        .otherwise(pl.lit(OTHER))
+    everybody = pl.DataFrame({"life": range(len(who)), "pid": who.pid, "known": names(trace, who)},
+                             schema={"life": pl.Int64, "pid": pl.Int64, "known": pl.String})  # fmt: skip
+    in_window = people(trace, who, window).select("life", "group", pl.col("role").cast(pl.String))
+    role = pl.col("role").fill_null(OTHER)
+    of_workload = role == "workload"
+    found = (
+        everybody.join(in_window, on="life", how="left", maintain_order="left")
+        .with_columns(role, name=pl.col("known").fill_null(pl.format("process {}", "pid")))
+        .with_columns(group=pl.when(of_workload).then("group").otherwise(role))
+        .with_columns(
+            label=pl.format("{} {}", "pid", pl.when(of_workload).then("group").otherwise("name"))
+        )
+        .drop("known")
     )
-    names = people(trace, who, window).select("life", "pid", "name", "role", group=group)
-    label = pl.format(
-        "{} {}", "pid", pl.when(pl.col("role") == "workload").then("group").otherwise("name")
-    )
-    return People(trace, who, window, names.with_columns(label=label))
+    return People(trace, who, window, found)
 
 
 Colouring = Literal["group", "process"]

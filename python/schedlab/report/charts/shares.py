@@ -59,6 +59,8 @@ def shares_over_time(
     span = span_of(people.window, begin_ns, end_ns)
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
     running = span.clip(people.running().filter(pl.col("role") == "workload"))
+    if running.is_empty():
+        raise ValueError(f"chart {name}: no process of the workload ran in that time")
     sliding_ns = sliding_ticks * trace.header.tick_ns
     behind = _shares(running, span, sliding_ns)
     metrics = compute(trace).groups

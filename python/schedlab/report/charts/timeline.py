@@ -42,6 +42,8 @@ def timeline(
     people = people_of(trace)
     span = span_of(people.window, begin_ns, end_ns)
     intervals = _intervals(people, span)
+    if intervals.is_empty():
+        raise ValueError(f"chart {name}: no process of the workload did anything in that time")
     order = intervals.group_by("life").agg(
         pl.col("label", "begin_ns").sort_by("begin_ns").first()
     ).sort("begin_ns", "life")  # fmt: skip

@@ -7,6 +7,8 @@ import math
 from itertools import groupby
 
 from schedlab.report.studies.lottery_runs import THESIS, LotteryRuns, original, share_figure
+from schedlab.report.wording import cpus as cpus_text
+from schedlab.report.wording import listed
 from schedlab.shares import BOUND, LotteryTest
 from schedlab.studies.experiments import ALL_CPUS
 from schedlab.studies.ideal import LOTTERY_GROUPS, unmeetable
@@ -14,6 +16,7 @@ from schedlab.studies.ideal import LOTTERY_GROUPS, unmeetable
 NOT_KNOWN = "Not known."
 OFF_POINTS = 2.0
 """From this difference on between their share and ours, a reason is given."""
+_LEAVE = "who sleeps or ends asks for less than its tickets say, and leaves it to the others."
 _LAYOUT, _NO_WORK, _PROGRAM = 3, 6, 8
 """Tables with a reason of their own."""
 
@@ -27,6 +30,8 @@ class LotteryReasons:
 
     def expected(self, row: str) -> str:
         """Of what the study expects there: on how many CPUs no scheduler could meet it."""
+        if self.test.table == _PROGRAM:
+            return "No scheduler can meet that: " + _LEAVE
         off = [
             (cpus, found[row][1])
             for cpus in ALL_CPUS
@@ -35,12 +40,12 @@ class LotteryReasons:
         if not off:
             return ""
         said = [
-            f"{ideal:.1f} on {_range([cpus for cpus, _ in same])}"
+            f"on {cpus_text(cpus for cpus, _ in same)} (ideal {ideal:.1f} %)"
             for ideal, same in (
                 (ideal, list(group)) for ideal, group in groupby(off, key=lambda each: each[1])
             )
         ]
-        return f"No scheduler can meet that there. The ideal share is {', '.join(said)}."
+        return f"No scheduler can meet that {listed(said)}."
 
     def here(self, group: str, cpus: int) -> str:
         """Of ours, by the study's own program, where it is not near theirs."""
@@ -54,7 +59,7 @@ class LotteryReasons:
         if self.test.table == _NO_WORK:
             return self.ended(cpus)
         if self.test.table == _PROGRAM:
-            return ""
+            return self.sleepers(group, cpus)
         if cpus == 1:
             return self.chance(group, off)
         if cpus >= sum(each.processes for each in LOTTERY_GROUPS[self.test.table]):
@@ -127,23 +132,31 @@ class LotteryReasons:
             picked = self._count(group, "selections", cpus)
             if finished and there and picked:
                 found.append(
-                    f"{finished:.1f} of {there:.0f} of {group} (picked {picked / there:.0f} times"
+                    f"{finished:.3g} of {there:.0f} of {group} (picked {picked / there:.0f} times"
                     " each)"
                 )
         if not found:
             return ""
         return (
-            f"The program's processes end after so many yields. Here, on {_range([cpus])}, these had"
+            f"The program's processes end after so many yields. Here, on {cpus_text([cpus])}, these had"
             f" ended when the window did: {'; '.join(found)}. What is counted from then on are the"
             " others. How many end in time depends on the CPU's speed."
         )
 
+    def sleepers(self, group: str, cpus: int) -> str:
+        """Of table 8: how often those that sleep were picked, beside those that end in time."""
+        computing, picked = (self._count(each, "selections", cpus) for each in ("CPU", group))
+        members = self._count(group, "processes", cpus)
+        theirs = [share_figure(self.test, self.test.rows[each], cpus) for each in ("CPU", group)]
+        if not computing or not picked or not members or None in theirs or group == "CPU":
+            return self.sleepers("I/O", cpus) if group == "CPU" and computing else ""
+        part = [each.value for each in theirs if each]
+        return (
+            f"Those that sleep from tick to tick are picked {picked / members:.0f} times each here."
+            f" If those that compute were picked as often there as here, {computing:.0f} times in all,"
+            f" it was {computing * part[1] / part[0] / members:.0f} times there: their window was a few"
+            " ticks longer."
+        )
+
     def _count(self, group: str, column: str, cpus: int) -> float | None:
         return self.runs.count(original(self.test), THESIS, group, column, cpus).mean
-
-
-def _range(cpus: list[int]) -> str:
-    """`3 to 5 CPUs`; the numbers follow one another."""
-    if len(cpus) == 1:
-        return "1 CPU" if cpus[0] == 1 else f"{cpus[0]} CPUs"
-    return f"{cpus[0]} to {cpus[-1]} CPUs"

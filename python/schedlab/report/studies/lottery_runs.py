@@ -66,24 +66,24 @@ class LotteryRuns:
     def picked(self, test: LotteryTest, group: str, cpus: int) -> Measured:
         """Percent of the selections, of the study's own program under its own lottery."""
         return measure(
-            self.setup(original(test), THESIS, cpus), self._of_group("percent_picked", group)
+            self.setup(original(test), THESIS, cpus), self.of_group("percent_picked", group)
         )
 
     def share(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:
         """Percent of the CPU time, while all compete."""
         return measure(
-            self.setup(competition(test), policy, cpus), self._of_group("percent_run", group)
+            self.setup(competition(test), policy, cpus), self.of_group("percent_run", group)
         )
 
     def own_ideal(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:
         """Percent: the ideal by what the processes of these very runs asked for."""
         return measure(
-            self.setup(competition(test), policy, cpus), self._of_group("percent_ideal", group)
+            self.setup(competition(test), policy, cpus), self.of_group("percent_ideal", group)
         )
 
     def count(self, experiment: str, policy: str, group: str, column: str, cpus: int) -> Measured:
         """A column of a group: `finished`, `selections`."""
-        return measure(self.setup(experiment, policy, cpus), self._of_group(column, group))
+        return measure(self.setup(experiment, policy, cpus), self.of_group(column, group))
 
     def off_ideal(self, test: LotteryTest, policy: str, cpus: int) -> Measured:
         """Mean over the groups of how far a share is off the ideal, in points.
@@ -152,7 +152,8 @@ class LotteryRuns:
     def _columns(self) -> dict[tuple[str, str], Numbers]:
         return {}
 
-    def _of_group(self, column: str, group: str) -> Numbers:
+    def of_group(self, column: str, group: str) -> Numbers:
+        """A column of a group, or `percent_picked`, `percent_run`, `percent_ideal`."""
         import polars as pl
 
         if (column, group) not in self._columns:

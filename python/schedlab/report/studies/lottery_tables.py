@@ -25,6 +25,7 @@ from schedlab.report.study_tables import (
     Measured,
     compared_table,
 )
+from schedlab.report.wording import cpus as cpus_text
 from schedlab.shares import TESTS, LotteryTest
 from schedlab.studies.experiments import ALL_CPUS
 from schedlab.studies.ideal import ideal_group_shares
@@ -35,6 +36,10 @@ WHILE_ALL_COMPETE = {
 }
 _DEMANDS_DIFFER = 8
 """The table whose ideal depends on what processes ask for, and that on the tick."""
+_BY_DEMANDS = (
+    "By what the processes asked for in these runs, system calls included; under another policy it"
+    " may differ by a little."
+)
 
 
 def shares_table(runs: LotteryRuns, test: LotteryTest, caption: str) -> Table:
@@ -79,15 +84,12 @@ def _competing(
     runs: LotteryRuns, test: LotteryTest, group: str, policy: str, cpus: int
 ) -> Comparison:
     ideal = 100 * ideal_group_shares(test.table, cpus)[test.rows[group]]
-    own = runs.own_ideal(test, group, policy, cpus).mean
     notes: dict[Kind, str] = {}
-    chance = runs.chance(runs.setup(competition(test), policy, cpus), ideal)
     if test.table == _DEMANDS_DIFFER:
-        chance = None
-        if own is not None and abs(own - ideal) >= 1:
-            notes["here"] = "By what the processes asked for in these runs, " + (
-                f"the ideal is {own:.1f} %: system calls take a larger part of this tick."
-            )
+        own = runs.own_ideal(test, group, policy, cpus).mean
+        ideal = ideal if own is None else own
+        notes["ideal"] = _BY_DEMANDS if own is not None else ""
+    chance = runs.chance(runs.setup(competition(test), policy, cpus), ideal)
     return Comparison(
         here=runs.share(test, group, policy, cpus),
         ideal=ideal,
@@ -116,7 +118,7 @@ def nearness_table(runs: LotteryRuns) -> Table:
     columns = (
         Column("table", align="left"),
         Column("off", align="left"),
-        *(Column(_cpus(cpus)) for cpus in ALL_CPUS),
+        *(Column(cpus_text([cpus])) for cpus in ALL_CPUS),
     )
     rows: list[Row] = []
     data: list[dict[str, str | int | float | None]] = []
@@ -157,7 +159,3 @@ def points_cell(found: Measured) -> Cell:
     if found.mean is None:
         return Cell(found.missing, "muted", found.why if found.missing != NOT_RUN else "")
     return Cell(found.text(1))
-
-
-def _cpus(count: int) -> str:
-    return "1 CPU" if count == 1 else f"{count} CPUs"

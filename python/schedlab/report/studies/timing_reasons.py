@@ -14,6 +14,8 @@ from schedlab.report.studies.timing_runs import (
     study_tick_ms,
 )
 from schedlab.report.study_tables import Numbers, measure
+from schedlab.report.wording import cpus as cpus_text
+from schedlab.report.wording import listed
 from schedlab.studies import Figure
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
@@ -38,12 +40,20 @@ class ForkCost:
         """So many times as long there."""
         return self.there_us / self.here_us
 
+    @property
+    def each(self) -> str:
+        """In ticks."""
+        return (
+            f"{self.there_ticks:.2f} ticks there and {self.here_ticks:.3f} here (Process Creation on"
+            f" one CPU ÷ {self.processes:.0f})"
+        )
+
     def __str__(self) -> str:
         return (
-            f"from its fork until it has been waited for, a process that does nothing takes"
+            "A process that does nothing takes, from its fork until it has been waited for,"
             f" {self.here_us:.0f} µs here, {self.here_ticks:.3f} ticks; there it took"
-            f" {self.there_us / 1000:.1f} ms, {self.there_ticks:.2f} ticks"
-            f" (Process Creation on one CPU ÷ {self.processes:.0f})"
+            f" {self.there_us / 1000:.1f} ms, {self.there_ticks:.2f} ticks, {self.times:.0f} times as"
+            f" long (Process Creation on one CPU ÷ {self.processes:.0f})."
         )
 
 
@@ -99,7 +109,7 @@ class TimingReasons:
         fork = self.fork
         if fork is None:
             return ""
-        text = f"Processes that do next to nothing: {fork}."
+        text = f"A fork and its end take {fork.each}."
         processes = self._mean(self.runs.processes, test, 1)
         ticks = self._mean(self.runs.completion, test, 1)
         theirs = self._figure(test, 1)
@@ -134,7 +144,7 @@ class TimingReasons:
         return (
             f"The sleeps take {ideal:.0f} ticks. What is left on one CPU, {theirs.value - ideal:.0f}"
             f" ticks there and {ticks - ideal:.1f} here, is {there_ms:.1f} ms and {here_us:.0f} µs"
-            f" for each of {processes:.0f} processes, about what their forks take: {self.fork}."
+            f" for each of {processes:.0f} processes: about a fork, which takes {self.fork.each}."
         )
 
     @cached_property
@@ -160,7 +170,7 @@ class TimingReasons:
         """Of Mixed Load, which tells the least time of those that sleep."""
         whole = self._mean(self.runs.completion, "mixed", 1)
         text = (
-            "A constant: what is told is the least time of the processes that sleep, whatever the"
+            "What is told is the least time of the processes that sleep, a constant whatever the"
             " scheduler does with the others."
         )
         return text + (f" On one CPU all have ended after {whole:.1f} ticks." if whole else "")
@@ -170,13 +180,15 @@ class TimingReasons:
         """Of Mixed Load under priorities: who is to sleep must run first, and has the lowest."""
         longest = self.runs.of_group("mix-io", "waiting_max_ns")
         waits = [(cpus, self._mean(longest, "mixed", cpus)) for cpus in ALL_CPUS]
-        long = [f"{wait:.0f} ticks on {_cpus(cpus)}" for cpus, wait in waits if wait and wait >= 1]
+        long = [
+            f"{wait:.0f} ticks on {cpus_text([cpus])}" for cpus, wait in waits if wait and wait >= 1
+        ]
         if not long:
             return ""
         return (
             "The processes that are to sleep set the lowest priority for themselves first. Then they"
             " wait for all of higher priority on their CPU, the longest for"
-            f" {_listed(long)}, and only then begin to sleep."
+            f" {listed(long)}, and only then begin to sleep."
         )
 
     def stay(self, test: str) -> str:
@@ -196,25 +208,26 @@ class TimingReasons:
             return ""
         return (
             "Here no process changes its CPU once it has been forked, and the busiest CPU has more"
-            f" than its part to do: {_listed(found)}, in ticks and beside the ideal."
+            f" than its part to do: {listed(found)}, in ticks and beside the ideal."
         )
 
     def several_cpus(self, test: str) -> str:
-        """What several CPUs of an emulator have to do with it."""
-        one, five = self._figure(test, 1), self._figure(test, 5)
-        if one is None or five is None:
+        """What several CPUs of an emulator have to do with it: of processes that compute."""
+        most = ALL_CPUS[-1]
+        theirs = self._figure(test, most)
+        if theirs is None:
             return ""
+        ideal = ideal_completion(2, TIMING_TESTS[test], most)
         text = (
-            f"What several CPUs add there, {one.text} ticks on one and {five.text} on five, is not"
-            " known."
+            f"On {cpus_text([most])} theirs takes {theirs.value / ideal:.1f} times the ideal; what part"
+            " their emulator has in it is not known."
         )
-        again = self._figure(test, 1, "rerun"), self._figure(test, 5, "rerun")
-        if again[0] is None or again[1] is None:
+        again = self._figure(test, most, "rerun")
+        if again is None:
             return text
         return text + (
-            f" Their program, run again on a host of two CPUs, took {again[0].text} on one, and"
-            f" {_ended(again[1])} on five: an emulator that has more CPUs than its host measures the"
-            " host."
+            f" Run again on a host of two CPUs, the test {_ended(again)} there: an emulator that has"
+            " more CPUs than its host measures the host."
         )
 
     def _figure(self, test: str, cpus: int, source: str = "study") -> Figure | None:
@@ -228,14 +241,5 @@ def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _cpus(count: int) -> str:
-    return "1 CPU" if count == 1 else f"{count} CPUs"
-
-
-def _listed(parts: list[str]) -> str:
-    """A, B and C."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
-
-
 def _ended(again: Figure) -> str:
-    return again.text if again.finished else f"was {again.text}"
+    return f"took {again.text} ticks" if again.finished else f"was {again.text}"

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group, of_summary
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from schedlab.collection import Collection, Repeated
-
-_RUN = re.compile(r"^[a-z-]+ +\d+ +(?P<ticks>\d+) +\d+ +-?\d+$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -99,31 +95,30 @@ class TimingRuns:
     @cached_property
     def told(self) -> Numbers:
         """Ticks, as the program tells them: whole ones, by the kernel's clock."""
-        return {
-            run.folder: fmean(ticks)
-            for run in self.collection
-            if run.succeeded and (ticks := _told(run.console()))
-        }
+        return self.told_of_tests(None)
+
+    def told_of_tests(self, number: int | None) -> Numbers:
+        """The same, in a run of all tests of the one with this number; None: of the only one."""
+        import polars as pl
+
+        rows = self.collection.values
+        if rows.is_empty() or "name" not in rows.columns:
+            return {}
+        by_test = rows.with_columns(
+            pl.when(pl.col("name") == "test")
+            .then(pl.col("value"))
+            .forward_fill()
+            .over("run")
+            .alias("test")
+        ).filter(pl.col("name") == "ticks")
+        if number is not None:
+            by_test = by_test.filter(pl.col("test") == number)
+        return self._by_folder(by_test.group_by("run").agg(pl.col("value").mean()))
 
     @cached_property
     def completion(self) -> Numbers:
-        """Ticks from the first fork of the workload to its last exit, by the trace."""
-        import polars as pl
-
-        own = self._workload
-        if own.is_empty():
-            return {}
-        times = own.group_by("run").agg(
-            pl.col("fork_ns").min().alias("begin"),
-            pl.col("exit_ns").max().alias("end"),
-            pl.col("exit_ns").null_count().alias("unfinished"),
-            pl.col("tick_ns").first(),
-        )
-        return self._by_folder(
-            times.filter(pl.col("unfinished") == 0).select(
-                "run", (pl.col("end") - pl.col("begin")) / pl.col("tick_ns")
-            )
-        )
+        """Ticks from the first fork of the workload to its last exit."""
+        return self._in_ticks(of_summary(self.collection, "completion_ns"))
 
     @cached_property
     def picks(self) -> Numbers:
@@ -190,13 +185,6 @@ class TimingRuns:
     def _ticks_ns(self) -> Numbers:
         return {run.folder: run.setup.tick_ns for run in self.collection}
 
-    @cached_property
-    def _workload(self) -> pl.DataFrame:
-        import polars as pl
-
-        rows = self.collection.processes
-        return rows if rows.is_empty() else rows.filter(pl.col("role") == "workload")
-
     def _sums(self, which: pl.Expr) -> Numbers:
         import polars as pl
 
@@ -208,8 +196,3 @@ class TimingRuns:
 
     def _by_folder(self, rows: pl.DataFrame) -> dict[Path, float]:
         return {self.collection.runs[number].folder: float(value) for number, value in rows.rows()}
-
-
-def _told(console: str) -> list[int]:
-    """Of each repetition of the test in a run."""
-    return [int(found["ticks"]) for found in _RUN.finditer(console)]

@@ -52,24 +52,30 @@ def told(runs: TimingRuns, table: int, test: str) -> Numbers:
 def _lines(runs: TimingRuns, suite: Suite, table: int, reasons: TimingReasons) -> Iterator[Line]:
     for test in TIMING_TESTS:
         for cpus in ALL_CPUS:
-            yield _told_line(runs, suite, table, test, cpus, reasons)
+            yield _told_line(runs, suite, test, cpus, reasons)
         if tells_another_time(table, test):
             for cpus in ALL_CPUS:
                 yield _whole_line(runs, suite, table, test, cpus, reasons)
 
 
-def _told_line(
-    runs: TimingRuns, suite: Suite, table: int, test: str, cpus: int, reasons: TimingReasons
-) -> Line:
-    row = TIMING_TESTS[test]
+def told_comparison(runs: TimingRuns, suite: Suite, test: str, cpus: int) -> Comparison:
+    """The time that stands in a suite's table, beside ours."""
+    table, row = int(suite.place.split()[1]), TIMING_TESTS[test]
     ideal = ideal_told(table, row, cpus)
-    ticks = Comparison(
+    return Comparison(
         study=figure(suite, row, cpus),
         here=runs.measured(told(runs, table, test), suite, test, cpus),
         ideal=ideal,
         rerun=figure(suite, row, cpus, source="rerun"),
         near=near(ideal),
     )
+
+
+def _told_line(
+    runs: TimingRuns, suite: Suite, test: str, cpus: int, reasons: TimingReasons
+) -> Line:
+    row = TIMING_TESTS[test]
+    ticks = told_comparison(runs, suite, test, cpus)
     notes: dict[Kind, str] = {"here": reasons.told(test, cpus, is_off(ticks))}
     picks = Comparison(
         study=figure(suite, row, cpus, "context switches"),

@@ -9,13 +9,46 @@ const OPTIONS = {
     defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
 };
+const NARROWEST = 120;
+
+// Letters as large as the page's: specifications are written for a root of 16 pixels.
+function enlarge(value, scale) {
+    if (Array.isArray(value)) return value.map((each) => enlarge(each, scale));
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(
+        Object.entries(value).map(([name, each]) => {
+            if (name === "datasets" || name === "values") return [name, each];
+            const size = /fontSize$/i.test(name) && typeof each === "number";
+            return [name, size ? each * scale : enlarge(each, scale)];
+        }),
+    );
+}
+
+// Views one below the other have no width of their place, as one view has: they are drawn once,
+// measured, and drawn again with what is left or lacking.
+async function drawColumn(place, specification) {
+    const { view } = await vegaEmbed(place, specification, OPTIONS);
+    const room = place.clientWidth - place.querySelector("svg").getBoundingClientRect().width;
+    if (Math.abs(room) < 2) return;
+    view.finalize();
+    const vconcat = specification.vconcat.map((each) => ({
+        ...each,
+        width: Math.max(NARROWEST, each.width + room),
+    }));
+    await vegaEmbed(place, { ...specification, vconcat }, OPTIONS);
+}
 
 async function draw(figure) {
     const place = figure.querySelector(".drawing");
-    const specification = JSON.parse(figure.querySelector("script").textContent);
+    const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    const written = JSON.parse(figure.querySelector("script").textContent);
+    const specification = enlarge(written, scale);
     try {
-        await vegaEmbed(place, specification, OPTIONS);
-        figure.dataset.drawn = "yes";
+        if (specification.vconcat?.every((each) => typeof each.width === "number")) {
+            await drawColumn(place, specification);
+        } else {
+            await vegaEmbed(place, specification, OPTIONS);
+        }
     } catch (error) {
         console.error(`${figure.id}: ${error.message}`);
         place.replaceChildren(picture(figure.id, place.getAttribute("aria-label")));

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: MIT
+"""The page that compares all policies on all suites: who is best for what, and who is as good."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import polars as pl
+
+from schedlab.collection import Collection
+from schedlab.measures import Measure
+from schedlab.report.charts.theme import in_policy_order
+from schedlab.report.comparison_charts import chooser, relative, trade_off
+from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
+from schedlab.report.suites import COMPARED, Suite, suites
+from schedlab.statistics import Quantity, as_text, fitting, number_as_text
+from schedlab.units import format_time
+
+NOTHING = Cell("–", "muted")
+_NAMED = 3
+"""So many that cannot be told from the best are named in a cell."""
+_FEW_POLICIES = 3
+"""With fewer, a suite does not say who is best for what."""
+
+
+def page(collection: Collection) -> Page | None:
+    """Of all suites that ran under two policies or more; None if there are none."""
+    found = suites(collection)
+    if not found:
+        return None
+    contest = [each for each in found if len(each.policies) >= _FEW_POLICIES and each.rankings]
+    sections = [_best_section(contest)] if contest else []
+    return Page(
+        "comparison",
+        "All policies compared",
+        _lead(found, contest),
+        (*sections, _pictures(contest or found), _tables(found), Section("Limits", (_limits(),))),
+    )
+
+
+def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
+    policies = in_policy_order(policy for suite in found for policy in suite.policies)
+    seeds = sorted({len(suite.seeds) for suite in found})
+    spread = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+    told = sum(len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.measures)
+    asked = sum(len(suite.measures) for suite in contest)
+    return (
+        f"{len(policies)} policies and presets on {len(found)} suites (a test on a number of CPUs),"
+        f" with {spread} seeds each, which are the same for all policies of a suite. No policy is"
+        f" best at everything: of {asked} contests (a metric on a suite of {_FEW_POLICIES} policies"
+        f" or more), {told} have one winner; in the others, several cannot be told from the best"
+        " with so many seeds, or are less than 1 % behind."
+    )
+
+
+# --- best for what
+
+
+def _best_section(contest: Sequence[Suite]) -> Section:
+    how = Text(
+        "A policy is **out** of a contest if another one is better by more than chance (seed by"
+        " seed, corrected for the number of policies) and by 1 % or more. Who is not out may be the"
+        " best: with 95 % confidence, the truly best policy is among them. Fewer seeds leave more"
+        " of them, so a long list means that we do not know, not that all are equal."
+    )
+    return Section("Best for what", (how, _digest(contest), _winners(contest)))
+
+
+def _digest(contest: Sequence[Suite]) -> Table:
+    """Policies × metrics: in how many suites each may be the best."""
+    measures = _measures(contest)
+    policies = in_policy_order(policy for suite in contest for policy in suite.policies)
+    rows = [
+        {"policy": policy, "metric": measure.name, **_score(contest, policy, measure)}
+        for policy in policies
+        for measure in measures
+    ]
+    data = pl.DataFrame(rows)
+    return Table(
+        "comparison-best-of",
+        "How often each policy may be the best",
+        (Column("policy", align="left"), *(Column(measure.title) for measure in measures)),
+        tuple(
+            (Cell(policy), *(_score_cell(_score(contest, policy, measure)) for measure in measures))
+            for policy in policies
+        ),
+        data,
+        "Suites in which the policy is not out, of those in which it was run and the metric is"
+        " there; in brackets, those that it wins alone.",
+    )
+
+
+def _score(contest: Sequence[Suite], policy: str, measure: Measure) -> dict[str, int]:
+    there = [suite for suite in contest if policy in suite.having(measure)]
+    there = [suite for suite in there if measure in suite.measures]
+    good = [suite.as_good(measure) for suite in there]
+    return {
+        "suites": len(there),
+        "possible": sum(policy in each for each in good),
+        "alone": sum(each == [policy] for each in good),
+    }
+
+
+def _score_cell(score: dict[str, int]) -> Cell:
+    if not score["suites"]:
+        return NOTHING
+    alone = f" ({score['alone']})" if score["alone"] else ""
+    tone = "good" if 2 * score["possible"] > score["suites"] else "plain"
+    return Cell(f"{score['possible']} of {score['suites']}{alone}", tone)  # type: ignore[arg-type]
+
+
+def _winners(contest: Sequence[Suite]) -> Table:
+    """Suites × metrics: the best, and who cannot be told from it."""
+    measures = _measures(contest)
+    rows: list[Row] = []
+    sections, data = [], []
+    for _, tests in groupby(contest, key=lambda suite: suite.study):
+        sections.append(len(rows))
+        for suite in tests:
+            rows.append((*_names(suite), *(_winner_cell(suite, each) for each in measures)))
+            data += [row for measure in suite.measures for row in _ranked(suite, measure)]
+    return Table(
+        "comparison-best",
+        "The best policy of each suite, and who cannot be told from it",
+        (
+            Column("suite", align="left"),
+            Column("CPUs"),
+            *(Column(measure.title, align="left") for measure in measures),
+        ),
+        tuple(rows),
+        pl.DataFrame(data),
+        "The best mean first. *Any*: no policy is out. *Alike*: all have the same values. The"
+        " means and intervals are in the tables below; how probable it is that a policy is the best"
+        " after all, in the file behind this table (`beaten`: p-value, corrected).",
+        tuple(sections[1:]),
+    )
+
+
+def _names(suite: Suite) -> Row:
+    return Cell(suite.title), Cell(str(suite.cpus))
+
+
+def _winner_cell(suite: Suite, measure: Measure) -> Cell:
+    if measure not in suite.measures:
+        return NOTHING
+    if suite.alike(measure):
+        return Cell("alike", "muted")
+    good = suite.as_good(measure)
+    if len(good) == 1:
+        return Cell(good[0], "good")
+    if len(good) == len(suite.having(measure)):
+        return Cell("any", "muted")
+    if len(good) <= _NAMED:
+        return Cell(", ".join(good))
+    return Cell(f"{good[0]}, or {len(good) - 1} others of {len(suite.having(measure)) - 1}")
+
+
+def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
+    good = suite.as_good(measure)
+    for place, policy in enumerate(suite.order(measure)):
+        yield {
+            **_identity(suite),
+            "metric": measure.name,
+            "place": place + 1,
+            "policy": policy,
+            "may_be_best": policy in good,
+            "beaten": suite.rankings[measure.name].beaten[policy],
+            "times_the_best": suite.ratio(policy, measure),
+        }
+
+
+def _measures(found: Sequence[Suite]) -> list[Measure]:
+    """Those that any of the suites has."""
+    return [each for each in COMPARED if any(each in suite.measures for suite in found)]
+
+
+def _identity(suite: Suite) -> dict[str, object]:
+    return {
+        "experiment": suite.experiment,
+        "cpus": suite.cpus,
+        "tick_ns": suite.tick_ns,
+        "machine": suite.machine,
+        "seeds": len(suite.seeds),
+    }
+
+
+# --- pictures
+
+
+def _pictures(found: Sequence[Suite]) -> Section:
+    blocks: list[Block] = [
+        Text(
+            "Choose a suite and a metric above each picture; a policy has the same colour in all."
+        ),
+        chooser(found, _measures(found)),
+        relative(found, _measures(found)),
+    ]
+    both = [suite for suite in found if len(suite.measures) > 1]
+    if both:
+        blocks.append(trade_off(both, _measures(both)))
+    return Section("To look at", tuple(blocks))
+
+
+# --- tables
+
+
+def _tables(found: Sequence[Suite]) -> Section:
+    """By study, and test."""
+    sections = []
+    for study, of_study in groupby(found, key=lambda suite: suite.study):
+        title = "Other workloads" if study is None else f"Study {study}"
+        tests: dict[tuple[str, int, str], list[Suite]] = {}
+        for suite in of_study:
+            tests.setdefault((suite.experiment, suite.tick_ns, suite.machine), []).append(suite)
+        tables = tuple(_test_table(each, number) for number, each in enumerate(tests.values()))
+        sections.append(Section(title, tables))
+    how = Text(
+        "Means over the seeds, with their intervals of 95 %. Green: may be the best, where others"
+        " are out. What each metric is: "
+        + "; ".join(f"*{measure.title}*: {measure.ideal}" for measure in _measures(found))
+        + "."
+    )
+    return Section("All means", (how,), tuple(sections))
+
+
+def _test_table(tests: Sequence[Suite], number: int) -> Table:
+    """One test on all numbers of CPUs."""
+    first = tests[0]
+    measures = _measures(tests)
+    units = {measure.name: _unit(tests, measure) for measure in measures}
+    rows: list[Row] = []
+    sections, data = [], []
+    for suite in tests:
+        sections.append(len(rows))
+        for policy in suite.policies:
+            cells = [_mean_cell(suite, policy, each, units[each.name]) for each in measures]
+            rows.append((Cell(str(suite.cpus)), Cell(policy), *cells))
+            data += list(_long(suite, policy))
+    return Table(
+        f"comparison-{_slug(first.experiment)}" + ("" if first.study else f"-{number}"),
+        first.title,
+        (
+            Column("CPUs"),
+            Column("policy", align="left"),
+            *(
+                Column(
+                    measure.title
+                    + (f", {units[measure.name].unit}" if units[measure.name].unit else "")
+                )
+                for measure in measures
+            ),
+        ),
+        tuple(rows),
+        pl.DataFrame(data, infer_schema_length=None),
+        _conditions(tests),
+        tuple(sections[1:]),
+    )
+
+
+def _unit(tests: Sequence[Suite], measure: Measure) -> Quantity:
+    """One for the whole column."""
+    means = [
+        each.mean
+        for suite in tests
+        for (_, name), each in suite.means.items()
+        if name == measure.name
+    ]
+    return fitting(measure.quantity, max(means, default=0.0))
+
+
+def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> Cell:
+    if policy in suite.failed:
+        return Cell("failed", "failed", suite.failed[policy])
+    if (policy, measure.name) not in suite.means:
+        return NOTHING
+    mean = suite.means[policy, measure.name]
+    bare = Quantity("", unit.factor)
+    text = as_text(mean, bare) if mean.bounded else number_as_text(mean.mean, bare)
+    if measure.name not in suite.rankings:
+        return Cell(text)
+    good = suite.as_good(measure)
+    told = len(good) < len(suite.having(measure))
+    return Cell(text, "good" if told and policy in good else "plain")
+
+
+def _long(suite: Suite, policy: str) -> Iterable[dict[str, object]]:
+    for measure in COMPARED:
+        mean = suite.means.get((policy, measure.name))
+        if mean or policy in suite.failed:
+            yield {
+                **_identity(suite),
+                "policy": policy,
+                "metric": measure.name,
+                "column": measure.column,
+                "mean": mean.mean if mean else None,
+                "low": mean.low if mean else None,
+                "high": mean.high if mean else None,
+                "failed": suite.failed.get(policy, ""),
+            }
+
+
+def _conditions(tests: Sequence[Suite]) -> str:
+    counts = sorted({len(suite.seeds) for suite in tests})
+    words = " or ".join(map(str, counts))
+    seeds = "1 seed: exact for it, and without an interval" if counts == [1] else f"{words} seeds"
+    return f"{tests[0].machine}, tick {format_time(tests[0].tick_ns)}, {seeds}."
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+# --- limits
+
+
+def _limits() -> Text:
+    return Text(
+        "\n".join(
+            f"- {line}"
+            for line in (
+                "**Only like with like.** Policies are compared within a suite: same test, CPUs,"
+                " tick, machine and seeds. A setup of which a run failed is shown as failed, and"
+                " takes no part.",
+                "**Wake-up latency** is there where processes sleep, or wait for a disk or for each"
+                " other: a suite of CPU-bound processes has none, `cpubench` one for each process"
+                " at the start. Where there are few, the 99th percentile is nearly the maximum.",
+                "**Share error** is there where processes still compete when the window ends. Where"
+                " all run to their end, each has got what it asked for under every policy. A policy"
+                " is held against the attribute by which it shares, tickets or weight; one that"
+                " shares by none, against what the test asked for. So in a test that sets tickets,"
+                " `wrr` is measured by weights, which are all equal there.",
+                "**Turnaround and its fairness** are left out where some processes do not end: the"
+                " mean would be over others under each policy. Fairness of turnaround is below 1"
+                " for any policy if processes have unequal work, and a policy that lets all wait"
+                " equally long is fair by it.",
+                "**Throughput** is that of a fixed set of processes, so it says how soon the last"
+                " one ends, not how much a machine under steady load would get done.",
+                "**`cpubench`** computes for a fixed time: its turnaround and throughput do not"
+                " tell how much it got done, its events do (study 5).",
+                "**Presets** keep their studies' quirks, on purpose; the policies without a name"
+                " behind a colon are what we would use.",
+                "**Intervals** hold what they should if values spread about evenly; with two to"
+                " five seeds they are by Student's t and wide (docs/comparing.md).",
+            )
+        ),
+        "note",
+    )

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: MIT
+"""Pictures of suites in which the reader chooses the suite and the metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.measures import Measure
+from schedlab.report.charts.parts import NUMBERS, Looks, embedded
+from schedlab.report.charts.theme import BLUE, WIDTH, in_policy_order
+from schedlab.report.model import Chart
+from schedlab.report.suites import Suite
+from schedlab.statistics import TIME, Quantity
+
+_ROW = 22
+_MILLISECONDS = Quantity("ms", 1e-6)
+_WORST = 4.0
+"""Times the best: what is worse has the same colour."""
+_PREFERRED = ("turnaround", "wakeup-99th")
+"""Metrics that a trade-off begins with, where they are there."""
+
+
+def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
+    """Each policy's mean with its interval."""
+    rows = pl.DataFrame([row for suite in found for row in _means(suite, measures)])
+    start = _start(found)
+    metric = next(each for each in measures if each in start.measures)
+    suite_choice = _choice("suite", "Suite ", [label(suite) for suite in found], label(start))
+    metric_choice = _choice(
+        "metric", "Metric ", [_named(each) for each in measures], _named(metric)
+    )
+    looks = Looks(in_policy_order(rows["policy"]), policies=True)
+    base = alt.Chart(embedded(rows.rename({"policy": "series"}))).transform_filter(
+        "datum.suite == suite && datum.metric == metric"
+    )
+    y = alt.Y("series:N", title=None, sort=looks.series, axis=alt.Axis(ticks=False, domain=False))
+    x, low = (
+        alt.X(
+            f"{bound}:Q",
+            title="mean over the seeds, with its interval of 95 %",
+            scale=alt.Scale(zero=False),
+            axis=alt.Axis(format=NUMBERS),
+        )
+        for bound in ("mean", "low")
+    )
+    colour = looks.channel(alt.Color)
+    picture = alt.layer(
+        base.mark_rule(strokeWidth=2).encode(low, alt.X2("high:Q"), y, colour),
+        base.mark_point(filled=True, size=60).encode(x, y, colour, tooltip=_tooltip()),
+    ).properties(
+        width=WIDTH,
+        height=alt.Step(_ROW),
+        title=alt.TitleParams(alt.ExprRef("metric + ' of ' + suite")),
+    )
+    return Chart(
+        "comparison-means",
+        "One metric of one suite",
+        picture.add_params(suite_choice, metric_choice),
+        rows,
+        "Not from zero. Arrow in the metric's name: what is better. An interval that seems missing"
+        " is narrower than its point.",
+        f"Means of all policies in a suite and metric that can be chosen; at first {_named(metric)}"
+        f" of {label(start)}: {_told(start, metric)}.",
+    )
+
+
+def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
+    """How many times as bad as the best: suites × policies."""
+    rows = pl.DataFrame(
+        [
+            {
+                "suite": label(suite),
+                "policy": policy,
+                "metric": _named(measure),
+                "times": _finite(suite.ratio(policy, measure)),
+                "may_be_best": policy in suite.as_good(measure),
+            }
+            for suite in found
+            for measure in suite.measures
+            for policy in suite.having(measure)
+        ]
+    )
+    metric_choice = _choice(
+        "relative_metric", "Metric ", [_named(each) for each in measures], _named(measures[0])
+    )
+    policies = in_policy_order(rows["policy"])
+    base = (
+        alt.Chart(embedded(rows, 3))
+        .transform_filter("datum.metric == relative_metric")
+        .encode(
+            alt.X(
+                "policy:N", title=None, sort=policies, axis=alt.Axis(orient="top", labelAngle=-35)
+            ),
+            alt.Y("suite:N", title=None, sort=[label(suite) for suite in found]),
+        )
+    )
+    tooltip = [alt.Tooltip(f"{name}:N") for name in ("suite", "policy", "metric")]
+    picture = alt.layer(
+        base.mark_rect(color=BLUE).encode(
+            opacity=alt.Opacity(
+                "times:Q",
+                scale=alt.Scale(type="log", domain=[1, _WORST], range=[0.03, 0.6], clamp=True),
+                legend=None,
+            ),
+            tooltip=[*tooltip, alt.Tooltip("times:Q", title="times the best", format=".3~f")],
+        ),
+        base.mark_text().encode(
+            text=alt.Text("times:Q", format=".2f"),
+            opacity=alt.when("datum.may_be_best").then(alt.value(1)).otherwise(alt.value(0.75)),
+        ),
+    ).properties(
+        width=max(WIDTH - 260, 44 * len(policies)),
+        height=alt.Step(_ROW - 4),
+        title=alt.TitleParams(alt.ExprRef("relative_metric + ', times the best'")),
+    )
+    return Chart(
+        "comparison-relative",
+        "How far from the best of the suite",
+        picture.add_params(metric_choice),
+        rows,
+        f"1.00 is the best mean of the row; the darker, the worse ({_WORST:.0f} times and more are"
+        " alike). Pale numbers are out of the contest. A latency below the clock's step counts as"
+        " that step, a share error below 0.1 points as that.",
+        "A field for each suite and policy: how many times as bad as the best of the suite it is,"
+        " in a metric that can be chosen.",
+    )
+
+
+def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
+    """Two metrics of one suite against each other."""
+    rows = pl.DataFrame([row for suite in found for row in _means(suite, measures)])
+    keys = {measure.name.replace("-", "_"): measure for measure in measures}
+    start, (across, up) = _start_of_two(found, measures)
+    choices = [
+        _choice("trade_suite", "Suite ", [label(suite) for suite in found], label(start)),
+        _keyed("trade_x", "Horizontal ", keys, across.name.replace("-", "_")),
+        _keyed("trade_y", "Vertical ", keys, up.name.replace("-", "_")),
+    ]
+    looks = Looks(in_policy_order(rows["policy"]), policies=True)
+    wide = [_wide(suite, policy, keys) for suite in found for policy in suite.policies]
+    base = alt.Chart(embedded(pl.DataFrame(wide, infer_schema_length=None)))
+    base = base.transform_filter("datum.suite == trade_suite")
+    for axis in "xy":
+        for bound in ("mean", "low", "high"):
+            field = f"datum[trade_{axis} + '_{bound}']"
+            base = base.transform_calculate(**{f"{axis}_{bound}": field})
+    base = base.transform_filter("isValid(datum.x_mean) && isValid(datum.y_mean)")
+    x, y = (_axis(channel, axis) for channel, axis in ((alt.X, "x"), (alt.Y, "y")))
+    colour = looks.channel(alt.Color)
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
+    picture = alt.layer(
+        bars.encode(_axis(alt.X, "x", "low"), alt.X2("x_high:Q"), y, colour),
+        bars.encode(x, _axis(alt.Y, "y", "low"), alt.Y2("y_high:Q"), colour),
+        base.mark_point(filled=True, size=90).encode(
+            x,
+            y,
+            looks.colour(),
+            looks.shape(),
+            tooltip=[
+                alt.Tooltip("series:N", title="policy"),
+                *(
+                    alt.Tooltip(f"{axis}_{bound}:Q", title=f"{word}, {bound}", format=",.4~g")
+                    for axis, word in (("x", "horizontal"), ("y", "vertical"))
+                    for bound in ("mean", "low", "high")
+                ),
+            ],
+        ),
+    ).properties(width=WIDTH, height=380, title=alt.TitleParams(alt.ExprRef(_heading(keys))))
+    return Chart(
+        "comparison-trade-off",
+        "One metric against another",
+        picture.add_params(*choices),
+        rows,
+        "Bars: intervals of 95 %. Neither axis begins at zero. Arrows in the metrics' names: what is"
+        " better; a policy with none further that way on both axes is a choice that one can"
+        " defend.",
+        f"Points of all policies of a suite, two metrics that can be chosen against each other; at"
+        f" first {_named(across)} and {_named(up)} of {label(start)}.",
+    )
+
+
+def label(suite: Suite) -> str:
+    """`study3 mixed, 3 CPUs`."""
+    return f"{suite.title}, {suite.cpus} CPU{'' if suite.cpus == 1 else 's'}"
+
+
+def _named(measure: Measure) -> str:
+    """With unit and direction."""
+    unit = _unit(measure).unit
+    arrow = {"lower": " ↓", "higher": " ↑", None: ""}[measure.better]
+    return f"{measure.title}{f' ({unit})' if unit else ''}{arrow}"
+
+
+def _unit(measure: Measure) -> Quantity:
+    return _MILLISECONDS if measure.quantity is TIME else measure.quantity
+
+
+def _means(suite: Suite, measures: Sequence[Measure]) -> Iterable[dict[str, Any]]:
+    for measure in measures:
+        factor = _unit(measure).factor
+        for policy in suite.having(measure) if measure in suite.measures else ():
+            mean = suite.means[policy, measure.name]
+            yield {
+                "suite": label(suite),
+                "metric": _named(measure),
+                "policy": policy,
+                "mean": mean.mean * factor,
+                "low": mean.low * factor,
+                "high": mean.high * factor,
+                "seeds": mean.count,
+            }
+
+
+def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]:
+    row: dict[str, Any] = {"suite": label(suite), "series": policy}
+    for key, measure in keys.items():
+        mean = suite.means.get((policy, measure.name))
+        factor = _unit(measure).factor
+        for bound in ("mean", "low", "high"):
+            row[f"{key}_{bound}"] = getattr(mean, bound) * factor if mean else None
+    return row
+
+
+def _start(found: Sequence[Suite]) -> Suite:
+    """One that says much: of the most metrics, the one with the most seeds and policies."""
+    return max(
+        found, key=lambda suite: (len(suite.measures), len(suite.seeds), len(suite.policies))
+    )
+
+
+def _start_of_two(
+    found: Sequence[Suite], measures: Sequence[Measure]
+) -> tuple[Suite, tuple[Measure, Measure]]:
+    preferred = [each for each in measures if each.name in _PREFERRED]
+    both = [suite for suite in found if all(each in suite.measures for each in preferred)]
+    if len(preferred) == len(_PREFERRED) and both:
+        return _start(both), (preferred[0], preferred[1])
+    start = _start(found)
+    return start, (start.measures[0], start.measures[1])
+
+
+def _choice(name: str, words: str, options: list[str], value: str) -> alt.Parameter:
+    return alt.param(name=name, value=value, bind=alt.binding_select(options=options, name=words))
+
+
+def _keyed(name: str, words: str, keys: dict[str, Measure], value: str) -> alt.Parameter:
+    labels = [_named(each) for each in keys.values()]
+    bind = alt.binding_select(options=list(keys), labels=labels, name=words)
+    return alt.param(name=name, value=value, bind=bind)
+
+
+def _heading(keys: dict[str, Measure]) -> str:
+    """A Vega expression: what is to be seen."""
+    names = "{" + ", ".join(f"{key}: '{_named(each)}'" for key, each in keys.items()) + "}"
+    return f"trade_suite + ': up ' + {names}[trade_y] + ', to the right ' + {names}[trade_x]"
+
+
+def _axis(channel: Any, axis: str, bound: str = "mean") -> Any:
+    words = {"x": "the metric chosen as horizontal", "y": "the metric chosen as vertical"}[axis]
+    return channel(
+        f"{axis}_{bound}:Q",
+        title=words,
+        scale=alt.Scale(zero=False),
+        axis=alt.Axis(format=NUMBERS),
+    )
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("series:N", title="policy"),
+        alt.Tooltip("mean:Q", format=",.4~g"),
+        alt.Tooltip("low:Q", title="95 % interval from", format=",.4~g"),
+        alt.Tooltip("high:Q", title="to", format=",.4~g"),
+        alt.Tooltip("seeds:Q"),
+    ]
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _told(suite: Suite, measure: Measure) -> str:
+    factor = _unit(measure).factor
+    return ", ".join(
+        f"{policy} {suite.means[policy, measure.name].mean * factor:,.4g}"
+        for policy in suite.order(measure)
+    )

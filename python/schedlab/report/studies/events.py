@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Study 5's CPU benchmark: what its events told, and the turns in which they were done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from schedlab.collection import Collection, Kept, Repeated
+from schedlab.metrics import state_intervals
+from schedlab.report.studies.texts import of_rows
+from schedlab.report.study_tables import Measured, measure
+from schedlab.trace import Trace
+
+CPUS = 1
+ONE, EIGHT = "s5-cpubench", "s5-cpubench-8"
+"""One thread, as in the study, and eight."""
+_MS = 1e6
+
+
+@dataclass
+class Benchmark:
+    """Reads a collection's runs of the benchmark."""
+
+    collection: Collection
+
+    def setup(self, experiment: str, policy: str) -> Repeated | None:
+        """The runs under a policy."""
+        return self.collection.one(experiment, policy, CPUS)
+
+    def throughput(self, experiment: str, policy: str) -> Measured:
+        """Events a second, of all threads, as the program tells it."""
+        told = pl.col("value").filter(pl.col("name") == "events").sum()
+        elapsed = pl.col("value").filter(pl.col("name") == "elapsed").sum()
+        rate = pl.when(elapsed > 0).then(told * 1e9 / elapsed)
+        return self._of(experiment, policy, self._values, rate)
+
+    def latency(self, experiment: str, policy: str, value: pl.Expr) -> Measured:
+        """Something of the latencies of a run's events, in ms: `mean`, `longest` …"""
+        return self._of(experiment, policy, self._latencies, value)
+
+    def summary(self, experiment: str, policy: str, value: pl.Expr) -> Measured:
+        """Of the row of the summary."""
+        return self._of(experiment, policy, self.collection.summary, value)
+
+    def latencies(self, experiment: str, policies: list[str]) -> pl.DataFrame:
+        """Of all events of all runs whose setup has no failure. Columns: policy, ms."""
+        rows = self._latencies
+        whole = [
+            policy
+            for policy in policies
+            if (setup := self.setup(experiment, policy)) and setup.succeeded
+        ]
+        if rows.is_empty():
+            return pl.DataFrame(schema={"policy": pl.String, "ms": pl.Float64})
+        return rows.filter(
+            (pl.col("experiment") == experiment) & pl.col("policy").is_in(whole)
+        ).select("policy", "ms")
+
+    def _of(self, experiment: str, policy: str, rows: pl.DataFrame, value: pl.Expr) -> Measured:
+        own = rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
+        return measure(self.setup(experiment, policy), of_rows(self.collection, own, value))
+
+    @cached_property
+    def _values(self) -> pl.DataFrame:
+        return self.collection.values
+
+    @cached_property
+    def _latencies(self) -> pl.DataFrame:
+        if self._values.is_empty():
+            return self._values
+        return self._values.filter(pl.col("name") == "latency").with_columns(
+            ms=pl.col("value") / _MS
+        )
+
+
+MEAN = pl.col("ms").mean()
+LONGEST = pl.col("ms").max()
+PERCENTILE = pl.col("ms").quantile(0.95, "linear")
+
+
+def turns(run: Kept, trace: Trace) -> pl.DataFrame:
+    """Each turn of a thread that its slice ended. Columns: pid, ms."""
+    events = run.metrics().processes.filter(pl.col("group") == "event")["pid"]
+    intervals = state_intervals(trace).filter(pl.col("pid").is_in(events.implode()))
+    ended_by = pl.col("cause").cast(pl.String).shift(-1).over("pid")
+    return (
+        intervals.with_columns(then=ended_by)
+        .filter((pl.col("state") == "running") & (pl.col("then") == "preempted: slice"))
+        .select("pid", ((pl.col("end_ns") - pl.col("begin_ns")) / _MS).alias("ms"))
+    )

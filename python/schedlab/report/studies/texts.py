@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""What the studies' pages say in words: sentences whose numbers come from runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import polars as pl
+
+from schedlab.collection import Collection, Kept, Repeated
+from schedlab.machines.base import TRACE_FILE
+from schedlab.metrics.tables import duration
+from schedlab.report.model import Cell, Column, Table, Text, Tone
+from schedlab.report.study_tables import NOTHING, Measured, Numbers
+from schedlab.report.wording import listed
+from schedlab.studies.contradictions import Contradiction, concerning
+from schedlab.trace import Trace
+
+
+def of_rows(collection: Collection, rows: pl.DataFrame, value: pl.Expr) -> Numbers:
+    """What an expression comes to over the rows of each run; no number where it is null."""
+    if rows.is_empty() or not set(value.meta.root_names()) <= set(rows.columns):
+        return {}
+    found = rows.group_by("run", maintain_order=True).agg(value.alias("value")).drop_nulls()
+    return {collection.runs[number].folder: float(each) for number, each in found.rows()}
+
+
+def combined(first: Measured, second: Measured, make: Callable[[float, float], float]) -> Measured:
+    """Seed by seed. What is missing of either is missing."""
+    for each in (first, second):
+        if each.mean is None:
+            return each
+    if len(first.values) != len(second.values):
+        return Measured((), NOTHING, "The two were run with different numbers of seeds.")
+    return Measured(tuple(make(*pair) for pair in zip(first.values, second.values, strict=True)))
+
+
+def if_known(needed: Mapping[str, Measured], sentence: Callable[[dict[str, float]], str]) -> str:
+    """The sentence made of all the means, by name; or which of them are missing, and how."""
+    known = {name: each.mean for name, each in needed.items() if each.mean is not None}
+    if len(known) == len(needed):
+        return sentence(known)
+    missing = "; ".join(
+        f"{name}: {each.missing}" for name, each in needed.items() if each.mean is None
+    )
+    return f"*What was measured does not tell this ({missing}).*"
+
+
+def traces(repeated: Repeated | None) -> list[tuple[Kept, Trace]]:
+    """Of the setup's runs, if all succeeded and kept their traces; else none."""
+    if repeated is None or repeated.failed:
+        return []
+    if not all((run.folder / TRACE_FILE).is_file() for run in repeated.runs):
+        return []
+    return [(run, run.trace()) for run in repeated.runs]
+
+
+def doubts(study: int, places: Iterable[str]) -> list[Text]:
+    """What does not fit together in these places of a study; nothing if all does."""
+    found: dict[str, Contradiction] = {}
+    for place in places:
+        found.update({each.name: each for each in concerning(study, place)})
+    if not found:
+        return []
+    lines = "\n".join(f"- {each}" for each in found.values())
+    return [Text(f"What does not fit together in the study's own figures:\n\n{lines}", "note")]
+
+
+def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
+    """For a caption: on which machine, with what tick, and how many seeds."""
+    wanted = set(experiments)
+    setups = [each for setup, each in collection.repeated.items() if setup.experiment in wanted]
+    if not setups:
+        return ""
+    machines = sorted({each.setup.machine for each in setups})
+    ticks = sorted({each.setup.tick_ns for each in setups})
+    seeds = sorted({len(each.runs) for each in setups})
+    return (
+        f"Measured on {listed(machines)}, tick {listed([duration(each) for each in ticks])}, "
+        f"{listed([str(each) for each in seeds])} seed{'s' if seeds != [1] else ''} a cell."
+    )
+
+
+def number(value: object) -> float:
+    """What a column's sum, mean or maximum came to; 0 for a column without values."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def cell(measured: Measured, decimals: int) -> Cell:
+    """What was measured, or why not, as a cell of its own."""
+    if measured.failed:
+        return Cell(measured.text(decimals), "failed", measured.why)
+    tone: Tone = "plain" if measured.mean is not None else "muted"
+    return Cell(measured.text(decimals), tone, measured.why)
+
+
+def measured_table(
+    name: str,
+    title: str,
+    label: str,
+    columns: Sequence[tuple[Column, int]],
+    rows: Mapping[str, Sequence[Measured]],
+    caption: str = "",
+) -> Table:
+    """Of what was measured alone: a row for each label; of each column, the decimals too."""
+    behind = [
+        {
+            label: row,
+            "quantity": f"{column.group}, {column.title}" if column.group else column.title,
+            "measured": each.mean,
+            "low": each.estimate.low if each.estimate else None,
+            "high": each.estimate.high if each.estimate else None,
+            "seeds": each.estimate.count if each.estimate else None,
+            "missing": None if each.estimate else each.missing,
+        }
+        for row, cells in rows.items()
+        for (column, _), each in zip(columns, cells, strict=True)
+    ]
+    numbers = dict.fromkeys(("measured", "low", "high"), pl.Float64)
+    return Table(
+        name,
+        title,
+        (Column(label, align="left"), *(column for column, _ in columns)),
+        tuple(
+            (
+                Cell(row),
+                *(cell(each, digits) for (_, digits), each in zip(columns, cells, strict=True)),
+            )
+            for row, cells in rows.items()
+        ),
+        pl.DataFrame(behind, schema_overrides={**numbers, "seeds": pl.Int64, "missing": pl.String}),
+        caption,
+    )

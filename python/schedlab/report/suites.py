@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Policies under the same suite: their values by seed, their means, and who may be the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from schedlab.collection import Collection, Repeated
+from schedlab.measures import BY_NAME, SIX, Measure, measured
+from schedlab.report.charts.theme import in_policy_order
+from schedlab.statistics import Estimate, Ranking, estimates, ranking
+from schedlab.studies.experiments import EXPERIMENTS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COMPARED: tuple[Measure, ...] = (
+    *SIX,
+    BY_NAME["completion"],
+    BY_NAME["wakeup-median"],
+    BY_NAME["wakeup-99th"],
+    BY_NAME["share-error"],
+)
+"""The six of study 3, and what they leave out."""
+
+MARGIN = 1.01
+"""Who is less than 1 % worse than the best is as good, whatever the seeds tell."""
+_FLOORS = {"share-error": 0.1}
+"""By metric: less is not looked at (points)."""
+
+Sample = tuple[list[float], float]
+"""A value for each seed, and how fine they are."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """An experiment on a number of CPUs, under two policies or more, with the same seeds."""
+
+    experiment: str
+    cpus: int
+    tick_ns: int
+    machine: str
+    policies: tuple[str, ...]
+    """In the order of all tables."""
+    seeds: tuple[int, ...]
+    failed: Mapping[str, str]
+    """Policies of which a run failed, and how."""
+    samples: Mapping[tuple[str, str], Sample]
+    """By policy and metric, where every seed has a value."""
+    means: Mapping[tuple[str, str], Estimate]
+
+    @property
+    def title(self) -> str:
+        """The command, as a person would type it."""
+        known = EXPERIMENTS.get(self.experiment)
+        return known.command if known else self.experiment
+
+    @property
+    def study(self) -> int | None:
+        """None: it is of no study."""
+        known = EXPERIMENTS.get(self.experiment)
+        return known.study if known else None
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """Those that two policies or more have."""
+        return tuple(each for each in COMPARED if len(self.having(each)) > 1)
+
+    def having(self, measure: Measure) -> list[str]:
+        """The policies that have such a value."""
+        return [each for each in self.policies if (each, measure.name) in self.samples]
+
+    @cached_property
+    def rankings(self) -> dict[str, Ranking]:
+        """By metric. None of one seed: it tells no one from the best."""
+        if len(self.seeds) < 2:
+            return {}
+        return {each.name: self._ranking(each) for each in self.measures}
+
+    def _ranking(self, measure: Measure) -> Ranking:
+        samples = {each: self.samples[each, measure.name] for each in self.having(measure)}
+        finest = max(resolution for _, resolution in samples.values())
+        values = {policy: sample for policy, (sample, _) in samples.items()}
+        return ranking(values, measure.better or "lower", finest)
+
+    def as_good(self, measure: Measure) -> list[str]:
+        """Who cannot be told from the best, or is as good for all practical purposes: the best
+        first. Of one seed, all."""
+        order = self.order(measure)
+        if measure.name not in self.rankings:
+            return order
+        possible = self.rankings[measure.name].possible
+        return [each for each in order if each in possible or self.ratio(each, measure) < MARGIN]
+
+    def order(self, measure: Measure) -> list[str]:
+        """Those that have a value, the best mean first."""
+        sign = -1 if measure.better == "higher" else 1
+        return sorted(
+            self.having(measure), key=lambda each: sign * self.means[each, measure.name].mean
+        )
+
+    def ratio(self, policy: str, measure: Measure) -> float:
+        """How many times as bad as the best it is: 1 for the best. What is finer than values are
+        counts as that: a latency of 0 is one below the clock's step."""
+        floor = max(self.samples[policy, measure.name][1], _FLOORS.get(measure.name, 0))
+        own, best = (
+            max(self.means[each, measure.name].mean, floor)
+            for each in (policy, self.order(measure)[0])
+        )
+        if own == best:
+            return 1.0
+        above, below = (best, own) if measure.better == "higher" else (own, best)
+        return above / below if below > 0 else math.inf
+
+    def alike(self, measure: Measure) -> bool:
+        """Do all policies have the same values?"""
+        return (
+            len({tuple(self.samples[each, measure.name][0]) for each in self.having(measure)}) == 1
+        )
+
+
+def suites(collection: Collection) -> list[Suite]:
+    """All that can be compared, in the order of the studies. Seeds that not all policies have are
+    left out; where they have none in common, nothing can be compared."""
+    found: dict[tuple[str, int, int, str], list[Repeated]] = {}
+    for setup, repeated in collection.repeated.items():
+        key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
+        found.setdefault(key, []).append(repeated)
+    several = {key: each for key, each in found.items() if len(each) > 1}
+    table = measured(collection) if several else None
+    if table is None or table.is_empty():
+        return []
+    samples = _samples(_telling(collection, table))
+    made = [_suite(key, each, samples) for key, each in several.items()]
+    return _with_means(
+        sorted((suite for suite in made if suite.seeds and suite.measures), key=_place)
+    )
+
+
+def _place(suite: Suite) -> tuple[int, int]:
+    """As the studies have them; other workloads last, in the order of the runs."""
+    names = list(EXPERIMENTS)
+    known = suite.experiment in EXPERIMENTS
+    return (names.index(suite.experiment), suite.cpus) if known else (len(names), 0)
+
+
+def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
+    """Without share errors of runs in which all processes ended: they got all they asked for."""
+    import polars as pl
+
+    cut = collection.summary.filter(
+        (pl.col("status") == "success") & (pl.col("finished") < pl.col("processes"))
+    )
+    told = (pl.col("measure") != "share-error") | pl.col("run").is_in(cut["run"].implode())
+    return table.filter(pl.col("group").is_null() & told)
+
+
+Samples = dict[tuple[str, int, int, str, str, str], dict[int, tuple[float, float]]]
+"""By experiment, CPUs, tick, machine, policy and metric: by seed, value and resolution."""
+
+
+def _samples(table: pl.DataFrame) -> Samples:
+    found: Samples = {}
+    columns = ("experiment", "cpus", "tick_ns", "machine", "policy", "measure")
+    for *key, seed, value, resolution in table.select(
+        *columns, "seed", "value", "resolution"
+    ).iter_rows():
+        found.setdefault(tuple(key), {}).setdefault(seed, (value, resolution))
+    return found
+
+
+def _suite(key: tuple[str, int, int, str], setups: Sequence[Repeated], samples: Samples) -> Suite:
+    by_policy = {each.setup.policy_title: each for each in setups}
+    seeds = _common({run.seed for run in each.runs} for each in setups)
+    failed = {policy: _how(each, seeds) for policy, each in by_policy.items() if _how(each, seeds)}
+    own: dict[tuple[str, str], Sample] = {}
+    for policy in by_policy:
+        for measure in COMPARED:
+            of_seeds = samples.get((*key, policy, measure.name), {})
+            if policy not in failed and seeds and of_seeds.keys() >= set(seeds):
+                values = [of_seeds[seed] for seed in seeds]
+                own[policy, measure.name] = (
+                    [value for value, _ in values],
+                    max(resolution for _, resolution in values),
+                )
+    return Suite(*key, tuple(in_policy_order(by_policy)), seeds, failed, own, {})
+
+
+def _common(sets: Iterable[set[int]]) -> tuple[int, ...]:
+    return tuple(sorted(set.intersection(*sets)))
+
+
+def _how(setup: Repeated, seeds: Sequence[int]) -> str:
+    """In what ways runs of these seeds failed; "" if none did."""
+    words = [f"seed {run.seed}: {run.status}" for run in setup.failed if run.seed in seeds]
+    return ", ".join(words)
+
+
+def _with_means(found: Sequence[Suite]) -> list[Suite]:
+    """All means at once, as there are thousands."""
+    means: list[dict[tuple[str, str], Estimate]] = [{} for _ in found]
+    for measure in COMPARED:
+        places = [
+            (number, policy)
+            for number, suite in enumerate(found)
+            for policy in suite.having(measure)
+        ]
+        values = [found[number].samples[policy, measure.name][0] for number, policy in places]
+        for (number, policy), each in zip(places, estimates(values, measure.within), strict=True):
+            means[number][policy, measure.name] = each
+    return [replace(suite, means=each) for suite, each in zip(found, means, strict=True)]

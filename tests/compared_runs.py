@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Folders of runs that never ran, for tests of what is made of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab import results
+from schedlab.machines.base import TRACE_FILE
+
+MS = 1_000_000
+
+_SUMMARY: dict[str, Any] = {
+    "clock_step_ns": 5000,
+    "elapsed_ns": 100 * MS,
+    "turnaround_mean_ns": 10.0 * MS,
+    "response_mean_ns": 1.0 * MS,
+    "waiting_mean_ns": 5.0 * MS,
+    "wakeup_latency_median_ns": None,
+    "wakeup_latency_p99_ns": None,
+    "wakeup_latency_max_ns": None,
+    "throughput_per_second": 100.0,
+    "overhead_share": 0.01,
+    "context_switches": 40,
+    "fairness_turnaround": 0.9,
+    "fairness_share": 1.0,
+}
+_NUMBERS = dict.fromkeys(_SUMMARY, pl.Float64) | {
+    "clock_step_ns": pl.Int64,
+    "elapsed_ns": pl.Int64,
+    "context_switches": pl.Int64,
+}
+
+
+def keep(
+    folder: Path,
+    *,
+    experiment: str = "",
+    policy: str = "rr",
+    cpus: int = 1,
+    seed: int = 1,
+    status: str = "success",
+    responses: Sequence[int] = (1 * MS, 2 * MS, 3 * MS),
+    share_error: float = 0.0,
+    finished: int | None = None,
+    trace: bytes | None = None,
+    manifest: dict[str, Any] | None = None,
+    **summary: float | None,
+) -> Path:
+    """A run as `./schedlab run` leaves it, as far as comparisons look at it."""
+    name = f"{policy.replace(':', '-')}-{cpus}cpu-seed{seed}"
+    place = folder / (f"{experiment}-{name}" if experiment else name)
+    place.mkdir(parents=True)
+    told = {
+        "schedlab": "0.1.0",
+        "commit": "0123456789abcdef",
+        "changed": False,
+        "kernel_sha256": "aa" * 32,
+        "disk_sha256": "bb" * 32,
+        "label": experiment,
+        "workload": "program",
+        "policy": policy,
+        "tunables": {},
+        "cpus": cpus,
+        "seed": seed,
+        "tick_ns": MS,
+        "limit_ns": 60_000 * MS,
+        "memory_mib": 512,
+        "machine": "spike",
+        "machine_version": "1",
+        "repeatable": True,
+        "host": "here",
+        "status": status,
+        "message": "" if status == "success" else "it went wrong:\n  details",
+        **(manifest or {}),
+    }
+    (place / results.MANIFEST).write_text(json.dumps(told))
+    content = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
+    (place / TRACE_FILE).write_bytes(content if trace is None else trace)
+    if status == "success":
+        _write_metrics(place / results.METRICS, responses, share_error, finished, summary)
+    return place
+
+
+def _write_metrics(
+    place: Path,
+    responses: Sequence[int],
+    share_error: float,
+    finished: int | None,
+    summary: dict[str, float | None],
+) -> None:
+    place.mkdir()
+    count = len(responses)
+    counts = {"processes": count, "finished": count if finished is None else finished}
+    values = {**_SUMMARY, **summary}
+    columns = {**_NUMBERS, **{name: pl.Float64 for name in summary if name not in _NUMBERS}}
+    whole = pl.DataFrame(
+        [{**counts, **values}], schema={**dict.fromkeys(counts, pl.Int64), **columns}
+    )
+    whole.write_parquet(place / "summary.parquet")
+    group = {"group": "cpu", "share": 1.0, "selections": 7, "share_error_points": share_error}
+    parts = whole.drop("clock_step_ns", "elapsed_ns", "overhead_share").with_columns(
+        **{name: pl.lit(value) for name, value in group.items()}
+    )
+    parts.write_parquet(place / "groups.parquet")
+    pl.DataFrame(
+        {
+            "pid": range(3, 3 + count),
+            "group": ["cpu"] * count,
+            "role": ["workload"] * count,
+            "response_ns": pl.Series(responses, dtype=pl.Int64),
+        }
+    ).write_parquet(place / "processes.parquet")

@@ -1,0 +1,625 @@
+# SPDX-License-Identifier: MIT
+"""Charts: the data behind each against another way to compute it, what is drawn, how it looks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules, schedule
+from schedlab.metrics import compute
+from schedlab.report import charts
+from schedlab.report.charts import theme
+from schedlab.report.charts.boxes import box_of
+from schedlab.report.charts.latencies import cumulative
+from schedlab.report.charts.levels import boosts, stays_of
+from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.shares import running_until
+from schedlab.report.model import Chart
+from schedlab.report.specifications import VEGA_LITE, for_page, for_paper
+from schedlab.trace import Kind, MarkKind, ProcessState, Trace
+from trace_simulator import PATIENT, Record, Script, load, simulate
+
+WORDS: dict[str, Any] = {"title": "A title", "caption": "How it was measured."}
+SIZE_MOST = 300_000
+"""Bytes of a chart's specification, with what is drawn."""
+
+TRACES = st.builds(
+    lambda script, seed: load(simulate(random.Random(seed), script), script),
+    st.builds(Script, cpus=st.integers(1, 4), steps=st.integers(100, 400)),
+    st.integers(0, 2**32),
+)
+
+
+@cache
+def simulated(cpus: int = 2, steps: int = 3000, seed: int = 3) -> Trace:
+    script = Script(cpus=cpus, steps=steps)
+    return load(simulate(random.Random(seed), script), script)
+
+
+def runs(policies: tuple[str, ...] = ("rr", "lottery:thesis"), seeds: int = 3) -> pl.DataFrame:
+    """A row a run: policy, CPUs, group, ticks."""
+    source = random.Random(4)
+    return pl.DataFrame(
+        [
+            {"policy": policy, "cpus": cpus, "group": group, "ticks": source.uniform(10, 90)}
+            for policy in policies
+            for cpus in (1, 2, 4)
+            for group in ("A", "B")
+            for _ in range(seeds)
+        ]
+    )
+
+
+def processes() -> pl.DataFrame:
+    """A row a process, with values that have far outliers."""
+    source = random.Random(5)
+    return pl.DataFrame(
+        [
+            {"policy": policy, "workload": workload, "ms": source.lognormvariate(1, 1)}
+            for policy in ("rr", "mlfq", "mlfq:four-quanta")
+            for workload in ("cpu", "io")
+            for _ in range(80)
+        ]
+    )
+
+
+def published() -> pl.DataFrame:
+    return runs(("rr",), 1).with_columns(pl.col("ticks") * 1.5)
+
+
+MAKERS: dict[str, Callable[[], Chart]] = {
+    "gantt": lambda: charts.gantt("gantt", simulated(), **WORDS),
+    "gantt-whole": lambda: charts.gantt(
+        "gantt-whole", simulated(), end_ns=simulated().end_ns, **WORDS
+    ),
+    "timeline": lambda: charts.timeline("timeline", simulated(), **WORDS),
+    "levels": lambda: charts.levels("levels", feedback_trace(ALLOTMENT_BOOST, 1000)[0], **WORDS),
+    "shares": lambda: charts.shares_over_time("shares", simulated(), **WORDS),
+    "latencies": lambda: charts.latencies(
+        "latencies", {"rr": [simulated(), simulated(seed=6)], "mlfq": [simulated(seed=8)]}, **WORDS
+    ),
+    "boxes": lambda: charts.boxes(
+        "boxes", processes(), category="policy", value="ms", x_title="response (ms)", **WORDS
+    ),
+    "boxes-panels": lambda: charts.boxes(
+        "boxes-panels", processes(), category="policy", value="ms", x_title="response (ms)",
+        panel="workload", log=True, published=processes().head(3), **WORDS,
+    ),
+    "lines": lambda: charts.lines(
+        "lines", runs().filter(pl.col("group") == "A"), x="cpus", y="ticks", x_title="CPUs",
+        y_title="turnaround (ticks)", published=published().filter(pl.col("group") == "A"),
+        ideal=pl.DataFrame({"cpus": [1, 2, 4], "ticks": [40.0, 20.0, 10.0]}), **WORDS,
+    ),
+    "dots": lambda: charts.dots(
+        "dots", runs(), category="group", value="ticks", series="policy", panel="cpus",
+        x_title="turnaround (ticks)", published=published(),
+        ideal=pl.DataFrame({"group": ["A", "B"], "ticks": [20.0, 30.0]}), **WORDS,
+    ),
+    "dots-one": lambda: charts.dots(
+        "dots-one", runs(("rr",), 1), category="group", value="ticks", x_title="ticks", **WORDS
+    ),
+}  # fmt: skip
+
+
+@cache
+def made(name: str) -> Chart:
+    return MAKERS[name]()
+
+
+def embedded(chart: Chart) -> list[list[dict[str, Any]]]:
+    """All tables in a specification."""
+    return [table for table in for_page(chart)["datasets"].values() if table]
+
+
+# --- all of them
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_chart_is_drawn(name: str) -> None:
+    """It compiles, for a page and for paper, and marks come out of it; it says what it shows."""
+    chart = made(name)
+    assert chart.name == name and chart.title == WORDS["title"]
+    assert chart.caption.startswith(WORDS["caption"])
+    assert len(chart.description) > 40 and "None" not in chart.description
+    assert len(chart.data) > 0
+    for specification in (for_page(chart), for_paper(chart)):
+        vl_convert.vegalite_to_vega(specification, vl_version=VEGA_LITE)
+    svg = vl_convert.vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
+    assert svg.count("<path") >= 10
+    assert "NaN" not in svg and "undefined" not in svg and "Infinity" not in svg
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_chart_is_small_and_always_the_same(name: str) -> None:
+    text = json.dumps(for_page(made(name)))
+    assert len(text) <= SIZE_MOST
+    assert text == json.dumps(for_page(MAKERS[name]()))
+    assert made(name).data.equals(MAKERS[name]().data)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_text_can_be_read(name: str) -> None:
+    """No letter is smaller than 11 pixels."""
+    svg = vl_convert.vegalite_to_svg(for_paper(made(name)), vl_version=VEGA_LITE)
+    sizes = {float(part.partition("px")[0]) for part in svg.split('font-size="')[1:]}
+    assert sizes and min(sizes) >= 11
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_ink_follows_the_page(name: str) -> None:
+    """On a page, what is neither a series nor white is in the colour of the page's text."""
+    config = json.dumps(for_page(made(name))["config"])
+    assert '"currentColor"' in config and "white" not in config and "black" not in config
+
+
+def test_a_long_trace_makes_a_small_chart() -> None:
+    """Of 50,000 intervals as much is drawn as a page can hold, and none of it is lost."""
+    trace = simulated(4, 160_000, 9)
+    chart = charts.gantt("long", trace, end_ns=trace.end_ns, begin_ns=trace.begin_ns, **WORDS)
+    assert len(chart.data) > 50_000
+    assert len(json.dumps(for_page(chart))) <= SIZE_MOST
+    assert "are drawn together" in chart.caption
+    drawn = sum(row["end"] - row["begin"] for row in bars_of(chart))
+    ran = chart.data.filter(pl.col("pid") != 0).select(pl.col("end_ns") - pl.col("begin_ns"))
+    assert drawn == pytest.approx(ran.sum().item() / 1000, rel=0.001)
+    first = charts.gantt("long", trace, **WORDS)
+    assert "Drawn are the first" in first.caption
+    levels = charts.levels("long", trace, **WORDS)
+    assert len(json.dumps(for_page(levels))) <= SIZE_MOST
+
+
+def bars_of(chart: Chart) -> list[dict[str, Any]]:
+    """Of a Gantt chart: who ran, as drawn."""
+    return next(table for table in embedded(chart) if "why" in table[0])
+
+
+# --- colours
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.1)."""
+    return float(linear(colour) @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+def linear(colour: str) -> Any:
+    parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS.values(), theme.OTHER_COLOUR})
+
+SIGHT = {
+    "all cones": np.eye(3),
+    "no red": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "no green": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "no blue": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
+}
+"""What people see who lack a kind of cones (Machado, Oliveira and Fernandes, 2009)."""
+
+
+def oklab(rgb: Any) -> Any:
+    """A colour such that distances are as they are seen (Ottosson, 2020)."""
+    cones = rgb @ np.array(
+        [
+            [0.4122214708, 0.2119034982, 0.0883024619],
+            [0.5363325363, 0.6806995451, 0.2817188376],
+            [0.0514459929, 0.1073969566, 0.6299787005],
+        ]
+    )
+    return np.cbrt(cones) @ np.array(
+        [
+            [0.2104542553, 1.9779984951, 0.0259040371],
+            [0.7936177850, -2.4285922050, 0.7827717662],
+            [-0.0040720468, 0.4505937099, -0.8086757660],
+        ]
+    )
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("ground", ["#ffffff", "#fcfcfb", "#14171b"])
+def test_colours_stand_out_from_white_and_from_near_black(colour: str, ground: str) -> None:
+    assert contrast(colour, ground) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_colours_differ_for_everybody(sight: str) -> None:
+    """Three times what is just noticed side by side, about 0.02 in OKLab."""
+    seen = {each: oklab(np.clip(linear(each) @ SIGHT[sight].T, 0, 1)) for each in COLOURS}
+    for one, other in itertools.combinations(COLOURS, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) >= 0.06, (one, other)
+
+
+def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
+    names = ["lottery", "lottery:thesis", "lottery:equal-lfsr", "lottery:linux"]
+    found = theme.looks(names)
+    assert len({each.colour for each in found}) == 1
+    assert len({each.dash for each in found}) == len({each.shape for each in found}) == 4
+    assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
+    assert len({theme.policy_look(name).colour for name in theme.POLICY_ORDER}) == 7
+    assert theme.policy_look("own").colour == theme.OTHER_COLOUR
+
+
+def test_policies_have_an_order() -> None:
+    mixed = ["own", "mlfq:four-quanta", "rr", "lottery:thesis", "mlfq", "lottery", "rr"]
+    assert theme.in_policy_order(mixed) == [
+        "rr", "lottery", "lottery:thesis", "mlfq", "mlfq:four-quanta", "own",
+    ]  # fmt: skip
+
+
+# --- Gantt charts, timelines
+
+
+def sums(frame: pl.DataFrame, *keys: str) -> dict[Any, int]:
+    """Time by keys; without what is 0."""
+    length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
+    rows = frame.group_by(*keys).agg(length).rows()
+    return {row[:-1] if len(keys) > 1 else row[0]: row[-1] for row in rows if row[-1]}
+
+
+@settings(PATIENT, max_examples=40)
+@given(trace=TRACES)
+def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
+    """By process what the metrics say that it ran, by CPU what they say that it was idle."""
+    metrics = compute(trace)
+    window = metrics.summary.row(0, named=True)
+    if window["elapsed_ns"] == 0:
+        return
+    chart = charts.gantt("g", trace, end_ns=window["end_ns"], **WORDS)
+    idle = chart.data.filter(pl.col("pid") == 0)
+    ran = sums(chart.data.filter(pl.col("pid") != 0), "pid")
+    should = metrics.processes.group_by("pid").agg(pl.col("running_ns").sum())
+    assert ran == {pid: time for pid, time in should.rows() if time}
+    cpus = dict(metrics.cpus.select("cpu", "idle_ns").rows())
+    assert sums(idle, "cpu") == {cpu: time for cpu, time in cpus.items() if time}
+
+
+@settings(PATIENT, max_examples=40)
+@given(trace=TRACES)
+def test_a_timeline_shows_what_each_process_did(trace: Trace) -> None:
+    metrics = compute(trace)
+    workload = metrics.processes.filter(pl.col("role") == "workload")
+    columns = {"running": "running_ns", "waiting": "waiting_ns", "blocked": "blocked_ns"}
+    should: dict[Any, int] = {}
+    for row in workload.to_dicts():
+        for state, column in columns.items():
+            key = (row["pid"], state)
+            should[key] = should.get(key, 0) + row[column]
+    should = {key: time for key, time in should.items() if time}
+    if not should:
+        with pytest.raises(ValueError, match="no process of the workload"):
+            charts.timeline("t", trace, **WORDS)
+        return
+    assert sums(charts.timeline("t", trace, **WORDS).data, "pid", "state") == should
+
+
+def test_a_gantt_chart_tells_why_a_process_left() -> None:
+    reasons = set(made("gantt-whole").data["why"].drop_nulls())
+    assert {"yielded", "ended", "preempted: slice", "blocked: sleep"} <= reasons
+
+
+def test_part_of_a_trace() -> None:
+    """What begins before it and ends after it is cut; a part that is none is refused."""
+    trace = simulated()
+    window = compute(trace).summary.row(0, named=True)
+    middle = (window["begin_ns"] + window["end_ns"]) // 2
+    chart = charts.gantt("g", trace, begin_ns=middle - 5000, end_ns=middle + 5000, **WORDS)
+    assert chart.data["begin_ns"].min() == middle - 5000
+    assert chart.data["end_ns"].max() == middle + 5000
+    with pytest.raises(ValueError, match="nothing can be drawn"):
+        charts.gantt("g", trace, begin_ns=middle, end_ns=middle, **WORDS)
+
+
+# --- levels
+
+
+def feedback_trace(rules: Rules, ticks: int) -> tuple[Trace, list[tuple[int, int, int]]]:
+    """Three processes on one CPU, as the rules have it; and tick, PID, level of each tick."""
+    begin = 20
+    rows = schedule(rules, [2, 3, 4], begin, begin + ticks)
+    records: list[Record] = []
+
+    def emit(tick: int, kind: Kind, process: int = 0, first: int = 0, second: int = 0) -> None:
+        time = tick * 1_000_000
+        records.append(Record(time, len(records), process, kind, 0, first, second))
+
+    emit(0, Kind.START)
+    emit(0, Kind.POLICY, 0, 0, int.from_bytes(b"mlfq", "little"))
+    emit(0, Kind.FORK, 0, 1)
+    running = 0
+    for pid in (2, 3, 4):
+        emit(0, Kind.FORK, 1, pid)
+
+    def switch(tick: int, pid: int, level: int) -> None:
+        nonlocal running
+        emit(tick, Kind.SCHEDULER_ENTER, running)
+        if level:
+            emit(tick, Kind.DECISION, pid, 2, level)
+        if pid != running:
+            if running:
+                emit(tick, Kind.PREEMPT, running, 1)
+            left = int(ProcessState.RUNNABLE) if running else 0
+            emit(tick, Kind.SWITCH, pid, running, left)
+        emit(tick, Kind.SCHEDULER_EXIT, pid)
+        running = pid
+
+    switch(begin - 1, 1, 3)
+    emit(begin - 1, Kind.MARK, 1, int(MarkKind.BEGIN))
+    for tick, pid, level in rows:
+        switch(tick, pid, level)
+    emit(begin + ticks, Kind.MARK, 1, int(MarkKind.END))
+    emit(begin + ticks, Kind.END, 0, 0, len(records) + 1)
+    return load(records, Script(cpus=1)), rows
+
+
+@pytest.mark.parametrize("rules", [ALLOTMENT_BOOST, FOUR_QUANTA])
+def test_levels_are_those_of_each_tick(rules: Rules) -> None:
+    trace, rows = feedback_trace(rules, 1000)
+    chart = charts.levels("levels", trace, **WORDS)
+    told = [
+        (tick, stay["pid"], stay["level"])
+        for stay in chart.data.sort("begin_ns").to_dicts()
+        for tick in range(stay["begin_ns"] // 1_000_000, stay["end_ns"] // 1_000_000)
+    ]
+    assert told == rows
+
+
+def test_boosts_are_found() -> None:
+    """At each multiple of 480 ticks, and nowhere without them."""
+    trace, _ = feedback_trace(ALLOTMENT_BOOST, 1500)
+    found = boosts(stays_of(people_of(trace)))["time_ns"].to_list()
+    assert found == [480_000_000, 960_000_000, 1_440_000_000]
+    assert "3 boosts" in charts.levels("levels", trace, **WORDS).description
+    trace, _ = feedback_trace(FOUR_QUANTA, 1500)
+    assert boosts(stays_of(people_of(trace))).is_empty()
+
+
+@settings(PATIENT, max_examples=30)
+@given(trace=TRACES)
+def test_stays_are_what_a_loop_over_the_records_finds(trace: Trace) -> None:
+    """Without levels, as the policy of these traces has none."""
+    since: dict[int, tuple[int, int]] = {}
+    should = []
+    columns = ("kind", "cpu", "process", "time_ns")
+    for kind, cpu, process, time in trace.events.select(columns).iter_rows():
+        if kind == Kind.SCHEDULER_EXIT:
+            since[cpu] = (process, time)
+        elif kind == Kind.SCHEDULER_ENTER and cpu in since:
+            pid, begin = since.pop(cpu)
+            should.append((cpu, pid, begin, time))
+    should += [(cpu, pid, begin, trace.end_ns) for cpu, (pid, begin) in since.items()]
+    stays = stays_of(people_of(trace))
+    assert stays["level"].null_count() == len(stays)
+    found = stays.select("cpu", "pid", "begin_ns", "end_ns").rows()
+    assert sorted(found) == sorted(each for each in should if each[1])
+
+
+# --- shares
+
+
+@settings(PATIENT, max_examples=40)
+@given(trace=TRACES)
+def test_shares_end_where_the_metrics_have_them(trace: Trace) -> None:
+    groups = compute(trace).groups
+    should = {
+        group: (share, ideal)
+        for group, share, ideal in groups.select("group", "share", "ideal_share").rows()
+        if share
+    }
+    if not should:
+        with pytest.raises(ValueError, match="no process of the workload"):
+            charts.shares_over_time("s", trace, **WORDS)
+        return
+    data = charts.shares_over_time("s", trace, **WORDS).data
+    last = data.filter(pl.col("time_ns") == data["time_ns"].max())
+    assert set(last["group"]) == set(should)
+    for row in last.to_dicts():
+        assert (row["share"], row["ideal_share"]) == pytest.approx(should[row["group"]])
+
+
+@settings(PATIENT)
+@given(
+    st.lists(st.tuples(st.integers(0, 100), st.integers(0, 50)), max_size=20),
+    st.lists(st.integers(0, 200), min_size=1, max_size=5),
+)
+def test_running_until_counts_what_lies_before(
+    pieces: list[tuple[int, int]], times: list[int]
+) -> None:
+    begin = [start for start, _ in pieces]
+    end = [start + length for start, length in pieces]
+    found = running_until(begin, end, np.array(times, float))
+    for time, ran in zip(times, found, strict=True):
+        assert ran == sum(min(max(time - start, 0), length) for start, length in pieces)
+
+
+def test_shares_of_late() -> None:
+    """Over the last ticks alone: two processes, one after the other."""
+    trace, rows = feedback_trace(FOUR_QUANTA, 400)
+    data = charts.shares_over_time("s", trace, sliding_ticks=50, **WORDS).data
+    assert set(data["group"]) == {"process 2", "process 3", "process 4"}
+    last = data.filter(pl.col("time_ns") == data["time_ns"].max())
+    for row in last.to_dicts():
+        pid = int(row["group"].split()[1])
+        late = sum(ran == pid for _, ran, _ in rows[-50:]) / 50
+        assert row["sliding_share"] == pytest.approx(late)
+    early = data.filter(pl.col("time_ns") < pl.col("time_ns").min() + 50_000_000)
+    assert early["sliding_share"].null_count() == len(early)
+
+
+# --- latencies, boxes
+
+
+def test_latencies_are_those_of_the_metrics() -> None:
+    for seed in (3, 6, 8):
+        trace = simulated(steps=8000, seed=seed)
+        summary = compute(trace).summary.row(0, named=True)
+        values = charts.latencies("l", {"rr": [trace]}, **WORDS).data["latency_ns"]
+        assert len(values) > 100
+        assert values.median() == summary["wakeup_latency_median_ns"]
+        assert values.max() == summary["wakeup_latency_max_ns"]
+        assert np.quantile(values, 0.99) == pytest.approx(summary["wakeup_latency_p99_ns"])
+
+
+@settings(PATIENT)
+@given(st.lists(st.integers(0, 20), min_size=1))
+def test_cumulative_counts_what_is_up_to_each_value(values: list[int]) -> None:
+    different, part = cumulative(values)
+    assert different.tolist() == sorted(set(values))
+    for value, share in zip(different, part, strict=True):
+        assert share == pytest.approx(sum(each <= value for each in values) / len(values))
+
+
+def test_drawn_latencies_are_near_all_of_them() -> None:
+    """What is left out of the curve differs by less than the eye can see."""
+    chart = made("latencies")
+    thick = next(table for table in embedded(chart) if table[0]["run"] == -1)
+    for series in ("rr", "mlfq"):
+        values = chart.data.filter(pl.col("series") == series)["latency_ns"].to_numpy() / 1000
+        points = [row for row in thick if row["series"] == series]
+        for point in points:
+            # Embedded values have four digits.
+            assert point["percent"] >= 100 * (values <= point["us"] * 0.999).mean() - 0.02
+            assert point["percent"] <= 100 * (values <= point["us"] * 1.001).mean() + 0.02
+        assert points[-1]["percent"] == 100
+        gaps = np.diff([0, *(point["percent"] for point in points)])
+        steps = 100 * np.unique(values, return_counts=True)[1] / len(values)
+        assert gaps.max() <= steps.max() + 0.5
+
+
+@settings(PATIENT)
+@given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=60))
+def test_a_box_is_what_numpy_says(values: list[float]) -> None:
+    box = box_of(values)
+    first, median, third = np.percentile(values, [25, 50, 75])
+    assert (box["first_quartile"], box["median"], box["third_quartile"]) == (first, median, third)
+    reach = 1.5 * (third - first)
+    for value in values:
+        outside = value < box["low"] or value > box["high"]
+        assert outside == (value < first - reach or value > third + reach)
+    assert box["low"] in values or box["low"] == first
+    assert box["high"] in values or box["high"] == third
+    assert (box["minimum"], box["maximum"], box["count"]) == (
+        min(values), max(values), len(values),
+    )  # fmt: skip
+
+
+def test_boxes_draw_each_value_beyond_the_whiskers() -> None:
+    chart = made("boxes")
+    box = chart.data.filter(pl.col("category") == "mlfq").row(0, named=True)
+    values = processes().filter(pl.col("policy") == "mlfq")["ms"]
+    beyond = values.filter((values < box["low"]) | (values > box["high"])).sort()
+    drawn = next(table for table in embedded(chart) if set(table[0]) == {"series", "value"})
+    found = [row["value"] for row in drawn if row["series"] == "mlfq"]
+    assert found == pytest.approx(beyond.to_list(), rel=1e-4)
+    assert len(found) > 0
+
+
+def test_boxes_without_a_value_are_refused() -> None:
+    nothing = processes().with_columns(ms=pl.lit(None, pl.Float64))
+    with pytest.raises(ValueError, match="no value"):
+        charts.boxes("b", nothing, category="policy", value="ms", x_title="ms", **WORDS)
+
+
+def test_a_logarithmic_axis_tells_what_it_cannot_show() -> None:
+    some = processes().with_columns(
+        ms=pl.when(pl.int_range(pl.len()) < 7).then(0.0).otherwise("ms")
+    )
+    chart = charts.boxes("b", some, category="policy", value="ms", x_title="ms", log=True, **WORDS)
+    assert "7 values of 0" in chart.caption
+
+
+# --- lines, dots
+
+
+def test_lines_are_means_of_runs() -> None:
+    data = made("lines").data
+    for row in data.filter(pl.col("kind") == "measured").to_dicts():
+        values = runs().filter(
+            (pl.col("policy") == row["series"])
+            & (pl.col("cpus") == row["x"])
+            & (pl.col("group") == "A")
+        )["ticks"]
+        assert row["mean"] == pytest.approx(values.mean())
+        assert (row["runs"], row["failed"]) == (3, 0)
+        assert row["low"] < row["mean"] < row["high"] and row["low"] >= 0
+        assert (row["least"], row["most"]) == (values.min(), values.max())
+    assert set(data["kind"]) == {"measured", "published", "ideal"}
+
+
+def failed_runs() -> pl.DataFrame:
+    """One run of three failed under the lottery, on two CPUs."""
+    wrong = (pl.col("policy") == "lottery:thesis") & (pl.col("cpus") == 2)
+    first = pl.int_range(pl.len()).over("policy", "cpus", "group") == 0
+    return runs().with_columns(ticks=pl.when(wrong & first).then(None).otherwise("ticks"))
+
+
+def test_a_failed_run_is_no_part_of_a_mean_but_shown() -> None:
+    data = failed_runs().filter(pl.col("group") == "A")
+    line = charts.lines("f", data, x="cpus", y="ticks", x_title="CPUs", y_title="ticks", **WORDS)
+    dot = charts.dots(
+        "f", data, category="cpus", value="ticks", series="policy", x_title="ticks", **WORDS
+    )
+    for chart in (line, dot):
+        failed = chart.data.filter(pl.col("failed") > 0)
+        assert failed.select("mean", "runs", "failed").rows() == [(None, 3, 1)]
+        assert "runs failed, so there is no mean" in chart.caption
+        crosses = next(
+            table for table in embedded(chart) if "failed" in table[0] and table[0]["failed"]
+        )
+        assert len(crosses) == 1
+
+
+def test_an_interval_that_is_cut_is_told() -> None:
+    """Of two runs it is many times as long as they are apart."""
+    chart = charts.dots(
+        "d",
+        runs(("rr",), 2),
+        category="group",
+        value="ticks",
+        panel="cpus",
+        x_title="ticks",
+        **WORDS,
+    )
+    assert "go on beyond it" in chart.caption
+    assert all(low >= 0 for low in chart.data["low"])
+
+
+def test_dots_keep_what_holds_for_all_series() -> None:
+    data = made("dots").data
+    assert set(data["kind"]) == {"measured", "published", "ideal"}
+    ideal = data.filter(pl.col("kind") == "ideal")
+    assert ideal.select("category", "mean").rows() == [("A", 20.0), ("B", 30.0)]

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab compare`: what is matched with what, and what is said of it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from compared_runs import MS, keep
+from conftest import Command
+from schedlab.collection import read
+from schedlab.compare import Comparison, Match, Row, compare
+from schedlab.compare_listing import listing
+from schedlab.errors import WrongUsage
+
+
+def compared(before: Path, after: Path, *metrics: str) -> Comparison:
+    return compare(read([before]), read([after]), metrics)
+
+
+def only(found: Comparison) -> Match:
+    assert len(found.matches) == 1
+    return found.matches[0]
+
+
+def row(match: Match, metric: str, group: str | None = None) -> Row:
+    rows = [each for each in match.rows if each.measure.name == metric and each.group == group]
+    assert len(rows) == 1
+    return rows[0]
+
+
+def told(found: Comparison, everything: bool = False) -> str:
+    """As a terminal shows it."""
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    for part in listing(found, everything):
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
+    """Runs with the seeds 1, 2 … and these turnarounds in ms."""
+    for number, turnaround in enumerate(turnarounds):
+        keep(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
+    return folder
+
+
+def test_across_policies_by_seed(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0, 40.0, 50.0], policy="rr")
+    after = seeds(tmp_path / "b", [11.0, 21.1, 31.0, 40.9, 51.0], policy="mlfq")
+    found = compared(before, after)
+    assert found.across == ("policy",)
+    match = only(found)
+    assert match.paired and match.seeds == (1, 2, 3, 4, 5)
+    turnaround = row(match, "turnaround")
+    assert turnaround.found.change == pytest.approx(1.0 * MS)
+    assert turnaround.verdict == "worse"
+    assert row(match, "response").verdict == "same"
+    text = told(found)
+    assert "rr → mlfq" in text and "5 seeds, paired" in text and "+1.00 [0.91, 1.09] ms" in text
+    assert "response, mean" not in text
+    assert "response, mean" in told(found, everything=True)
+
+
+def test_what_is_higher_may_be_better(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0] * 4, throughput_per_second=100.0, context_switches=3)
+    after = seeds(
+        tmp_path / "b", [10.0] * 4, throughput_per_second=200.0, context_switches=9, policy="mlfq"
+    )
+    match = only(compared(before, after))
+    assert row(match, "throughput").verdict == "better"
+    assert row(match, "switches").verdict == "changed"
+
+
+def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
+    """Alone, 1.5 ms ± a little would be more than chance; as one of many, it is not."""
+    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
+    after = seeds(tmp_path / "b", [11.0, 21.5, 32.0], policy="mlfq")
+    turnaround = row(only(compared(before, after)), "turnaround")
+    assert turnaround.found.chance is not None and turnaround.found.chance < 0.05
+    assert turnaround.chance is not None and turnaround.chance > 0.05
+    assert turnaround.verdict == "perhaps"
+    assert "perhaps worse" in told(compared(before, after))
+
+
+def test_the_metrics_that_are_shown_do_not_change_the_verdict(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
+    after = seeds(tmp_path / "b", [11.0, 21.5, 32.0], policy="mlfq")
+    match = only(compared(before, after, "turnaround"))
+    assert {each.measure.name for each in match.rows} == {"turnaround"}
+    assert row(match, "turnaround") == row(only(compared(before, after)), "turnaround")
+
+
+def test_one_seed_is_exact_and_tells_nothing_of_others(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0])
+    after = seeds(tmp_path / "b", [12.0], policy="mlfq")
+    found = compared(before, after)
+    assert row(only(found), "turnaround").verdict == "one seed"
+    text = told(found)
+    assert "worse with this seed" in text and "+2 ms" in text
+    assert "cannot be told" in text and "--runs 10" in text
+
+
+def test_one_run_of_a_machine_that_varies_tells_nothing(tmp_path: Path) -> None:
+    manifest = {"machine": "qemu", "repeatable": False}
+    before = seeds(tmp_path / "a", [10.0], manifest=manifest)
+    after = seeds(tmp_path / "b", [12.0], policy="mlfq", manifest=manifest)
+    found = compared(before, after)
+    assert row(only(found), "turnaround").verdict == "not repeatable"
+    assert "never repeats itself" in told(found)
+
+
+def test_identical_traces_are_the_same(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 11.0], trace=b"alike")
+    after = seeds(
+        tmp_path / "b", [10.0, 11.0], trace=b"alike", manifest={"commit": "fedcba9876543210"}
+    )
+    found = compared(before, after)
+    assert only(found).identical and only(found).rows == ()
+    text = told(found)
+    assert "the same, byte for byte" in text
+    assert "commit 0123456789ab" in text and "commit fedcba987654" in text
+
+
+def test_one_other_byte_is_another_trace(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 11.0], trace=b"alike")
+    after = seeds(tmp_path / "b", [10.0, 11.0], trace=b"alikf")
+    assert not only(compared(before, after)).identical
+
+
+def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 20.0])
+    after = seeds(tmp_path / "b", [10.0], policy="mlfq")
+    keep(tmp_path / "b", policy="mlfq", seed=2, status="panic")
+    found = compared(before, after)
+    assert [run.status for run in only(found).failed] == ["panic"]
+    assert only(found).rows == ()
+    text = told(found)
+    assert "not compared" in text and "after, seed 2: panic: it went wrong" in text
+
+
+def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 11.0])
+    after = tmp_path / "b"
+    for seed in (7, 8, 9):
+        keep(after, seed=seed, policy="mlfq", turnaround_mean_ns=(90.0 + seed) * MS)
+    found = compared(before, after)
+    assert not only(found).paired
+    turnaround = row(only(found), "turnaround").found
+    assert (turnaround.before.count, turnaround.after.count) == (2, 3)
+    assert "not paired" in told(found)
+
+
+def test_seeds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
+    after = seeds(tmp_path / "b", [11.0, 21.0], policy="mlfq")
+    found = compared(before, after)
+    assert only(found).seeds == (1, 2) and only(found).left_out == (3,)
+    assert row(only(found), "turnaround").found.before.mean == pytest.approx(15 * MS)
+    assert "left out, as only one side has them: seeds 3" in told(found)
+
+
+def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
+    before, after = tmp_path / "a", tmp_path / "b"
+    for cpus in (1, 2):
+        keep(before, cpus=cpus, policy="rr")
+        keep(after, cpus=cpus, policy="rr", turnaround_mean_ns=3 * MS)
+    keep(before, cpus=4, policy="rr")
+    keep(after, cpus=2, policy="mlfq")
+    found = compared(before, after)
+    assert found.across == ()
+    assert [(m.before.setup.cpus, m.after.setup.cpus) for m in found.matches] == [(1, 1), (2, 2)]
+    assert [each.setup.cpus for each in found.alone_before] == [4]
+    assert [each.setup.policy for each in found.alone_after] == ["mlfq"]
+    text = told(found)
+    assert "Without a partner, before: program, rr, 4 CPUs" in text
+    assert "Without a partner, after: program, mlfq, 2 CPUs" in text
+
+
+def test_one_policy_against_several(tmp_path: Path) -> None:
+    before, after = tmp_path / "a", tmp_path / "b"
+    keep(before, policy="rr")
+    for policy in ("mlfq", "lottery"):
+        keep(after, policy=policy)
+    found = compared(before, after)
+    assert {match.after.setup.policy for match in found.matches} == {"mlfq", "lottery"}
+
+
+def test_across_a_tunable(tmp_path: Path) -> None:
+    keep(tmp_path / "a")
+    keep(tmp_path / "b", manifest={"tunables": {"slice": 5}}, response_mean_ns=9.0 * MS)
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert found.across == ("tunables",)
+    assert "no tunables → slice=5" in told(found)
+
+
+def test_several_differences_explain_nothing_each(tmp_path: Path) -> None:
+    keep(tmp_path / "a", policy="rr", cpus=1)
+    keep(tmp_path / "b", policy="mlfq", cpus=2)
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert found.across == ("policy", "CPUs")
+    assert "no one of them explains it" in told(found)
+
+
+def test_turnaround_of_those_that_ended_is_not_that_of_all(tmp_path: Path) -> None:
+    keep(tmp_path / "a", finished=2)
+    keep(tmp_path / "b", finished=3, policy="mlfq", turnaround_mean_ns=12.0 * MS)
+    names = {each.measure.name for each in only(compared(tmp_path / "a", tmp_path / "b")).rows}
+    assert "response" in names and not names & {"turnaround", "fairness"}
+
+
+def test_completion_is_compared_where_there_is_one(tmp_path: Path) -> None:
+    seeds(tmp_path / "a", [1.0, 1.0, 1.0], completion_ns=100.0 * MS)
+    seeds(tmp_path / "b", [1.0, 1.0, 1.0], completion_ns=90.0 * MS, policy="mlfq")
+    assert row(only(compared(tmp_path / "a", tmp_path / "b")), "completion").verdict == "better"
+
+
+def test_predictability_is_of_all_responses_together(tmp_path: Path) -> None:
+    keep(tmp_path / "a", seed=1, responses=[1 * MS, 2 * MS])
+    keep(tmp_path / "a", seed=2, responses=[3 * MS, 4 * MS, 5 * MS])
+    seeds(tmp_path / "b", [10.0, 10.0], policy="mlfq")
+    found = row(only(compared(tmp_path / "a", tmp_path / "b")), "predictability").found
+    assert found.before.mean == pytest.approx(2 * MS)
+    assert found.before.low >= 0
+
+
+@pytest.mark.parametrize(
+    ("setups", "words"),
+    [
+        ([("rr", 1), ("wrr", 1)], "policy: rr, wrr against lottery, mlfq"),
+        ([("mlfq", 4)], "differs in one thing alone"),
+    ],
+)
+def test_no_partners_at_all(tmp_path: Path, setups: list[tuple[str, int]], words: str) -> None:
+    for policy, cpus in setups:
+        keep(tmp_path / "a", policy=policy, cpus=cpus)
+    keep(tmp_path / "a", policy="hybrid", cpus=9) if len(setups) == 1 else None
+    for policy, cpus in (("mlfq", 9), ("lottery", 4)):
+        keep(tmp_path / "b", policy=policy, cpus=cpus)
+    with pytest.raises(WrongUsage, match=words):
+        compared(tmp_path / "a", tmp_path / "b")
+
+
+def test_the_same_seed_twice_is_a_mistake(tmp_path: Path) -> None:
+    keep(tmp_path / "a" / "1")
+    keep(tmp_path / "a" / "2")
+    keep(tmp_path / "b")
+    with pytest.raises(WrongUsage, match="more than once"):
+        compared(tmp_path / "a", tmp_path / "b")
+
+
+def test_an_unknown_metric_is_a_mistake(tmp_path: Path) -> None:
+    keep(tmp_path / "a")
+    with pytest.raises(WrongUsage, match="turnaround"):
+        compared(tmp_path / "a", tmp_path / "a", "speed")
+
+
+def test_the_command(schedlab: Command, tmp_path: Path) -> None:
+    seeds(tmp_path / "a", [30.0, 31.0, 32.1])
+    seeds(tmp_path / "b", [1.0, 2.0, 3.0], policy="mlfq")
+    done = schedlab("compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert done.returncode == 0 and "turnaround, mean" in done.stdout
+    done = schedlab(
+        "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json", "--metric", "turnaround"
+    )
+    content = json.loads(done.stdout)
+    assert content["across"] == ["policy"]
+    [setup] = content["setups"]
+    assert setup["seeds"] == [1, 2, 3]
+    whole = setup["metrics"][0]
+    assert whole["metric"] == "turnaround" and whole["after"]["mean"] == 2 * MS
+    assert whole["improves"] is True
+
+
+@pytest.mark.parametrize(
+    "arguments", [["{}/a", "{}/none"], ["{}/a", "{}"], ["{}/a"], ["{}/a", "{}/a", "--metric", "x"]]
+)
+def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str]) -> None:
+    keep(tmp_path / "a")
+    (tmp_path / "empty").mkdir()
+    places = [each.format(tmp_path) for each in arguments]
+    if arguments == ["{}/a", "{}"]:
+        places[1] = str(tmp_path / "empty")
+    done = schedlab("compare", *places)
+    assert done.returncode == 2 and done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Runs measured anew from their traces."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from measured_runs import keep
+from schedlab import collection, results
+from schedlab.collection import Collection
+from schedlab.errors import SchedlabError
+from schedlab.machines.base import TRACE_FILE
+from schedlab.report.remeasure import remeasured
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def anew(tmp_path: Path, workers: int = 1) -> Collection:
+    """All runs below tmp_path/runs, measured below tmp_path/metrics."""
+    before = contents(tmp_path / "runs")
+    found = remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", workers=workers)
+    assert contents(tmp_path / "runs") == before, "the runs themselves stay as they are"
+    return found
+
+
+def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
+    """Of each run, in the runs' order, and not read from where they were before."""
+    kept = {seed: keep(tmp_path / "runs" / f"run-{seed}", seed) for seed in range(1, 8)}
+    for place in (tmp_path / "runs").glob(f"*/{results.METRICS}/*.parquet"):
+        place.write_bytes(b"")
+    again = anew(tmp_path, workers=2)
+    assert [run.seed for run in again] == sorted(kept)
+    for run in again:
+        for name in ("summary", "processes", "groups", "cpus", "values"):
+            found, expected = getattr(run.metrics(), name), getattr(kept[run.seed], name)
+            assert_frame_equal(found, expected, check_exact=True)
+    elapsed = [each.summary["elapsed_ns"][0] for each in kept.values()]
+    assert again.summary["elapsed_ns"].to_list() == elapsed
+
+
+def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
+    """Its run has no numbers, and says why; the others have."""
+    for seed in (1, 2, 3):
+        keep(tmp_path / "runs" / f"run-{seed}", seed)
+    trace = tmp_path / "runs" / "run-1" / TRACE_FILE
+    data = bytearray(trace.read_bytes())
+    data[64 + 32 * 10 + 16] = 99  # the kind of a record
+    trace.write_bytes(bytes(data))
+    (tmp_path / "runs" / "run-2" / TRACE_FILE).unlink()
+    again = anew(tmp_path)
+    assert [run.status for run in again] == ["unmeasured", "unmeasured", "success"]
+    damaged, missing, _ = (run.manifest["message"] for run in again)
+    assert "there is no kind 99" in damaged
+    assert "No such file" in missing
+    assert again.summary["elapsed_ns"].is_null().to_list() == [True, True, False]
+
+
+def test_what_could_not_be_measured_may_be_now(tmp_path: Path) -> None:
+    """By another version of schedlab."""
+    found = keep(tmp_path / "runs" / "run", 1, status="unmeasured", message="it was not possible")
+    (run,) = anew(tmp_path)
+    assert (run.status, run.manifest["message"]) == ("success", "")
+    assert run.metrics().to_dict() == found.to_dict()
+
+
+@pytest.mark.parametrize("status", ["panic", "hung", "limit", "killed"])
+def test_a_failed_run_stays_failed(tmp_path: Path, status: str) -> None:
+    """Even if its trace can be measured."""
+    keep(tmp_path / "runs" / "run", 1, status=status, message="that is why")
+    again = anew(tmp_path)
+    (run,) = again
+    assert (run.status, run.manifest["message"]) == (status, "that is why")
+    assert len(again.processes) == 0
+
+
+def test_an_interrupt_ends_all_work(tmp_path: Path) -> None:
+    """No process is left behind."""
+    for seed in range(1, 10):
+        keep(tmp_path / "runs" / f"run-{seed}", seed)
+
+    def interrupt(what: str, done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", interrupt, workers=2)
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_that_is_ended_from_outside_is_noticed(tmp_path: Path) -> None:
+    """As a host without memory does. Here it waits for a trace that nobody writes."""
+    folder = tmp_path / "runs" / "run"
+    keep(folder, 1)
+    (folder / TRACE_FILE).unlink()
+    os.mkfifo(folder / TRACE_FILE)
+
+    def end_first() -> None:
+        while not multiprocessing.active_children():
+            ended.wait(0.01)
+        for child in multiprocessing.active_children():
+            assert child.pid
+            os.kill(child.pid, signal.SIGKILL)
+
+    ended = threading.Event()
+    thread = threading.Thread(target=end_first)
+    thread.start()
+    with pytest.raises(SchedlabError, match="ended from outside"):
+        remeasured(collection.read([folder]), tmp_path / "metrics", workers=1)
+    thread.join()

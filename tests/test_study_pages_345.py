@@ -1,0 +1,497 @@
+# SPDX-License-Identifier: MIT
+"""The pages of studies 3, 4 and 5: published figures beside the right ones of ours, and the words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from feedback_reference import ALLOTMENT_BOOST, schedule
+from kept_runs import keep_run
+from page_contents import cells_of, tables_of, texts_of
+from schedlab.collection import Collection, read
+from schedlab.report import study_3, study_4, study_5
+from schedlab.report.model import Cell, Page
+from schedlab.report.studies import ticks
+from schedlab.report.studies.inversion import waits_in
+from schedlab.report.studies.six_metrics import in_order_of_arrival
+from schedlab.studies import published, select
+from schedlab.studies.ideal import ideal_batch, ideal_mixed_benchmark
+from schedlab.trace import Kind, MarkKind, ProcessState, Trace
+from schedlab.trace.format import BlockReason
+from trace_simulator import Record, Script, load
+
+TICK_NS = 1_000_000
+SEEDS = (1, 2, 3)
+STUDY_3 = {
+    "RR": "rr:table-scan",
+    "Lottery": "lottery:equal-lfsr",
+    "MLFQ": "mlfq:four-quanta",
+}
+STUDY_4 = {"RR": "rr:table-scan", "MLFQ": "mlfq:allotment-boost"}
+WORKLOADS = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
+
+
+# --- study 3
+
+
+def summary_of(number: float) -> dict[str, Any]:
+    """One row of the summary, whose figures follow from one number."""
+    return {
+        "elapsed_ns": int(40 * TICK_NS),
+        "finished": int(number),
+        "turnaround_mean_ns": number * TICK_NS,
+        "response_mean_ns": number * TICK_NS / 10,
+        "running_ns": 3 * TICK_NS,
+        "root_running_ns": TICK_NS,
+        "idle_ns": TICK_NS,
+        "overhead_share": number / 10_000,
+        "overhead_with_idle_share": number / 100,
+        "fairness_turnaround": number / 100,
+    }
+
+
+def people_of(number: float) -> list[dict[str, Any]]:
+    """Two that compute, one that writes, and their parent."""
+    return [
+        {
+            "pid": pid,
+            "group": group,
+            "role": role,
+            "fork_ns": pid * TICK_NS,
+            "exit_ns": 100 * TICK_NS,
+            "turnaround_ns": int(number * TICK_NS),
+            "response_ns": int(pid * number * TICK_NS),
+            "running_ns": TICK_NS,
+            "waiting_ns": TICK_NS,
+            "blocked_ns": TICK_NS,
+        }
+        for pid, group, role in (
+            (2, "root", "root"),
+            (3, "cpu", "workload"),
+            (4, "cpu", "workload"),
+            (5, "io", "workload"),
+        )
+    ]
+
+
+def number_of(workload: str, scheduler: str, seed: int) -> float:
+    """Another one for each cell and seed."""
+    place = list(WORKLOADS).index(workload) * 3 + list(STUDY_3).index(scheduler)
+    return 10 + 5 * place + seed
+
+
+def keep_study_3(place: Path, failing: tuple[str, str, int] | None = None) -> None:
+    for workload, experiment in WORKLOADS.items():
+        for scheduler, policy in STUDY_3.items():
+            for seed in SEEDS:
+                number = number_of(workload, scheduler, seed)
+                failed = (workload, scheduler, seed) == failing
+                keep_run(
+                    place,
+                    experiment,
+                    policy,
+                    seed,
+                    cpus=3,
+                    tables={"summary": [summary_of(number)], "processes": people_of(number)},
+                    **({"status": "panic", "message": "out of memory"} if failed else {}),
+                )
+
+
+def at(cells: dict[tuple[str, ...], Cell], *where: str) -> Cell:
+    """The cell there."""
+    return cells[where]
+
+
+def made(page: Page | None) -> Page:
+    assert page is not None
+    return page
+
+
+def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
+    keep_study_3(tmp_path)
+    tables = tables_of(made(study_3.page(read([tmp_path]))))
+    value = {
+        1: lambda number: f"{number:.2f}",
+        2: lambda number: f"{number / 10:.3f}",
+        3: lambda number: f"{number / 40:.3f}",
+        4: lambda number: f"{number:.2f}",
+        5: lambda number: f"{number / 100:.3f}",
+    }
+    for number in range(1, 6):
+        cells = cells_of(tables[f"study-3-table-{number}"], labels=2)
+        figures = published(3, number)
+        assert len(figures) == 9
+        for figure in figures:
+            where = (figure.row, STUDY_3[figure.row], figure.column)
+            assert at(cells, *where, "study").text == figure.text
+            here = at(cells, *where, "here").text
+            assert here.startswith(value[number](number_of(figure.column, figure.row, 2)) + " [")
+        shown = [cell.text for (*_, title), cell in cells.items() if title == "study"]
+        assert sorted(shown) == sorted(figure.text for figure in figures)
+
+
+def test_study_3_has_the_ideals(tmp_path: Path) -> None:
+    keep_study_3(tmp_path)
+    tables = tables_of(made(study_3.page(read([tmp_path]))))
+    batch = ideal_batch(40, 2.9, 3)
+    throughput = cells_of(tables["study-3-table-3"], labels=2)
+    assert throughput["RR", STUDY_3["RR"], "CPU-bound", "ideal"].text == f"{batch.throughput:.3f}"
+    assert ("RR", STUDY_3["RR"], "Mixed", "ideal") not in throughput
+    # Three that come a tick after one another have a CPU each: nobody waits.
+    turnaround = cells_of(tables["study-3-table-1"], labels=2)
+    assert turnaround["RR", STUDY_3["RR"], "CPU-bound", "ideal"].text == "2.90"
+
+
+def test_in_order_of_arrival() -> None:
+    """Two CPUs, work 4: the third waits for the first, the fourth for the second."""
+    assert in_order_of_arrival([0, 1, 2, 3], 4, 2) == (4 + 4 + 6 + 6) / 4
+    assert in_order_of_arrival([10, 0], 4, 1) == 4
+
+
+def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
+    keep_study_3(tmp_path, failing=("Mixed", "MLFQ", 2))
+    page = made(study_3.page(read([tmp_path])))
+    tables = tables_of(page)
+    cells = cells_of(tables["study-3-table-1"], labels=2)
+    failed = cells["MLFQ", STUDY_3["MLFQ"], "Mixed", "here"]
+    assert (failed.text, failed.tone) == ("failed (1 of 3)", "failed")
+    assert failed.why == "seed 2: panic, out of memory"
+    assert cells["MLFQ", STUDY_3["MLFQ"], "Mixed", "study"].text == "90.06"
+    assert "failed (1 of 3)" in page.lead
+    claim = cells_of(tables["study-3-claims"], labels=2)
+    gained = claim[
+        "section 5.3", "Mixed: MLFQ's throughput is so many % larger than RR's", "", "here"
+    ]
+    assert gained.tone == "failed"
+    policies = cells_of(tables["study-3-policies"])
+    assert policies["stride", "Mixed", "turnaround"].text == "not run"
+
+
+def test_study_3_says_what_the_runs_say(tmp_path: Path) -> None:
+    """A changed run changes the sentences."""
+    keep_study_3(tmp_path / "one")
+    before = texts_of(made(study_3.page(read([tmp_path / "one"]))))
+    ratio = number_of("Mixed", "MLFQ", 2) / number_of("Mixed", "RR", 2)
+    assert f"its throughput is {ratio:.2f} times" in before
+    for seed in SEEDS:
+        keep_run(
+            tmp_path / "two", "s3-mixed", STUDY_3["MLFQ"], seed, cpus=3,
+            tables={"summary": [summary_of(99)], "processes": people_of(99)},
+        )  # fmt: skip
+    kept = [run for run in read([tmp_path / "one"]) if "s3-mixed-mlfq" not in run.folder.name]
+    after = texts_of(made(study_3.page(Collection([*kept, *read([tmp_path / "two"])]))))
+    ratio = 99 / number_of("Mixed", "RR", 2)
+    assert f"its throughput is {ratio:.2f} times" in after
+
+
+def test_study_3_computes_its_claims(tmp_path: Path) -> None:
+    keep_study_3(tmp_path)
+    table = tables_of(made(study_3.page(read([tmp_path]))))["study-3-claims"]
+    cells = cells_of(table, labels=2)
+    gained = ("section 5.3", "Mixed: MLFQ's throughput is so many % larger than RR's", "")
+    assert at(cells, *gained, "figure").text == "13"
+    assert at(cells, *gained, "its tables").text == "198"
+    seeds = [
+        number_of("Mixed", "MLFQ", seed) / number_of("Mixed", "RR", seed) - 1 for seed in SEEDS
+    ]
+    assert at(cells, *gained, "here").text.startswith(f"{100 * sum(seeds) / 3:.1f} [")
+    claims = select(study=3, kind="claim")
+    assert sorted(f.text for f in claims) == sorted(
+        cell.text for (*_, title), cell in cells.items() if title == "figure" and cell.text != "–"
+    )
+    best = [cell.text for key, cell in cells.items() if "of 15" in key[1]]
+    assert best[1] == "6"
+
+
+def test_pages_need_runs(tmp_path: Path) -> None:
+    """Of their own study."""
+    keep_run(tmp_path, "s1-timing-switch", "rr")
+    for module in (study_3, study_4, study_5):
+        assert module.page(read([tmp_path])) is None
+
+
+# --- study 4
+
+
+def keep_study_4(place: Path, sizes: tuple[int, ...] = (2, 10, 40), seeds: int = 2) -> None:
+    for size in sizes:
+        for scheduler, policy in STUDY_4.items():
+            for seed in range(1, seeds + 1):
+                rows = [
+                    {"group": group, "turnaround_mean_ns": time * TICK_NS}
+                    for group, time in benchmark_times(size, scheduler, seed).items()
+                ]
+                keep_run(
+                    place, f"s4-mixed-{size}", policy, seed,
+                    tables={"summary": [{"elapsed_ns": 1}], "groups": rows},
+                )  # fmt: skip
+
+
+def benchmark_times(size: int, scheduler: str, seed: int) -> dict[str, float]:
+    """Straight lines: of each 3 ticks more for each process, under RR 5."""
+    slope = {"RR": 5, "MLFQ": 3}[scheduler]
+    return {"inter": 100 + slope * size + seed, "cpu": 200 + slope * size + seed}
+
+
+def test_study_4_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
+    keep_study_4(tmp_path)
+    tables = tables_of(made(study_4.page(read([tmp_path]))))
+    shown = 0
+    for figure in select(study=4, place="section 4.2", quantity="mean turnaround"):
+        size = int(figure.row.split()[0])
+        scheduler, kind = figure.column.split()
+        number = {"RR": 9, "MLFQ": 10}[scheduler]
+        cells = cells_of(tables[f"study-4-figure-{number}-table"])
+        title = "study" if figure.source == "authors" else "rerun"
+        assert cells[str(size), kind, title].text == figure.text
+        shown += 1
+        group = {"interactive": "inter", "CPU-bound": "cpu"}[kind]
+        here = cells[str(size), kind, "here"].text
+        if size in (2, 10, 40):
+            mean = benchmark_times(size, scheduler, 1)[group] + 0.5
+            assert here.startswith(f"{mean:.1f} [")
+        else:
+            assert here == "not run"
+        ideal = ideal_mixed_benchmark(size)[kind == "CPU-bound"]
+        assert cells[str(size), kind, "ideal"].text == f"{ideal:.1f}"
+    assert shown == 88
+
+
+def test_study_4_compares_shapes(tmp_path: Path) -> None:
+    """Slopes of straight lines; growth from the first to the last."""
+    keep_study_4(tmp_path)
+    cells = cells_of(tables_of(made(study_4.page(read([tmp_path]))))["study-4-shapes"])
+    more, times = "ticks for each CPU-bound process more", "times as long, 2 to 40 CPU-bound"
+    assert cells["RR, interactive", more, "here"].text == "5.0"
+    assert cells["MLFQ, CPU-bound", more, "here"].text == "3.0"
+    assert cells["MLFQ, interactive", times, "study"].text == f"{638.5 / 176.5:.1f}"
+    assert cells["RR, CPU-bound", more, "ideal"].text == "61.0"
+    assert cells["MLFQ, interactive", times, "rerun"].text == f"{344.5 / 147.5:.1f}"
+
+
+def keep_sleeper(place: Path, experiment: str, policy: str, slept: float) -> None:
+    keep_run(
+        place, experiment, policy,
+        tables={
+            "summary": [{"elapsed_ns": 1}],
+            "processes": [
+                {
+                    "group": "sleeper",
+                    "role": "workload",
+                    "turnaround_ns": int((slept + 3) * TICK_NS),
+                    "response_ns": 3 * TICK_NS,
+                    "wakeup_latency_max_ns": int((slept - 5) * TICK_NS),
+                }
+            ],
+        },
+    )  # fmt: skip
+
+
+def test_study_4_shows_the_sleepers(tmp_path: Path) -> None:
+    keep_sleeper(tmp_path, "s4-sleeper", STUDY_4["RR"], 20)
+    keep_sleeper(tmp_path, "s4-sleeper", STUDY_4["MLFQ"], 44)
+    keep_sleeper(tmp_path, "s4-sleeper-late", STUDY_4["MLFQ"], 5)
+    page = made(study_4.page(read([tmp_path])))
+    cells = cells_of(tables_of(page)["study-4-sleeper"], labels=2)
+    early, late = "right after the others", "200 ticks after the others"
+    slept = {
+        (when, name): [
+            cells[when, name, "slept, ticks", title].text for title in ("study", "here", "ideal")
+        ]
+        for when in (early, late)
+        for name in STUDY_4
+    }
+    assert slept == {
+        (early, "RR"): ["20", "20", "5"],
+        (early, "MLFQ"): ["5", "44", "5"],
+        (late, "RR"): ["–", "not run", "5"],
+        (late, "MLFQ"): ["–", "5", "5"],
+    }
+    assert cells[early, "RR", "fork to end, ticks", "rerun"].text == "401"
+    assert "39.0 under MLFQ" in texts_of(page)
+
+
+def picks(rows: list[tuple[int, int, int]]) -> Iterator[Record]:
+    """A trace of one CPU on which this is so: tick, PID and level of who runs from then on."""
+    number = iter(range(10**6))
+    pids = sorted({pid for _, pid, _ in rows})
+    yield Record(0, next(number), 0, Kind.START, 0, 0, 0)
+    for pid in (1, *pids):
+        yield Record(0, next(number), 0 if pid == 1 else 1, Kind.FORK, 0, pid, 0)
+    running = 0
+    for tick, pid, level in [(rows[0][0], 1, 0), *rows]:
+        time = tick * TICK_NS
+        yield Record(time, next(number), running, Kind.SCHEDULER_ENTER, 0, 0, time)
+        if level:
+            yield Record(time, next(number), pid, Kind.DECISION, 0, 2, level)
+        if pid != running:
+            yield Record(time, next(number), pid, Kind.SWITCH, 0, running, ProcessState.RUNNABLE)
+        yield Record(time, next(number), pid, Kind.SCHEDULER_EXIT, 0, 0, time)
+        if running == 0:
+            yield Record(time, next(number), pid, Kind.MARK, 0, MarkKind.BEGIN, 0)
+        running = pid
+    end = (rows[-1][0] + 1) * TICK_NS
+    yield Record(end, count := next(number), 0, Kind.END, 0, 0, count + 1)
+
+
+def loaded(records: list[Record]) -> Trace:
+    return load(records, Script(cpus=1))
+
+
+def test_levels_are_read_tick_by_tick() -> None:
+    """Who runs and where, as the rules of study 4 have it; its boosts, turns and allotments."""
+    rows = schedule(ALLOTMENT_BOOST, [3, 4, 5], begin=10, end=1000)
+    trace = loaded(list(picks(rows)))
+    found = ticks.at_ticks(trace, [3, 4, 5])
+    assert found.select("machine_tick", "pid", "level").rows() == rows
+    assert found["tick"][0] == 0
+    assert ticks.begin_tick(trace) == 10
+    assert ticks.boosts(found) == [480, 960]
+    turns = ticks.turns(found)
+    assert turns["length"].sum() == len(rows)
+    for level, length in ((3, 2), (2, 4), (1, 8)):
+        assert ticks.usual(turns.filter(level=level)["length"])[0] == length
+
+
+def test_a_policy_without_levels_has_none() -> None:
+    rows = [(tick, 3 + tick % 2, 0) for tick in range(5, 20)]
+    found = ticks.at_ticks(loaded(list(picks(rows))), [3, 4])
+    assert found["level"].null_count() == len(found) == 15
+    assert ticks.boosts(found) == []
+    assert ticks.usual(ticks.turns(found)["length"]) == (1, 1.0)
+
+
+def test_waiting_is_counted_by_level() -> None:
+    """3 waits two ticks for the top level, and later one for level 1."""
+    rows = [(5, 4, 3), (6, 4, 3), (7, 3, 3), (8, 4, 2), (9, 3, 1)]
+    trace = loaded(list(picks(rows)))
+    waits = dict(ticks.waiting_by_level(trace, [3]).iter_rows())
+    # Before tick 7 it had waited since its fork at 0.
+    assert waits == {3: 7 * TICK_NS, 1: TICK_NS}
+
+
+# --- the reader and the writer
+
+
+def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
+    """The reader (3) blocks at 10, a hog (5) runs till 14, the writer (4) till 16: it waits 6."""
+    number = iter(range(1000))
+
+    def record(tick: int, process: int, kind: Kind, first: int = 0, second: int = 0) -> Record:
+        return Record(tick * TICK_NS, next(number), process, kind, 0, first, second)
+
+    def switch(tick: int, to: int, leaving: int, state: ProcessState) -> Iterator[Record]:
+        yield record(tick, leaving, Kind.SCHEDULER_ENTER, 0, tick)
+        yield record(tick, to, Kind.SWITCH, leaving, state)
+        yield record(tick, to, Kind.SCHEDULER_EXIT, 0, tick)
+
+    records = [record(0, 0, Kind.START)]
+    records += [record(0, 0 if pid == 3 else 3, Kind.FORK, pid) for pid in (3, 4, 5)]
+    records += switch(0, 3, 0, ProcessState.RUNNABLE)
+    records.append(record(10, 3, Kind.BLOCK, BlockReason.PIPE))
+    records += switch(10, 5, 3, ProcessState.BLOCKED)
+    records += switch(14, 4, 5, ProcessState.RUNNABLE)
+    records.append(record(16, 3, Kind.WAKEUP, 4, 0))
+    records += switch(16, 3, 4, ProcessState.RUNNABLE)
+    records.append(record(20, 0, Kind.END, 0, len(records) + 1))
+    people = [{"pid": pid, "group": g} for pid, g in ((3, "reader"), (4, "writer"), (5, "hog"))]
+    tables = dict.fromkeys(("summary", "processes", "groups", "cpus", "values"), people)
+    keep_run(tmp_path, "s3-inversion", "priority", tables=tables)
+    (run,) = read([tmp_path])
+    (wait,) = waits_in(run, loaded(records))
+    assert (wait.length, wait.hogs, wait.longest_turn) == (6, 4, 4)
+
+
+# --- study 5
+
+
+def keep_study_5(place: Path) -> None:
+    for experiment in ("s5-cpubench", "s5-cpubench-8"):
+        for policy in ("rr", "wrr:linux", "lottery:linux"):
+            for seed in SEEDS:
+                keep_run(
+                    place, experiment, policy, seed,
+                    tables={"summary": [benchmark_summary()], "values": told(policy, seed)},
+                )  # fmt: skip
+
+
+def benchmark_summary() -> dict[str, Any]:
+    return {
+        "elapsed_ns": 1000,
+        "running_ns": 990,
+        "selections": 7,
+        "context_switches": 5,
+        "overhead_share": 0.001,
+        "clock_step_ns": 5000,
+    }
+
+
+def rate_of(policy: str, seed: int) -> int:
+    return {"rr": 1000, "wrr:linux": 1100, "lottery:linux": 1200}[policy] + seed
+
+
+def told(policy: str, seed: int) -> list[dict[str, Any]]:
+    """Half a second; two latencies, of 1 and of `seed` + 1 ms."""
+    rows = [("events", rate_of(policy, seed)), ("elapsed", 10**9)]
+    rows += [("latency", 10**6), ("latency", (seed + 1) * 10**6)]
+    return [
+        {"pid": 3, "group": "event", "time_ns": 1, "name": name, "value": value}
+        for name, value in rows
+    ]
+
+
+def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
+    keep_study_5(tmp_path)
+    tables = tables_of(made(study_5.page(read([tmp_path]))))
+    headings = {
+        "throughput": "events a second",
+        "mean latency": "mean latency, ms",
+        "maximum latency": "longest latency, ms",
+    }
+    names = {
+        "CFS": "CFS (no policy of ours)",
+        "WRR": "WRR (wrr:linux)",
+        "Lottery": "Lottery (lottery:linux)",
+    }
+    every = cells_of(tables["study-5-table-5"], labels=2)
+    means = cells_of(tables["study-5-table-6"])
+    for figure in published(5, 5):
+        name, run = figure.row.split()
+        where = (names[name], run, headings[figure.quantity])
+        assert at(every, *where, "study").text == figure.text
+        if figure.policy and figure.quantity == "throughput":
+            assert at(every, *where, "here").text == f"{rate_of(figure.policy, int(run)):.2f}"
+        if not figure.policy:
+            assert at(every, *where, "here").text == "–"
+    for figure in published(5, 6):
+        where_mean = (names[figure.column], headings[figure.quantity])
+        assert at(means, *where_mean, "study").text == figure.text
+        if figure.policy and figure.quantity == "maximum latency":
+            assert at(means, *where_mean, "here").text.startswith("3.000 [")
+
+
+def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
+    """Without runs of eight threads, and after a failed one."""
+    keep_run(tmp_path, "s5-cpubench", "wrr:linux", status="hung", message="no progress")
+    page = made(study_5.page(read([tmp_path])))
+    cells = cells_of(tables_of(page)["study-5-table-6"])
+    cell = cells["WRR (wrr:linux)", "events a second", "here"]
+    assert (cell.text, cell.why) == ("failed (1 of 1)", "seed 1: hung, no progress")
+    assert "WRR, one thread: failed (1 of 1)" in page.lead
+    assert "There is no trace of eight threads" in texts_of(page)
+
+
+@pytest.mark.parametrize("module", [study_3, study_4, study_5])
+def test_names_are_those_of_files(module: Any, tmp_path: Path) -> None:
+    """Each once, and of letters, digits and hyphens."""
+    keep_study_3(tmp_path)
+    keep_study_4(tmp_path)
+    keep_study_5(tmp_path)
+    page = made(module.page(read([tmp_path])))
+    names = [block.name for block in page.blocks() if hasattr(block, "name")]
+    assert len(names) == len(set(names))
+    assert all(name.replace("-", "").isalnum() and name.islower() for name in names)
