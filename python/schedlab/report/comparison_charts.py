@@ -151,7 +151,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             base = base.transform_calculate(**{f"{axis}_{bound}": field})
     base = base.transform_filter("isValid(datum.x_mean) && isValid(datum.y_mean)")
     x, y = (_axis(channel, axis) for channel, axis in ((alt.X, "x"), (alt.Y, "y")))
-    colour = looks.channel(alt.Color)
+    colour = looks.colour()
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
     picture = alt.layer(
         bars.encode(_axis(alt.X, "x", "low"), alt.X2("x_high:Q"), y, colour),
@@ -159,7 +159,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         base.mark_point(filled=True, size=90).encode(
             x,
             y,
-            looks.colour(),
+            colour,
             looks.shape(),
             tooltip=[
                 alt.Tooltip("series:N", title="policy"),
@@ -227,10 +227,12 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
 
 
 def _start(found: Sequence[Suite]) -> Suite:
-    """One that says much: of the most metrics, the one with the most seeds and policies."""
-    return max(
-        found, key=lambda suite: (len(suite.measures), len(suite.seeds), len(suite.policies))
-    )
+    """One that says much: of those with the most metrics, where most policies are out."""
+
+    def out(suite: Suite) -> int:
+        return sum(len(suite.having(each)) - len(suite.as_good(each)) for each in suite.measures)
+
+    return max(found, key=lambda suite: (len(suite.measures), out(suite), len(suite.policies)))
 
 
 def _start_of_two(

@@ -31,6 +31,7 @@ from schedlab.report.studies.timing_runs import (
     TimingRuns,
     figure,
     study_tick_ms,
+    tick_text,
 )
 from schedlab.report.studies.timing_tables import NEAR, is_off, suite_table, told_comparison
 from schedlab.report.study_tables import Comparison, first_trace, measure
@@ -38,7 +39,6 @@ from schedlab.report.wording import cpus, listed
 from schedlab.shares import TESTS
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
-from schedlab.units import format_time
 
 TITLE = "Study 1: priorities and a lottery in xv6"
 _SUITES = (ROUND_ROBIN, PRIORITIES)
@@ -135,7 +135,7 @@ def _comes_out_here(timing: TimingRuns, lottery: LotteryRuns) -> str:
         )
     if not parts:
         return "Here, no run of it ended as it should, so that nothing can be compared."
-    return f"Here, {listed(parts)}."
+    return f"Here, {'; '.join(parts)}."
 
 
 def _does_not_compute(comparison: Comparison) -> bool:
@@ -163,6 +163,8 @@ def _guide(collection: Collection) -> str:
             f"**Ticks.** {_scale(collection)} Work, sleeps and turns have the same ratio to a tick as"
             " there, so that ticks can be compared with ticks. What does not keep it is what the"
             " kernel takes: a fork fills ten times as much of a tick of 1 ms as of one of 10 ms.",
+            "A sleep of n ticks ends at the n-th tick after its beginning, wherever in a tick that was:"
+            " it can be up to a tick shorter, here and there, and a time a little below the ideal.",
             "The unit of work is taken from the study: CPU-heavy on one CPU, under round-robin, is"
             f" {ideal_completion(1, TIMING_TESTS['cpu-heavy'], 1):.0f} ticks of work, because it took"
             " so long there. That cell agrees by definition; all others could differ.",
@@ -179,11 +181,11 @@ def _scale(collection: Collection) -> str:
         if setup.experiment.startswith("s1-"):
             kind = "the lottery program" if "-original-" in setup.experiment else "all else"
             ticks.setdefault(setup.tick_ns, set()).add(kind)
-    lengths = listed([format_time(length) for length in sorted(ticks)])
+    lengths = listed([tick_text(length) for length in sorted(ticks)])
     said = f"A tick is {study_tick_ms():.0f} ms there, and {lengths} here"
     if len(ticks) > 1:
         said += " (" + "; ".join(
-            f"{format_time(length)}: {listed(sorted(kinds))}"
+            f"{tick_text(length)}: {listed(sorted(kinds))}"
             for length, kinds in sorted(ticks.items())
         )
         said += ")"
@@ -212,6 +214,7 @@ def _timing_sections(timing: TimingRuns, doubts: Doubts) -> Iterator[Section]:
 def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[Block]:
     setups = [timing.setup(suite, test, count) for test in TIMING_TESTS for count in ALL_CPUS]
     reasons = TimingReasons(timing, suite)
+    yield Text("\n".join(f"- {line}" for line in _suite_findings(timing, suite, reasons)))
     yield suite_table(
         timing,
         suite,
@@ -219,7 +222,6 @@ def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[
         f"Under `{suite.policy}`. {_measured(setups)} A context switch is a pick, as the study counts"
         " it, even if who is picked ran before.",
     )
-    yield Text("\n".join(f"- {line}" for line in _suite_findings(timing, suite, reasons)))
     if suite is PRIORITIES:
         yield from _priority_pictures(timing)
     yield from doubts.at(suite.place)
@@ -239,7 +241,9 @@ def _suite_findings(timing: TimingRuns, suite: Suite, reasons: TimingReasons) ->
     else:
         if reasons.sleepers_wait:
             yield f"**What the constant hides.** {reasons.sleepers_wait}"
-        yield from (each for each in (_light(timing), _who_is_first(timing)) if each)
+        yield from (
+            each for each in (_light(timing), _who_is_first(timing), _in_a_row(timing)) if each
+        )
         stays = [(test, reasons.stay(test)) for test in ("cpu-heavy", "starvation")]
         for test, text in stays:
             if text:
@@ -275,6 +279,23 @@ def _light(timing: TimingRuns) -> str:
         "**Nobody starves in the Starvation Check.** The study tells when all six have ended. The light"
         f" process, whom it is about, takes {listed(found)} on one CPU, from fork to exit: it is forked"
         " first."
+    )
+
+
+def _in_a_row(timing: TimingRuns) -> str:
+    """What becomes of the priorities if all tests are run one after another."""
+    told = []
+    for test in ("io-bound", "mixed", "starvation"):
+        row = timing.in_a_row(test, 1)
+        alone = told_comparison(timing, PRIORITIES, test, 1).here
+        if row and alone and row.mean is not None and alone.mean is not None:
+            told.append(f"{TIMING_TESTS[test]} {row.mean:.1f} instead of {alone.mean:.1f}")
+    if not told:
+        return ""
+    return (
+        "**Tests in a row.** Here each test is a run of its own, so that the priorities that it sets are"
+        " in force. The study ran all seven in a row: after the second, PIDs are above 100, and its"
+        f" scheduler takes their priorities away. Run so on one CPU, in ticks: {listed(told)}."
     )
 
 

@@ -17,13 +17,13 @@ from schedlab.report.studies.timing_runs import (
     TimingRuns,
     figure,
     study_tick_ms,
+    tick_text,
 )
 from schedlab.report.studies.timing_tables import NEAR, is_off, near
 from schedlab.report.study_tables import Comparison, Kind, Line, compared_table
 from schedlab.report.wording import counted, cpus, listed
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_told
-from schedlab.units import format_time
 
 TITLE = "Study 2: first notes on priorities in xv6"
 ROWS = {
@@ -139,7 +139,7 @@ def _table(runs: TimingRuns, collection: Collection) -> Table:
         for count in counts
         if (setup := runs.setup(suite, test, count))
     ]
-    ticks = listed([format_time(each) for each in sorted({s.setup.tick_ns for s in setups})])
+    ticks = listed([tick_text(each) for each in sorted({s.setup.tick_ns for s in setups})])
     return compared_table(
         "study-2-lists",
         "The two lists",
@@ -148,7 +148,8 @@ def _table(runs: TimingRuns, collection: Collection) -> Table:
         f"Before: `{BASELINE.policy}`. After: `{FIRST_PRIORITIES.policy}` with `aging_interval` 0:"
         " strict priorities and nothing else. The study does not say on how many CPUs it ran; its"
         f" figures stand beside ours of {cpus([CPUS])}. A tick is {study_tick_ms():.0f} ms there and"
-        f" {ticks} here, with the same ratio of work to tick. {provenance(setups)}",
+        f" {ticks} here, with the same ratio of work to tick. "
+        + (provenance(setups) if setups else "Nothing of this was run."),
     )
 
 
@@ -163,6 +164,7 @@ def comparison(runs: TimingRuns, suite: Suite, test: str, count: int) -> Compari
         here=runs.measured(numbers, suite, test, count),
         ideal=ideal,
         near=near(ideal),
+        differs="percent",
     )
     notes: dict[Kind, str] = {}
     if tells_sleepers:
