@@ -10,6 +10,7 @@ from schedlab.metrics import state_intervals
 from schedlab.report.charts import boxes, dots
 from schedlab.report.model import Block, Column, Page, Section, Text
 from schedlab.report.studies import inversion, six_metrics_claims
+from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.six_metrics import (
     BATCH,
     FAIRNESS,
@@ -29,7 +30,6 @@ from schedlab.report.studies.six_metrics import (
     published_cell,
 )
 from schedlab.report.studies.texts import (
-    doubts,
     how_measured,
     if_known,
     measured_table,
@@ -47,7 +47,7 @@ def page(collection: Collection) -> Page | None:
     """Study 3's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s3-") for run in collection):
         return None
-    found = Findings(collection)
+    found, doubts = Findings(collection), Doubts(3)
     return Page(
         "study-3",
         "Study 3: three schedulers, six metrics",
@@ -57,10 +57,10 @@ def page(collection: Collection) -> Page | None:
             Section(
                 "Tables 1 to 5",
                 (_time_table(found),),
-                tuple(_metric_section(found, metric) for metric in METRICS),
+                tuple(_metric_section(found, metric, doubts) for metric in METRICS),
             ),
             _predictability(found),
-            six_metrics_claims.section(found),
+            six_metrics_claims.section(found, doubts),
             inversion.section(collection),
             _own_policies(found),
         ),
@@ -107,16 +107,16 @@ def _lead(found: Findings) -> str:
             f"Here it has the best value in {n['best cells']:.0f} of them; in the mixed workload "
             f"its throughput is {n['throughput, MLFQ'] / n['throughput, RR']:.2f} times "
             f"round-robin's, a new process waits {n['response, MLFQ']:.2f} ticks for its first "
-            f"turn (round-robin: {n['response, RR']:.2f}), and ends after "
-            f"{n['turnaround, MLFQ']:.1f} ({n['turnaround, RR']:.1f})."
+            f"turn (round-robin: {n['response, RR']:.2f}), and "
+            f"ends after {n['turnaround, MLFQ']:.1f} ticks on average ({n['turnaround, RR']:.1f})."
         ),
     )
 
 
-def _metric_section(found: Findings, metric: Metric) -> Section:
+def _metric_section(found: Findings, metric: Metric, doubts: Doubts) -> Section:
     table = compared_table(
         f"study-3-table-{metric.table}",
-        f"Table {metric.table}: {metric.name}, {metric.unit}",
+        f"{metric.name.capitalize()}, {metric.unit}: the study's table {metric.table}",
         ("scheduler", "policy"),
         [
             Line(
@@ -133,8 +133,7 @@ def _metric_section(found: Findings, metric: Metric) -> Section:
     blocks: list[Block] = [table, Text(_EXPLANATIONS[metric.name](found))]
     if metric is TURNAROUND:
         blocks += _figure_3(found)
-    place = f"table {metric.table}"
-    return Section(f"{metric.name.capitalize()}", (*blocks, *doubts(3, (place,))))
+    return Section(f"{metric.name.capitalize()}", (*blocks, *doubts.at(f"table {metric.table}")))
 
 
 def _comparison(found: Findings, metric: Metric, workload: str, scheduler: str) -> Comparison:
@@ -185,16 +184,23 @@ def _each(known: dict[str, float], what: str, decimals: int = 1) -> str:
 
 
 def _about_turnaround(found: Findings) -> str:
-    arrivals = _for_all(found, "CPU-bound", SPREAD, "last fork")
+    needed = {
+        **_for_all(found, "CPU-bound", SPREAD, "last fork"),
+        **{
+            f"{name}: parent waits": found.of_parent("CPU-bound", policy, mean_of("waiting_ns"))
+            for name, policy in SCHEDULERS.items()
+        },
+    }
     cpu_bound = "**CPU-bound.** " + if_known(
-        arrivals,
+        needed,
         lambda n: (
-            f"The last process is forked {_each(n, 'last fork')} ticks after the first, since the "
-            "parent that forks them competes for the CPUs with those that it has forked. The "
-            "later they come, the fewer are there at a time, and the shorter each takes: a short "
-            "turnaround is no merit of a scheduler that lets the parent wait, and the ideal "
-            "beside it, which has the same arrivals, falls with it. The study tells neither when "
-            "its processes came nor how long they computed."
+            f"The last process is forked {_each(n, 'last fork')} ticks after the first: the "
+            "parent that forks them competes for the CPUs with those that it has forked, and waits "
+            f"for {_each(n, 'parent waits')} ticks in all. The later they come, the fewer are "
+            "there at a time, and the shorter each takes: a short turnaround is no merit of a "
+            "scheduler that lets the parent wait, and the ideal beside it, which has the same "
+            "arrivals, falls with it. The study tells neither when its processes came nor how long "
+            "they computed."
         ),
     )
     return f"{cpu_bound}\n\n{_about_files(found)}\n\n{_about_groups(found)}"
@@ -219,7 +225,7 @@ def _about_files(found: Findings) -> str:
 
 def _why_blocked(found: Findings) -> str:
     """Of one run under round-robin: what its processes are blocked on."""
-    kept = traces(found.setup("IO-bound", SCHEDULERS["RR"]))
+    kept = traces(found.setup("IO-bound", SCHEDULERS["RR"]), most=1)
     if not kept:
         return ""
     run, trace = kept[0]
@@ -238,8 +244,7 @@ def _why_blocked(found: Findings) -> str:
     reason = str(first["cause"]).removeprefix("blocked: ")
     return (
         f"Of the time blocked, {first['part']:.0f} % are spent waiting for the {reason} "
-        f"(round-robin, seed {run.seed}). What takes long is the same under each scheduler, and "
-        "none of them can shorten it."
+        f"(round-robin, seed {run.seed}). That is what takes long, whatever the scheduler."
     )
 
 
@@ -262,7 +267,7 @@ def _about_groups(found: Findings) -> str:
 
 def _where_they_wait(found: Findings) -> str:
     """Of one run under MLFQ: on which level those that compute spend their time waiting."""
-    kept = traces(found.setup("Mixed", SCHEDULERS["MLFQ"]))
+    kept = traces(found.setup("Mixed", SCHEDULERS["MLFQ"]), most=1)
     if not kept:
         return ""
     run, trace = kept[0]
@@ -298,7 +303,7 @@ def _figure_3(found: Findings) -> list[Block]:
         dots(
             "study-3-figure-3",
             pl.DataFrame(measured),
-            title="Figure 3: turnaround of the IO-bound workload",
+            title="Turnaround of the IO-bound workload: the study's figure 3",
             caption="Mean turnaround of 40 processes that write a file.",
             category="scheduler",
             value="ticks",
@@ -356,10 +361,10 @@ def _about_throughput(found: Findings) -> str:
                     for name in SCHEDULERS
                 ]
             )
-            + ". What is missing is the parent's time, the idling at the end, when fewer "
-            "processes than CPUs are left, and the system calls of the processes themselves (the "
-            "table above). The study's own figures are lower by what its CPUs idle and schedule: "
-            "the processes' work was derived from that."
+            + ". What is missing is the parent's time and the idle time (the table above), and "
+            "what a process takes beyond its work, to begin and to end. The study's figure of "
+            "round-robin is lower by what its CPUs schedule and idle: the processes' work was "
+            "derived from just that."
         ),
     )
     parent = {
@@ -402,7 +407,7 @@ def _about_overhead(found: Findings) -> str:
             )
             + ". The rest is that there was nothing to run. So the table orders workloads and "
             "schedulers by how idle they leave the CPUs; the table of the CPUs' time above has "
-            "both apart."
+            "both apart. How much of the study's figures is idle time is not known."
         ),
     )
 
@@ -474,7 +479,7 @@ def _predictability(found: Findings) -> Section:
                 boxes(
                     f"study-3-figure-{figure}",
                     rows,
-                    title=f"Figure {figure}: response times, {workload}",
+                    title=f"Response times, {workload}: the study's figure {figure}",
                     caption="Each process of each run is a value.",
                     category="scheduler",
                     value="ticks",
@@ -490,13 +495,17 @@ def _predictability(found: Findings) -> Section:
             "scheduler",
             [(Column(workload), 3) for workload in WORKLOADS],
             {
-                f"{name} ({policy})": [
+                title: [
                     found.of_processes(workload, policy, RESPONSE_QUARTILES)
                     for workload in WORKLOADS
                 ]
-                for name, policy in SCHEDULERS.items()
+                for title, policy in (
+                    *((f"{name} ({policy})", policy) for name, policy in SCHEDULERS.items()),
+                    *((policy, policy) for policy in OTHERS),
+                )
             },
-            "Of the processes of a run; the mean over runs.",
+            "Of the processes of a run; the mean over runs. Below the study's three: the policies "
+            "as shipped.",
         )
     )
     return Section("Predictability: figures 4 and 5", tuple(blocks))
@@ -512,18 +521,18 @@ def _own_policies(found: Findings) -> Section:
     columns = [
         (Column(metric.name, workload), metric.decimals)
         for workload in WORKLOADS
-        for metric in (TURNAROUND, RESPONSE, THROUGHPUT)
+        for metric in (TURNAROUND, RESPONSE)
     ]
     table = measured_table(
         "study-3-policies",
-        "Turnaround and response in ticks, throughput in processes a tick",
+        "Mean turnaround and response, ticks",
         "policy",
         columns,
         {
             policy: [
                 found.of(workload, policy, metric.value)
                 for workload in WORKLOADS
-                for metric in (TURNAROUND, RESPONSE, THROUGHPUT)
+                for metric in (TURNAROUND, RESPONSE)
             ]
             for policy in OTHERS
         },

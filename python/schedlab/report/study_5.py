@@ -11,6 +11,7 @@ import polars as pl
 from schedlab.collection import Collection
 from schedlab.report.charts import boxes
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text
+from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.events import (
     EIGHT,
     LONGEST,
@@ -21,7 +22,6 @@ from schedlab.report.studies.events import (
     turns,
 )
 from schedlab.report.studies.texts import (
-    doubts,
     how_measured,
     if_known,
     measured_table,
@@ -56,18 +56,18 @@ def page(collection: Collection) -> Page | None:
     """Study 5's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s5-") for run in collection):
         return None
-    found = Benchmark(collection)
+    found, doubts = Benchmark(collection), Doubts(5)
     return Page(
         "study-5",
         "Study 5: WRR and lottery in Linux",
         _lead(found),
         (
             Section("What was measured", (Text(_SETTING),)),
-            Section("Tables 5 and 6", tuple(_tables(found))),
+            Section("Tables 5 and 6", tuple(_tables(found, doubts))),
             Section("What the benchmark cannot see", tuple(_one_thread(found))),
             Section("Eight threads", tuple(_eight_threads(found))),
             Section("Time slices of WRR: section 3.3.3", (Text(_slices(found)),)),
-            _claims(found),
+            _claims(found, doubts),
         ),
     )
 
@@ -128,12 +128,12 @@ def _ours() -> dict[str, str]:
     return {name: policy for name, policy in SCHEDULERS.items() if policy}
 
 
-def _tables(found: Benchmark) -> list[Block]:
+def _tables(found: Benchmark, doubts: Doubts) -> list[Block]:
     experiments = (ONE,)
     return [
         compared_table(
             "study-5-table-5",
-            "Table 5: each run, one thread",
+            "Each run, one thread: the study's table 5",
             ("scheduler", "run"),
             [
                 Line(
@@ -154,7 +154,7 @@ def _tables(found: Benchmark) -> list[Block]:
         ),
         compared_table(
             "study-5-table-6",
-            "Table 6: means of the runs, one thread",
+            "Means of the runs, one thread: the study's table 6",
             ("scheduler",),
             [
                 Line(
@@ -173,7 +173,7 @@ def _tables(found: Benchmark) -> list[Block]:
             how_measured(found.collection, experiments),
         ),
         Text(_why_other(found)),
-        *doubts(5, ("table 5", "table 6")),
+        *doubts.at("table 5", "table 6"),
     ]
 
 
@@ -319,7 +319,7 @@ def _what_telling_costs(found: Benchmark) -> str:
         needed,
         lambda n: (
             "Between two events a thread writes the latency of the last one to the trace: it does "
-            f"{n['rate']:.0f} events a second of {n['latency']:.3f} ms under `rr`, which fill "
+            f"{n['rate']:,.0f} events a second of {n['latency']:.3f} ms under `rr`, which fill "
             f"{100 * n['rate'] * n['latency'] / 1000:.1f} % of its time."
         ),
     )
@@ -425,7 +425,7 @@ def _slices(found: Benchmark) -> str:
     )
 
 
-def _claims(found: Benchmark) -> Section:
+def _claims(found: Benchmark, doubts: Doubts) -> Section:
     rows = [
         (
             "section 6.2",
@@ -454,8 +454,7 @@ def _claims(found: Benchmark) -> Section:
         tuple(tuple(Cell(text) for text in row) for row in rows),
         pl.DataFrame([dict(zip(columns, row, strict=True)) for row in rows]),
     )
-    places = ("section 6.2", "section 6.4", "section 1.2", "section 3.4.2")
-    return Section("What the study claims", (table, *doubts(5, places)))
+    return Section("What the study claims", (table, *doubts.rest()))
 
 
 def _order(figures: Mapping[str, Figure | None], falling: bool) -> str:
