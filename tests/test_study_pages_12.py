@@ -426,7 +426,8 @@ def test_proposals_and_all_policies(tmp_path: Path) -> None:
     keep_timing(tmp_path, "priority", "priority:proposed", "cpu-heavy", 2, 1, ticks=80.0)
     keep_timing(tmp_path, "priority", "stride", "cpu-heavy", 2, 1, ticks=60.0)
     page = made(study_1.page(read([tmp_path])))
-    assert len(tables_of(page)["study-1-proposals"].rows) == len(PROPOSALS)
+    for each in PROPOSALS:
+        assert f"{each.what[1:]}: {each.here}." in texts_of(page)
     proposed = cells_under(page, "study-1-proposed-completion")
     assert proposed["CPU-heavy", "2", "", "priority:proposed"].text == "80.0"
     assert proposed["CPU-heavy", "2", "", "hybrid"].text == "not run"
