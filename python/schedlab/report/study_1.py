@@ -237,7 +237,8 @@ def _suite_findings(timing: TimingRuns, suite: Suite, reasons: TimingReasons) ->
     yield f"**Mixed Load is a constant.** {reasons.constant}"
     if suite is ROUND_ROBIN:
         yield from _same_work(timing)
-        yield _several_cpus(suite)
+        if several := _several_cpus(timing):
+            yield several
     else:
         if reasons.sleepers_wait:
             yield f"**What the constant hides.** {reasons.sleepers_wait}"
@@ -330,20 +331,27 @@ def _turnarounds(timing: TimingRuns, policy: str, count: int) -> str:
     return f"{zero:.1f} and {five:.1f} under `{policy}`" if zero and five else ""
 
 
-def _several_cpus(suite: Suite) -> str:
+def _several_cpus(timing: TimingRuns) -> str:
+    """What a test that has one process at a time takes on one CPU and on five, here and there."""
+    counts = (ALL_CPUS[0], ALL_CPUS[-1])
     row = TIMING_TESTS["switch"]
-    told = {
-        source: [figure(suite, row, count, source=source) for count in (1, 5)]
+    ours = [timing.measured(timing.completion, ROUND_ROBIN, "switch", n).mean for n in counts]
+    theirs, again = (
+        [figure(ROUND_ROBIN, row, count, source=source) for count in counts]
         for source in ("study", "rerun")
-    }
-    one, five = (each.text if each else "?" for each in told["study"])
-    again_one, again_five = (each.text if each else "?" for each in told["rerun"])
+    )
+    if None in ours or None in theirs or None in again:
+        return ""
+    here = " and ".join(f"{each:.1f}" for each in ours if each is not None)
+    there, once_more = (
+        " and ".join(each.text for each in whose if each) for whose in (theirs, again)
+    )
     return (
-        f"**Several CPUs of an emulator.** One process at a time, {row} cannot gain from CPUs, and has"
-        f" nothing to lose by them here. There it took {one} ticks on one and {five} on five; run again"
-        f" on a host of two CPUs, {again_one} and {again_five}. So an emulator's CPUs cost time by"
-        " themselves. How many CPUs the study's host had, and how much of its times on several CPUs is"
-        " due to that, is not known."
+        f"**Several CPUs of an emulator.** {row} has one process at a time, so that CPUs can hardly help"
+        f" it, and should not hurt. On one and on five it takes {here} ticks here. There it took"
+        f" {there}; run again on a host of two CPUs, {once_more}. So several CPUs of an emulator can cost"
+        " time by themselves. How many CPUs the study's host had, and how much of its times on several"
+        " CPUs is due to that, is not known."
     )
 
 
