@@ -466,7 +466,8 @@ def _time_table(found: Findings) -> Block:
             for workload in WORKLOADS
             for name, policy in SCHEDULERS.items()
         },
-        "The first three add up to 100 %; the scheduler's time is part of them.",
+        "The first three add up to 100 %; the scheduler's time is part of them. "
+        + how_measured(found.collection, WORKLOADS.values(), SCHEDULERS.values()),
     )
 
 
@@ -505,7 +506,7 @@ def _predictability(found: Findings) -> Section:
                 )
             },
             "Of the processes of a run; the mean over runs. Below the study's three: the policies "
-            "as shipped.",
+            f"as shipped. {how_measured(found.collection, WORKLOADS.values())}",
         )
     )
     return Section("Predictability: figures 4 and 5", tuple(blocks))

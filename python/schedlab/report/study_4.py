@@ -407,13 +407,13 @@ def _claims(collection: Collection, doubts: Doubts) -> Section:
         figure = _published_sleep(scheduler, "study")
         claims.append(
             (
-                "section 4.3",
-                f"{scheduler}: a sleep of 5 ticks beside 20 others lasts so many ticks",
+                "4.3",
+                f"under {scheduler} a sleep of 5 ticks beside 20 others lasts so many",
                 figure.text if figure else "–",
                 _slept(collection, "s4-sleeper", policy),
             )
         )
-    columns = ("place", "the study says", "its figures", "here")
+    columns = ("section", "the study says", "its figures", "here")
     table = Table(
         "study-4-claims",
         "Statements of section 4",

@@ -428,25 +428,25 @@ def _slices(found: Benchmark) -> str:
 def _claims(found: Benchmark, doubts: Doubts) -> Section:
     rows = [
         (
-            "section 6.2",
+            "6.2",
             "WRR has the highest throughput, the lottery the lowest",
             _order({name: _of(name, "throughput", 6) for name in SCHEDULERS}, falling=True),
             _order_here(found, "throughput", falling=True),
         ),
         (
-            "section 5.3",
+            "5.3",
             "mean latencies are nearly the same",
             _order({name: _of(name, "mean latency", 6) for name in SCHEDULERS}, falling=False),
             _order_here(found, "mean latency", falling=False),
         ),
         (
-            "section 6.4",
-            "the longest latency follows the algorithms' complexity: WRR, lottery, CFS",
+            "6.4",
+            "longest latencies follow complexity: WRR, lottery, CFS",
             _order({name: _of(name, "maximum latency", 6) for name in SCHEDULERS}, falling=False),
             _order_here(found, "maximum latency", falling=False),
         ),
     ]
-    columns = ("place", "the study says", "its figures", "here, without CFS")
+    columns = ("section", "the study says", "its figures", "here, without CFS")
     table = Table(
         "study-5-claims",
         "What the study concludes",

@@ -77,11 +77,10 @@ class Benchmark:
         ]
 
     def by_seed(self, policy: str, kind: str) -> dict[int, tuple[float, ...]]:
-        """By size: a value for each seed; only sizes with as many seeds as the first."""
+        """By size: a value for each of the seeds that all sizes have."""
         found = {size: self.mean(size, policy, kind).values for size in self.sizes(policy)}
-        found = {size: values for size, values in found.items() if values}
-        seeds = len(next(iter(found.values()), ()))
-        return {size: values for size, values in found.items() if len(values) == seeds}
+        seeds = min((len(values) for values in found.values()), default=0)
+        return {size: values[:seeds] for size, values in found.items()} if seeds else {}
 
 
 def section(collection: Collection, doubts: Doubts) -> Section:
@@ -432,24 +431,18 @@ def _latencies(found: Benchmark) -> list[Block]:
     ]
 
 
-_OWN_SIZES = (4, 10, 20, 40)
-
-
 def _own_policies(found: Benchmark) -> list[Section]:
     """What was run of the policies as shipped."""
-    policies = [
-        policy
+    run = {
+        (policy, size)
         for policy in OTHERS
-        if any(found.collection.one(experiment(size), policy, CPUS) for size in _OWN_SIZES)
-    ]
+        for size in MIXED_SIZES
+        if found.collection.one(experiment(size), policy, CPUS)
+    }
+    policies = [policy for policy in OTHERS if any(policy == other for other, _ in run)]
+    sizes = sorted({size for _, size in run})
     if not policies:
-        text = "Not run: `./schedlab run study --full` has these."
-        return [Section("The same under the policies as shipped", (Text(text),))]
-    sizes = [
-        size
-        for size in _OWN_SIZES
-        if any(found.collection.one(experiment(size), policy, CPUS) for policy in policies)
-    ]
+        return [Section("The same under the policies as shipped", (Text("Not run."),))]
     columns = [(Column(str(size), f"{kind}, beside"), 1) for kind in KINDS for size in sizes]
     table = measured_table(
         "study-4-policies",
@@ -460,6 +453,7 @@ def _own_policies(found: Benchmark) -> list[Section]:
             policy: [found.mean(size, policy, kind) for kind in KINDS for size in sizes]
             for policy in policies
         },
+        how_measured(found.collection, map(experiment, sizes), policies),
     )
     return [Section("The same under the policies as shipped", (table,))]
 
@@ -475,15 +469,14 @@ def claims(found: Benchmark) -> list[tuple[str, str, str, Measured]]:
     ends = {n: here[n] for n in (few, size) if n in here}
     return [
         (
-            "section 4.2",
-            f"under MLFQ interactive processes hardly take longer beside {size} CPU-bound ones "
-            f"than beside {few} (times as long)",
+            "4.2",
+            f"interactive processes under MLFQ hardly take longer (beside {size}, ÷ beside {few})",
             f"{growth:.1f}",
             _shape_by_seed("growth", ends),
         ),
         (
-            "section 4.2",
-            f"CPU-bound ones take as long under MLFQ as under RR (ratio, {size} of them)",
+            "4.2",
+            f"CPU-bound ones take as long under MLFQ as under RR (ratio, {size})",
             f"{ratio:.2f}",
             _ratio(found, size),
         ),

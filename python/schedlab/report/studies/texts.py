@@ -56,10 +56,16 @@ def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kep
     return [(run, run.trace()) for run in repeated.runs[:most]]
 
 
-def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
-    """For a caption: on which machine, with what tick, and how many seeds."""
-    wanted = set(experiments)
-    setups = [each for setup, each in collection.repeated.items() if setup.experiment in wanted]
+def how_measured(
+    collection: Collection, experiments: Iterable[str], policies: Iterable[str] = ()
+) -> str:
+    """For a caption: on which machine, with what tick, and how many seeds. No policies: any."""
+    wanted, whose = set(experiments), set(policies)
+    setups = [
+        each
+        for setup, each in collection.repeated.items()
+        if setup.experiment in wanted and (not whose or setup.policy in whose)
+    ]
     if not setups:
         return ""
     machines = sorted({each.setup.machine for each in setups})
