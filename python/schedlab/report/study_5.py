@@ -12,21 +12,8 @@ from schedlab.collection import Collection
 from schedlab.report.charts import boxes
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
-from schedlab.report.studies.events import (
-    EIGHT,
-    LONGEST,
-    MEAN,
-    ONE,
-    PERCENTILE,
-    Benchmark,
-    turns,
-)
-from schedlab.report.studies.texts import (
-    how_measured,
-    if_known,
-    measured_table,
-    traces,
-)
+from schedlab.report.studies.events import EIGHT, LONGEST, MEAN, ONE, PERCENTILE, Benchmark, turns
+from schedlab.report.studies.texts import how_measured, if_known, measured_table, traces
 from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
 from schedlab.report.wording import listed
 from schedlab.studies import published, select
