@@ -21,6 +21,8 @@ from schedlab.units import format_time
 NOTHING = Cell("–", "muted")
 _NAMED = 3
 """So many that cannot be told from the best are named in a cell."""
+_MARK = "•"
+"""Of who may be the best."""
 _FEW_POLICIES = 3
 """With fewer, a suite does not say who is best for what."""
 
@@ -107,8 +109,7 @@ def _score_cell(score: dict[str, int]) -> Cell:
     if not score["suites"]:
         return NOTHING
     alone = f" ({score['alone']})" if score["alone"] else ""
-    tone = "good" if 2 * score["possible"] > score["suites"] else "plain"
-    return Cell(f"{score['possible']} of {score['suites']}{alone}", tone)  # type: ignore[arg-type]
+    return Cell(f"{score['possible']} of {score['suites']}{alone}")
 
 
 def _winners(contest: Sequence[Suite]) -> Table:
@@ -131,9 +132,10 @@ def _winners(contest: Sequence[Suite]) -> Table:
         ),
         tuple(rows),
         pl.DataFrame(data),
-        "The best mean first. *Any*: no policy is out. *Alike*: all have the same values. The"
-        " means and intervals are in the tables below; how probable it is that a policy is the best"
-        " after all, in the file behind this table (`beaten`: p-value, corrected).",
+        "The best mean first, and in grey how many others may be the best as well. *Any*: no"
+        " policy is out. *Alike*: all have the same values. Means and intervals are in the tables"
+        " below; how probable it is that a policy is the best after all, in the file behind this"
+        " table (`beaten`: p-value, corrected).",
         tuple(sections[1:]),
     )
 
@@ -148,13 +150,11 @@ def _winner_cell(suite: Suite, measure: Measure) -> Cell:
     if suite.alike(measure):
         return Cell("alike", "muted")
     good = suite.as_good(measure)
-    if len(good) == 1:
-        return Cell(good[0], "good")
     if len(good) == len(suite.having(measure)):
         return Cell("any", "muted")
     if len(good) <= _NAMED:
-        return Cell(", ".join(good))
-    return Cell(f"{good[0]}, or {len(good) - 1} others of {len(suite.having(measure)) - 1}")
+        return Cell(",\n".join(good))
+    return Cell(f"{good[0]} + {len(good) - 1}", "muted")
 
 
 def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
@@ -192,7 +192,7 @@ def _identity(suite: Suite) -> dict[str, object]:
 def _pictures(found: Sequence[Suite]) -> Section:
     blocks: list[Block] = [
         Text(
-            "Choose a suite and a metric above each picture; a policy has the same colour in all."
+            "Choose a suite and a metric below each picture; a policy has the same colour in all."
         ),
         chooser(found, _measures(found)),
         relative(found, _measures(found)),
@@ -217,8 +217,8 @@ def _tables(found: Sequence[Suite]) -> Section:
         tables = tuple(_test_table(each, number) for number, each in enumerate(tests.values()))
         sections.append(Section(title, tables))
     how = Text(
-        "Means over the seeds, with their intervals of 95 %. Green: may be the best, where others"
-        " are out. What each metric is: "
+        f"Means over the seeds, with their intervals of 95 %. {_MARK} may be the best, where"
+        " others are out. What each metric is: "
         + "; ".join(f"*{measure.title}*: {measure.ideal}" for measure in _measures(found))
         + "."
     )
@@ -282,7 +282,7 @@ def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> C
         return Cell(text)
     good = suite.as_good(measure)
     told = len(good) < len(suite.having(measure))
-    return Cell(text, "good" if told and policy in good else "plain")
+    return Cell(f"{_MARK} {text}" if told and policy in good else text)
 
 
 def _long(suite: Suite, policy: str) -> Iterable[dict[str, object]]:

@@ -135,7 +135,7 @@ def _comes_out_here(timing: TimingRuns, lottery: LotteryRuns) -> str:
         )
     if not parts:
         return "Here, no run of it ended as it should, so that nothing can be compared."
-    return f"Here, {listed(parts)}."
+    return f"Here, {'; '.join(parts)}."
 
 
 def _does_not_compute(comparison: Comparison) -> bool:
@@ -214,6 +214,7 @@ def _timing_sections(timing: TimingRuns, doubts: Doubts) -> Iterator[Section]:
 def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[Block]:
     setups = [timing.setup(suite, test, count) for test in TIMING_TESTS for count in ALL_CPUS]
     reasons = TimingReasons(timing, suite)
+    yield Text("\n".join(f"- {line}" for line in _suite_findings(timing, suite, reasons)))
     yield suite_table(
         timing,
         suite,
@@ -221,7 +222,6 @@ def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[
         f"Under `{suite.policy}`. {_measured(setups)} A context switch is a pick, as the study counts"
         " it, even if who is picked ran before.",
     )
-    yield Text("\n".join(f"- {line}" for line in _suite_findings(timing, suite, reasons)))
     if suite is PRIORITIES:
         yield from _priority_pictures(timing)
     yield from doubts.at(suite.place)

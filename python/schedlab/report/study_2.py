@@ -148,7 +148,8 @@ def _table(runs: TimingRuns, collection: Collection) -> Table:
         f"Before: `{BASELINE.policy}`. After: `{FIRST_PRIORITIES.policy}` with `aging_interval` 0:"
         " strict priorities and nothing else. The study does not say on how many CPUs it ran; its"
         f" figures stand beside ours of {cpus([CPUS])}. A tick is {study_tick_ms():.0f} ms there and"
-        f" {ticks} here, with the same ratio of work to tick. {provenance(setups)}",
+        f" {ticks} here, with the same ratio of work to tick. "
+        + (provenance(setups) if setups else "Nothing of this was run."),
     )
 
 
@@ -163,6 +164,7 @@ def comparison(runs: TimingRuns, suite: Suite, test: str, count: int) -> Compari
         here=runs.measured(numbers, suite, test, count),
         ideal=ideal,
         near=near(ideal),
+        differs="percent",
     )
     notes: dict[Kind, str] = {}
     if tells_sleepers:

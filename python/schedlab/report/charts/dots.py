@@ -16,8 +16,8 @@ from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
     Reach,
+    chart_of,
     chosen_in_legend,
-    embedded,
     means,
     opacity_if,
     ordered,
@@ -142,7 +142,7 @@ def _panel(
     faded = opacity_if(chosen) if several else alt.value(1)
     height = max(ROW_HEIGHT, LINE_HEIGHT * len(looks.series)) * len(rows)
     measured = behind.filter(pl.col("kind") == "measured")
-    drawn = _embedded(measured.filter(pl.col("failed") == 0))
+    drawn = _without_empty(measured.filter(pl.col("failed") == 0))
     channels = [y, *own_line, looks.colour()]
     layers: list[Any] = [
         *_strokes(behind, rows, x, y),
@@ -157,7 +157,7 @@ def _panel(
     failed = measured.filter(pl.col("failed") > 0)
     if len(failed):
         layers.append(
-            _embedded(failed)
+            _without_empty(failed)
             .mark_point(shape="cross", angle=45, size=90, filled=True)
             .encode(
                 *channels,
@@ -171,9 +171,9 @@ def _panel(
     return alt.layer(*layers).properties(width=WIDTH, height=height)
 
 
-def _embedded(frame: pl.DataFrame) -> alt.Chart:
+def _without_empty(frame: pl.DataFrame) -> Any:
     empty = [column.name for column in frame if column.null_count() == len(frame)]
-    return alt.Chart(embedded(frame.drop("kind", "panel", *empty)))
+    return chart_of(frame.drop("kind", "panel", *empty))
 
 
 def _other(x: alt.X, column: str) -> alt.X:
@@ -201,7 +201,7 @@ def _strokes(behind: pl.DataFrame, rows: list[str], x: alt.X, y: alt.Y) -> list[
     if ideal.is_empty():
         return []
     return [
-        _embedded(ideal)
+        _without_empty(ideal)
         .mark_tick(style=IDEAL, thickness=1.5, height={"band": 0.9})
         .encode(x, y, tooltip=[alt.Tooltip("mean:Q", title="ideal", format=",.4~g")])
     ]
@@ -216,7 +216,7 @@ def _hollow(
         return []
     named = published.with_columns(pl.col("series").replace({"": looks.series[0]}))
     return [
-        _embedded(named)
+        _without_empty(named)
         .mark_point(filled=False, size=60, strokeWidth=1.6)
         .encode(
             x,

@@ -11,7 +11,7 @@ import polars as pl
 
 from schedlab.report.model import Cell, Column, Row, Section, Table, Text
 from schedlab.report.studies.lottery_runs import SHIPPED, THESIS, LotteryRuns
-from schedlab.report.studies.own_policies import value_cell
+from schedlab.report.studies.texts import cell
 from schedlab.report.studies.timing_runs import PRIORITIES, TimingRuns
 from schedlab.report.study_tables import Measured, measure
 from schedlab.report.wording import cpus as cpus_text
@@ -182,7 +182,7 @@ def _completion_table(runs: TimingRuns) -> Table:
                 (
                     Cell("" if number else row),
                     Cell(str(cpus)),
-                    *(value_cell(each, 1) for each in found.values()),
+                    *(cell(each, 1) for each in found.values()),
                     Cell(f"{ideal:.1f}", "muted"),
                 )
             )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 THESIS = "lottery:thesis"
 SHIPPED = "lottery"
+_PERCENT = (0, 100)
 
 
 def lottery_test(table: int) -> LotteryTest:
@@ -41,12 +42,15 @@ def share_figure(
     test: LotteryTest, row: str, cpus: int | None, kind: str = "measurement", source: str = "study"
 ) -> Figure | None:
     """What the study printed, or expects (on any number of CPUs: None)."""
-    found = [
-        each
-        for each in select(study=1, place=f"table {test.table}", quantity="share")
-        if (each.row, each.cpus, each.kind, each.source) == (row, cpus, kind, source)
-    ]
-    return found[0] if found else None
+    return _shares_printed().get((f"table {test.table}", row, cpus, kind, source))
+
+
+@cache
+def _shares_printed() -> dict[tuple[str, str, int | None, str, str], Figure]:
+    return {
+        (each.place, each.row, each.cpus, each.kind, each.source): each
+        for each in select(study=1, quantity="share")
+    }
 
 
 class LotteryRuns:
@@ -57,7 +61,15 @@ class LotteryRuns:
 
     def setup(self, experiment: str, policy: str, cpus: int) -> Repeated | None:
         """One setup, as its policy or preset is."""
-        return self.collection.one(experiment, policy, cpus)
+        return self._setups.get((experiment, policy, cpus))
+
+    @cached_property
+    def _setups(self) -> dict[tuple[str, str, int], Repeated]:
+        return {
+            (setup.experiment, setup.policy, setup.cpus): each
+            for setup, each in self.collection.repeated.items()
+            if not setup.settings
+        }
 
     def there(self) -> bool:
         """Is there any run of the tests?"""
@@ -66,13 +78,17 @@ class LotteryRuns:
     def picked(self, test: LotteryTest, group: str, cpus: int) -> Measured:
         """Percent of the selections, of the study's own program under its own lottery."""
         return measure(
-            self.setup(original(test), THESIS, cpus), self.of_group("percent_picked", group)
+            self.setup(original(test), THESIS, cpus),
+            self.of_group("percent_picked", group),
+            _PERCENT,
         )
 
     def share(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:
         """Percent of the CPU time, while all compete."""
         return measure(
-            self.setup(competition(test), policy, cpus), self.of_group("percent_run", group)
+            self.setup(competition(test), policy, cpus),
+            self.of_group("percent_run", group),
+            _PERCENT,
         )
 
     def own_ideal(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,7 @@ def tick_text(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:g} ms"
 
 
+@cache
 def figure(
     suite: Suite,
     row: str,
@@ -82,12 +83,14 @@ class TimingRuns:
     ) -> Repeated | None:
         """Under the study's policy, or another one as it is."""
         settings = suite.settings if policy is None else ()
-        for each in self.collection.select(
-            experiment=suite.experiment(test), policy=policy or suite.policy, cpus=cpus
-        ):
-            if each.setup.settings == settings:
-                return each
-        return None
+        return self._setups.get((suite.experiment(test), policy or suite.policy, settings, cpus))
+
+    @cached_property
+    def _setups(self) -> dict[tuple[object, ...], Repeated]:
+        return {
+            (setup.experiment, setup.policy, setup.settings, setup.cpus): each
+            for setup, each in self.collection.repeated.items()
+        }
 
     def in_a_row(self, test: str, cpus: int) -> Measured | None:
         """Ticks that are told of a test if all seven are run in a row; None: nobody did that."""
@@ -192,7 +195,14 @@ class TimingRuns:
 
     def of_group(self, group: str, column: str) -> Numbers:
         """A time of a group of processes, in ticks."""
-        return self._in_ticks(of_group(self.collection, group, column))
+        if (group, column) not in self._groups:
+            found = self._in_ticks(of_group(self.collection, group, column))
+            self._groups[group, column] = found
+        return self._groups[group, column]
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, str], Numbers]:
+        return {}
 
     def _in_ticks(self, nanoseconds: Numbers) -> Numbers:
         return {folder: value / self._ticks_ns[folder] for folder, value in nanoseconds.items()}

@@ -22,8 +22,8 @@ NEAR = 0.05
 
 
 def near(ideal: float) -> float | None:
-    """Ticks that ours may be off; None where the ideal is that nothing takes any time."""
-    return max(1.0, NEAR * ideal) if ideal > 0.5 else None
+    """Ticks that ours may be off; None where less than a tick is ideal."""
+    return max(1.0, NEAR * ideal) if ideal >= 1 else None
 
 
 def suite_table(runs: TimingRuns, suite: Suite, reasons: TimingReasons, caption: str) -> Table:
@@ -32,7 +32,7 @@ def suite_table(runs: TimingRuns, suite: Suite, reasons: TimingReasons, caption:
     title = {1: "round-robin", 2: "priorities"}[number]
     return compared_table(
         f"study-1-table-{number}",
-        f"Table {number}: {title}",
+        f"The study's table {number}: {title}",
         ("test", "CPUs"),
         list(_lines(runs, suite, number, reasons)),
         caption,
@@ -69,6 +69,7 @@ def told_comparison(runs: TimingRuns, suite: Suite, test: str, cpus: int) -> Com
         ideal=ideal,
         rerun=figure(suite, row, cpus, source="rerun"),
         near=near(ideal),
+        differs="percent",
     )
 
 
@@ -77,7 +78,8 @@ def _told_line(
 ) -> Line:
     row = TIMING_TESTS[test]
     ticks = told_comparison(runs, suite, test, cpus)
-    notes: dict[Kind, str] = {"here": reasons.told(test, cpus, is_off(ticks))}
+    off_ideal = ticks.cell("here").tone == "bad"
+    notes: dict[Kind, str] = {"here": reasons.told(test, cpus, is_off(ticks), off_ideal)}
     picks = Comparison(
         study=figure(suite, row, cpus, "context switches"),
         here=runs.measured(runs.picks, suite, test, cpus),
