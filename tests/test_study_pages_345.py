@@ -286,7 +286,7 @@ def test_study_4_takes_the_seeds_that_all_sizes_have(tmp_path: Path) -> None:
     assert cells["RR, interactive", more, "here"].text == "5.0"
     table = cells_of(tables_of(page)["study-4-figure-9-table"])
     assert table["6", "interactive", "here"].text == "131.0"
-    assert "1 and 3 seeds a cell" in tables_of(page)["study-4-figure-9-table"].caption
+    assert "seeds 1–3 (1, 3 for each setup)" in tables_of(page)["study-4-figure-9-table"].caption
 
 
 def test_study_4_shows_other_policies_where_they_were_run(tmp_path: Path) -> None:
