@@ -124,7 +124,8 @@ def _rules(ticks: pl.DataFrame) -> Table:
         tuple(rows),
         pl.DataFrame(behind),
         "In brackets: the part of all turns on the level that last so long, and of the processes "
-        "that stay so long. Two turns of one process on end count as one.",
+        "that stay so long. Two turns of one process on end count as one; a boost and the end of the "
+        "others cut some.",
     )
 
 

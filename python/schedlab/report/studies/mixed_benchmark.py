@@ -167,7 +167,8 @@ def _shapes(found: Benchmark) -> Table:
         tuple(rows),
         pl.DataFrame(behind, infer_schema_length=None),
         "Growth: of the study and here from the fewest to the most; of the rerun from "
-        f"{_ends(_points('RR', 'interactive', 'rerun'))}.",
+        f"{_ends(_points('RR', 'interactive', 'rerun'))}. Here: the numbers of processes that were "
+        "run.",
     )
 
 
