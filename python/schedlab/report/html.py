@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -22,7 +23,7 @@ from schedlab.report import files, markup
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.specifications import VEGA_LITE, for_page
-from schedlab.report.tones import MEANINGS, SIGNS, used_tones
+from schedlab.report.tones import SIGNS, meaning, used_tones
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"
@@ -112,6 +113,10 @@ class _PageWriter:
     def line(self, markdown: str) -> Markup:
         return Markup(markup.to_inline_html(markdown, self.resolve))
 
+    def short(self, page: Page) -> str:
+        """What a page is called where there is little room."""
+        return page.title.partition(":")[0]
+
     def pages(self) -> list[tuple[Page, str]]:
         return [(page, file_of(self.report, page)) for page in self.report.pages]
 
@@ -196,6 +201,10 @@ class _TableWriter:
             names.append("long")
         return " ".join(names)
 
+    def meaning(self, cell: Cell) -> str:
+        """What its tone says in this table."""
+        return meaning(self.table, cell.tone)
+
     def note(self, cell: Cell) -> int:
         """The number of its footnote; 0 if it has none."""
         return self.notes.get(cell.why, 0)
@@ -234,7 +243,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(signs=SIGNS, meanings=MEANINGS)
+    environment.globals.update(signs=SIGNS)
+    environment.filters.update(titled=markup.title_html, untitled=markup.plain_title)
     environment.tests["text"] = lambda block: isinstance(block, Text)
     environment.tests["table"] = lambda block: isinstance(block, Table)
     return environment
@@ -267,4 +277,5 @@ def _keep(place: Path, text: str) -> None:
         new.write_text(text)
         os.replace(new, place)
     except OSError:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            new.unlink()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from schedlab.report import files
-from schedlab.report.markup import literal, without_html
+from schedlab.report.markup import literal, title_markdown, without_html
 from schedlab.report.model import Block, Cell, Chart, Column, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.tones import SIGNS, used_tones
@@ -31,7 +31,7 @@ class _Document:
         return "\n\n".join(part for part in self._parts() if part) + "\n"
 
     def _parts(self) -> Iterator[str]:
-        yield f"# {literal(self.report.title)}"
+        yield f"# {title_markdown(self.report.title)}"
         for page in self.report.pages:
             yield from self._page(page)
         yield "---"
@@ -40,17 +40,18 @@ class _Document:
         )
 
     def _page(self, page: Page) -> Iterator[str]:
-        yield f"{_anchor(page.name)}\n\n## {literal(page.title)}"
+        yield f"{_anchor(page.name)}\n\n## {title_markdown(page.title)}"
         yield self._markdown(page.lead)
         if page is self.report.pages[0] and len(self.report.pages) > 1:
             yield "\n".join(
-                f"- [{literal(other.title)}](#{other.name})" for other in self.report.pages[1:]
+                f"- [{title_markdown(other.title)}](#{other.name})"
+                for other in self.report.pages[1:]
             )
         for section in page.sections:
             yield from self._section(section, 3)
 
     def _section(self, section: Section, level: int) -> Iterator[str]:
-        yield f"{'#' * level} {literal(section.title)}"
+        yield f"{'#' * level} {title_markdown(section.title)}"
         for block in section.blocks:
             yield from self._block(block)
         for below in section.sections:
@@ -62,7 +63,7 @@ class _Document:
             yield text if block.tone == "plain" else _quoted(text)
             return
         yield _anchor(block.name)
-        yield f"**{self.numbering.labels[block.name]}.** {literal(block.title)}"
+        yield f"**{self.numbering.labels[block.name]}.** {title_markdown(block.title)}"
         if isinstance(block, Table):
             yield self._table(block)
         else:
@@ -78,7 +79,7 @@ class _Document:
     def _table(self, table: Table) -> str:
         notes = numbered_notes(table)
         lines = [
-            _line(literal(_heading(column)) for column in table.columns),
+            _line(title_markdown(_heading(column)) for column in table.columns),
             _line("---" if column.align == "left" else "---:" for column in table.columns),
         ]
         for number, row in enumerate(table.rows):

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from markupsafe import Markup, escape
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -40,6 +42,33 @@ def listing(text: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max((len(run) for run in _TICKS.findall(text)), default=0)
+
+
+def title_html(title: str) -> Markup:
+    """HTML of a title: plain text, but for `code`."""
+    parts = title.split("`")
+    if len(parts) % 2 == 0:  # a tick without another
+        return escape(title)
+    inside = (Markup("<code>{}</code>").format(part) for part in parts[1::2])
+    outside = (escape(part) for part in parts[0::2])
+    pairs = zip_longest(outside, inside, fillvalue=Markup(""))
+    return Markup("").join(part for pair in pairs for part in pair)
+
+
+def plain_title(title: str) -> str:
+    """A title where there is no markup."""
+    return title.replace("`", "") if title.count("`") % 2 == 0 else title
+
+
+def title_markdown(title: str) -> str:
+    """Markdown of a title."""
+    parts = " ".join(title.split()).split("`")
+    if len(parts) % 2 == 0:
+        return literal(title)
+    return "".join(
+        code(part) if number % 2 else _PUNCTUATION.sub(r"\\\1", part)
+        for number, part in enumerate(parts)
+    )
 
 
 def slug(text: str) -> str:
@@ -76,7 +105,7 @@ def _render(tokens: list[Token], resolve: Resolve) -> str:
 
 
 def without_html(markdown: str) -> str:
-    """Markdown that shows its HTML as it is written, whoever renders it."""
+    """Markdown that whoever renders it shows as `to_html` does: HTML as it is written."""
     lines = []
     fence = ""
     for line in markdown.split("\n"):
@@ -94,7 +123,7 @@ def without_html(markdown: str) -> str:
 
 
 def _escape_outside_code(line: str) -> str:
-    """A backslash before each < that is not in a code span, unless it has one."""
+    """A backslash before what begins HTML or a picture outside of code, unless it has one."""
     escaped, place = "", 0
     while place < len(line):
         if line[place] == "\\":
@@ -105,7 +134,8 @@ def _escape_outside_code(line: str) -> str:
             escaped += line[place:end]
             place = end
         else:
-            escaped += "\\<" if line[place] == "<" else line[place]
+            begins = line[place] == "<" or line.startswith("![", place)
+            escaped += f"\\{line[place]}" if begins else line[place]
             place += 1
     return escaped
 

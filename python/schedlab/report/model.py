@@ -7,7 +7,7 @@ section knows nothing of HTML, and who writes HTML nothing of schedulers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -58,7 +58,10 @@ Row = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """`name` is that of its files: letters, digits and hyphens, its own within the report."""
+    """`name` is that of its files: letters, digits and hyphens, its own within the report.
+
+    Titles, here and elsewhere, are plain text, but for `code`.
+    """
 
     name: str
     title: str
@@ -70,6 +73,8 @@ class Table:
     """Markdown. How it was measured: seeds, machine, tick."""
     sections: tuple[int, ...] = ()
     """Rows before which a line is drawn."""
+    meanings: Mapping[Tone, str] = field(default_factory=dict)
+    """What its tones say, if not `near its ideal` (good), `off its ideal` (bad), `a run failed`."""
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -14,17 +14,15 @@ from schedlab.report.model import Chart
 
 VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
 """The release that Altair writes for, as vl-convert names it: 6.4."""
-_SEVERAL_VIEWS = ("facet", "repeat", "concat", "hconcat", "vconcat")
-_FACETS = ("row", "column", "facet")
+
+_LAYOUT = {"axis": {"maxExtent": 400}}
+"""Of its own, Vega sets an axis' title at most 200 pixels away: into labels that are longer."""
 
 
 def for_page(chart: Chart) -> dict[str, Any]:
-    """On the page's own ground, in the page's own colour, as wide as there is room."""
+    """On the page's own ground, in the page's own colour. templates/charts.js makes it fit."""
     specification = _specification(chart, theme.page_config())
     specification["background"] = None
-    if _fits(specification):
-        specification["width"] = "container"
-        specification.setdefault("autosize", {"type": "fit-x", "contains": "padding"})
     return specification
 
 
@@ -41,7 +39,8 @@ def _specification(chart: Chart, config: Mapping[str, Any]) -> dict[str, Any]:
         alt.data_transformers.enable("default", max_rows=None),
     ):
         specification: dict[str, Any] = chart.chart.to_dict()
-    specification["config"] = merged(config, specification.get("config", {}))
+    own = merged(_LAYOUT, config)
+    specification["config"] = merged(own, specification.get("config", {}))
     return specification
 
 
@@ -53,12 +52,3 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         both = isinstance(value, Mapping) and isinstance(below, Mapping)
         result[name] = merged(below, value) if both else value  # type: ignore[arg-type]
     return result
-
-
-def _fits(specification: Mapping[str, Any]) -> bool:
-    """Can its width be that of its place? Vega-Lite can do that with one view, not of steps."""
-    if any(name in specification for name in _SEVERAL_VIEWS):
-        return False
-    if any(name in specification.get("encoding", {}) for name in _FACETS):
-        return False
-    return not isinstance(specification.get("width"), Mapping)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from schedlab.report.model import Table, Tone
 
-SIGNS: dict[Tone, str] = {"good": "≈", "bad": "≠", "failed": "✕"}
+SIGNS: dict[Tone, str] = {"good": "✓", "bad": "≠", "failed": "✕"}
 """Before a cell's text."""
 MEANINGS: dict[Tone, str] = {
     "good": "near its ideal",
@@ -17,4 +17,9 @@ MEANINGS: dict[Tone, str] = {
 def used_tones(table: Table) -> dict[str, str]:
     """Sign and meaning of each tone in it that has a sign, in a fixed order."""
     used = {cell.tone for row in table.rows for cell in row}
-    return {SIGNS[tone]: MEANINGS[tone] for tone in SIGNS if tone in used}
+    return {SIGNS[tone]: meaning(table, tone) for tone in SIGNS if tone in used}
+
+
+def meaning(table: Table, tone: Tone) -> str:
+    """What a tone says in this table."""
+    return table.meanings.get(tone, MEANINGS[tone])

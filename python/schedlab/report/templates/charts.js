@@ -9,50 +9,144 @@ const OPTIONS = {
     defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
 };
-const NARROWEST = 120;
+const NARROWEST = 120; // pixels of a view; what has less room is scrolled
+const LABELS = 0.4; // of a chart's width, at most, are the names at its side
+const LEGENDS = [Infinity, 3, 2, 1]; // names side by side, until there is room
+const ATTEMPTS = 4; // other labels of an axis take other room
 
-// Letters as large as the page's: specifications are written for a root of 16 pixels.
-function enlarge(value, scale) {
-    if (Array.isArray(value)) return value.map((each) => enlarge(each, scale));
+// The same specification with some of its numbers changed: `change(name, number, above)` says to
+// what, where `above` is the name of the object that holds it.
+function adapted(value, change, above = "") {
+    if (Array.isArray(value)) return value.map((each) => adapted(each, change, above));
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(
         Object.entries(value).map(([name, each]) => {
             if (name === "datasets" || name === "values") return [name, each];
-            const size = /fontSize$/i.test(name) && typeof each === "number";
-            return [name, size ? each * scale : enlarge(each, scale)];
+            if (typeof each === "number") return [name, change(name, each, above)];
+            return [name, adapted(each, change, name)];
         }),
     );
 }
 
-// Views one below the other have no width of their place, as one view has: they are drawn once,
-// measured, and drawn again with what is left or lacking.
-async function drawColumn(place, specification) {
-    const { view } = await vegaEmbed(place, specification, OPTIONS);
-    const room = place.clientWidth - place.querySelector("svg").getBoundingClientRect().width;
-    if (Math.abs(room) < 2) return;
-    view.finalize();
-    const vconcat = specification.vconcat.map((each) => ({
-        ...each,
-        width: Math.max(NARROWEST, each.width + room),
-    }));
-    await vegaEmbed(place, { ...specification, vconcat }, OPTIONS);
+// For this page's letters and this place's width, with so many names side by side in a legend.
+// Specifications are written for letters of a root of 16 pixels, and for paper.
+function forPlace(specification, width, columns) {
+    const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    const change = (name, number, above) => {
+        if (/fontSize$/i.test(name)) return number * scale;
+        if (name === "labelLimit" && above.startsWith("axis")) {
+            return Math.min(number * scale, Math.max(80, LABELS * width));
+        }
+        return name === "columns" && above === "legend" ? Math.min(number, columns) : number;
+    };
+    const made = adapted(specification, change);
+    const { legend = {}, title = {} } = made.config;
+    if (columns !== Infinity) legend.columns = columns;
+    made.config = { ...made.config, legend, title: { ...title, limit: width } };
+    return made;
+}
+
+// The signals that say how wide a chart's views are: one for all, or one for each.
+function widthSignals(view, specification) {
+    const parts = specification.vconcat ?? specification.hconcat ?? specification.concat ?? [];
+    const each = parts.map((_, number) => `concat_${number}_width`);
+    const names = ["childWidth", "child_width", ...each, "width"];
+    const known = names.filter((name) => {
+        try {
+            return typeof view.signal(name) === "number";
+        } catch {
+            return false;
+        }
+    });
+    return known.length > 1 ? known.filter((name) => name !== "width") : known;
+}
+
+// How many views stand side by side.
+function columnsOf(place, specification) {
+    if (specification.hconcat) return specification.hconcat.length;
+    if (specification.columns) return specification.columns;
+    return place.querySelectorAll(".mark-group.role-column-header > g").length || 1;
+}
+
+// Makes views as wide as there is room for, with all that stands beside them: axes, and names at
+// the ends of lines, of which Vega's own fitting knows nothing.
+async function fit(drawn) {
+    const { place, view, signals, columns } = drawn;
+    for (let attempt = 0; attempt < ATTEMPTS && signals.length; attempt++) {
+        const room = place.clientWidth - place.querySelector("svg").width.baseVal.value;
+        if (room >= 0 && room < 2) return;
+        for (const name of signals) {
+            const width = Math.floor(view.signal(name) + room / columns);
+            view.signal(name, Math.max(NARROWEST, width));
+        }
+        await view.runAsync();
+    }
+    await useRoom(drawn);
+}
+
+// Where a legend is wider than the place, its views need not be narrow: they get what there is.
+async function useRoom({ place, view, signals, columns }) {
+    const svg = place.querySelector("svg").width.baseVal;
+    const before = svg.value;
+    const narrow = signals.length && columns === 1 && before > place.clientWidth;
+    if (!narrow || signals.some((name) => view.signal(name) > NARROWEST)) return;
+    const widen = async (pixels) => {
+        for (const name of signals) {
+            view.signal(name, Math.max(NARROWEST, view.signal(name) + pixels));
+        }
+        await view.runAsync();
+    };
+    await widen(place.clientWidth - NARROWEST);
+    await widen(before - svg.value);
+}
+
+function legendFits(place) {
+    const legends = [...place.querySelectorAll(".role-legend")];
+    return legends.every((each) => each.getBoundingClientRect().width <= place.clientWidth);
 }
 
 async function draw(figure) {
     const place = figure.querySelector(".drawing");
-    const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     const written = JSON.parse(figure.querySelector("script").textContent);
-    const specification = enlarge(written, scale);
     try {
-        if (specification.vconcat?.every((each) => typeof each.width === "number")) {
-            await drawColumn(place, specification);
-        } else {
-            await vegaEmbed(place, specification, OPTIONS);
+        for (const names of LEGENDS) {
+            const specification = forPlace(written, place.clientWidth, names);
+            const { view } = await vegaEmbed(place, specification, OPTIONS);
+            const signals = widthSignals(view, specification);
+            const drawn = { place, view, signals, columns: columnsOf(place, specification) };
+            await fit(drawn);
+            if (names === LEGENDS.at(-1) || legendFits(place)) {
+                follow(drawn);
+                break;
+            }
+            view.finalize();
         }
+        describe(place);
+        figure.dataset.drawn = "yes";
     } catch (error) {
         console.error(`${figure.id}: ${error.message}`);
         place.replaceChildren(picture(figure.id, place.getAttribute("aria-label")));
     }
+}
+
+// The picture is described, and what chooses its data beside it stays within reach.
+function describe(place) {
+    const svg = place.querySelector("svg");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", place.getAttribute("aria-label"));
+    place.removeAttribute("role");
+    place.removeAttribute("aria-label");
+}
+
+// Fits a chart again when its place has another width.
+function follow(drawn) {
+    let width = drawn.place.clientWidth;
+    let work = Promise.resolve();
+    new ResizeObserver(() => {
+        if (drawn.place.clientWidth === width || !drawn.place.clientWidth) return;
+        width = drawn.place.clientWidth;
+        work = work.then(() => fit(drawn));
+    }).observe(drawn.place);
 }
 
 // The file stands in for what cannot be drawn.

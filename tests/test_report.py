@@ -1,0 +1,524 @@
+# SPDX-License-Identifier: MIT
+"""Reports: a model as HTML and Markdown, and `./schedlab report` of real runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from conftest import Command
+from report_samples import (
+    HOSTILE,
+    Parsed,
+    copy_run,
+    line_chart,
+    sample_report,
+    small_runs,
+    table,
+)
+from schedlab import collection as runs
+from schedlab.collection import Collection
+from schedlab.errors import WrongUsage
+from schedlab.report import build, files, html, markup, specifications
+from schedlab.report.model import Cell, Column, Page, Report, Section, Table, Text
+from schedlab.report.output import MARK, report_folder
+from schedlab.report.tones import used_tones
+from schedlab.report.wording import counted, cpus, listed, ranges, time_unit
+
+ELEMENTS = {
+    *("html", "head", "meta", "title", "link", "script", "body", "header", "nav", "main", "footer"),
+    *("h1", "h2", "h3", "h4", "h5", "h6", "p", "ul", "ol", "li", "div", "section", "details"),
+    *("summary", "figure", "figcaption", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt"),
+    *("dd", "a", "span", "small", "sup", "b", "strong", "em", "code", "pre", "noscript", "img"),
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample in both forms."""
+    folder = tmp_path_factory.mktemp("written")
+    build.write(sample_report(), folder, ("html", "markdown"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(written: Path) -> Parsed:
+    return Parsed((written / "second.html").read_text())
+
+
+# --- HTML
+
+
+def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
+    written: Path,
+) -> None:
+    names = {path.name for path in written.iterdir()}
+    assert names == {
+        *("index.html", "second.html", "style.css", "report.js", "vega.js"),
+        *("report.json", "report.md", "files"),
+    }
+    beside = {path.name for path in (written / "files").iterdir()}
+    charts = {f"{name}.{kind}" for name in ("line", "column", "facets") for kind in ("svg", "png")}
+    data = {
+        f"{name}.{kind}"
+        for name in ("line", "column", "facets", "shares")
+        for kind in ("csv", "parquet")
+    }
+    assert beside == charts | data
+    assert pl.read_parquet(written / "files" / "shares.parquet").equals(table().data)
+    assert pl.read_csv(written / "files" / "shares.csv").equals(table().data)
+    assert "<svg" in (written / "files" / "line.svg").read_text()
+    assert (written / "files" / "line.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_address_leads_to_something(written: Path) -> None:
+    for name in ("index.html", "second.html"):
+        parsed = Parsed((written / name).read_text())
+        addresses = [e.get("href") or e.get("src") for _, e in parsed.elements]
+        for address in filter(None, addresses):
+            if address in ("data:,", "https://example.org/x.png"):
+                continue
+            file, _, place = address.partition("#")
+            target = written / (file or name)
+            assert target.is_file(), address
+            if place:
+                ids = [e.get("id") for _, e in Parsed(target.read_text()).elements]
+                assert ids.count(place) == 1, address
+
+
+def test_no_id_stands_twice(page: Parsed) -> None:
+    ids = [each["id"] for _, each in page.elements if "id" in each]
+    assert len(ids) == len(set(ids))
+
+
+def test_hostile_names_are_text_everywhere(page: Parsed) -> None:
+    assert {name for name, _ in page.elements} <= ELEMENTS
+    for _, attributes in page.elements:
+        assert not any(name.startswith("on") for name in attributes)
+        assert not attributes.get("href", "").startswith("javascript:")
+        assert attributes.get("src", "files/").startswith(("files/", "report.js", "vega.js"))
+    shown = " ".join(HOSTILE.split())
+    # The title of page and report, heading, contents, cells, group of columns, a chart, a fact.
+    assert page.text.count(shown) >= 8
+    assert page.all("div", role="img")[0]["aria-label"] == f"Falls. {HOSTILE}"
+
+
+def test_hostile_markdown_is_text_and_markup_of_ours_is_markup(page: Parsed) -> None:
+    assert "<b>not bold</b>" in page.text
+    assert "<b>code</b>" in page.text
+    assert len(page.all("em")) == 1, "one note, of two cells"
+    assert not any(each["src"].startswith("http") for each in page.all("img"))
+
+
+def test_a_charts_data_cannot_end_its_script(page: Parsed) -> None:
+    specification = json.loads(page.scripts[-2])
+    (rows,) = specification["datasets"].values()
+    assert [row["policy"] for row in rows] == [HOSTILE, "rr", HOSTILE, "rr"]
+    assert all("<" not in script for script in page.scripts)
+
+
+def test_headings_in_common_stand_above_their_columns(page: Parsed) -> None:
+    common = page.all("th", scope="colgroup")
+    assert [each["colspan"] for each in common] == ["2", "2"]
+    assert [each["rowspan"] for each in page.all("th", scope="col")[:2]] == ["2", "2"]
+    assert len(page.all("th", scope="col")) == 6
+    assert len(page.all("th", scope="row")) == 2
+
+
+def test_the_same_reason_is_one_footnote(page: Parsed) -> None:
+    marks = page.all("a", class_="mark")
+    assert [each["href"] for each in marks] == [
+        "#shares-note-1",
+        "#shares-note-1",
+        "#shares-note-2",
+        "#shares-note-3",
+    ]
+    assert [each.get("id") for each in marks] == [
+        "shares-mark-1",
+        None,
+        "shares-mark-2",
+        "shares-mark-3",
+    ]
+    notes = [each["id"] for each in page.all("li") if "id" in each]
+    assert notes == ["shares-note-1", "shares-note-2", "shares-note-3"]
+    assert page.all("a", href="#line"), "a link in a note"
+
+
+def test_tones_are_signs_too_and_intervals_stand_below(page: Parsed) -> None:
+    signs = [each["aria-label"] for each in page.all("span", class_="sign")]
+    assert signs == ["near its ideal:", "off its ideal:", "a run failed:", "a run failed:"]
+    assert "✓ 49.8 [48.1, 51.5]" in page.text
+    assert len(page.all("small")) == 2
+    assert "✕ panic" in page.text
+
+
+def test_pages_lead_to_each_other(written: Path, page: Parsed) -> None:
+    first = Parsed((written / "index.html").read_text())
+    assert {"href": "second.html#shares"} in first.all("a")
+    assert {"href": "second.html"} in first.all("a")
+    assert page.all("a", href="index.html")
+    assert page.all("a", aria_current="page") == []
+    (here,) = (each for each in page.all("a") if each.get("aria-current") == "page")
+    assert here["href"] == "second.html"
+
+
+def test_the_script_of_the_charts_is_kept_between_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = html.charts_script()
+    (kept,) = (tmp_path / "schedlab").iterdir()
+    kept.write_text("kept")
+    assert html.charts_script() == "kept"
+    assert "drawAll" in first or "vegaEmbed" in first
+    assert len(first) > 500_000
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "schedlab").write_text("a file, where the folder should be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert len(html.charts_script()) > 500_000
+
+
+def test_a_chart_has_the_pages_colour_on_a_page_and_is_black_on_white_on_paper() -> None:
+    chart = line_chart()
+    on_page, on_paper = specifications.for_page(chart), specifications.for_paper(chart)
+    assert on_page["background"] is None
+    assert "currentColor" in json.dumps(on_page["config"])
+    assert on_paper["width"] == 400
+    assert on_paper["background"] == "white"
+    assert "currentColor" not in json.dumps(on_paper)
+
+
+def test_names_that_are_no_files_or_stand_twice_are_refused() -> None:
+    page = sample_report().pages[1]
+    for wrong in ("", "a b", "../x", "-x", "ä"):
+        bad = replace(page, sections=(Section("x", (table(wrong),)),))
+        with pytest.raises(ValueError, match="letters, digits and hyphens"):
+            files.check_names(Report("x", (bad,)))
+    for name in ("line", "Line", "second"):
+        twice = replace(page, sections=(Section("x", (line_chart(), table(name))),))
+        with pytest.raises(ValueError, match="have this name"):
+            files.check_names(Report("x", (twice,)))
+
+
+# --- Markdown
+
+
+def test_the_document_says_the_same(written: Path) -> None:
+    text = (written / "report.md").read_text()
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parsed = Parsed(parser.render(text))
+    assert {name for name, _ in parsed.elements} <= ELEMENTS | {"blockquote", "hr"}
+    assert all(set(each) in ({"id"}, {"href"}) for each in parsed.all("a"))
+    assert not any(
+        each["href"].startswith("javascript") for each in parsed.all("a") if "href" in each
+    )
+    assert [each["src"] for each in parsed.all("img")] == [
+        "files/facets.svg",
+        "files/line.svg",
+        "files/column.svg",
+    ]
+    assert parsed.text.count(HOSTILE) >= 8
+    assert "<b>code</b>" in parsed.text
+
+
+def test_the_documents_links_lead_somewhere(written: Path) -> None:
+    text = (written / "report.md").read_text()
+    for target in re.findall(r"\]\(#([^)]+)\)", text):
+        assert f'<a id="{target}"></a>' in text, target
+    for target in re.findall(r"\]\((files/[^)]+)\)", text):
+        assert (written / target).is_file(), target
+
+
+def test_a_pipe_table_has_its_notes_and_signs() -> None:
+    text = document_of(table())
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == 5, "head, rule, row, line between, row"
+    assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: |"
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in lines)
+    assert "✓ 49\\.8 \\[48\\.1\\, 51\\.5\\]" in lines[2]
+    assert lines[2].count("[^shares-1]") == 2
+    assert "✕ panic[^shares-3]" in lines[4]
+    assert [line[:12] for line in text.splitlines() if line.startswith("[^")] == [
+        "[^shares-1]:",
+        "[^shares-2]:",
+        "[^shares-3]:",
+    ]
+
+
+def document_of(block: Table) -> str:
+    from schedlab.report.markdown import _Document
+
+    return _Document(Report("x", (Page("p", "p", "", (Section("s", (block,)),)),))).text()
+
+
+# --- texts of others
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1))
+def test_any_text_is_shown_as_it_is(text: str) -> None:
+    line = " ".join(text.split())
+    for made in (markup.literal(text), markup.code(text)):
+        parsed = Parsed(markup.to_html(f"x {made} x"))
+        assert parsed.text == " ".join(f"x {line} x".split())
+        assert {name for name, _ in parsed.elements} <= {"p", "code"}
+
+
+@given(st.text(st.sampled_from("`~<b>\\ \n&|*"), max_size=30))
+def test_a_listing_is_shown_as_it_is(text: str) -> None:
+    for made in (markup.listing(text), markup.without_html(markup.listing(text))):
+        parsed = Parsed(markup.to_html(made))
+        assert "".join(parsed.texts).strip() == text.strip()
+        assert {name for name, _ in parsed.elements} <= {"pre", "code"}
+
+
+@given(st.text(st.sampled_from("`<b>/\\ x&![]()"), max_size=20))
+def test_html_in_markdown_is_text_for_every_reader(text: str) -> None:
+    anybody = MarkdownIt("commonmark", {"html": True})
+    ours = Parsed(markup.to_inline_html(text))
+    theirs = Parsed(anybody.renderInline(markup.without_html(text)))
+    assert theirs.texts == ours.texts
+    assert [name for name, _ in theirs.elements] == [name for name, _ in ours.elements]
+
+
+def test_titles_are_plain_but_for_code() -> None:
+    title = "RR (`rr:a_*b*`) <i> `"
+    assert markup.title_html(title) == "RR (`rr:a_*b*`) &lt;i&gt; `"
+    assert markup.title_html(title[:-1]) == "RR (<code>rr:a_*b*</code>) &lt;i&gt; "
+    assert markup.plain_title(title[:-1]) == "RR (rr:a_*b*) <i> "
+    for made in (title, title[:-1]):
+        parsed = Parsed(markup.to_html(markup.title_markdown(made)))
+        shown = Parsed(markup.title_html(made))
+        assert parsed.text == shown.text
+        assert [name for name, _ in parsed.elements if name != "p"] == [
+            name for name, _ in shown.elements
+        ]
+
+
+def test_a_table_says_itself_what_its_tones_mean() -> None:
+    own = replace(table(), meanings={"good": "may be the best"})
+    assert used_tones(own) == {
+        "✓": "may be the best",
+        "≠": "off its ideal",
+        "✕": "a run failed",
+    }
+    assert "✓ may be the best, ≠ off its ideal" in document_of(own)
+
+
+def test_numbers_are_worded() -> None:
+    assert [counted(1, "run"), counted(1200, "run"), counted(2, "policy", "policies")] == [
+        "1 run",
+        "1,200 runs",
+        "2 policies",
+    ]
+    assert [listed([]), listed(["a"]), listed(["a", "b", "c"])] == ["", "a", "a, b and c"]
+    assert [ranges([5, 1, 2, 3, 3]), ranges([2]), cpus([1]), cpus([1, 2])] == [
+        "1–3, 5",
+        "2",
+        "1 CPU",
+        "1–2 CPUs",
+    ]
+    assert [time_unit([None, 5]).name, time_unit([2e6, 3e9]).name] == ["µs", "s"]
+
+
+# --- the folder
+
+
+def test_a_folder_appears_whole_and_replaces_only_a_report(tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    with report_folder(place) as folder:
+        (folder / MARK).write_text("{}")
+        (folder / "old").touch()
+        assert not place.exists()
+    with pytest.raises(RuntimeError), report_folder(place):
+        raise RuntimeError("half-way")
+    assert (place / "old").exists()
+    with report_folder(place) as folder:
+        (folder / MARK).write_text("{}")
+    assert [path.name for path in place.iterdir()] == [MARK]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_empty_folder_serves(tmp_path: Path) -> None:
+    with report_folder(tmp_path / "out") as folder:
+        (folder / MARK).touch()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with report_folder(empty) as folder:
+        (folder / MARK).touch()
+    assert (empty / MARK).exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_is_no_report_is_refused_before_any_work(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "out"
+    if kind == "file":
+        place.touch()
+    else:
+        place.mkdir()
+        (place / "thesis.tex").touch()
+    with pytest.raises(WrongUsage, match=r"out: .*name"):
+        build.write_report(Collection(()), place)
+
+
+# --- real runs
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kept")
+    small_runs(folder)
+    return folder
+
+
+def row_of(found: Table, *begin: str) -> Sequence[Cell]:
+    """The row that begins with these texts."""
+    (row,) = (row for row in found.rows if tuple(cell.text for cell in row[: len(begin)]) == begin)
+    return row
+
+
+def tables_of(collection: Collection) -> dict[str, Table]:
+    report = build.make_report(collection)
+    files.check_names(report)
+    blocks = (block for page in report.pages for block in page.blocks())
+    return {block.name: block for block in blocks if isinstance(block, Table)}
+
+
+@pytest.mark.spike
+def test_a_report_of_real_runs(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    formats = ("--format", "html", "--format", "markdown")
+    done = schedlab("report", str(kept), "--out", str(out), *formats, "--json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert made == {
+        "report": str(out / "index.html"),
+        "runs": 9,
+        "failed": [str(kept / "hopeless" / "rr-1cpu-seed1")],
+    }
+    contents = json.loads((out / MARK).read_text())
+    assert contents["pages"][0]["name"] == "index"
+    assert (out / "report.md").is_file()
+    index = Parsed((out / "index.html").read_text())
+    assert "1 run failed." in index.text
+    assert "no-such-program" in index.text
+    page = Parsed((out / "runs.html").read_text())
+    assert "init: no-such-program: no such file or directory" in page.text
+    assert not list(tmp_path.glob(".unfinished*"))
+
+
+@pytest.mark.spike
+def test_means_are_those_of_the_runs_with_their_interval(kept: Path) -> None:
+    collection = runs.read([kept])
+    found = tables_of(collection)["metrics-mixed-n-6-g-10-spike-1ms"]
+    titles = [(column.group, column.title.replace("\xa0", " ")) for column in found.columns]
+    cell = row_of(found, "rr", "2")[titles.index(("turnaround", "mean, ms"))]
+    values = [
+        run.metrics().summary["turnaround_mean_ns"][0] / 1e6
+        for run in collection
+        if run.succeeded and run.setup.policy == "rr" and run.setup.cpus == 2
+    ]
+    assert len(values) == 2
+    mean, low, high = map(float, re.findall(r"[\d.]+", cell.text))
+    assert mean == pytest.approx(sum(values) / 2, rel=0.005)
+    assert low < min(values) and max(values) < high, "Student's interval of two is wide"
+    assert "seeds 1–2" in found.caption and "tick 1ms" in found.caption
+    assert "because their seeds do" in found.caption
+
+
+@pytest.mark.spike
+def test_a_setup_with_a_failed_run_has_no_mean(kept: Path, tmp_path: Path) -> None:
+    good = kept / "mixed" / "rr-1cpu-seed1"
+    one = copy_run(good, tmp_path / "runs" / "one")
+    two = copy_run(
+        good, tmp_path / "runs" / "two", seed=2, status="panic", message=f"panic: {HOSTILE}"
+    )
+    collection = runs.read([one, two])
+    tables = tables_of(collection)
+    row = row_of(tables["metrics-mixed-n-6-g-10-spike-1ms"], "rr", "1")
+    assert row[2].text == "panic" and row[2].tone == "failed"
+    assert "1 of 2 runs did not succeed. Seed 2" in row[2].why
+    assert all(cell.text == "–" and cell.tone == "failed" for cell in row[3:-1])
+    (failed,) = (row for row in tables["all-runs"].rows if row[5].text != "success")
+    assert failed[5].text == "panic"
+    assert row_of(tables["what-was-run"], "mixed -n 6 -g 10")[-1] == Cell("1", "failed")
+    build.write_report(collection, tmp_path / "out")
+    parsed = Parsed((tmp_path / "out" / "runs.html").read_text())
+    assert HOSTILE in parsed.text
+    assert {name for name, _ in parsed.elements} <= ELEMENTS
+
+
+@pytest.mark.spike
+def test_what_is_not_repeatable_says_so(kept: Path, tmp_path: Path) -> None:
+    copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "one", machine="linux", repeatable=False)
+    collection = runs.read([tmp_path])
+    found = tables_of(collection)
+    for name in ("metrics", "groups"):
+        assert "(not repeatable)" in found[f"{name}-mixed-n-6-g-10-linux-1ms"].title
+    assert "linux (not repeatable)" in [cell.text for cell in found["all-runs"].rows[0]]
+
+
+@pytest.mark.spike
+def test_metrics_anew_from_the_traces(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    run = copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "one")
+    cut = copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "two", seed=2)
+    for name in ("summary", "groups", "processes", "cpus"):
+        (run / "metrics" / f"{name}.parquet").unlink()
+    (cut / "trace.bin").write_bytes(b"no trace")
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    out = tmp_path / "out"
+    done = schedlab("report", str(tmp_path / "runs"), "--out", str(out), "--from-traces")
+    assert done.returncode == 0, done.stderr
+    after = [path for path in tmp_path.rglob("*") if path.is_file() and out not in path.parents]
+    assert sorted(after) == before, "the runs stay as they were"
+    data = pl.read_parquet(out / "files" / "metrics-mixed-n-6-g-10-spike-1ms.parquet")
+    statuses = dict(data.select("seed", "status").iter_rows())
+    assert statuses == {1: "success", 2: "unmeasured"}
+    kept_metrics = pl.read_parquet(kept / "mixed" / "rr-1cpu-seed1/metrics/summary.parquet")
+    known = data.filter(pl.col("seed") == 1)["turnaround_mean_ns"]
+    assert known.to_list() == kept_metrics["turnaround_mean_ns"].to_list()
+
+
+@pytest.mark.spike
+def test_the_report_stands_beside_the_runs(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "a" / "one")
+    copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
+    arguments = (str(tmp_path / "a" / "one"), str(tmp_path / "a" / "b"), "--format", "markdown")
+    done = schedlab("report", *arguments)
+    assert done.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 0 failed\n", done.stderr
+    again = schedlab("report", *arguments)
+    assert again.returncode == 0, "a report is replaced, and is no run"
+
+
+def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for arguments, words in (
+        ((), "Missing argument"),
+        (("/nowhere",), "/nowhere"),
+        ((str(tmp_path / "empty"),), "holds no run"),
+        ((str(tmp_path / "empty"), "--format", "docx"), "docx"),
+    ):
+        done = schedlab("report", *arguments)
+        assert done.returncode == 2, done.stderr
+        assert words in done.stderr
+    assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
+
+
+def test_a_table_without_groups_has_one_row_of_headings() -> None:
+    plain = Table("plain", "Plain", (Column("a", align="left"),), ((Cell("1"),),), table().data)
+    report = Report("x", (Page("index", "x", "", (Section("s", (plain, Text("y"))),)),))
+    writer = html._TableWriter(plain)
+    assert [len(heads) for heads in writer.heads()] == [1]
+    files.check_names(report)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: MIT
+"""The pages of reports in a real browser without a network: drawn, readable, and nothing lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from report_samples import sample_report, small_runs
+from schedlab import collection as runs
+from schedlab.report import build
+from schedlab.report.model import Chart, Report, Table
+from schedlab.tools import BROWSERS, find_browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+BROWSER = find_browser()
+pytestmark = [
+    pytest.mark.skipif(
+        not BROWSER,
+        reason=f"NO BROWSER: the pages of reports are NOT TESTED. Install one of {BROWSERS}",
+    ),
+    # One browser serves all tests of this file.
+    pytest.mark.xdist_group("browser"),
+]
+
+Scheme = Literal["light", "dark"]
+TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 900), (1920, 1080)
+CONTRAST = 4.5
+"""WCAG 2.1, 1.4.3: of text to its ground."""
+GRAPHIC_CONTRAST = 3.0
+"""WCAG 2.1, 1.4.11: of axes and marks."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    build.write(sample_report(), folder, ("html",))
+    return folder
+
+
+@contextmanager
+def opened(
+    browser: Browser,
+    file: Path,
+    size: tuple[int, int] = DESKTOP,
+    scheme: Scheme = "light",
+    scripts: bool = True,
+) -> Iterator[Page]:
+    """A page with all charts drawn. It may ask for files alone, and say nothing on the console."""
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme=scheme,
+        offline=True,
+        java_script_enabled=scripts,
+    )
+    page = context.new_page()
+    trouble: list[str] = []
+    page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
+    page.on("request", lambda request: note_foreign(request.url, trouble))
+    page.goto(file.as_uri())
+    if scripts:
+        page.wait_for_function(
+            "!document.querySelector('figure.chart')"
+            " || document.documentElement.dataset.charts === 'drawn'"
+        )
+    try:
+        yield page
+    finally:
+        context.close()
+    assert trouble == []
+
+
+def note_foreign(address: str, trouble: list[str]) -> None:
+    if not address.startswith(("file://", "data:")):
+        trouble.append(f"request: {address}")
+
+
+def check_whole(page: Page, report_page: Any) -> None:
+    """Each table and each chart of the model is to be seen."""
+    for block in report_page.blocks():
+        if isinstance(block, Table):
+            cells = page.locator(f"#{block.name} tbody td, #{block.name} tbody th")
+            assert cells.count() == len(block.rows) * len(block.columns), block.name
+            assert page.locator(f"#{block.name} table").bounding_box()
+        elif isinstance(block, Chart):
+            assert marks_of(page, block.name) > 0, f"chart {block.name} has no mark"
+            box = page.locator(f"#{block.name} .drawing svg").bounding_box()
+            assert box and box["width"] > 100 and box["height"] > 30, block.name
+
+
+def marks_of(page: Page, name: str) -> int:
+    """Shapes that show data: those of axes, legends and grounds do not count."""
+    script = """name => [...document.getElementById(name).querySelectorAll(
+        '.mark-line path, .mark-rect path, .mark-symbol path, .mark-rule line, .mark-area path')]
+        .filter(mark => !mark.closest('.role-axis, .role-legend, .role-title'))
+        .filter(mark => mark.getBBox().width + mark.getBBox().height > 0).length"""
+    return int(page.evaluate(script, name))
+
+
+def overflow(page: Page) -> int:
+    """Pixels that the page is wider than the screen."""
+    script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    return int(page.evaluate(script))
+
+
+# --- the sample
+
+
+@pytest.mark.parametrize("size", [TELEPHONE, DESKTOP, PROJECTOR])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_all_is_drawn_on_any_screen(
+    browser: Browser, sample: Path, size: tuple[int, int], scheme: Scheme, number: int
+) -> None:
+    file = sample / ("index.html", "second.html")[number]
+    with opened(browser, file, size, scheme) as page:
+        check_whole(page, sample_report().pages[number])
+        assert overflow(page) <= 0
+        assert page.evaluate("typeof attack") == "undefined"
+        assert page.title()
+
+
+def test_a_chart_is_as_wide_as_its_place(browser: Browser, sample: Path) -> None:
+    for size in (TELEPHONE, DESKTOP):
+        with opened(browser, sample / "second.html", size) as page:
+            for name in ("line", "column"):
+                room = page.locator(f"#{name} .drawing").bounding_box()
+                drawn = page.locator(f"#{name} .drawing svg").bounding_box()
+                assert room and drawn
+                assert drawn["width"] == pytest.approx(room["width"], abs=3), (name, size)
+
+
+def test_a_wide_chart_is_scrolled_in_its_box_on_a_telephone(browser: Browser, sample: Path) -> None:
+    with opened(browser, sample / "index.html", TELEPHONE) as page:
+        box = page.locator("#facets .scroll")
+        assert box.evaluate("box => box.scrollWidth - box.clientWidth") > 100
+        assert overflow(page) <= 0
+
+
+def test_charts_follow_the_window(browser: Browser, sample: Path) -> None:
+    with opened(browser, sample / "second.html", DESKTOP) as page:
+        page.set_viewport_size({"width": 700, "height": 800})
+        page.wait_for_function(
+            "document.querySelector('#line svg').getBoundingClientRect().width < 690"
+        )
+        assert overflow(page) <= 0
+
+
+LUMINANCE = """
+const channels = colour => {
+    const canvas = document.createElement('canvas').getContext('2d');
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+};
+const luminance = colour => {
+    const [red, green, blue] = [...channels(colour)].slice(0, 3).map(value => {
+        const part = value / 255;
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+};
+const ground = element => {
+    for (let at = element; at; at = at.parentElement) {
+        const colour = getComputedStyle(at).backgroundColor;
+        if (channels(colour)[3] === 255) return colour;
+    }
+    return 'white';
+};
+const contrast = (colour, element) => {
+    const [one, two] = [luminance(colour), luminance(ground(element))];
+    return (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+};
+"""
+
+
+def contrasts(page: Page, selector: str, attribute: str) -> list[float]:
+    """Of each element to its ground, by this property of its computed style."""
+    found: list[float] = page.evaluate(
+        f"""([selector, attribute]) => {{ {LUMINANCE}
+        return [...document.querySelectorAll(selector)]
+            .map(each => [getComputedStyle(each)[attribute], each])
+            .filter(([colour]) => colour !== 'none')
+            .map(([colour, each]) => contrast(colour, each)); }}""",
+        [selector, attribute],
+    )
+    assert found, f"nothing is {selector}"
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_and_charts_can_be_read_by_day_and_night(
+    browser: Browser, sample: Path, scheme: Scheme
+) -> None:
+    words = (
+        *("h1", ".lead", ".text p", "td", "td.good", "td.bad", "td.failed", "td.muted", "small"),
+        *(".caption p", ".notes li", ".legend", "figcaption", ".number", "main a", "footer dd"),
+        *(".contents a", ".pages a", "thead th", ".warning p"),
+    )
+    with opened(browser, sample / "second.html", DESKTOP, scheme) as page:
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        red = int(re.findall(r"\d+", ground)[0])
+        assert red > 200 if scheme == "light" else red < 60
+        for selector in words:
+            assert min(contrasts(page, selector, "color")) >= CONTRAST, selector
+        assert min(contrasts(page, ".drawing svg text", "fill")) >= CONTRAST
+        assert min(contrasts(page, ".drawing .mark-line path", "stroke")) >= GRAPHIC_CONTRAST
+
+
+def test_a_footnote_is_reached_by_keyboard_and_back(browser: Browser, sample: Path) -> None:
+    with opened(browser, sample / "second.html", TELEPHONE) as page:
+        mark = page.locator("#shares-mark-2")
+        mark.focus()
+        bubble = page.locator(".bubble")
+        assert "Not printed" in bubble.inner_text()
+        page.keyboard.press("Escape")
+        assert bubble.is_hidden()
+        page.keyboard.press("Enter")
+        page.wait_for_function("location.hash === '#shares-note-2'")
+        assert page.locator("#shares-note-2").is_visible()
+        page.locator("#shares-note-2 .back").click()
+        assert page.evaluate("location.hash") == "#shares-mark-2"
+
+
+def test_the_contents_fold_on_a_telephone_and_stay_beside_a_wide_page(
+    browser: Browser, sample: Path
+) -> None:
+    with opened(browser, sample / "second.html", TELEPHONE) as page:
+        assert not page.locator(".contents li").first.is_visible()
+        page.locator(".contents summary").click()
+        assert page.locator(".contents li").first.is_visible()
+    with opened(browser, sample / "second.html", DESKTOP) as page:
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        box = page.locator(".contents").bounding_box()
+        assert box and box["y"] < 100
+        top = page.locator(".top").bounding_box()
+        assert top and top["y"] == 0
+
+
+def test_without_scripts_there_are_pictures(browser: Browser, sample: Path) -> None:
+    with opened(browser, sample / "second.html", scripts=False) as page:
+        for name in ("line", "column"):
+            picture = page.locator(f"#{name} noscript img, #{name} img")
+            assert picture.count() == 1
+            assert picture.get_attribute("alt")
+            box = picture.bounding_box()
+            assert box and box["width"] > 100 and box["height"] > 50, "the file is there"
+
+
+def test_paper_is_white_and_cuts_no_chart(browser: Browser, sample: Path) -> None:
+    with opened(browser, sample / "second.html", DESKTOP, "dark") as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == "rgb(255, 255, 255)"
+        for selector in (".files", ".contents", ".top"):
+            assert not page.locator(selector).first.is_visible()
+        assert min(contrasts(page, ".drawing svg text", "fill")) >= CONTRAST
+        page.set_viewport_size({"width": 680, "height": 1000})  # A4 between its margins
+        for name in ("line", "column"):
+            box = page.locator(f"#{name} svg").bounding_box()
+            assert box and box["width"] <= 680
+        assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+# --- real runs
+
+
+@pytest.mark.spike
+def test_a_report_of_real_runs_is_drawn(browser: Browser, tmp_path: Path) -> None:
+    small_runs(tmp_path / "runs")
+    collection = runs.read([tmp_path / "runs"])
+    first = build.write_report(collection, tmp_path / "out")
+    report: Report = build.make_report(collection)
+    assert any(isinstance(block, Chart) for page in report.pages for block in page.blocks())
+    for number, made in enumerate(report.pages):
+        file = first if number == 0 else first.with_name(f"{made.name}.html")
+        for size, scheme in ((TELEPHONE, "dark"), (DESKTOP, "light")):
+            with opened(browser, file, size, scheme) as page:  # type: ignore[arg-type]
+                check_whole(page, made)
+                assert overflow(page) <= 0
