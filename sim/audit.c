@@ -55,20 +55,39 @@ static bool compare(uint64_t counted, uint64_t found, const char *what, uint32_t
     return counted == found;
 }
 
-static bool check_cpu(const struct simulator *simulator, uint32_t cpu,
-                      struct simulator_error *error)
+/* Has it something to do that it has not come to yet? */
+static bool is_called(const struct cpu *cpu)
 {
-    const struct cpu *machine = &simulator->cpus[cpu];
-    bool waits = machine->reschedule || machine->late_tick || machine->due_first != NOBODY;
-    if (machine->current && machine->current->place != PLACE_RUNNING) {
-        set_error(error, "CPU %u has pid %d, which does not run", cpu, machine->current->task.pid);
-        return false;
+    return cpu->reschedule || cpu->late_tick || cpu->due_first != NOBODY;
+}
+
+/* No CPU that could run a process idles, unless another is on its way to it. */
+static bool check_idle(const struct simulator *simulator, uint32_t queue,
+                       struct simulator_error *error)
+{
+    uint32_t called = 0;
+    uint32_t idle = NO_CPU;
+    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
+        const struct cpu *cpu = &simulator->cpus[i];
+        if (queue_serving(simulator, i) != queue)
+            continue;
+        if (is_called(cpu))
+            called++;
+        else if (!cpu->current)
+            idle = i;
     }
-    if (!machine->current && !waits && simulator->queues[queue_serving(simulator, cpu)].queued) {
-        set_error(error, "CPU %u is idle, though its queue holds a process", cpu);
-        return false;
-    }
-    return true;
+    if (idle == NO_CPU || simulator->queues[queue].queued <= called)
+        return true;
+    set_error(error, "CPU %u is idle, though its queue holds a process", idle);
+    return false;
+}
+
+static bool check_current(const struct cpu *cpu, struct simulator_error *error)
+{
+    if (!cpu->current || cpu->current->place == PLACE_RUNNING)
+        return true;
+    set_error(error, "CPU %u has pid %d, which does not run", cpu->id, cpu->current->task.pid);
+    return false;
 }
 
 bool simulator_audit(const struct simulator *simulator, struct simulator_error *error)
@@ -80,11 +99,12 @@ bool simulator_audit(const struct simulator *simulator, struct simulator_error *
     }
     for (uint32_t i = 0; i < simulator->scheduler.queues; i++) {
         if (!compare(simulator->queues[i].queued, tally.queued[i], "queued", i, error) ||
-            !compare(simulator->queues[i].running, tally.running[i], "running", i, error))
+            !compare(simulator->queues[i].running, tally.running[i], "running", i, error) ||
+            !check_idle(simulator, i, error))
             return false;
     }
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
-        if (!check_cpu(simulator, i, error))
+        if (!check_current(&simulator->cpus[i], error))
             return false;
     }
     return compare(simulator->queued, tally.all_queued, "queued in all", 0, error) &&

@@ -444,6 +444,15 @@ static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t unt
     block(simulator, cpu, BLOCK_SLEEP);
 }
 
+/* When so many ticks more have passed. */
+static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
+{
+    uint64_t tick_ns = simulator->scheduler.tick_ns;
+    uint64_t most = TIME_MAX / tick_ns;
+    ticks += simulator->now / tick_ns;
+    return (ticks < most ? ticks : most) * tick_ns;
+}
+
 static void act_yield(struct simulator *simulator, struct cpu *cpu)
 {
     advance(simulator, cpu->current);
@@ -616,12 +625,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     case STEP_SLEEP:
         act_sleep(simulator, cpu, simulator->now + step->value);
         break;
-    case STEP_SLEEP_TICKS: {
-        uint64_t tick = simulator->scheduler.tick_ns;
-        uint64_t ticks = simulator->now / tick + step->value;
-        act_sleep(simulator, cpu, step->value ? ticks * tick : 0);
+    case STEP_SLEEP_TICKS:
+        act_sleep(simulator, cpu, step->value ? tick_after(simulator, step->value) : 0);
         break;
-    }
     case STEP_SLEEP_UNTIL:
         act_sleep(simulator, cpu, step->value);
         break;
@@ -664,8 +670,7 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-/* What the CPU's process does now, all that comes before the next thing that takes time or that
- * others might see. */
+/* The CPU's process has done its step. What follows computing is done with its end, as one. */
 static void act_on(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;

@@ -24,7 +24,6 @@
 #define PROCESSES_STANDARD    4096
 #define TICK_SHORTEST         1000ull
 #define TICK_LONGEST          1000000000000ull
-#define TIME_LONGEST          (1ull << 61) /* ns: sums of two do not overflow */
 #define TEXT_BYTES_PER_RECORD 12
 
 /* ---- errors ---- */
@@ -451,7 +450,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
     bool to_self = step->kind == STEP_ATTRIBUTE && step->target == SIMULATOR_SELF;
     if (step->kind >= STEP_COUNT)
         return "there is no such act";
-    if (step->kind <= STEP_SLEEP_UNTIL && step->value > TIME_LONGEST)
+    if (step->kind <= STEP_SLEEP_UNTIL && step->value > TIME_MAX)
         return "the time is too long";
     if (to_program && !to_self && step->target >= workload->program_count)
         return "there is no such program";
@@ -788,8 +787,8 @@ enum simulator_status simulator_run(struct simulator *simulator, uint64_t until,
 {
     if (simulator->finished)
         fail(simulator, "the run is finished, and cannot go on");
-    if (until > TIME_LONGEST)
-        until = TIME_LONGEST;
+    if (until > TIME_MAX)
+        until = TIME_MAX;
     const struct engine *engine = NULL;
     while (simulator->status == SIMULATOR_TIME && simulator->engine != engine) {
         engine = simulator->engine;

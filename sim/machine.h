@@ -20,11 +20,11 @@
 #include "sim/timers.h"
 #include "sim/trace.h"
 
-#define NOBODY UINT32_MAX /* no slot */
-#define NEVER  UINT64_MAX
-#define FIRST_SLOT                                                                                 \
-    0 /* of init, which reaps orphans; it forks the first process of the workload                  \
-       */
+#define NOBODY   UINT32_MAX /* no slot */
+#define NEVER    UINT64_MAX
+#define TIME_MAX (1ull << 61) /* ns: sums of two do not overflow */
+/* Of init, which reaps orphans and forks the first process of the workload. */
+#define FIRST_SLOT 0
 
 /* Acts of init, beside those of workloads: reaps until the workload's first process has ended. */
 enum { STEP_REAP = STEP_COUNT, STEPS_ALL };

@@ -114,6 +114,26 @@ static void test_time_of_acts(void)
     check(run(&setup, "program a\n exit 7\n").exit_status == 7);
 }
 
+/* The longest times are long, and do not wrap. */
+static void test_longest_times(void)
+{
+    static const uint8_t kinds[] = {STEP_RUN, STEP_RUN_UNTIL, STEP_SLEEP, STEP_SLEEP_TICKS,
+                                    STEP_SLEEP_UNTIL};
+    for (size_t i = 0; i < sizeof(kinds); i++) {
+        struct simulator_error error = {""};
+        const struct simulator_step steps[] = {{.kind = STEP_RUN, .value = 1},
+                                               {.kind = kinds[i], .value = 1ull << 61},
+                                               {.kind = STEP_EXIT}};
+        const struct simulator_program program = {"p", steps, 3};
+        const struct simulator_workload workload = {.programs = &program, .program_count = 1};
+        const struct simulator_setup setup = setup_of("rr", 1);
+        struct simulator *simulator = simulator_create(&setup, &workload, &error);
+        check(simulator);
+        check(simulator_run(simulator, 1000 * TICK, &error) == SIMULATOR_TIME);
+        simulator_destroy(simulator);
+    }
+}
+
 /* Years are short if nothing happens in them. */
 static void test_idle_time_is_skipped(void)
 {
@@ -488,6 +508,7 @@ int main(void)
     test_timers();
     test_memory();
     test_time_of_acts();
+    test_longest_times();
     test_idle_time_is_skipped();
     test_costs();
     test_a_tick_waits_until_the_kernel_is_left();
