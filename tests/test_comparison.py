@@ -214,8 +214,9 @@ def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
         for block in page.blocks()
         if isinstance(block, Text) and "equal work" in block.markdown
     )
-    assert "3 processes" in words and "here 67 %" in words
-    assert "`wrr` (20 ms), give 40.3 ms" in words and "`rr` (1 ms), 60.3 ms: 67 %" in words
+    assert "3 processes" in words and "here 66.7 %" in words
+    assert "that of `rr`, in turns of 1 ms: 60.3 ms" in words
+    assert "`wrr` (20 ms), give 40.3 ms: 66.8 %" in words
 
 
 def test_turns_are_told_of_equal_processes_that_never_block(folder: Path) -> None:
