@@ -52,15 +52,33 @@ def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
     policies = in_policy_order(policy for suite in found for policy in suite.policies)
     seeds = sorted({len(suite.seeds) for suite in found})
     spread = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
-    told = sum(len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.measures)
-    asked = sum(len(suite.measures) for suite in contest)
-    return (
+    told = sum(len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.contests)
+    asked = sum(len(suite.contests) for suite in contest)
+    beginning = (
         f"{len(policies)} policies and presets on {len(found)} suites (a test on a number of CPUs),"
-        f" with {spread} seeds each, which are the same for all policies of a suite. No policy is"
-        f" best at everything: of {asked} contests (a metric on a suite of {_FEW_POLICIES} policies"
-        f" or more), {told} have one winner; in the others, several cannot be told from the best"
-        " with so many seeds, or are less than 1 % behind."
+        f" with {spread} seeds each, which are the same for all policies of a suite."
     )
+    if not asked:
+        return f"{beginning} With so few policies or seeds, none can be called the best."
+    return (
+        f"{beginning} {_never_out(contest)} Of {asked} contests (a metric in which policies differ,"
+        f" on a suite of {_FEW_POLICIES} or more), {told} {'has' if told == 1 else 'have'} one winner; in the others, several"
+        " cannot be told from the best with so many seeds, or are less than 1 % behind."
+    )
+
+
+def _never_out(contest: Sequence[Suite]) -> str:
+    """Who may be the best wherever it took part."""
+    names: dict[str, bool] = {}
+    for suite in contest:
+        for measure in suite.contests:
+            good = suite.as_good(measure)
+            for policy in suite.having(measure):
+                names[policy] = names.get(policy, True) and policy in good
+    never = in_policy_order(policy for policy, unbeaten in names.items() if unbeaten)
+    if not never:
+        return "No policy is best at everything."
+    return f"Out of no contest: {', '.join(f'`{policy}`' for policy in never)}."
 
 
 # --- best for what
@@ -97,14 +115,14 @@ def _digest(contest: Sequence[Suite]) -> Table:
             for policy in policies
         ),
         data,
-        "Suites in which the policy is not out, of those in which it was run and the metric is"
-        " there; in brackets, those that it wins alone.",
+        "Suites in which the policy is not out, of those in which it was run and policies differ in"
+        " the metric; in brackets, those that it wins alone.",
     )
 
 
 def _score(contest: Sequence[Suite], policy: str, measure: Measure) -> dict[str, int]:
     there = [suite for suite in contest if policy in suite.having(measure)]
-    there = [suite for suite in there if measure in suite.measures]
+    there = [suite for suite in there if measure in suite.contests]
     good = [suite.as_good(measure) for suite in there]
     return {
         "suites": len(there),

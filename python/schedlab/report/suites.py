@@ -71,6 +71,13 @@ class Suite:
         """Those that two policies or more have."""
         return tuple(each for each in COMPARED if len(self.having(each)) > 1)
 
+    @cached_property
+    def contests(self) -> tuple[Measure, ...]:
+        """Metrics in which policies differ, and several seeds tell how much that says."""
+        if len(self.seeds) < 2:
+            return ()
+        return tuple(each for each in self.measures if not self.alike(each))
+
     def having(self, measure: Measure) -> list[str]:
         """The policies that have such a value."""
         return [each for each in self.policies if (each, measure.name) in self.samples]
