@@ -62,8 +62,9 @@ def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
         return f"{beginning} With so few policies or seeds, none can be called the best."
     return (
         f"{beginning} {_never_out(contest)} Of {asked} contests (a metric in which policies differ,"
-        f" on a suite of {_FEW_POLICIES} or more), {told} {'has' if told == 1 else 'have'} one winner; in the others, several"
-        " cannot be told from the best with so many seeds, or are less than 1 % behind."
+        f" on a suite of {_FEW_POLICIES} or more), {told} {'has' if told == 1 else 'have'} one"
+        " winner; in the others, several cannot be told from the best with so many seeds, or are"
+        " less than 1 % behind."
     )
 
 
@@ -383,7 +384,7 @@ def _limits() -> Text:
             f"- {line}"
             for line in (
                 "**Only like with like.** Policies are compared within a suite: same test, CPUs,"
-                " tick, machine and seeds. A setup of which a run failed is shown as failed, and"
+                " tick, machine and seeds; a seed that not all of them ran is left out. A setup of which a run failed is shown as failed, and"
                 " takes no part.",
                 "**Wake-up latency** is there where processes sleep, or wait for a disk or for each"
                 " other: a suite of CPU-bound processes has none, `cpubench` one for each process"
