@@ -384,8 +384,8 @@ def _limits() -> Text:
             f"- {line}"
             for line in (
                 "**Only like with like.** Policies are compared within a suite: same test, CPUs,"
-                " tick, machine and seeds; a seed that not all of them ran is left out. A setup of which a run failed is shown as failed, and"
-                " takes no part.",
+                " tick, machine and seeds; a seed that not all of them ran is left out. A setup of"
+                " which a run failed is shown as failed, and takes no part.",
                 "**Wake-up latency** is there where processes sleep, or wait for a disk or for each"
                 " other: a suite of CPU-bound processes has none, `cpubench` one for each process"
                 " at the start. Where there are few, the 99th percentile is nearly the maximum.",
