@@ -151,6 +151,15 @@ def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -
     assert share_error not in suite(tmp_path, "s3-cpu").measures
 
 
+def test_share_errors_from_other_ideals_are_not_compared(tmp_path: Path) -> None:
+    for policy, ideal in (("rr", 0.5), ("lottery", 0.505), ("stride", 0.5), ("wrr", 0.33)):
+        for seed in (1, 2):
+            keep(tmp_path, policy=policy, seed=seed, share_error=1.0, ideal_share=ideal, finished=0)
+    found = suite(tmp_path, "program")
+    assert found.having(BY_NAME["share-error"]) == ["rr", "lottery", "stride"]
+    assert "wrr" in found.having(BY_NAME["response"])
+
+
 def test_a_latency_below_the_clocks_step_counts_as_the_step(tmp_path: Path) -> None:
     for policy, latency in (("rr", 0.0), ("mlfq", 10_000.0)):
         for seed in (1, 2):

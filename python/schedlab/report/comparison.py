@@ -392,8 +392,9 @@ def _limits() -> Text:
                 "**Share error** is there where processes still compete when the window ends. Where"
                 " all run to their end, each has got what it asked for under every policy. A policy"
                 " is held against the attribute by which it shares, tickets or weight; one that"
-                " shares by none, against what the test asked for. So in a test that sets tickets,"
-                " `wrr` is measured by weights, which are all equal there.",
+                " shares by none, against what the test asked for. Where that makes its ideal"
+                " another than that of most, as for `wrr` in a test that sets tickets, it takes no"
+                " part.",
                 "**Turnaround and its fairness** are left out where some processes do not end: the"
                 " mean would be over others under each policy. Fairness of turnaround is below 1"
                 " for any policy if processes have unequal work, and a policy that lets all wait"
