@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 
 import polars as pl
@@ -13,7 +14,7 @@ from schedlab.report.charts import boxes
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.events import EIGHT, LONGEST, MEAN, ONE, PERCENTILE, Benchmark, turns
-from schedlab.report.studies.texts import how_measured, if_known, measured_table, traces
+from schedlab.report.studies.texts import how_measured, if_known, in_order, measured_table, traces
 from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
 from schedlab.report.wording import listed
 from schedlab.studies import published, select
@@ -441,13 +442,24 @@ def _claims(found: Benchmark, doubts: Doubts) -> Section:
         tuple(tuple(Cell(text) for text in row) for row in rows),
         pl.DataFrame([dict(zip(columns, row, strict=True)) for row in rows]),
     )
-    return Section("What the study claims", (table, *doubts.rest()))
+    return Section("What the study claims", (table, Text(_WITHOUT_CFS), *doubts.rest()))
+
+
+_WITHOUT_CFS = """
+*≈*: the difference may be chance (95 %, seed by seed). The figures are those of table 6; how \
+much of ours is the schedulers' own work is told with the table of one thread.
+"""
 
 
 def _order(figures: Mapping[str, Figure | None], falling: bool) -> str:
-    known = {name: figure for name, figure in figures.items() if figure}
-    names = sorted(known, key=lambda name: known[name].value, reverse=falling)
-    return ", ".join(f"{name} {known[name].text}" for name in names)
+    """As printed: `CFS = WRR < Lottery`."""
+    known = {name: figure.value for name, figure in figures.items() if figure}
+    names = sorted(known, key=lambda name: known[name], reverse=falling)
+    told = names[0]
+    for one, other in pairwise(names):
+        sign = "=" if known[one] == known[other] else ">" if falling else "<"
+        told += f" {sign} {other}"
+    return told
 
 
 def _order_here(found: Benchmark, quantity: str, falling: bool) -> str:
@@ -455,5 +467,4 @@ def _order_here(found: Benchmark, quantity: str, falling: bool) -> str:
     values = {name: of(found, ONE, policy) for name, policy in _ours().items()}
     if any(each.mean is None for each in values.values()):
         return "; ".join(f"{name}: {each.text(decimals)}" for name, each in values.items())
-    names = sorted(values, key=lambda name: values[name].values, reverse=falling)
-    return ", ".join(f"{name} {values[name].text(decimals)}" for name in names)
+    return in_order(values, falling)
