@@ -463,6 +463,25 @@ def test_waits_are_those_that_the_program_tells(policy: str, tmp_path: Path) -> 
         assert 0 <= by_itself - wait <= 0.05 * TICK_NS
 
 
+def test_failed_traces_are_shown_as_such(tmp_path: Path) -> None:
+    """Of figures 7 and 8, and of the inversion: in the text, and in the cells."""
+    keep_run(tmp_path, "s4-trace", STUDY_4["MLFQ"], status="panic", message="a bad page")
+    keep_run(tmp_path, "s4-trace", STUDY_4["RR"])
+    keep_run(tmp_path, "s3-inversion", "priority", status="hung", message="no progress")
+    told = texts_of(made(study_4.page(read([tmp_path]))))
+    assert "Figure 7: failed (1 of 1): seed 1: panic, a bad page." in told
+    assert "Figure 8: the trace is not there." in told
+    page = made(study_3.page(read([tmp_path])))
+    cells = cells_of(tables_of(page)["study-3-inversion"])
+    first = cells["priority", "a wait, ticks", "first"]
+    assert (first.text, first.tone, first.why) == (
+        "failed (1 of 1)",
+        "failed",
+        "seed 1: hung, no progress",
+    )
+    assert "the first wait: failed (1 of 1)" in texts_of(page)
+
+
 # --- study 5
 
 
