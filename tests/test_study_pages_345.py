@@ -20,6 +20,7 @@ from schedlab.report import study_3, study_4, study_5
 from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import ticks
+from schedlab.report.studies.events import lost_steps
 from schedlab.report.studies.inversion import waits_in
 from schedlab.report.studies.six_metrics import in_order_of_arrival
 from schedlab.studies import published, select
@@ -548,6 +549,24 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         assert at(means, *where_mean, "study").text == figure.text
         if figure.policy and figure.quantity == "maximum latency":
             assert at(means, *where_mean, "here").text.startswith("3.000 [")
+
+
+def test_steps_in_which_the_cpu_stands_still(tmp_path: Path) -> None:
+    """The clock moves by 5 µs; of two ticks of a thread, 15,000 cycles are missing: 3 steps."""
+    step_ns = 5000
+    records = [
+        Record(0, 0, 0, Kind.START, 0, 0, 0),
+        Record(step_ns, 1, 0, Kind.SCHEDULER_ENTER, 0, 0, 0),
+        Record(step_ns, 2, 3, Kind.SCHEDULER_EXIT, 0, 0, 0),
+        Record(step_ns + 2 * TICK_NS, 3, 3, Kind.SCHEDULER_ENTER, 0, 0, 2 * TICK_NS - 3 * step_ns),
+        Record(step_ns + 2 * TICK_NS, 4, 0, Kind.SCHEDULER_EXIT, 0, 0, 2 * TICK_NS),
+        Record(step_ns + 3 * TICK_NS, 5, 0, Kind.END, 0, 0, 6),
+    ]
+    people = [{"pid": 3, "group": "event"}]
+    tables = dict.fromkeys(("summary", "processes", "groups", "cpus", "values"), people)
+    keep_run(tmp_path, "s5-cpubench", "rr", tables=tables)
+    (run,) = read([tmp_path])
+    assert lost_steps(run, loaded(records)) == pytest.approx(1.5)
 
 
 def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
