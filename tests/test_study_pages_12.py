@@ -566,3 +566,17 @@ def test_who_sleeps_last_under_priorities(tmp_path: Path) -> None:
     whole = cells["Mixed Load, until all have ended", "1", "completion, ticks", "here"]
     assert whole.tone == "bad"
     assert "the longest for 77 ticks on 1 CPU" in whole.why
+
+
+def test_sentences_say_what_is_missing(tmp_path: Path) -> None:
+    for seed in SEEDS:
+        failed: dict[str, Any] = {"status": "panic", "message": "out of memory"}
+        for test in ("creation", "mixed"):
+            keep_timing(tmp_path, *SUITES[1], test, 1, seed, **(failed if seed == 3 else {}))
+        keep_shares(tmp_path, 3, "s1-lottery-low", "lottery", 1, seed, 2)
+    page = made(study_1.page(read([tmp_path])))
+    assert "**2 of its 6 runs failed**" in page.lead
+    text = texts_of(page)
+    assert "not known: Process Creation on one CPU, failed (1 of 2)" in text
+    assert "When all had ended on one CPU is not known here: failed (1 of 2)" in text
+    assert "The study's program on one CPU: not run." in text

@@ -22,6 +22,7 @@ from schedlab.report.studies.lottery_runs import (
 )
 from schedlab.report.studies.lottery_tables import mean_difference, nearness_table, shares_table
 from schedlab.report.studies.lottery_texts import finding
+from schedlab.report.studies.missing import failures
 from schedlab.report.studies.picks import accounts, picks_table
 from schedlab.report.studies.timing_reasons import TimingReasons
 from schedlab.report.studies.timing_runs import (
@@ -75,6 +76,7 @@ def _lead(timing: TimingRuns, lottery: LotteryRuns) -> str:
             " CPUs switch, and what part of them each group of processes gets.",
             _came_out_there(),
             _comes_out_here(timing, lottery),
+            *failures(timing.collection, "s1-"),
         )
     )
 
@@ -228,7 +230,10 @@ def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[
 
 
 def _suite_findings(timing: TimingRuns, suite: Suite, reasons: TimingReasons) -> Iterator[str]:
-    if reasons.fork and suite is ROUND_ROBIN:
+    if reasons.fork is None:
+        creation = timing.measured(timing.completion, suite, "creation", 1)
+        yield f"What a fork takes here is not known: Process Creation on one CPU, {creation.missing}."
+    elif suite is ROUND_ROBIN:
         yield (
             f"**Three tests measure a fork.** {reasons.fork} Switch Overhead, Process Creation and Low"
             " Process Count do little else, whatever the scheduler is; I/O-bound does nothing but fork"

@@ -18,11 +18,9 @@ from schedlab.shares import LotteryTest
 from schedlab.studies.experiments import ALL_CPUS
 from schedlab.studies.ideal import unmeetable
 
-_NOTHING = "What was run does not tell more than the table."
-
 
 def finding(runs: LotteryRuns, test: LotteryTest) -> str:
-    """A few sentences, in Markdown."""
+    """A list of sentences, in Markdown."""
     special = {6: _lack_of_work, 8: _the_program}
     parts = [
         _cannot_be_met(test),
@@ -30,7 +28,7 @@ def finding(runs: LotteryRuns, test: LotteryTest) -> str:
         _idle(runs, test),
         _shipped(runs, test),
     ]
-    return " ".join(part for part in parts if part) or _NOTHING
+    return "\n".join(f"- {part}" for part in parts if part)
 
 
 def _cannot_be_met(test: LotteryTest) -> str:
@@ -52,7 +50,7 @@ def _on_one_cpu(runs: LotteryRuns, test: LotteryTest) -> str:
     for group, row in test.rows.items():
         ours, theirs = runs.picked(test, group, 1).mean, share_figure(test, row, 1)
         if ours is None or theirs is None:
-            return ""
+            return _unknown(runs, test)
         told.append(f"{ours:.1f} ({theirs.text})")
     return (
         "On one CPU the study's program is picked here, and in brackets there, for"
@@ -60,12 +58,20 @@ def _on_one_cpu(runs: LotteryRuns, test: LotteryTest) -> str:
     )
 
 
+def _unknown(runs: LotteryRuns, test: LotteryTest) -> str:
+    """Of the study's program on one CPU: why there is nothing to say."""
+    group = next(iter(test.rows))
+    return f"The study's program on one CPU: {runs.picked(test, group, 1).missing}."
+
+
 def _lack_of_work(runs: LotteryRuns, test: LotteryTest) -> str:
     """Of table 6."""
     why = LotteryReasons(runs, test).ended(1)
     shares = [runs.share(test, group, THESIS, 1).mean for group in test.rows]
-    text = f"**The table measures a lack of work.** {why}" if why else ""
-    if text and all(each is not None for each in shares):
+    if not why:
+        return _unknown(runs, test)
+    text = f"**The table measures a lack of work.** {why}"
+    if all(each is not None for each in shares):
         text += (
             " While all compete, the same lottery gives "
             + " : ".join(f"{each:.1f}" for each in shares if each is not None)
@@ -83,7 +89,7 @@ def _the_program(runs: LotteryRuns, test: LotteryTest) -> str:
         for group in test.rows
     }
     if idle is None or any(each is None for each in picks.values()):
-        return ""
+        return _unknown(runs, test)
     members = {
         group: runs.count(original(test), THESIS, group, "processes", 1).mean or 1
         for group in test.rows
