@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from schedlab.report.charts.parts import FADED
 from schedlab.report.html import charts_script
 from schedlab.report.specifications import for_page
 from schedlab.tools import BROWSERS, find_browser
@@ -51,7 +52,7 @@ def page_and_messages() -> Iterator[tuple[Page, list[str]]]:
 def test_the_console_is_silent(page_and_messages: tuple[Page, list[str]]) -> None:
     page, messages = page_and_messages
     assert messages == []
-    assert page.locator("figure[data-drawn=yes]").count() == len(MAKERS)
+    assert page.locator("figure .drawing svg").count() == len(MAKERS)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -60,7 +61,7 @@ def test_a_chart_has_marks_in_the_ink_of_its_page(
 ) -> None:
     page, _ = page_and_messages
     drawing = page.locator(f"#{name} svg")
-    assert drawing.locator(".mark-rect path, .mark-line path, .mark-symbol path").count() > 3
+    assert drawing.locator(".mark-rect path, .mark-line path, .mark-symbol path").count() > 1
     colours = drawing.evaluate(
         "svg => [...svg.querySelectorAll('text')].map(text => getComputedStyle(text).fill)"
     )
@@ -87,20 +88,16 @@ def faded(page: Page, name: str) -> list[float]:
 def test_a_legend_can_be_clicked(page_and_messages: tuple[Page, list[str]], name: str) -> None:
     """What is not chosen fades, in all panels, until the same is clicked again."""
     page, _ = page_and_messages
-    before = faded(page, name)
-    assert set(before) == {1.0}
+    assert set(faded(page, name)) == {1.0}
     entry = page.locator(f"#{name} .role-legend-label text").first
     entry.scroll_into_view_if_needed()
     entry.click()
     after = faded(page, name)
-    assert set(after) == {1.0, 0.12}
+    assert set(after) == {1.0, FADED}
     assert 0.3 < after.count(1.0) / len(after) < 0.8
+    page.wait_for_timeout(600)  # two clicks, and no double click
     entry.click()
     assert set(faded(page, name)) == {1.0}
-
-
-def axis_labels(page: Page, name: str) -> Any:
-    return page.locator(f"#{name} .role-axis-label").first.all_inner_texts()
 
 
 def test_the_wheel_zooms_with_control_and_scrolls_without(
@@ -113,10 +110,11 @@ def test_the_wheel_zooms_with_control_and_scrolls_without(
     assert box
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
-    def text() -> str:
-        return drawing.inner_html()
+    def text() -> set[str]:
+        return set(drawing.locator(".role-axis-label text").all_text_contents())
 
     whole = text()
+    assert "0" in whole
     page.mouse.wheel(0, 50)
     page.wait_for_timeout(200)
     assert text() == whole and page.evaluate("scrollY") > 0

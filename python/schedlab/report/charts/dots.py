@@ -113,23 +113,25 @@ def _chart(
         (
             panel,
             _panel(
-                behind.filter(pl.col("panel") == panel), categories, looks, chosen,
+                behind.filter(pl.col("panel") == panel), categories, looks, chosen, number == 0,
                 alt.X("mean:Q", title=x_title if last else None, scale=reach.scale(),
                       axis=alt.Axis(format=NUMBERS, tickCount=8)),
             ),
         )
-        for panel, last in panels_of(behind["panel"])
+        for number, (panel, last) in enumerate(panels_of(behind["panel"]))
     ]  # fmt: skip
-    if len(looks.series) > 1:
-        # Once is enough: it holds for all panels.
-        first, picture = pictures[0]
-        pictures[0] = (first, picture.add_params(chosen))
     return stacked(pictures)
 
 
 def _panel(
-    behind: pl.DataFrame, categories: list[str], looks: Looks, chosen: alt.Parameter, x: alt.X
+    behind: pl.DataFrame,
+    categories: list[str],
+    looks: Looks,
+    chosen: alt.Parameter,
+    first: bool,
+    x: alt.X,
 ) -> Any:
+    """`first`: it brings the parameter, which holds for all panels."""
     rows = [each for each in categories if each in set(behind["category"])]
     y = alt.Y("category:N", title=None, sort=rows, scale=alt.Scale(domain=rows),
               axis=alt.Axis(ticks=False, domain=False, grid=False))  # fmt: skip
@@ -144,15 +146,17 @@ def _panel(
     measured = behind.filter(pl.col("kind") == "measured")
     drawn = _without_empty(measured.filter(pl.col("failed") == 0))
     channels = [y, *own_line, looks.colour()]
+    bars = drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
+        _other(x, "low"), alt.X2("high:Q"), *channels, opacity=faded
+    )
+    points = drawn.mark_point(filled=True, size=55).encode(
+        x, *channels, looks.shape(), opacity=faded, tooltip=_tooltip(several)
+    )
     layers: list[Any] = [
         *_strokes(behind, rows, x, y),
-        drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
-            _other(x, "low"), alt.X2("high:Q"), *channels, opacity=faded
-        ),
+        bars.add_params(chosen) if several and first else bars,
         *_hollow(behind, looks, x, [y, *own_line], faded),
-        drawn.mark_point(filled=True, size=55).encode(
-            x, *channels, looks.shape(), opacity=faded, tooltip=_tooltip(several)
-        ),
+        points,
     ]
     failed = measured.filter(pl.col("failed") > 0)
     if len(failed):

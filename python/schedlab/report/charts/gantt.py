@@ -147,14 +147,10 @@ def _chart(
     chosen = chosen_in_legend()
     layers = [
         _idle(drawn, axis, y),
-        _running(drawn, axis, y, chosen),
+        _running(drawn, axis, y, chosen).add_params(chosen, zoom_along_time()),
         *_visits(visits, axis, y),
     ]
-    return (
-        alt.layer(*layers)
-        .add_params(chosen, zoom_along_time())
-        .properties(width=WIDTH, height=ROW_HEIGHT * cpus + 4)
-    )
+    return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * cpus + 4)
 
 
 def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> Any:

@@ -136,8 +136,9 @@ def _chart(behind: pl.DataFrame, looks: Looks, step: int) -> Any:
         _drawn(pooled)
         .mark_line(interpolate="step-after", strokeWidth=2.2, clip=True)
         .encode(x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen), tooltip=tooltip)
+        .add_params(chosen)
     )
-    return alt.layer(*layers).add_params(chosen).properties(width=WIDTH, height=300)
+    return alt.layer(*layers).properties(width=WIDTH, height=300)
 
 
 def _drawn(curves: list[pl.DataFrame]) -> Any:

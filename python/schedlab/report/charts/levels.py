@@ -210,11 +210,9 @@ def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: 
             ],
         )
     )
-    return (
-        alt.layer(bars, *_mark_layers(marks, axis))
-        .add_params(chosen, zoom_along_time())
-        .properties(width=WIDTH, height=height)
-    )
+    return alt.layer(
+        bars.add_params(chosen, zoom_along_time()), *_mark_layers(marks, axis)
+    ).properties(width=WIDTH, height=height)
 
 
 def _few(stays: pl.DataFrame) -> bool:

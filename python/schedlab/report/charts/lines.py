@@ -133,12 +133,12 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
     )
     layers = [
         *_ideal(behind, x, y),
-        band,
+        band.add_params(chosen),
         line,
         *_published(behind, looks, x, y, chosen, (x_title, y_title)),
         points,
     ]
-    return alt.layer(*layers, *_failures(measured, looks, x)).add_params(chosen)
+    return alt.layer(*layers, *_failures(measured, looks, x))
 
 
 def _of(behind: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -121,8 +121,13 @@ class Looks:
 
 
 def chosen_in_legend() -> alt.Parameter:
-    """A click on a series in the legend shows it alone; with Shift, some of them."""
-    return alt.selection_point(name="chosen", fields=["series"], bind="legend")
+    """A click on a series in the legend shows it alone, one on another that one too; clicked again,
+    they go.
+
+    It must be a parameter of a layer that has the colours, and no shapes: of others the legend does
+    not know (Vega-Lite 6.4).
+    """
+    return alt.selection_point(name="chosen", fields=["series"], bind="legend", toggle="true")
 
 
 def opacity_if(chosen: alt.Parameter, opacity: float = 1) -> Any:

@@ -162,10 +162,8 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
     whole = drawn.mark_line(strokeWidth=2.5, clip=True).encode(
         x, y, looks.colour(), opacity=opacity_if(chosen), tooltip=tooltip
     )
-    return (
-        alt.layer(*([late] if sliding else []), ideal, whole)
-        .add_params(chosen)
-        .properties(width=WIDTH, height=300)
+    return alt.layer(*([late] if sliding else []), ideal, whole.add_params(chosen)).properties(
+        width=WIDTH, height=300
     )
 
 
