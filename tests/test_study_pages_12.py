@@ -432,7 +432,7 @@ def test_proposals_and_all_policies(tmp_path: Path) -> None:
     assert proposed["CPU-heavy", "2", "", "priority:proposed"].text == "80.0"
     assert proposed["CPU-heavy", "2", "", "hybrid"].text == "not run"
     said = texts_of(page)
-    assert "in 1 of 1 setups shorter by over 5 %, in 0 longer" in said
+    assert "in 1 of 1 setup shorter by over 5 %, in 0 longer" in said
     assert "CPU-heavy on 2 CPUs, 100.0 → 80.0" in said
     assert "`hybrid` and `priority` were not both run" in said
     policies = cells_under(page, "study-1-policies-priority")

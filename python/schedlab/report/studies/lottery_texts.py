@@ -16,7 +16,7 @@ from schedlab.report.study_tables import measure
 from schedlab.report.wording import cpus, listed
 from schedlab.shares import LotteryTest
 from schedlab.studies.experiments import ALL_CPUS
-from schedlab.studies.ideal import unmeetable
+from schedlab.studies.ideal import LOTTERY_GROUPS, unmeetable
 
 
 def finding(runs: LotteryRuns, test: LotteryTest) -> str:
@@ -39,8 +39,8 @@ def _cannot_be_met(test: LotteryTest) -> str:
         return "What the study expects can be met here, on each number of CPUs."
     rows = list(dict.fromkeys(row for found in off.values() for row in found))
     return (
-        f"On {cpus(counts)}, what the study expects of {listed(rows)} cannot be met: no process gets"
-        " more than one CPU, or more than it asks for."
+        f"On {cpus(counts)}, no scheduler can meet what the study expects of {listed(rows)}: no process"
+        " gets more than one CPU, or more than it asks for, and the others share what it leaves."
     )
 
 
@@ -99,8 +99,8 @@ def _the_program(runs: LotteryRuns, test: LotteryTest) -> str:
         "**The table is the program, not the scheduler.** Of its processes, those that compute end"
         f" after {each['CPU']:.0f} picks each, those that sleep from tick to tick are picked"
         f" {each['I/O']:.0f} and {each['mixed']:.0f} times each in the window, the short-lived"
-        f" {each['short']:.0f} times; the one CPU is idle for {idle:.0f} % of it. Where nobody has to"
-        " wait, tickets decide nothing, and the same comes out on any number of CPUs."
+        f" {each['short']:.0f} times; the one CPU is idle for {idle:.0f} % of it. Where hardly"
+        " anybody has to wait, tickets decide next to nothing."
     )
 
 
@@ -108,17 +108,19 @@ def _idle(runs: LotteryRuns, test: LotteryTest) -> str:
     """Where the study's lottery leaves CPUs without work while all want to compute."""
     if test.table == 8:
         return ""
+    processes = sum(each.processes for each in LOTTERY_GROUPS[test.table])
     found = [
-        (count, idle)
+        (count, idle, least)
         for count in ALL_CPUS
         if (idle := measure(runs.setup(competition(test), THESIS, count), runs.idle).mean)
-        and idle > 10
+        and idle > 10 + (least := 100 * max(0.0, 1 - processes / count))
     ]
     if not found:
         return ""
-    count, idle = found[-1]
+    count, idle, least = found[-1]
+    at_least = f" ({least:.0f} % are more than the processes can use)" if least else ""
     return (
-        f"`{THESIS}` leaves {idle:.0f} % of the time of {cpus([count])} idle though all compete: when"
+        f"`{THESIS}` leaves {idle:.0f} % of the time of {cpus([count])} idle{at_least}: when"
         " the processes were forked, all before them were waiting for the start, so that every queue"
         " was empty, and nothing moves them later."
     )
