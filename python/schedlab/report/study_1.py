@@ -34,7 +34,13 @@ from schedlab.report.studies.timing_runs import (
     study_tick_ms,
     tick_text,
 )
-from schedlab.report.studies.timing_tables import NEAR, is_off, suite_table, told_comparison
+from schedlab.report.studies.timing_tables import (
+    NEAR,
+    in_a_row_table,
+    is_off,
+    suite_table,
+    told_comparison,
+)
 from schedlab.report.study_tables import Comparison, first_trace, measure
 from schedlab.report.wording import cpus, listed
 from schedlab.shares import TESTS
@@ -225,6 +231,9 @@ def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[
         " it, even if who is picked ran before.",
     )
     if suite is PRIORITIES:
+        in_a_row = in_a_row_table(timing)
+        if in_a_row is not None:
+            yield in_a_row
         yield from _priority_pictures(timing)
     yield from doubts.at(suite.place)
 
