@@ -393,8 +393,8 @@ def _picks_blocks(timing: TimingRuns) -> Iterator[Block]:
         " (each start and each waking is a pick), and how long it takes (each tick is another)."
         f" That sum is within {100 * NEAR:.0f} % of what was counted in {near[0]} of {len(theirs)} cells"
         f" of the study, and in {near[1]} of {len(ours)} of ours. So they tell of forks and of ticks,"
-        " and little of schedulers. In I/O-bound, most are xv6's own: it wakes all sleepers at each"
-        " tick, to let them look whether it is time."
+        " and little of schedulers. In I/O-bound of table 1, most are xv6's own: it wakes all sleepers at"
+        " each tick, to let them look whether it is time."
     )
     yield picks_table(timing)
 
