@@ -56,3 +56,30 @@ def test_a_place_without_runs_is_named(tmp_path: Path) -> None:
     """Rather than to report on nothing."""
     with pytest.raises(WrongUsage, match="holds no run"):
         collection.read([tmp_path])
+
+
+def test_setups_are_found_by_what_they_are(tmp_path: Path) -> None:
+    """Those of one experiment, policy or number of CPUs; or the one that has no settings of its own."""
+    for number, (label, policy, cpus, settings) in enumerate(
+        [
+            ("first", "rr", 1, {}),
+            ("first", "rr", 1, {"slice": 3}),
+            ("first", "rr", 2, {}),
+            ("first", "mlfq", 1, {}),
+            ("second", "rr", 1, {}),
+        ]
+    ):
+        for seed in (2, 1):
+            what = {"label": label, "policy": policy, "cpus": cpus, "tunables": settings}
+            keep(tmp_path / f"{number}-{seed}", seed, **what)
+    runs = collection.read([tmp_path])
+    assert len(runs.select()) == 5
+    assert len(runs.select(experiment="first")) == 4
+    assert len(runs.select(policy="rr")) == 4
+    assert len(runs.select(experiment="first", cpus=1, policy="rr")) == 2
+    assert runs.select(experiment="third") == []
+    found = runs.one("first", "rr", 1)
+    assert found
+    assert found.setup.settings == ()
+    assert [run.seed for run in found.runs] == [1, 2]
+    assert runs.one("second", "mlfq", 1) is None

@@ -288,7 +288,7 @@ def test_the_least_value_that_sign_flips_can_give() -> None:
 
 
 @PATIENT
-@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=10), st.booleans())
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=11), st.booleans())
 def test_the_other_way_round_changes_the_sign_alone(
     pairs: list[tuple[float, float]], paired: bool
 ) -> None:

@@ -27,6 +27,7 @@ from schedlab.perform import check_policies
 from schedlab.plan import Plan
 from schedlab.policies import read_catalogue
 from schedlab.progress import Board, Durations
+from schedlab.report.output import MARK
 from schedlab.studies import experiments
 from schedlab.studies import run as study_run
 from schedlab.studies.experiments import EXPERIMENTS, Experiment, Part, Share, plan
@@ -199,6 +200,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
         reports.append((runs, out))
         out.mkdir(exist_ok=True)
         (out / "index.html").write_text(f"{len(runs)} runs")
+        (out / MARK).touch()
         return out / "index.html"
 
     monkeypatch.setattr(study_run, "make_report", write_report)
@@ -311,6 +313,17 @@ def test_runs_of_another_make_are_refused(
         reproduce(request, tmp_path / "out")
     assert named in str(refused.value)
     assert "tiny-mixed-mlfq-1cpu-seed1" in str(refused.value)
+    assert starts(machine) == 0
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_place_for_the_report_that_is_taken_is_refused_before_the_work(
+    tmp_path: Path, machine: Path
+) -> None:
+    (tmp_path / "out" / "report").mkdir(parents=True)
+    (tmp_path / "out" / "report" / "mine").touch()
+    with pytest.raises(WrongUsage, match="something else than a report"):
+        reproduce(QUICK, tmp_path / "out")
     assert starts(machine) == 0
 
 

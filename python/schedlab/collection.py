@@ -135,16 +135,22 @@ class Collection:
             for setup, runs in by_setup.items()
         }
 
+    @cached_property
+    def _by_experiment(self) -> dict[str | None, list[Repeated]]:
+        """The setups of each experiment; by None, all."""
+        found: dict[str | None, list[Repeated]] = {None: list(self.repeated.values())}
+        for each in self.repeated.values():
+            found.setdefault(each.setup.experiment, []).append(each)
+        return found
+
     def select(
         self, *, experiment: str | None = None, policy: str | None = None, cpus: int | None = None
     ) -> list[Repeated]:
         """The setups that are all this."""
-        wanted = {"experiment": experiment, "policy": policy, "cpus": cpus}
-        asked = {name: value for name, value in wanted.items() if value is not None}
         return [
             each
-            for setup, each in self.repeated.items()
-            if all(getattr(setup, name) == value for name, value in asked.items())
+            for each in self._by_experiment.get(experiment, [])
+            if policy in (None, each.setup.policy) and cpus in (None, each.setup.cpus)
         ]
 
     def one(self, experiment: str, policy: str, cpus: int) -> Repeated | None:

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from statistics import median
 
 import polars as pl
 
 from schedlab.collection import Collection
 from schedlab.measures import Measure
+from schedlab.metrics.tables import three_digits
+from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
@@ -21,6 +25,8 @@ from schedlab.units import format_time
 NOTHING = Cell("–", "muted")
 _NAMED = 3
 """So many that cannot be told from the best are named in a cell."""
+_MARK = "•"
+"""Of who may be the best."""
 _FEW_POLICIES = 3
 """With fewer, a suite does not say who is best for what."""
 
@@ -32,6 +38,8 @@ def page(collection: Collection) -> Page | None:
         return None
     contest = [each for each in found if len(each.policies) >= _FEW_POLICIES and each.rankings]
     sections = [_best_section(contest)] if contest else []
+    reason = turns.section(collection, contest)
+    sections += [reason] if reason else []
     return Page(
         "comparison",
         "All policies compared",
@@ -65,7 +73,8 @@ def _best_section(contest: Sequence[Suite]) -> Section:
         " best: with 95 % confidence, the truly best policy is among them. Fewer seeds leave more"
         " of them, so a long list means that we do not know, not that all are equal."
     )
-    return Section("Best for what", (how, _digest(contest), _winners(contest)))
+    tables = (_digest(contest), _distances(contest), _winners(contest))
+    return Section("Best for what", (how, *tables))
 
 
 def _digest(contest: Sequence[Suite]) -> Table:
@@ -107,8 +116,43 @@ def _score_cell(score: dict[str, int]) -> Cell:
     if not score["suites"]:
         return NOTHING
     alone = f" ({score['alone']})" if score["alone"] else ""
-    tone = "good" if 2 * score["possible"] > score["suites"] else "plain"
-    return Cell(f"{score['possible']} of {score['suites']}{alone}", tone)  # type: ignore[arg-type]
+    return Cell(f"{score['possible']} of {score['suites']}{alone}")
+
+
+def _distances(contest: Sequence[Suite]) -> Table:
+    """Policies × metrics: how far from the best, in the middle and at worst."""
+    policies = in_policy_order(policy for suite in contest for policy in suite.policies)
+    everywhere = [each for each in policies if all(each in suite.policies for suite in contest)]
+    measures = _measures(contest)
+    data = [
+        {**_identity(suite), "policy": policy, "metric": measure.name, "times_the_best": times}
+        for suite in contest
+        for measure in suite.measures
+        for policy in everywhere
+        if policy in suite.having(measure) and math.isfinite(times := suite.ratio(policy, measure))
+    ]
+    schema = {"policy": pl.String, "metric": pl.String, "times_the_best": pl.Float64}
+    frame = pl.DataFrame(data, infer_schema_length=None) if data else pl.DataFrame(schema=schema)
+    return Table(
+        "comparison-distance",
+        "How far behind the best each policy is",
+        (Column("policy", align="left"), *(Column(measure.title) for measure in measures)),
+        tuple(
+            (Cell(policy), *(_distance_cell(frame, policy, measure) for measure in measures))
+            for policy in everywhere
+        ),
+        frame,
+        "Times the best mean of a suite: the median over all suites, and in brackets the worst. Of"
+        " policies that ran in all suites. A latency below the clock's step counts as that step.",
+    )
+
+
+def _distance_cell(frame: pl.DataFrame, policy: str, measure: Measure) -> Cell:
+    own = frame.filter((pl.col("policy") == policy) & (pl.col("metric") == measure.name))
+    times = own["times_the_best"].sort().to_list()
+    if not times:
+        return NOTHING
+    return Cell(f"{three_digits(median(times))} ({three_digits(times[-1])})")
 
 
 def _winners(contest: Sequence[Suite]) -> Table:
@@ -131,9 +175,10 @@ def _winners(contest: Sequence[Suite]) -> Table:
         ),
         tuple(rows),
         pl.DataFrame(data),
-        "The best mean first. *Any*: no policy is out. *Alike*: all have the same values. The"
-        " means and intervals are in the tables below; how probable it is that a policy is the best"
-        " after all, in the file behind this table (`beaten`: p-value, corrected).",
+        "The best mean first, and in grey how many others may be the best as well. *Any*: no"
+        " policy is out. *Alike*: all have the same values. Means and intervals are in the tables"
+        " below; how probable it is that a policy is the best after all, in the file behind this"
+        " table (`beaten`: p-value, corrected).",
         tuple(sections[1:]),
     )
 
@@ -148,13 +193,11 @@ def _winner_cell(suite: Suite, measure: Measure) -> Cell:
     if suite.alike(measure):
         return Cell("alike", "muted")
     good = suite.as_good(measure)
-    if len(good) == 1:
-        return Cell(good[0], "good")
     if len(good) == len(suite.having(measure)):
         return Cell("any", "muted")
     if len(good) <= _NAMED:
-        return Cell(", ".join(good))
-    return Cell(f"{good[0]}, or {len(good) - 1} others of {len(suite.having(measure)) - 1}")
+        return Cell(",\n".join(good))
+    return Cell(f"{good[0]} + {len(good) - 1}", "muted")
 
 
 def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
@@ -192,7 +235,7 @@ def _identity(suite: Suite) -> dict[str, object]:
 def _pictures(found: Sequence[Suite]) -> Section:
     blocks: list[Block] = [
         Text(
-            "Choose a suite and a metric above each picture; a policy has the same colour in all."
+            "Choose a suite and a metric below each picture; a policy has the same colour in all."
         ),
         chooser(found, _measures(found)),
         relative(found, _measures(found)),
@@ -217,8 +260,8 @@ def _tables(found: Sequence[Suite]) -> Section:
         tables = tuple(_test_table(each, number) for number, each in enumerate(tests.values()))
         sections.append(Section(title, tables))
     how = Text(
-        "Means over the seeds, with their intervals of 95 %. Green: may be the best, where others"
-        " are out. What each metric is: "
+        f"Means over the seeds, with their intervals of 95 %. {_MARK} may be the best, where"
+        " others are out. What each metric is: "
         + "; ".join(f"*{measure.title}*: {measure.ideal}" for measure in _measures(found))
         + "."
     )
@@ -282,7 +325,7 @@ def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> C
         return Cell(text)
     good = suite.as_good(measure)
     told = len(good) < len(suite.having(measure))
-    return Cell(text, "good" if told and policy in good else "plain")
+    return Cell(f"{_MARK} {text}" if told and policy in good else text)
 
 
 def _long(suite: Suite, policy: str) -> Iterable[dict[str, object]]:

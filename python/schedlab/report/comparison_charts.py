@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 
 from schedlab.measures import Measure
-from schedlab.report.charts.parts import NUMBERS, Looks, embedded
+from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
 from schedlab.report.charts.theme import BLUE, WIDTH, in_policy_order
 from schedlab.report.model import Chart
 from schedlab.report.suites import Suite
@@ -35,7 +35,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "metric", "Metric ", [_named(each) for each in measures], _named(metric)
     )
     looks = Looks(in_policy_order(rows["policy"]), policies=True)
-    base = alt.Chart(embedded(rows.rename({"policy": "series"}))).transform_filter(
+    base = chart_of(rows.rename({"policy": "series"})).transform_filter(
         "datum.suite == suite && datum.metric == metric"
     )
     y = alt.Y("series:N", title=None, sort=looks.series, axis=alt.Axis(ticks=False, domain=False))
@@ -90,7 +90,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     )
     policies = in_policy_order(rows["policy"])
     base = (
-        alt.Chart(embedded(rows, 3))
+        chart_of(rows, 3)
         .transform_filter("datum.metric == relative_metric")
         .encode(
             alt.X(
@@ -143,7 +143,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     ]
     looks = Looks(in_policy_order(rows["policy"]), policies=True)
     wide = [_wide(suite, policy, keys) for suite in found for policy in suite.policies]
-    base = alt.Chart(embedded(pl.DataFrame(wide, infer_schema_length=None)))
+    base = chart_of(pl.DataFrame(wide, infer_schema_length=None))
     base = base.transform_filter("datum.suite == trade_suite")
     for axis in "xy":
         for bound in ("mean", "low", "high"):
@@ -151,7 +151,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             base = base.transform_calculate(**{f"{axis}_{bound}": field})
     base = base.transform_filter("isValid(datum.x_mean) && isValid(datum.y_mean)")
     x, y = (_axis(channel, axis) for channel, axis in ((alt.X, "x"), (alt.Y, "y")))
-    colour = looks.channel(alt.Color)
+    colour = looks.colour()
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
     picture = alt.layer(
         bars.encode(_axis(alt.X, "x", "low"), alt.X2("x_high:Q"), y, colour),
@@ -159,7 +159,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         base.mark_point(filled=True, size=90).encode(
             x,
             y,
-            looks.colour(),
+            colour,
             looks.shape(),
             tooltip=[
                 alt.Tooltip("series:N", title="policy"),
@@ -227,10 +227,12 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
 
 
 def _start(found: Sequence[Suite]) -> Suite:
-    """One that says much: of the most metrics, the one with the most seeds and policies."""
-    return max(
-        found, key=lambda suite: (len(suite.measures), len(suite.seeds), len(suite.policies))
-    )
+    """One that says much: of those with the most metrics, where most policies are out."""
+
+    def out(suite: Suite) -> int:
+        return sum(len(suite.having(each)) - len(suite.as_good(each)) for each in suite.measures)
+
+    return max(found, key=lambda suite: (len(suite.measures), out(suite), len(suite.policies)))
 
 
 def _start_of_two(

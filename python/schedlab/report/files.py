@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab.build import host_processors
 from schedlab.report.model import Chart, Report, Text
 from schedlab.report.specifications import VEGA_LITE, for_paper
+from schedlab.workers import worker_pool
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,10 +68,7 @@ def _pictures(charts: Sequence[Chart], folder: Path, stack: ExitStack) -> Iterab
     workers = min(host_processors(), len(charts))
     if len(charts) < _WORTH_A_POOL or workers < 2:
         return map(draw, work)
-    # A fork would copy locks that the threads of Polars and V8 hold.
-    context = multiprocessing.get_context("spawn")
-    pool = stack.enter_context(ProcessPoolExecutor(workers, context))
-    return pool.map(draw, work)
+    return stack.enter_context(worker_pool(workers)).map(draw, work)
 
 
 def draw(work: tuple[Mapping[str, Any], str]) -> None:

@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from schedlab.build import host_processors
 from schedlab.collection import Collection, Kept
-from schedlab.errors import SchedlabError
 from schedlab.outcome import Outcome
 from schedlab.run import evaluate
+from schedlab.workers import worker_pool
 
 Work = tuple[Path, Path, Outcome]
 """A run's folder, where its metrics go, how its machine ended."""
@@ -39,35 +33,12 @@ def remeasured(
         for number, run in enumerate(collection)
     ]
     kept = []
-    with _pool(min(workers or host_processors(), max(len(work), 1))) as pool:
+    with worker_pool(min(workers or host_processors(), max(len(work), 1))) as pool:
         outcomes = pool.map(_measure, work, chunksize=4)
         for run, (_, place, _), outcome in zip(collection, work, outcomes, strict=True):
             kept.append(_with_metrics(run, place, outcome))
             progress("measuring", len(kept), len(work))
     return Collection(kept)
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """What is not begun when the block is left is dropped."""
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
-    pool = ProcessPoolExecutor(workers, context, _prepare_worker)
-    try:
-        yield pool
-    except BrokenProcessPool as error:
-        raise SchedlabError(
-            "a process that measured runs was ended from outside; if the host has no memory left,"
-            " report on fewer runs at a time"
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _prepare_worker() -> None:
-    """Before it loads Polars: one thread is all that small tables need, and the other workers
-    have the other CPUs. An interrupt from the keyboard is for the parent, who ends the work."""
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _outcome_of(run: Kept) -> Outcome:

@@ -31,6 +31,7 @@ from schedlab.report.studies.timing_runs import (
     TimingRuns,
     figure,
     study_tick_ms,
+    tick_text,
 )
 from schedlab.report.studies.timing_tables import NEAR, is_off, suite_table, told_comparison
 from schedlab.report.study_tables import Comparison, first_trace, measure
@@ -38,7 +39,6 @@ from schedlab.report.wording import cpus, listed
 from schedlab.shares import TESTS
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
-from schedlab.units import format_time
 
 TITLE = "Study 1: priorities and a lottery in xv6"
 _SUITES = (ROUND_ROBIN, PRIORITIES)
@@ -135,7 +135,7 @@ def _comes_out_here(timing: TimingRuns, lottery: LotteryRuns) -> str:
         )
     if not parts:
         return "Here, no run of it ended as it should, so that nothing can be compared."
-    return f"Here, {listed(parts)}."
+    return f"Here, {'; '.join(parts)}."
 
 
 def _does_not_compute(comparison: Comparison) -> bool:
@@ -163,6 +163,8 @@ def _guide(collection: Collection) -> str:
             f"**Ticks.** {_scale(collection)} Work, sleeps and turns have the same ratio to a tick as"
             " there, so that ticks can be compared with ticks. What does not keep it is what the"
             " kernel takes: a fork fills ten times as much of a tick of 1 ms as of one of 10 ms.",
+            "A sleep of n ticks ends at the n-th tick after its beginning, wherever in a tick that was:"
+            " it can be up to a tick shorter, here and there, and a time a little below the ideal.",
             "The unit of work is taken from the study: CPU-heavy on one CPU, under round-robin, is"
             f" {ideal_completion(1, TIMING_TESTS['cpu-heavy'], 1):.0f} ticks of work, because it took"
             " so long there. That cell agrees by definition; all others could differ.",
@@ -179,11 +181,11 @@ def _scale(collection: Collection) -> str:
         if setup.experiment.startswith("s1-"):
             kind = "the lottery program" if "-original-" in setup.experiment else "all else"
             ticks.setdefault(setup.tick_ns, set()).add(kind)
-    lengths = listed([format_time(length) for length in sorted(ticks)])
+    lengths = listed([tick_text(length) for length in sorted(ticks)])
     said = f"A tick is {study_tick_ms():.0f} ms there, and {lengths} here"
     if len(ticks) > 1:
         said += " (" + "; ".join(
-            f"{format_time(length)}: {listed(sorted(kinds))}"
+            f"{tick_text(length)}: {listed(sorted(kinds))}"
             for length, kinds in sorted(ticks.items())
         )
         said += ")"
@@ -212,6 +214,7 @@ def _timing_sections(timing: TimingRuns, doubts: Doubts) -> Iterator[Section]:
 def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[Block]:
     setups = [timing.setup(suite, test, count) for test in TIMING_TESTS for count in ALL_CPUS]
     reasons = TimingReasons(timing, suite)
+    yield Text("\n".join(f"- {line}" for line in _suite_findings(timing, suite, reasons)))
     yield suite_table(
         timing,
         suite,
@@ -219,7 +222,6 @@ def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[
         f"Under `{suite.policy}`. {_measured(setups)} A context switch is a pick, as the study counts"
         " it, even if who is picked ran before.",
     )
-    yield Text("\n".join(f"- {line}" for line in _suite_findings(timing, suite, reasons)))
     if suite is PRIORITIES:
         yield from _priority_pictures(timing)
     yield from doubts.at(suite.place)
@@ -235,11 +237,14 @@ def _suite_findings(timing: TimingRuns, suite: Suite, reasons: TimingReasons) ->
     yield f"**Mixed Load is a constant.** {reasons.constant}"
     if suite is ROUND_ROBIN:
         yield from _same_work(timing)
-        yield _several_cpus(suite)
+        if several := _several_cpus(timing):
+            yield several
     else:
         if reasons.sleepers_wait:
             yield f"**What the constant hides.** {reasons.sleepers_wait}"
-        yield from (each for each in (_light(timing), _who_is_first(timing)) if each)
+        yield from (
+            each for each in (_light(timing), _who_is_first(timing), _in_a_row(timing)) if each
+        )
         stays = [(test, reasons.stay(test)) for test in ("cpu-heavy", "starvation")]
         for test, text in stays:
             if text:
@@ -278,42 +283,75 @@ def _light(timing: TimingRuns) -> str:
     )
 
 
-def _who_is_first(timing: TimingRuns) -> str:
-    """Of priority 5 and priority 0: under the preset, and under the same policy without quirks."""
+def _in_a_row(timing: TimingRuns) -> str:
+    """What becomes of the priorities if all tests are run one after another."""
     told = []
-    for policy in (PRIORITIES.policy, improvements.DEFAULT):
-        for count in ALL_CPUS:
-            setup = timing.setup(PRIORITIES, "io-bound", count, policy)
-            five, zero = (
-                measure(setup, timing.of_group(group, "turnaround_mean_ns")).mean
-                for group in ("io-5", "io-0")
-            )
-            if five and zero:
-                told.append(f"{zero:.1f} and {five:.1f} under `{policy}` on {cpus([count])}")
-                break
+    for test, name, title in (
+        ("io-bound", "complete", TIMING_TESTS["io-bound"]),
+        ("mixed", "ticks", TIMING_TESTS["mixed"]),
+        ("mixed", "complete", f"{TIMING_TESTS['mixed']} until all have ended"),
+        ("starvation", "complete", TIMING_TESTS["starvation"]),
+    ):
+        row = timing.in_a_row(test, 1, name)
+        alone = timing.measured(timing.told_of_tests(None, name), PRIORITIES, test, 1)
+        if row and row.mean is not None and alone.mean is not None:
+            told.append(f"{title} {row.mean:.0f} instead of {alone.mean:.0f}")
     if not told:
         return ""
     return (
-        "**Priority 0 is not the highest.** Level 5 is served before it. In I/O-bound, processes of"
-        f" priority 0 and of priority 5 take {listed(told)}, in mean ticks from fork to exit; those of"
-        " priority 5 are forked first."
+        "**Tests in a row.** Here each test is a run of its own, so that the priorities that it sets are"
+        " in force. The study ran all seven in a row: after the second, PIDs are above 100, and its"
+        f" scheduler takes their priorities away. Run so on one CPU, in ticks: {listed(told)}."
     )
 
 
-def _several_cpus(suite: Suite) -> str:
-    row = TIMING_TESTS["switch"]
-    told = {
-        source: [figure(suite, row, count, source=source) for count in (1, 5)]
-        for source in ("study", "rerun")
+def _who_is_first(timing: TimingRuns) -> str:
+    """Of priority 5 and priority 0: under the preset, and under the same policy without quirks."""
+    policies = (PRIORITIES.policy, improvements.DEFAULT)
+    by_cpus = {
+        count: [each for policy in policies if (each := _turnarounds(timing, policy, count))]
+        for count in ALL_CPUS
     }
-    one, five = (each.text if each else "?" for each in told["study"])
-    again_one, again_five = (each.text if each else "?" for each in told["rerun"])
+    count = max(by_cpus, key=lambda each: len(by_cpus[each]))
+    if not by_cpus[count]:
+        return ""
     return (
-        f"**Several CPUs of an emulator.** One process at a time, {row} cannot gain from CPUs, and has"
-        f" nothing to lose by them here. There it took {one} ticks on one and {five} on five; run again"
-        f" on a host of two CPUs, {again_one} and {again_five}. So an emulator's CPUs cost time by"
-        " themselves. How many CPUs the study's host had, and how much of its times on several CPUs is"
-        " due to that, is not known."
+        "**Priority 0 is not the highest.** Level 5 is served before it. In I/O-bound on"
+        f" {cpus([count])}, processes of priority 0 and of priority 5 take {listed(by_cpus[count])},"
+        " in mean ticks from fork to exit; those of priority 5 are forked first."
+    )
+
+
+def _turnarounds(timing: TimingRuns, policy: str, count: int) -> str:
+    setup = timing.setup(PRIORITIES, "io-bound", count, policy)
+    zero, five = (
+        measure(setup, timing.of_group(group, "turnaround_mean_ns")).mean
+        for group in ("io-0", "io-5")
+    )
+    return f"{zero:.1f} and {five:.1f} under `{policy}`" if zero and five else ""
+
+
+def _several_cpus(timing: TimingRuns) -> str:
+    """What a test that has one process at a time takes on one CPU and on five, here and there."""
+    counts = (ALL_CPUS[0], ALL_CPUS[-1])
+    row = TIMING_TESTS["switch"]
+    ours = [timing.measured(timing.completion, ROUND_ROBIN, "switch", n).mean for n in counts]
+    theirs, again = (
+        [figure(ROUND_ROBIN, row, count, source=source) for count in counts]
+        for source in ("study", "rerun")
+    )
+    if None in ours or None in theirs or None in again:
+        return ""
+    here = " and ".join(f"{each:.1f}" for each in ours if each is not None)
+    there, once_more = (
+        " and ".join(each.text for each in whose if each) for whose in (theirs, again)
+    )
+    return (
+        f"**Several CPUs of an emulator.** {row} has one process at a time, so that CPUs can hardly help"
+        f" it, and should not hurt. On one and on five it takes {here} ticks here. There it took"
+        f" {there}; run again on a host of two CPUs, {once_more}. So several CPUs of an emulator can cost"
+        " time by themselves. How many CPUs the study's host had, and how much of its times on several"
+        " CPUs is due to that, is not known."
     )
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.collection import Collection
-from schedlab.metrics import state_intervals
 from schedlab.report.charts import boxes, dots
 from schedlab.report.model import Block, Column, Page, Section, Text
 from schedlab.report.studies import inversion, six_metrics_claims
+from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.six_metrics import (
     BATCH,
     FAIRNESS,
@@ -18,27 +18,17 @@ from schedlab.report.studies.six_metrics import (
     RESPONSE,
     RESPONSE_QUARTILES,
     SCHEDULERS,
-    SPREAD,
     THROUGHPUT,
     TURNAROUND,
     WORKLOADS,
     Findings,
     Metric,
-    mean_of,
     part_of_time,
     published_cell,
 )
-from schedlab.report.studies.texts import (
-    doubts,
-    how_measured,
-    if_known,
-    measured_table,
-    number,
-    traces,
-)
-from schedlab.report.studies.ticks import waiting_by_level
-from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
-from schedlab.report.wording import listed
+from schedlab.report.studies.six_metrics_reasons import EXPLANATIONS
+from schedlab.report.studies.texts import how_measured, if_known, measured_table
+from schedlab.report.study_tables import Comparison, Line, compared_table
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.ideal import STUDY_3_WORK
 
@@ -47,7 +37,7 @@ def page(collection: Collection) -> Page | None:
     """Study 3's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s3-") for run in collection):
         return None
-    found = Findings(collection)
+    found, doubts = Findings(collection), Doubts(3)
     return Page(
         "study-3",
         "Study 3: three schedulers, six metrics",
@@ -57,10 +47,10 @@ def page(collection: Collection) -> Page | None:
             Section(
                 "Tables 1 to 5",
                 (_time_table(found),),
-                tuple(_metric_section(found, metric) for metric in METRICS),
+                tuple(_metric_section(found, metric, doubts) for metric in METRICS),
             ),
             _predictability(found),
-            six_metrics_claims.section(found),
+            six_metrics_claims.section(found, doubts),
             inversion.section(collection),
             _own_policies(found),
         ),
@@ -107,16 +97,16 @@ def _lead(found: Findings) -> str:
             f"Here it has the best value in {n['best cells']:.0f} of them; in the mixed workload "
             f"its throughput is {n['throughput, MLFQ'] / n['throughput, RR']:.2f} times "
             f"round-robin's, a new process waits {n['response, MLFQ']:.2f} ticks for its first "
-            f"turn (round-robin: {n['response, RR']:.2f}), and ends after "
-            f"{n['turnaround, MLFQ']:.1f} ({n['turnaround, RR']:.1f})."
+            f"turn (round-robin: {n['response, RR']:.2f}), and "
+            f"ends after {n['turnaround, MLFQ']:.1f} ticks on average ({n['turnaround, RR']:.1f})."
         ),
     )
 
 
-def _metric_section(found: Findings, metric: Metric) -> Section:
+def _metric_section(found: Findings, metric: Metric, doubts: Doubts) -> Section:
     table = compared_table(
         f"study-3-table-{metric.table}",
-        f"Table {metric.table}: {metric.name}, {metric.unit}",
+        f"{metric.name.capitalize()}, {metric.unit}: the study's table {metric.table}",
         ("scheduler", "policy"),
         [
             Line(
@@ -130,11 +120,10 @@ def _metric_section(found: Findings, metric: Metric) -> Section:
         ],
         how_measured(found.collection, WORKLOADS.values()),
     )
-    blocks: list[Block] = [table, Text(_EXPLANATIONS[metric.name](found))]
+    blocks: list[Block] = [table, Text(EXPLANATIONS[metric.name](found))]
     if metric is TURNAROUND:
         blocks += _figure_3(found)
-    place = f"table {metric.table}"
-    return Section(f"{metric.name.capitalize()}", (*blocks, *doubts(3, (place,))))
+    return Section(f"{metric.name.capitalize()}", (*blocks, *doubts.at(f"table {metric.table}")))
 
 
 def _comparison(found: Findings, metric: Metric, workload: str, scheduler: str) -> Comparison:
@@ -171,117 +160,6 @@ def _ideal(
     return None, ""
 
 
-def _for_all(found: Findings, workload: str, value: pl.Expr, what: str) -> dict[str, Measured]:
-    """A number of each scheduler's runs, as `RR: what`."""
-    return {
-        f"{name}: {what}": found.of_processes(workload, policy, value)
-        for name, policy in SCHEDULERS.items()
-    }
-
-
-def _each(known: dict[str, float], what: str, decimals: int = 1) -> str:
-    """`20.4 (RR), 16.1 (Lottery) and 14.4 (MLFQ)`."""
-    return listed([f"{known[f'{name}: {what}']:.{decimals}f} ({name})" for name in SCHEDULERS])
-
-
-def _about_turnaround(found: Findings) -> str:
-    arrivals = _for_all(found, "CPU-bound", SPREAD, "last fork")
-    cpu_bound = "**CPU-bound.** " + if_known(
-        arrivals,
-        lambda n: (
-            f"The last process is forked {_each(n, 'last fork')} ticks after the first, since the "
-            "parent that forks them competes for the CPUs with those that it has forked. The "
-            "later they come, the fewer are there at a time, and the shorter each takes: a short "
-            "turnaround is no merit of a scheduler that lets the parent wait, and the ideal "
-            "beside it, which has the same arrivals, falls with it. The study tells neither when "
-            "its processes came nor how long they computed."
-        ),
-    )
-    return f"{cpu_bound}\n\n{_about_files(found)}\n\n{_about_groups(found)}"
-
-
-def _about_files(found: Findings) -> str:
-    """Why the three schedulers do not differ in the IO-bound workload."""
-    needed = {
-        **_for_all(found, "IO-bound", mean_of("blocked_ns"), "blocked"),
-        **_for_all(found, "IO-bound", mean_of("waiting_ns"), "waiting"),
-        **_for_all(found, "IO-bound", mean_of("running_ns"), "running"),
-    }
-    told = "**IO-bound.** " + if_known(
-        needed,
-        lambda n: (
-            f"A process is blocked for {_each(n, 'blocked')} ticks, waits for a CPU for "
-            f"{_each(n, 'waiting')} and runs for {_each(n, 'running', 2)}."
-        ),
-    )
-    return f"{told} {_why_blocked(found)}".strip()
-
-
-def _why_blocked(found: Findings) -> str:
-    """Of one run under round-robin: what its processes are blocked on."""
-    kept = traces(found.setup("IO-bound", SCHEDULERS["RR"]))
-    if not kept:
-        return ""
-    run, trace = kept[0]
-    pids = run.metrics().processes.filter(pl.col("group") == "io")["pid"].implode()
-    blocked = (
-        state_intervals(trace)
-        .filter((pl.col("state") == "blocked") & pl.col("pid").is_in(pids))
-        .group_by(pl.col("cause").cast(pl.String))
-        .agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("time"))
-        .with_columns(part=100 * pl.col("time") / pl.col("time").sum())
-        .sort("time", descending=True)
-    )
-    if blocked.is_empty():
-        return ""
-    first = blocked.row(0, named=True)
-    reason = str(first["cause"]).removeprefix("blocked: ")
-    return (
-        f"Of the time blocked, {first['part']:.0f} % are spent waiting for the {reason} "
-        f"(round-robin, seed {run.seed}). What takes long is the same under each scheduler, and "
-        "none of them can shorten it."
-    )
-
-
-def _about_groups(found: Findings) -> str:
-    needed = {
-        **_for_all(found, "Mixed", mean_of("turnaround_ns", "cpu"), "computing"),
-        **_for_all(found, "Mixed", mean_of("turnaround_ns", "io"), "writing"),
-    }
-    return (
-        "**Mixed.** "
-        + if_known(
-            needed,
-            lambda n: (
-                f"Those that compute take {_each(n, 'computing')} ticks, those that write "
-                f"{_each(n, 'writing')}. {_where_they_wait(found)}"
-            ),
-        ).strip()
-    )
-
-
-def _where_they_wait(found: Findings) -> str:
-    """Of one run under MLFQ: on which level those that compute spend their time waiting."""
-    kept = traces(found.setup("Mixed", SCHEDULERS["MLFQ"]))
-    if not kept:
-        return ""
-    run, trace = kept[0]
-    rows = run.metrics().processes.filter(pl.col("group") == "cpu")
-    waits = waiting_by_level(trace, rows["pid"].to_list())
-    if waits.is_empty():
-        return ""
-    below = waits.filter(pl.col("level") < _TOP_LEVEL)["waiting_ns"]
-    part = number(below.sum()) / number(waits["waiting_ns"].sum())
-    return (
-        f"Under MLFQ those that compute spend {100 * part:.0f} % of "
-        f"the time that they wait for a CPU below the highest level (seed {run.seed}): their first "
-        "quantum is used up, and whoever is new, or comes back from the disk, goes first."
-    )
-
-
-_TOP_LEVEL = 3
-
-
 def _figure_3(found: Findings) -> list[Block]:
     measured = [
         {"scheduler": name, "ticks": value}
@@ -298,7 +176,7 @@ def _figure_3(found: Findings) -> list[Block]:
         dots(
             "study-3-figure-3",
             pl.DataFrame(measured),
-            title="Figure 3: turnaround of the IO-bound workload",
+            title="Turnaround of the IO-bound workload: the study's figure 3",
             caption="Mean turnaround of 40 processes that write a file.",
             category="scheduler",
             value="ticks",
@@ -308,132 +186,6 @@ def _figure_3(found: Findings) -> list[Block]:
             published=pl.DataFrame(printed),
         )
     ]
-
-
-def _about_response(found: Findings) -> str:
-    needed = {
-        name: found.of("IO-bound", policy, part_of_time("idle_ns"))
-        for name, policy in SCHEDULERS.items()
-    }
-    responses = {
-        f"{name}: response": found.metric(RESPONSE, "IO-bound", name) for name in SCHEDULERS
-    }
-    told = if_known(
-        {**needed, **responses},
-        lambda n: (
-            "**IO-bound.** The CPUs are idle for "
-            f"{listed([f'{n[name]:.0f} % ({name})' for name in SCHEDULERS])} of the time, so a "
-            "new process mostly finds one at once, whatever the policy: "
-            + _each({name: 1000 * value for name, value in n.items()}, "response", 0)
-            + " thousandths of a tick."
-        ),
-    )
-    there = {name: published_cell(RESPONSE, name, "IO-bound").value for name in SCHEDULERS}
-    return (
-        "**CPU-bound and mixed.** Under MLFQ a new process begins on the highest level, before all "
-        "that have run for a tick; under the other two it waits among them."
-        f"\n\n{told} That the lottery's was {there['Lottery'] / there['RR']:.0f} times "
-        "round-robin's in the study does not come out here; why it was so there is not known."
-    )
-
-
-def _about_throughput(found: Findings) -> str:
-    needed = {
-        name: found.of("CPU-bound", policy, part_of_time("running_ns"))
-        for name, policy in SCHEDULERS.items()
-    }
-    of_ideal = {
-        f"throughput, {name}": found.metric(THROUGHPUT, "CPU-bound", name) for name in SCHEDULERS
-    }
-    cpu_bound = if_known(
-        {**needed, **of_ideal},
-        lambda n: (
-            "**CPU-bound.** "
-            + listed(
-                [
-                    f"{100 * n[f'throughput, {name}'] / BATCH.throughput:.1f} % of the ideal "
-                    f"({name})"
-                    for name in SCHEDULERS
-                ]
-            )
-            + ". What is missing is the parent's time, the idling at the end, when fewer "
-            "processes than CPUs are left, and the system calls of the processes themselves (the "
-            "table above). The study's own figures are lower by what its CPUs idle and schedule: "
-            "the processes' work was derived from that."
-        ),
-    )
-    parent = {
-        f"{name}: waits": found.of_parent("Mixed", policy, mean_of("waiting_ns"))
-        for name, policy in SCHEDULERS.items()
-    }
-    spread = _for_all(found, "Mixed", SPREAD, "last fork")
-    mixed = if_known(
-        {**parent, **spread},
-        lambda n: (
-            "**Mixed.** The throughput counts until the last process has ended, so it depends on "
-            "when that one is forked. The parent waits for a CPU for "
-            f"{_each(n, 'waits')} ticks in all, and forks its last child "
-            f"{_each(n, 'last fork')} ticks after the first. It sleeps again and again and has "
-            "a new quantum each time, so that under MLFQ it stays on a high level: what ends the "
-            "run sooner is that this one process goes first."
-        ),
-    )
-    return f"{cpu_bound}\n\n{mixed}"
-
-
-def _about_overhead(found: Findings) -> str:
-    needed = {
-        workload: found.of(workload, SCHEDULERS["RR"], pl.col("overhead_share").first() * 100)
-        for workload in WORKLOADS
-    }
-    counted = {
-        f"counted, {workload}": found.metric(OVERHEAD, workload, "RR") for workload in WORKLOADS
-    }
-    return if_known(
-        {**needed, **counted},
-        lambda n: (
-            "What the study calls overhead is all time between two processes, idle time included. "
-            "The scheduler's own part of it, under round-robin: "
-            + listed(
-                [
-                    f"{n[workload]:.2f} of {n[f'counted, {workload}']:.1f} % ({workload})"
-                    for workload in WORKLOADS
-                ]
-            )
-            + ". The rest is that there was nothing to run. So the table orders workloads and "
-            "schedulers by how idle they leave the CPUs; the table of the CPUs' time above has "
-            "both apart."
-        ),
-    )
-
-
-def _about_fairness(found: Findings) -> str:
-    needed = {
-        **_for_all(found, "Mixed", mean_of("turnaround_ns", "cpu"), "computing"),
-        **_for_all(found, "Mixed", mean_of("turnaround_ns", "io"), "writing"),
-    }
-    return (
-        "Jain's index of turnaround is 1 if all processes take equally long, whatever they ask "
-        "for. "
-        + if_known(
-            needed,
-            lambda n: (
-                "In the mixed workload those that compute take "
-                f"{_each(n, 'computing')} ticks and those that write {_each(n, 'writing')}: where "
-                "the first are made to wait until they take as long as the second, the index is "
-                "high. It does not say that the CPU was shared more evenly."
-            ),
-        )
-    )
-
-
-_EXPLANATIONS = {
-    "turnaround": _about_turnaround,
-    "response": _about_response,
-    "throughput": _about_throughput,
-    "overhead": _about_overhead,
-    "fairness": _about_fairness,
-}
 
 
 _TIME_COLUMNS = (
@@ -461,7 +213,8 @@ def _time_table(found: Findings) -> Block:
             for workload in WORKLOADS
             for name, policy in SCHEDULERS.items()
         },
-        "The first three add up to 100 %; the scheduler's time is part of them.",
+        "The first three add up to 100 %; the scheduler's time is part of them. "
+        + how_measured(found.collection, WORKLOADS.values(), SCHEDULERS.values()),
     )
 
 
@@ -474,7 +227,7 @@ def _predictability(found: Findings) -> Section:
                 boxes(
                     f"study-3-figure-{figure}",
                     rows,
-                    title=f"Figure {figure}: response times, {workload}",
+                    title=f"Response times, {workload}: the study's figure {figure}",
                     caption="Each process of each run is a value.",
                     category="scheduler",
                     value="ticks",
@@ -490,13 +243,17 @@ def _predictability(found: Findings) -> Section:
             "scheduler",
             [(Column(workload), 3) for workload in WORKLOADS],
             {
-                f"{name} ({policy})": [
+                title: [
                     found.of_processes(workload, policy, RESPONSE_QUARTILES)
                     for workload in WORKLOADS
                 ]
-                for name, policy in SCHEDULERS.items()
+                for title, policy in (
+                    *((f"{name} ({policy})", policy) for name, policy in SCHEDULERS.items()),
+                    *((policy, policy) for policy in OTHERS),
+                )
             },
-            "Of the processes of a run; the mean over runs.",
+            "Of the processes of a run; the mean over runs. Below the study's three: the policies "
+            f"as shipped. {how_measured(found.collection, WORKLOADS.values())}",
         )
     )
     return Section("Predictability: figures 4 and 5", tuple(blocks))
@@ -512,18 +269,18 @@ def _own_policies(found: Findings) -> Section:
     columns = [
         (Column(metric.name, workload), metric.decimals)
         for workload in WORKLOADS
-        for metric in (TURNAROUND, RESPONSE, THROUGHPUT)
+        for metric in (TURNAROUND, RESPONSE)
     ]
     table = measured_table(
         "study-3-policies",
-        "Turnaround and response in ticks, throughput in processes a tick",
+        "Mean turnaround and response, ticks",
         "policy",
         columns,
         {
             policy: [
                 found.of(workload, policy, metric.value)
                 for workload in WORKLOADS
-                for metric in (TURNAROUND, RESPONSE, THROUGHPUT)
+                for metric in (TURNAROUND, RESPONSE)
             ]
             for policy in OTHERS
         },

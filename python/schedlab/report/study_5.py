@@ -11,22 +11,9 @@ import polars as pl
 from schedlab.collection import Collection
 from schedlab.report.charts import boxes
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text
-from schedlab.report.studies.events import (
-    EIGHT,
-    LONGEST,
-    MEAN,
-    ONE,
-    PERCENTILE,
-    Benchmark,
-    turns,
-)
-from schedlab.report.studies.texts import (
-    doubts,
-    how_measured,
-    if_known,
-    measured_table,
-    traces,
-)
+from schedlab.report.studies.contradiction_texts import Doubts
+from schedlab.report.studies.events import EIGHT, LONGEST, MEAN, ONE, PERCENTILE, Benchmark, turns
+from schedlab.report.studies.texts import how_measured, if_known, measured_table, traces
 from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
 from schedlab.report.wording import listed
 from schedlab.studies import published, select
@@ -56,18 +43,18 @@ def page(collection: Collection) -> Page | None:
     """Study 5's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s5-") for run in collection):
         return None
-    found = Benchmark(collection)
+    found, doubts = Benchmark(collection), Doubts(5)
     return Page(
         "study-5",
         "Study 5: WRR and lottery in Linux",
         _lead(found),
         (
             Section("What was measured", (Text(_SETTING),)),
-            Section("Tables 5 and 6", tuple(_tables(found))),
+            Section("Tables 5 and 6", tuple(_tables(found, doubts))),
             Section("What the benchmark cannot see", tuple(_one_thread(found))),
             Section("Eight threads", tuple(_eight_threads(found))),
             Section("Time slices of WRR: section 3.3.3", (Text(_slices(found)),)),
-            _claims(found),
+            _claims(found, doubts),
         ),
     )
 
@@ -128,12 +115,12 @@ def _ours() -> dict[str, str]:
     return {name: policy for name, policy in SCHEDULERS.items() if policy}
 
 
-def _tables(found: Benchmark) -> list[Block]:
+def _tables(found: Benchmark, doubts: Doubts) -> list[Block]:
     experiments = (ONE,)
     return [
         compared_table(
             "study-5-table-5",
-            "Table 5: each run, one thread",
+            "Each run, one thread: the study's table 5",
             ("scheduler", "run"),
             [
                 Line(
@@ -154,7 +141,7 @@ def _tables(found: Benchmark) -> list[Block]:
         ),
         compared_table(
             "study-5-table-6",
-            "Table 6: means of the runs, one thread",
+            "Means of the runs, one thread: the study's table 6",
             ("scheduler",),
             [
                 Line(
@@ -173,7 +160,7 @@ def _tables(found: Benchmark) -> list[Block]:
             how_measured(found.collection, experiments),
         ),
         Text(_why_other(found)),
-        *doubts(5, ("table 5", "table 6")),
+        *doubts.at("table 5", "table 6"),
     ]
 
 
@@ -319,7 +306,7 @@ def _what_telling_costs(found: Benchmark) -> str:
         needed,
         lambda n: (
             "Between two events a thread writes the latency of the last one to the trace: it does "
-            f"{n['rate']:.0f} events a second of {n['latency']:.3f} ms under `rr`, which fill "
+            f"{n['rate']:,.0f} events a second of {n['latency']:.3f} ms under `rr`, which fill "
             f"{100 * n['rate'] * n['latency'] / 1000:.1f} % of its time."
         ),
     )
@@ -425,28 +412,28 @@ def _slices(found: Benchmark) -> str:
     )
 
 
-def _claims(found: Benchmark) -> Section:
+def _claims(found: Benchmark, doubts: Doubts) -> Section:
     rows = [
         (
-            "section 6.2",
+            "6.2",
             "WRR has the highest throughput, the lottery the lowest",
             _order({name: _of(name, "throughput", 6) for name in SCHEDULERS}, falling=True),
             _order_here(found, "throughput", falling=True),
         ),
         (
-            "section 5.3",
+            "5.3",
             "mean latencies are nearly the same",
             _order({name: _of(name, "mean latency", 6) for name in SCHEDULERS}, falling=False),
             _order_here(found, "mean latency", falling=False),
         ),
         (
-            "section 6.4",
-            "the longest latency follows the algorithms' complexity: WRR, lottery, CFS",
+            "6.4",
+            "longest latencies follow complexity: WRR, lottery, CFS",
             _order({name: _of(name, "maximum latency", 6) for name in SCHEDULERS}, falling=False),
             _order_here(found, "maximum latency", falling=False),
         ),
     ]
-    columns = ("place", "the study says", "its figures", "here, without CFS")
+    columns = ("section", "the study says", "its figures", "here, without CFS")
     table = Table(
         "study-5-claims",
         "What the study concludes",
@@ -454,8 +441,7 @@ def _claims(found: Benchmark) -> Section:
         tuple(tuple(Cell(text) for text in row) for row in rows),
         pl.DataFrame([dict(zip(columns, row, strict=True)) for row in rows]),
     )
-    places = ("section 6.2", "section 6.4", "section 1.2", "section 3.4.2")
-    return Section("What the study claims", (table, *doubts(5, places)))
+    return Section("What the study claims", (table, *doubts.rest()))
 
 
 def _order(figures: Mapping[str, Figure | None], falling: bool) -> str:

@@ -135,8 +135,8 @@ def first_trace(repeated: Repeated | None) -> Trace | None:
         return None
 
 
-Kind = Literal["expected", "study", "rerun", "here", "ideal"]
-_KINDS: tuple[Kind, ...] = ("expected", "study", "rerun", "here", "ideal")
+Kind = Literal["expected", "study", "rerun", "here", "difference", "ideal"]
+_KINDS: tuple[Kind, ...] = ("expected", "study", "rerun", "here", "difference", "ideal")
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,15 @@ class Comparison:
     """So far from the ideal ours is called good, beyond it bad; None: neither."""
     shows_ideal: bool = True
     """False: the ideal decides what ours is called, and stands in another column."""
+    differs: Literal["", "percent", "points"] = ""
+    """Ours less theirs: in percent of theirs, or as it is. Empty: in no column."""
     notes: Mapping[Kind, str] = field(default_factory=dict)
     """Footnotes, in Markdown."""
 
     def has(self, kind: Kind) -> bool:
         """Is there anything to put into that column?"""
+        if kind == "difference":
+            return bool(self.differs)
         return getattr(self, kind) is not None and (kind != "ideal" or self.shows_ideal)
 
     def cell(self, kind: Kind) -> Cell:
@@ -169,12 +173,23 @@ class Comparison:
         why = self.notes.get(kind, "")
         if kind == "here":
             return self._measured(why)
+        if kind == "difference":
+            return Cell(self._difference(), "muted", why)
         if kind == "ideal":
             text = NOTHING if self.ideal is None else f"{self.ideal:.{self.decimals}f}"
             return Cell(text, "muted", why)
         figure: Figure | None = getattr(self, kind)
         tone: Tone = "plain" if kind == "study" else "muted"
         return Cell(figure.text if figure else NOTHING, tone, why)
+
+    def _difference(self) -> str:
+        mean = self.here.mean if self.here else None
+        theirs = _value(self.study)
+        if mean is None or theirs is None or not self.differs:
+            return NOTHING
+        if self.differs == "percent":
+            return _signed(100 * (mean / theirs - 1), 0) + " %" if theirs else NOTHING
+        return _signed(mean - theirs, self.decimals)
 
     def _measured(self, why: str) -> Cell:
         if self.here is None:
@@ -205,6 +220,12 @@ class Comparison:
             "missing": self.here.missing if self.here and not mean else None,
             "ideal": self.ideal,
         }
+
+
+def _signed(number: float, decimals: int) -> str:
+    """With its sign, unless it is rounded to 0."""
+    rounded = round(number, decimals)
+    return f"{rounded:+.{decimals}f}" if rounded else f"{0:.{decimals}f}"
 
 
 def _value(figure: Figure | None) -> float | None:

@@ -93,19 +93,26 @@ def select(
     source: Source | None = None,
 ) -> list[Figure]:
     """The figures that are all this, in the order of the file."""
-    wanted = {
-        "study": study,
-        "place": place,
-        "kind": kind,
-        "quantity": quantity,
-        "source": source,
-    }
-    asked = {name: value for name, value in wanted.items() if value is not None}
-    return [
+    return list(_selected(study, place, kind, quantity, source))
+
+
+@cache
+def _selected(
+    study: int | None,
+    place: str | None,
+    kind: Kind | None,
+    quantity: str | None,
+    source: Source | None,
+) -> tuple[Figure, ...]:
+    return tuple(
         each
-        for each in all_published()
-        if all(getattr(each, name) == value for name, value in asked.items())
-    ]
+        for each in _published()
+        if study in (None, each.study)
+        and place in (None, each.place)
+        and kind in (None, each.kind)
+        and quantity in (None, each.quantity)
+        and source in (None, each.source)
+    )
 
 
 def all_published() -> list[Figure]:

@@ -16,6 +16,7 @@ from schedlab.machines.base import Machine
 from schedlab.paths import new_runs_folder
 from schedlab.perform import perform
 from schedlab.plan import Plan
+from schedlab.report.output import check_place
 from schedlab.results import is_whole, read_manifest
 from schedlab.run import Finished, Interrupted, Software, describe
 from schedlab.studies.experiments import TICK_NS, Depth, plan
@@ -81,6 +82,7 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
         folder, request.depth, request.studies, request.seed, request.tick_ns, request.memory_mib
     )
     wanted.check()
+    check_place(folder / REPORT)
     with to_be_continued(request, wanted):
         report_failures(perform(wanted, "spike", still_to_run, with_metrics=False))
         runs = Collection(carried_out(wanted))
@@ -110,8 +112,10 @@ def carried_out(wanted: Plan) -> Iterator[Kept]:
 def make_report(runs: Collection, folder: Path) -> Path:
     """The file to open."""
     from schedlab.report.build import write_report
+    from schedlab.report.command import progress_bars
 
-    return write_report(runs, folder)
+    with progress_bars() as tell:
+        return write_report(runs, folder, progress=tell)
 
 
 def report_failures(finished: Sequence[Finished]) -> None:

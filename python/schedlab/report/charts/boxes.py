@@ -15,7 +15,7 @@ from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
-    embedded,
+    chart_of,
     ordered,
     panels_of,
     reach_of,
@@ -170,7 +170,7 @@ def _panel(
         return alt.X(f"{column}:Q", title=x_title or None, scale=scale, axis=axis)
 
     colour = looks.channel(alt.Color)
-    box = alt.Chart(embedded(found.drop("panel").rename({"category": "series"})))
+    box = chart_of(found.drop("panel").rename({"category": "series"}))
     tooltip = [
         alt.Tooltip("series:N", title="of"),
         *[
@@ -198,13 +198,13 @@ def _panel(
     beyond = _beyond(rows, found)
     if len(beyond):
         layers.append(
-            alt.Chart(embedded(beyond))
+            chart_of(beyond)
             .mark_point(size=14, filled=True, opacity=0.6)
             .encode(x("value"), y, colour, tooltip=[alt.Tooltip("value:Q", format=",.4~g")])
         )
     if len(printed):
         layers.append(
-            alt.Chart(embedded(printed.drop("panel").rename({"category": "series"})))
+            chart_of(printed.drop("panel").rename({"category": "series"}))
             .mark_point(style=ANNOTATION, shape="diamond", size=70, filled=False, strokeWidth=1.5)
             .encode(
                 x("value"), y, tooltip=[alt.Tooltip("value:Q", title="published", format=",.4~g")]

@@ -16,8 +16,8 @@ from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
     Reach,
+    chart_of,
     chosen_in_legend,
-    embedded,
     means,
     opacity_if,
     ordered,
@@ -113,23 +113,25 @@ def _chart(
         (
             panel,
             _panel(
-                behind.filter(pl.col("panel") == panel), categories, looks, chosen,
+                behind.filter(pl.col("panel") == panel), categories, looks, chosen, number == 0,
                 alt.X("mean:Q", title=x_title if last else None, scale=reach.scale(),
                       axis=alt.Axis(format=NUMBERS, tickCount=8)),
             ),
         )
-        for panel, last in panels_of(behind["panel"])
+        for number, (panel, last) in enumerate(panels_of(behind["panel"]))
     ]  # fmt: skip
-    if len(looks.series) > 1:
-        # Once is enough: it holds for all panels.
-        first, picture = pictures[0]
-        pictures[0] = (first, picture.add_params(chosen))
     return stacked(pictures)
 
 
 def _panel(
-    behind: pl.DataFrame, categories: list[str], looks: Looks, chosen: alt.Parameter, x: alt.X
+    behind: pl.DataFrame,
+    categories: list[str],
+    looks: Looks,
+    chosen: alt.Parameter,
+    first: bool,
+    x: alt.X,
 ) -> Any:
+    """`first`: it brings the parameter, which holds for all panels."""
     rows = [each for each in categories if each in set(behind["category"])]
     y = alt.Y("category:N", title=None, sort=rows, scale=alt.Scale(domain=rows),
               axis=alt.Axis(ticks=False, domain=False, grid=False))  # fmt: skip
@@ -142,22 +144,24 @@ def _panel(
     faded = opacity_if(chosen) if several else alt.value(1)
     height = max(ROW_HEIGHT, LINE_HEIGHT * len(looks.series)) * len(rows)
     measured = behind.filter(pl.col("kind") == "measured")
-    drawn = _embedded(measured.filter(pl.col("failed") == 0))
+    drawn = _without_empty(measured.filter(pl.col("failed") == 0))
     channels = [y, *own_line, looks.colour()]
+    bars = drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
+        _other(x, "low"), alt.X2("high:Q"), *channels, opacity=faded
+    )
+    points = drawn.mark_point(filled=True, size=55).encode(
+        x, *channels, looks.shape(), opacity=faded, tooltip=_tooltip(several)
+    )
     layers: list[Any] = [
         *_strokes(behind, rows, x, y),
-        drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
-            _other(x, "low"), alt.X2("high:Q"), *channels, opacity=faded
-        ),
+        bars.add_params(chosen) if several and first else bars,
         *_hollow(behind, looks, x, [y, *own_line], faded),
-        drawn.mark_point(filled=True, size=55).encode(
-            x, *channels, looks.shape(), opacity=faded, tooltip=_tooltip(several)
-        ),
+        points,
     ]
     failed = measured.filter(pl.col("failed") > 0)
     if len(failed):
         layers.append(
-            _embedded(failed)
+            _without_empty(failed)
             .mark_point(shape="cross", angle=45, size=90, filled=True)
             .encode(
                 *channels,
@@ -171,9 +175,9 @@ def _panel(
     return alt.layer(*layers).properties(width=WIDTH, height=height)
 
 
-def _embedded(frame: pl.DataFrame) -> alt.Chart:
+def _without_empty(frame: pl.DataFrame) -> Any:
     empty = [column.name for column in frame if column.null_count() == len(frame)]
-    return alt.Chart(embedded(frame.drop("kind", "panel", *empty)))
+    return chart_of(frame.drop("kind", "panel", *empty))
 
 
 def _other(x: alt.X, column: str) -> alt.X:
@@ -201,7 +205,7 @@ def _strokes(behind: pl.DataFrame, rows: list[str], x: alt.X, y: alt.Y) -> list[
     if ideal.is_empty():
         return []
     return [
-        _embedded(ideal)
+        _without_empty(ideal)
         .mark_tick(style=IDEAL, thickness=1.5, height={"band": 0.9})
         .encode(x, y, tooltip=[alt.Tooltip("mean:Q", title="ideal", format=",.4~g")])
     ]
@@ -216,7 +220,7 @@ def _hollow(
         return []
     named = published.with_columns(pl.col("series").replace({"": looks.series[0]}))
     return [
-        _embedded(named)
+        _without_empty(named)
         .mark_point(filled=False, size=60, strokeWidth=1.6)
         .encode(
             x,

@@ -12,8 +12,8 @@ from schedlab.metrics import scheduler_intervals
 from schedlab.metrics.tables import duration, percent
 from schedlab.report.charts.parts import (
     Looks,
+    chart_of,
     chosen_in_legend,
-    embedded,
     opacity_if,
     sentences,
     zoom_along_time,
@@ -25,9 +25,9 @@ from schedlab.report.charts.processes import (
     Colouring,
     People,
     Span,
+    drawable,
     people_of,
     span_of,
-    thick_enough,
 )
 from schedlab.report.charts.theme import FAINT, WIDTH
 from schedlab.report.charts.time_axis import TimeAxis, Unit
@@ -37,8 +37,6 @@ from schedlab.trace import Trace
 ROW_HEIGHT = 38
 READABLE_PER_CPU = 200
 """Without an end, so many intervals of each CPU are drawn: some pixels for each."""
-PIECES_MOST = 2500
-"""Of a chart: more make a page slow."""
 PROCESSES_MOST = 7
 """Up to so many have a colour each; more have that of their group."""
 SCHEDULER_CELLS = 240
@@ -67,15 +65,14 @@ def gantt(
     intervals = _intervals(people, span)
     by: Colouring = colour or _colouring(intervals)
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
-    drawn, least_ns = _drawn(intervals, span, by)
+    drawn, merged = _drawn(intervals, span, by)
     visits = _scheduler(trace, span)
-    merged = int(drawn.filter(pl.col("merged") > 1)["merged"].sum())
     return Chart(
         name,
         title,
         _chart(drawn, visits, axis, by, trace.header.cpus),
         intervals,
-        sentences(caption, _remarks(people, span, merged, least_ns, visits)),
+        sentences(caption, *_remarks(people, span, visits), merged),
         description or _words(intervals, span, trace.header.cpus),
     )
 
@@ -112,17 +109,12 @@ def _workload(intervals: pl.DataFrame) -> pl.DataFrame:
     return intervals.filter(~pl.col("group").is_in([IDLE, ROOT, OTHER]))
 
 
-def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, float]:
-    """What is drawn: who, as the colour tells it; and what is thinner than that was merged."""
+def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, str]:
+    """Who is drawn, as the colour tells it; and what the caption says of it."""
     series = pl.col("label") if by == "process" else pl.col("group")
     outside = pl.col("group").is_in([IDLE, ROOT, OTHER])
     shown = intervals.with_columns(series=pl.when(outside).then("group").otherwise(series))
-    least_ns = span.length_ns / (2 * WIDTH)
-    drawn = thick_enough(shown.sort("cpu", "series", "begin_ns"), ["cpu", "series"], least_ns)
-    while len(drawn) > PIECES_MOST:
-        least_ns *= 2
-        drawn = thick_enough(shown.sort("cpu", "series", "begin_ns"), ["cpu", "series"], least_ns)
-    return drawn.sort("cpu", "begin_ns"), least_ns
+    return drawable(shown, ["cpu", "series"], span)
 
 
 def _scheduler(trace: Trace, span: Span) -> pl.DataFrame:
@@ -155,21 +147,17 @@ def _chart(
     chosen = chosen_in_legend()
     layers = [
         _idle(drawn, axis, y),
-        _running(drawn, axis, y, chosen),
+        _running(drawn, axis, y, chosen).add_params(chosen, zoom_along_time()),
         *_visits(visits, axis, y),
     ]
-    return (
-        alt.layer(*layers)
-        .add_params(chosen, zoom_along_time())
-        .properties(width=WIDTH, height=ROW_HEIGHT * cpus + 4)
-    )
+    return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * cpus + 4)
 
 
 def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> Any:
     rows = frame.select(
         pl.format("CPU {}", "cpu").alias("cpu"), *axis.embed("begin_ns", "end_ns"), *columns
     )
-    return axis.intervals(alt.Chart(embedded(rows)))
+    return axis.intervals(chart_of(rows))
 
 
 def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
@@ -255,31 +243,16 @@ def _most(visits: pl.DataFrame) -> float:
     return float(most or 0) or 1.0
 
 
-def _remarks(
-    people: People,
-    span: Span,
-    merged: int,
-    least_ns: float,
-    visits: pl.DataFrame,
-) -> str:
-    told = []
-    if span.end_ns < people.window.end_ns:
-        told.append(
-            f"Drawn are the first {duration(span.end_ns - people.window.begin_ns)} of "
-            f"{duration(people.window.elapsed_ns)}."
-        )
-    told.append("A thin line: idle.")
-    if len(visits):
-        told.append(
-            "The strip below each CPU: the part of the time that the scheduler took, "
-            f"darkest {percent(_most(visits))}."
-        )
-    if merged:
-        told.append(
-            f"{merged:,} intervals of less than {duration(least_ns)} are drawn together with others "
-            "of the same process or group within that time, as long as they were in sum."
-        )
-    return " ".join(told)
+def _remarks(people: People, span: Span, visits: pl.DataFrame) -> list[str]:
+    drawn, whole = span.end_ns - people.window.begin_ns, people.window.elapsed_ns
+    return [
+        f"Drawn are the first {duration(drawn)} of {duration(whole)}." if drawn < whole else "",
+        "A thin line: idle.",
+        "The strip below each CPU: the part of the time that the scheduler took, "
+        f"darkest {percent(_most(visits))}."
+        if len(visits)
+        else "",
+    ]
 
 
 def _words(intervals: pl.DataFrame, span: Span, cpus: int) -> str:

@@ -15,8 +15,8 @@ from schedlab.metrics import wakeup_latencies
 from schedlab.metrics.tables import duration
 from schedlab.report.charts.parts import (
     Looks,
+    chart_of,
     chosen_in_legend,
-    embedded,
     opacity_if,
     ordered,
     sentences,
@@ -136,12 +136,13 @@ def _chart(behind: pl.DataFrame, looks: Looks, step: int) -> Any:
         _drawn(pooled)
         .mark_line(interpolate="step-after", strokeWidth=2.2, clip=True)
         .encode(x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen), tooltip=tooltip)
+        .add_params(chosen)
     )
-    return alt.layer(*layers).add_params(chosen).properties(width=WIDTH, height=300)
+    return alt.layer(*layers).properties(width=WIDTH, height=300)
 
 
-def _drawn(curves: list[pl.DataFrame]) -> alt.Chart:
-    return alt.Chart(embedded(pl.concat(curves), digits=4))
+def _drawn(curves: list[pl.DataFrame]) -> Any:
+    return chart_of(pl.concat(curves), digits=4)
 
 
 def _curve(

@@ -12,13 +12,13 @@ import polars as pl
 from schedlab.metrics.tables import duration
 from schedlab.report.charts.parts import (
     Looks,
+    chart_of,
     chosen_in_legend,
-    embedded,
     opacity_if,
     sentences,
     zoom_along_time,
 )
-from schedlab.report.charts.processes import People, Span, people_of, span_of, thick_enough
+from schedlab.report.charts.processes import People, Span, drawable, people_of, span_of
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
 from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
@@ -27,6 +27,7 @@ from schedlab.trace import Kind, Trace
 LEVEL_POLICIES = {"mlfq": "highest number first", "priority": "lowest number first"}
 """Policies whose remark of a decision is the level at which the process is served, and which
 comes first. (A level of 0 is no remark, and the kernel then writes no DECISION.)"""
+UNTOLD = "policy not told"
 LEVEL_HEIGHT, PROCESS_HEIGHT = 26, 11
 
 
@@ -53,13 +54,14 @@ def levels(
     shown = span.clip(stays.filter(pl.col("role") == "workload"))
     if shown.is_empty():
         raise ValueError(f"chart {name}: no process of the workload ran in that time")
+    drawn, merged = drawable(_named(shown), ["row", "line", "series"], span)
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
     return Chart(
         name,
         title,
-        _chart(shown, marks, axis),
+        _chart(shown, drawn, marks, axis),
         shown.drop("life", "role"),
-        sentences(caption, *_remarks(shown, marks)),
+        sentences(caption, *_remarks(shown, marks), merged),
         description or _words(shown, marks, span),
     )
 
@@ -110,7 +112,9 @@ def stays_of(people: People) -> pl.DataFrame:
         .join(people.names.drop("pid"), on="life", how="left", maintain_order="left")
         .sort("row")
         .join_asof(policies, on="row", strategy="backward", check_sortedness=False)
-        .with_columns(level=pl.when(has_levels).then("level"))
+        .with_columns(
+            level=pl.when(has_levels).then("level"), policy=pl.col("policy").fill_null(UNTOLD)
+        )
         .sort("cpu", "row")
         .select(
             "cpu", "life", "pid", "label", "group", "role", "level", "policy", "begin_ns",
@@ -164,32 +168,31 @@ def span_marks(marks: pl.DataFrame, span: Span) -> pl.DataFrame:
     return marks.filter(pl.col("time_ns").is_between(span.begin_ns, span.end_ns)).sort("time_ns")
 
 
-def _chart(stays: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
-    labels = _by_pid(stays)
+def _named(stays: pl.DataFrame) -> pl.DataFrame:
+    """With the row that each is drawn in, the line in it, and the series that gives its colour."""
+    few = _few(stays)
+    return stays.with_columns(
+        row=_row_name(),
+        line=pl.col("label") if few else pl.format("CPU {}", "cpu"),
+        series=pl.col("label" if few else "group"),
+    )
+
+
+def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
     rows = _level_rows(stays)
+    labels = _by_pid(stays)
     few = _few(stays)
     series = labels if few else sorted(stays["group"].unique())
-    line = pl.col("label") if few else pl.format("CPU {}", "cpu")
-    named = stays.with_columns(
-        series=pl.col("label" if few else "group"), row=_row_name(), line=line
-    )
-    drawn = thick_enough(
-        named.sort("cpu", "row", "label", "begin_ns"),
-        ["cpu", "row", "label"],
-        axis.span.length_ns / (2 * WIDTH),
-    )
+    lines = labels if few else sorted(drawn["line"].unique())
     looks = Looks(series, policies=False)
     chosen = chosen_in_legend()
-    lines = labels if few else sorted(named["line"].unique())
     height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
     y = alt.Y("row:N", title=None, sort=rows, scale=alt.Scale(domain=rows, paddingInner=0.2),
               axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
     own_line = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
     columns = ["row", "series", "line", "pid", "group", "cpu", "merged"]
     bars = (
-        axis.intervals(
-            alt.Chart(embedded(drawn.select(*columns, *axis.embed("begin_ns", "end_ns"))))
-        )
+        axis.intervals(chart_of(drawn.select(*columns, *axis.embed("begin_ns", "end_ns"))))
         .mark_bar(clip=True)
         .encode(
             axis.x("from_"),
@@ -207,11 +210,9 @@ def _chart(stays: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
             ],
         )
     )
-    return (
-        alt.layer(bars, *_mark_layers(marks, axis))
-        .add_params(chosen, zoom_along_time())
-        .properties(width=WIDTH, height=height)
-    )
+    return alt.layer(
+        bars.add_params(chosen, zoom_along_time()), *_mark_layers(marks, axis)
+    ).properties(width=WIDTH, height=height)
 
 
 def _few(stays: pl.DataFrame) -> bool:
@@ -246,7 +247,7 @@ def _level_rows(stays: pl.DataFrame) -> list[str]:
 def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
     if marks.is_empty():
         return []
-    drawn = alt.Chart(embedded(marks.select("what", *axis.embed("time_ns")))).transform_calculate(
+    drawn = chart_of(marks.select("what", *axis.embed("time_ns"))).transform_calculate(
         at=axis.in_units("time")
     )
     rule = drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3], clip=True).encode(axis.x("at"))

@@ -16,8 +16,8 @@ from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
     Reach,
+    chart_of,
     chosen_in_legend,
-    embedded,
     means,
     opacity_if,
     ordered,
@@ -101,7 +101,7 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
     )
     chosen = chosen_in_legend()
     measured = _of(behind, "measured")
-    drawn = alt.Chart(embedded(measured.filter(pl.col("failed") == 0)))
+    drawn = chart_of(measured.filter(pl.col("failed") == 0))
     tooltip = [
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("x:Q", title=x_title),
@@ -121,7 +121,7 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
         opacity=opacity_if(chosen, 0.18 if many else 0.55),
     )
     line = drawn.mark_line(strokeWidth=2).encode(
-        x, y, looks.colour(), looks.dash(legend=False), opacity=opacity_if(chosen)
+        x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen)
     )
     points = drawn.mark_point(filled=True, size=55).encode(
         x,
@@ -133,12 +133,12 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
     )
     layers = [
         *_ideal(behind, x, y),
-        band,
+        band.add_params(chosen),
         line,
         *_published(behind, looks, x, y, chosen, (x_title, y_title)),
         points,
     ]
-    return alt.layer(*layers, *_failures(measured, looks, x)).add_params(chosen)
+    return alt.layer(*layers, *_failures(measured, looks, x))
 
 
 def _of(behind: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -150,9 +150,9 @@ def _ideal(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     should = _of(behind, "ideal")
     if should.is_empty():
         return []
-    line = alt.Chart(embedded(should)).mark_line(style=IDEAL).encode(x, y)
+    line = chart_of(should).mark_line(style=IDEAL).encode(x, y)
     word = (
-        alt.Chart(embedded(should.sort("x").tail(1)))
+        chart_of(should.sort("x").tail(1))
         .mark_text(style=ANNOTATION, align="left", baseline="middle", dx=8)
         .encode(x, y, text="series:N")
     )
@@ -170,7 +170,7 @@ def _published(
     printed = _of(behind, "published")
     if printed.is_empty():
         return []
-    drawn = alt.Chart(embedded(printed))
+    drawn = chart_of(printed)
     line = drawn.mark_line(strokeWidth=1.25, strokeDash=list(PUBLISHED_DASH)).encode(
         x, y, looks.colour(), opacity=opacity_if(chosen)
     )
@@ -194,7 +194,7 @@ def _failures(measured: pl.DataFrame, looks: Looks, x: alt.X) -> list[alt.Chart]
     failed = measured.filter(pl.col("failed") > 0).select("series", "x", "runs", "failed")
     if failed.is_empty():
         return []
-    marks = alt.Chart(embedded(failed)).mark_point(shape="cross", angle=45, size=90, filled=True)
+    marks = chart_of(failed).mark_point(shape="cross", angle=45, size=90, filled=True)
     return [
         marks.encode(
             x,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -28,11 +29,23 @@ FADED = 0.12
 """The opacity of what was not chosen in the legend."""
 
 
-def embedded(frame: pl.DataFrame, digits: int = DIGITS) -> alt.InlineData:
-    """A table as part of a chart, its numbers rounded."""
+def chart_of(frame: pl.DataFrame, digits: int = DIGITS) -> Any:
+    """A chart that holds a table, from which marks can be drawn.
+
+    Numbers are rounded. To be short, the table is embedded column by column, and each different
+    word once; the chart's transforms make rows and words of it again.
+    """
     columns = {name: _rounded(frame[name].to_list(), digits) for name in frame.columns}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return alt.InlineData(values=rows)
+    words = {}
+    for name in frame.columns:
+        if frame.schema[name] == pl.String:
+            places = {
+                word: place for place, word in enumerate(frame[name].unique(maintain_order=True))
+            }
+            columns[name] = [places[word] for word in columns[name]]
+            words[name] = f"{json.dumps(list(places), ensure_ascii=False)}[datum.{name}]"
+    chart = alt.Chart(alt.InlineData(values=[columns])).transform_flatten(list(columns))
+    return chart.transform_calculate(**words) if words else chart
 
 
 def _rounded(values: list[Any], digits: int) -> list[Any]:
@@ -73,12 +86,11 @@ class Looks:
             legend=self._legend(**legend),
         )
 
-    def dash(self, *, legend: bool = True) -> alt.StrokeDash:
-        """Where points have shapes, those are in the legend, and dashes need not be."""
+    def dash(self) -> alt.StrokeDash:
         return alt.StrokeDash(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[list(each.dash) for each in self.looks]),
-            legend=self._legend() if legend else None,
+            legend=self._legend(),
         )
 
     def shape(self) -> alt.Shape:
@@ -109,8 +121,13 @@ class Looks:
 
 
 def chosen_in_legend() -> alt.Parameter:
-    """A click on a series in the legend shows it alone; with Shift, some of them."""
-    return alt.selection_point(name="chosen", fields=["series"], bind="legend")
+    """A click on a series in the legend shows it alone, one on another that one too; clicked again,
+    they go.
+
+    It must be a parameter of a layer that has the colours, and no shapes: of others the legend does
+    not know (Vega-Lite 6.4).
+    """
+    return alt.selection_point(name="chosen", fields=["series"], bind="legend", toggle="true")
 
 
 def opacity_if(chosen: alt.Parameter, opacity: float = 1) -> Any:

@@ -11,6 +11,8 @@ import polars as pl
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.compute import people
 from schedlab.metrics.lives import Lives, lives, names
+from schedlab.metrics.tables import duration
+from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
 
 IDLE, ROOT, OTHER = "idle", "root", "other"
@@ -103,6 +105,27 @@ def people_of(trace: Trace) -> People:
 
 
 Colouring = Literal["group", "process"]
+
+
+PIECES_MOST = 4000
+"""Of a chart: more make a page slow."""
+
+
+def drawable(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataFrame, str]:
+    """`frame` with the thin merged so that a page can hold it; and what a caption must say of it."""
+    ordered = frame.sort(*keys, "begin_ns")
+    least_ns = span.length_ns / (2 * WIDTH)
+    drawn = thick_enough(ordered, keys, least_ns)
+    while len(drawn) > PIECES_MOST:
+        least_ns *= 2
+        drawn = thick_enough(ordered, keys, least_ns)
+    merged = drawn.filter(pl.col("merged") > 1)["merged"].sum()
+    if not merged:
+        return drawn, ""
+    return drawn, (
+        f"{merged:,} intervals of less than {duration(least_ns)} are drawn together with others of "
+        "their colour and row within that time, as long as they were in sum."
+    )
 
 
 def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.DataFrame:

@@ -15,8 +15,8 @@ from schedlab.metrics.tables import percent
 from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
+    chart_of,
     chosen_in_legend,
-    embedded,
     opacity_if,
     sentences,
 )
@@ -137,7 +137,7 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
     looks = Looks(groups, policies=False)
     hundred = [(pl.col(name) * 100) for name in ("share", "sliding_share", "ideal_share")]
     rows = data.select(*axis.embed("time_ns"), *hundred, series="group")
-    drawn = alt.Chart(embedded(rows, digits=4)).transform_calculate(at=axis.in_units("time"))
+    drawn = chart_of(rows, digits=4).transform_calculate(at=axis.in_units("time"))
     chosen = chosen_in_legend()
     x = axis.x("at")
     y = alt.Y(
@@ -162,10 +162,8 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
     whole = drawn.mark_line(strokeWidth=2.5, clip=True).encode(
         x, y, looks.colour(), opacity=opacity_if(chosen), tooltip=tooltip
     )
-    return (
-        alt.layer(*([late] if sliding else []), ideal, whole)
-        .add_params(chosen)
-        .properties(width=WIDTH, height=300)
+    return alt.layer(*([late] if sliding else []), ideal, whole.add_params(chosen)).properties(
+        width=WIDTH, height=300
     )
 
 

@@ -9,8 +9,8 @@ import altair as alt
 import polars as pl
 
 from schedlab.metrics.tables import duration
-from schedlab.report.charts.parts import embedded, sentences, zoom_along_time
-from schedlab.report.charts.processes import People, Span, people_of, span_of, thick_enough
+from schedlab.report.charts.parts import chart_of, sentences, zoom_along_time
+from schedlab.report.charts.processes import People, Span, drawable, people_of, span_of
 from schedlab.report.charts.theme import RUNNING_COLOUR, SLATE, WAITING_COLOUR, WIDTH
 from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
@@ -48,20 +48,15 @@ def timeline(
         pl.col("label", "begin_ns").sort_by("begin_ns").first()
     ).sort("begin_ns", "life")  # fmt: skip
     shown = order.head(processes)
-    drawn = thick_enough(
-        intervals.filter(pl.col("life").is_in(shown["life"].implode())).sort(
-            "life", "state", "begin_ns"
-        ),
-        ["life", "state"],
-        span.length_ns / (2 * WIDTH),
-    )
+    of_them = intervals.filter(pl.col("life").is_in(shown["life"].implode()))
+    drawn, merged = drawable(of_them, ["life", "state"], span)
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
     return Chart(
         name,
         title,
         _chart(drawn, axis, shown["label"].to_list()),
         intervals.drop("life"),
-        sentences(caption, _remarks(len(order), len(shown))),
+        sentences(caption, _remarks(len(order), len(shown)), merged),
         description or _words(intervals, span),
     )
 
@@ -113,7 +108,7 @@ def _bars(drawn: pl.DataFrame, axis: TimeAxis, state: str, y: alt.Y, colours: al
     )  # fmt: skip
     where = [alt.Tooltip("cpu:Q", title="on CPU", format="d")] if state == "running" else []
     return (
-        axis.intervals(alt.Chart(embedded(rows)))
+        axis.intervals(chart_of(rows))
         .mark_bar(height=_STATES[state][1], clip=True)
         .encode(
             axis.x("from_"),

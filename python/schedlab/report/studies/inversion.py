@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
@@ -13,8 +14,9 @@ from schedlab.collection import Collection, Kept, Repeated
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import gantt
 from schedlab.report.model import Block, Column, Section, Text
-from schedlab.report.studies.texts import if_known, measured_table, number, traces
+from schedlab.report.studies.texts import how_measured, if_known, measured_table, number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group
+from schedlab.statistics import Within
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.trace import Trace
 
@@ -24,6 +26,7 @@ IDEAL_TICKS = 4.0
 """What the writer computes for a byte (workloads/study3.c, -y): the wait, were it served at once."""
 
 
+_PERCENT = (0.0, 100.0)
 _HOGS, _HOG_TICKETS, _WRITER_TICKETS = 4, 10, 1
 """As workloads/study3.c sets them."""
 
@@ -49,10 +52,12 @@ class Story:
     runs: tuple[tuple[Kept, Trace, tuple[Wait, ...]], ...]
     """None if one failed or kept no trace."""
 
-    def measure(self, value: Callable[[tuple[Wait, ...]], float]) -> Measured:
-        """A number of each run's waits."""
+    def measure(
+        self, value: Callable[[tuple[Wait, ...]], float], within: Within = (0, math.inf)
+    ) -> Measured:
+        """A number of each run's waits, and what is possible."""
         numbers: Numbers = {run.folder: value(waits) for run, _, waits in self.runs if waits}
-        return measure(self.setup, numbers)
+        return measure(self.setup, numbers, within)
 
 
 def story_of(repeated: Repeated) -> Story:
@@ -140,7 +145,7 @@ def _table(collection: Collection, stories: Mapping[str, Story]) -> Block:
             story.measure(lambda waits: waits[0].length),
             story.measure(lambda waits: max(wait.length for wait in waits)),
             Measured((IDEAL_TICKS,)),
-            story.measure(hogs_part),
+            story.measure(hogs_part, _PERCENT),
             story.measure(lambda waits: max(wait.longest_turn for wait in waits)),
             measure(story.setup, first_run),
         )
@@ -151,7 +156,8 @@ def _table(collection: Collection, stories: Mapping[str, Story]) -> Block:
         _COLUMNS,
         rows,
         "From the traces: a wait is from when the reader blocks on the pipe until it runs again. "
-        "*Response*: from its fork until it first runs; what comes before its first wait.",
+        "*Response*: from its fork until it first runs; what comes before its first wait. "
+        + how_measured(collection, (EXPERIMENT,)),
     )
 
 
@@ -257,7 +263,7 @@ def _of_wrr(collection: Collection, stories: Mapping[str, Story]) -> str:
     needed = {
         "the mean wait": story.measure(mean_wait),
         "the response": measure(story.setup, response),
-        "the part of hogs": story.measure(hogs_part),
+        "the part of hogs": story.measure(hogs_part, _PERCENT),
     }
 
     def sentence(known: dict[str, float]) -> str:

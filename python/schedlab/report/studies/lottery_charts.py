@@ -68,7 +68,7 @@ def _line(runs: LotteryRuns, drawn: Drawn) -> Chart | None:
     return lines(
         f"study-1-figure-3-{drawn.name}",
         pl.DataFrame(measured, schema=schema),
-        title=f"Figure 3: {row} of table {test.table}",
+        title=f"The study's figure 3: {row} of table {test.table}",
         caption=f"Under `{THESIS}`.",
         x="cpus",
         y="value",
@@ -89,7 +89,7 @@ def work_runs_out(runs: LotteryRuns) -> Chart | None:
     return shares_over_time(
         "study-1-work-runs-out",
         trace,
-        title="Table 6 on one CPU, as time goes on",
+        title="The study's table 6 on one CPU, as time goes on",
         caption="The study's program, first seed. Those with most tickets are done first, and what"
         " is left goes to the others.",
         sliding_ticks=5,
@@ -104,7 +104,7 @@ def two_share_a_cpu(runs: LotteryRuns) -> Chart | None:
     return shares_over_time(
         "study-1-two-share-a-cpu",
         trace,
-        title="Table 3 on two CPUs, as time goes on",
+        title="The study's table 3 on two CPUs, as time goes on",
         caption="All compete, first seed. A process stays on the CPU that it was forked to: longer"
         " runs come no nearer to the ideal.",
     )

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from schedlab.report.study_tables import Measured, Numbers, measure
 from schedlab.shares import BOUND, TESTS, LotteryTest
 from schedlab.studies import Figure, select
+from schedlab.studies.ideal import LOTTERY_GROUPS, ideal_group_shares
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 THESIS = "lottery:thesis"
 SHIPPED = "lottery"
+_PERCENT = (0, 100)
 
 
 def lottery_test(table: int) -> LotteryTest:
@@ -41,12 +44,15 @@ def share_figure(
     test: LotteryTest, row: str, cpus: int | None, kind: str = "measurement", source: str = "study"
 ) -> Figure | None:
     """What the study printed, or expects (on any number of CPUs: None)."""
-    found = [
-        each
-        for each in select(study=1, place=f"table {test.table}", quantity="share")
-        if (each.row, each.cpus, each.kind, each.source) == (row, cpus, kind, source)
-    ]
-    return found[0] if found else None
+    return _shares_printed().get((f"table {test.table}", row, cpus, kind, source))
+
+
+@cache
+def _shares_printed() -> dict[tuple[str, str, int | None, str, str], Figure]:
+    return {
+        (each.place, each.row, each.cpus, each.kind, each.source): each
+        for each in select(study=1, quantity="share")
+    }
 
 
 class LotteryRuns:
@@ -57,7 +63,15 @@ class LotteryRuns:
 
     def setup(self, experiment: str, policy: str, cpus: int) -> Repeated | None:
         """One setup, as its policy or preset is."""
-        return self.collection.one(experiment, policy, cpus)
+        return self._setups.get((experiment, policy, cpus))
+
+    @cached_property
+    def _setups(self) -> dict[tuple[str, str, int], Repeated]:
+        return {
+            (setup.experiment, setup.policy, setup.cpus): each
+            for setup, each in self.collection.repeated.items()
+            if not setup.settings
+        }
 
     def there(self) -> bool:
         """Is there any run of the tests?"""
@@ -66,13 +80,17 @@ class LotteryRuns:
     def picked(self, test: LotteryTest, group: str, cpus: int) -> Measured:
         """Percent of the selections, of the study's own program under its own lottery."""
         return measure(
-            self.setup(original(test), THESIS, cpus), self.of_group("percent_picked", group)
+            self.setup(original(test), THESIS, cpus),
+            self.of_group("percent_picked", group),
+            _PERCENT,
         )
 
     def share(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:
         """Percent of the CPU time, while all compete."""
         return measure(
-            self.setup(competition(test), policy, cpus), self.of_group("percent_run", group)
+            self.setup(competition(test), policy, cpus),
+            self.of_group("percent_run", group),
+            _PERCENT,
         )
 
     def own_ideal(self, test: LotteryTest, group: str, policy: str, cpus: int) -> Measured:
@@ -104,6 +122,19 @@ class LotteryRuns:
         if len(draws) != len(repeated.runs):
             return None
         return 100 * BOUND * math.sqrt(part * (1 - part) / sum(draws))
+
+    def by_chance(self, test: LotteryTest, policy: str, cpus: int) -> float | None:
+        """What `off_ideal` would come to if each tick of each CPU were an independent draw.
+
+        The mean of |x| of a normal x is √(2 ÷ π) standard deviations. None where not all compute.
+        """
+        setup = self.setup(competition(test), policy, cpus)
+        draws = measure(setup, self._draws).mean
+        if not draws or any(group.demand < 1 for group in LOTTERY_GROUPS[test.table]):
+            return None
+        parts = ideal_group_shares(test.table, cpus).values()
+        errors = [math.sqrt(2 / math.pi * part * (1 - part) / draws) for part in parts]
+        return 100 * fmean(errors)
 
     @cached_property
     def idle(self) -> Numbers:

@@ -17,8 +17,8 @@ from schedlab.report.studies.lottery_runs import (
     competition,
     share_figure,
 )
+from schedlab.report.studies.texts import cell
 from schedlab.report.study_tables import (
-    NOT_RUN,
     Comparison,
     Kind,
     Line,
@@ -46,7 +46,7 @@ def shares_table(runs: LotteryRuns, test: LotteryTest, caption: str) -> Table:
     """One of the six tables."""
     return compared_table(
         f"study-1-table-{test.table}",
-        f"Table {test.table}: {test.title}",
+        f"The study's table {test.table}: {test.title}",
         ("group", "CPUs"),
         list(_lines(runs, test)),
         caption,
@@ -76,6 +76,7 @@ def _picked(
         here=runs.picked(test, group, cpus),
         expected=share_figure(test, row, None, "expectation") if first else None,
         rerun=share_figure(test, row, cpus, source="rerun"),
+        differs="points",
         notes=notes,
     )
 
@@ -136,7 +137,9 @@ def nearness_table(runs: LotteryRuns) -> Table:
         }
         for number, (kind, found) in enumerate(kinds.items()):
             name = f"{test.table}: {test.title}"
-            rows.append((Cell("" if number else name), Cell(kind), *map(points_cell, found)))
+            rows.append(
+                (Cell("" if number else name), Cell(kind), *(cell(each, 1) for each in found))
+            )
             data += [
                 {"table": test.table, "off": kind, "cpus": cpus, "points": each.mean}
                 for cpus, each in zip(ALL_CPUS, found, strict=True)
@@ -150,12 +153,3 @@ def nearness_table(runs: LotteryRuns) -> Table:
         "Of each group, how far its mean share is off; the mean over the groups.",
         tuple(range(3, 3 * len(TESTS), 3)),
     )
-
-
-def points_cell(found: Measured) -> Cell:
-    """One decimal, or why there is none."""
-    if found.failed:
-        return Cell(found.missing, "failed", found.why)
-    if found.mean is None:
-        return Cell(found.missing, "muted", found.why if found.missing != NOT_RUN else "")
-    return Cell(found.text(1))

@@ -9,6 +9,7 @@ import polars as pl
 
 from schedlab.report.model import Cell, Column, Row, Table
 from schedlab.report.studies.lottery_runs import LotteryRuns, competition
+from schedlab.report.studies.texts import cell
 from schedlab.report.studies.timing_runs import Suite, TimingRuns
 from schedlab.report.study_tables import NOT_RUN, Measured
 from schedlab.report.wording import cpus as cpus_text
@@ -54,6 +55,8 @@ def shares_table(runs: LotteryRuns) -> Table:
         lambda test, policy, cpus: runs.off_ideal(by_name[test], policy, cpus),
         None,
         1,
+        "Tickets are what is wished for, also under a policy that knows none. A turn of `wrr` is 10 ms"
+        " for each unit of weight, 50 ms by default: in a short window few have one.",
     )
 
 
@@ -65,6 +68,7 @@ def _table(
     measured: Callable[[str, str, int], Measured],
     ideal: Callable[[str], Row] | None,
     decimals: int,
+    caption: str = "",
 ) -> Table:
     """A row a test and policy, a column a number of CPUs; `tests`: key, title, experiment."""
     columns = (
@@ -83,7 +87,7 @@ def _table(
             found = [measured(test, policy, cpus) for cpus in ALL_CPUS]
             if all(each.missing == NOT_RUN and not each.values for each in found):
                 continue
-            rows.append((Cell(""), Cell(policy), *(value_cell(each, decimals) for each in found)))
+            rows.append((Cell(""), Cell(policy), *(cell(each, decimals) for each in found)))
             data += [
                 {"test": heading, "policy": policy, "cpus": cpus, unit: each.mean}
                 for cpus, each in zip(ALL_CPUS, found, strict=True)
@@ -97,7 +101,7 @@ def _table(
         columns,
         tuple(rows),
         pl.DataFrame(data, schema=schema),
-        "Policies without a row were not run.",
+        f"{caption} Policies without a row were not run.".strip(),
         tuple(start for start in starts[1:] if start < len(rows)),
     )
 
@@ -105,12 +109,3 @@ def _table(
 def policies_of(experiment: str) -> list[str]:
     """Those of the study, and then all that we ship."""
     return list(dict.fromkeys((*EXPERIMENTS[experiment].own, *OTHERS)))
-
-
-def value_cell(found: Measured, decimals: int) -> Cell:
-    """A mean with its interval, or why there is none."""
-    if found.failed:
-        return Cell(found.missing, "failed", found.why)
-    if found.mean is None:
-        return Cell(found.missing, "muted", found.why)
-    return Cell(found.text(decimals))

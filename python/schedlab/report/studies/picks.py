@@ -126,11 +126,10 @@ def picks_table(runs: TimingRuns) -> Table:
 def _cells(account: Account | None, decimals: int) -> Row:
     if account is None:
         return (Cell(NOTHING, "muted"),) * 4
-    near = abs(account.foreseen - account.counted) <= 0.05 * account.counted
     return (
         Cell(f"{account.events:.0f}", "muted"),
         Cell(f"{account.ticks:.{decimals}f}", "muted"),
-        Cell(f"{account.foreseen:.0f}", "good" if near else "bad"),
+        Cell(f"{account.foreseen:.0f}"),
         Cell(f"{account.counted:.0f}"),
     )
 

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import polars as pl
 
-from schedlab.report.model import Cell, Column, Section, Table, Text, Tone
+from schedlab.report.model import Cell, Column, Section, Table, Text
+from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.six_metrics import (
     FAIRNESS,
     METRICS,
@@ -26,6 +27,7 @@ from schedlab.report.studies.six_metrics import (
 )
 from schedlab.report.studies.texts import cell, combined
 from schedlab.report.study_tables import NOTHING, Measured
+from schedlab.statistics import difference
 from schedlab.studies import select
 from schedlab.studies.figures import Figure
 
@@ -36,6 +38,7 @@ class Claim:
 
     place: str
     says: str
+    workload: str
     figure: Figure | None
     """The number in it, if it has one."""
     tables: str
@@ -43,25 +46,32 @@ class Claim:
     here: Cell
 
 
-def section(found: Findings) -> Section:
+def section(found: Findings, doubts: Doubts) -> Section:
     """All of them, in a table."""
     claims = [*_gains(found), _overhead_ratio(found), _never_drawn(), *_spreads(found)]
-    claims += [_order(found, *each) for each in _ORDERS]
+    claims += [each for order in _ORDERS for each in _order(found, *order)]
     claims.append(_best_of_fifteen(found))
-    return Section("What the study claims", (Text(_INTRODUCTION), _table(claims)))
+    return Section("What the study claims", (Text(_INTRODUCTION), _table(claims), *doubts.rest()))
 
 
 _INTRODUCTION = """
 Section 5 of the study derives these statements from its tables. *Its tables* is what the same \
 statement comes to if it is computed from the printed figures; *here*, from the runs of this \
-report, seed by seed. In an order, ≈ stands between two whose 95 % intervals overlap.
+report, seed by seed. In an order, ≈ stands between two whose difference may be chance (95 %, \
+seed by seed).
 """
 
 
 def _table(claims: list[Claim]) -> Table:
-    columns = ("place", "the study says", "figure", "its tables", "here")
+    columns = ("section", "the study says", "workload", "figure", "its tables", "here")
     rows = [
-        (each.place, each.says, each.figure.text if each.figure else NOTHING, each.tables)
+        (
+            each.place.removeprefix("section "),
+            each.says,
+            each.workload,
+            each.figure.text if each.figure else NOTHING,
+            each.tables,
+        )
         for each in claims
     ]
     return Table(
@@ -69,8 +79,8 @@ def _table(claims: list[Claim]) -> Table:
         "Statements of section 5",
         tuple(Column(name, align="left") for name in columns),
         tuple(
-            (*(Cell(text) for text in row), each.here)
-            for row, each in zip(rows, claims, strict=True)
+            (*(Cell(text) for text in _unlike_above(row, above)), each.here)
+            for above, row, each in zip([(), *rows], rows, claims, strict=False)
         ),
         pl.DataFrame(
             [
@@ -79,6 +89,11 @@ def _table(claims: list[Claim]) -> Table:
             ]
         ),
     )
+
+
+def _unlike_above(row: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
+    """Place and statement are printed once for the rows that share them."""
+    return ("", "", *row[2:]) if row[:2] == above[:2] else row
 
 
 def _gains(found: Findings) -> list[Claim]:
@@ -99,7 +114,8 @@ def _gains(found: Findings) -> list[Claim]:
         claims.append(
             Claim(
                 figure.place,
-                f"{workload}: MLFQ's throughput is so many % larger than {other}'s",
+                f"MLFQ's throughput is larger than {other}'s by, %",
+                workload,
                 figure,
                 f"{gain(*there):.0f}",
                 cell(here, 1),
@@ -118,7 +134,8 @@ def _overhead_ratio(found: Findings) -> Claim:
     )
     return Claim(
         figure.place,
-        "Mixed: round-robin's overhead is almost so many times MLFQ's",
+        "RR's overhead is so many times MLFQ's",
+        "Mixed",
         figure,
         f"{there[0] / there[1]:.1f}",
         cell(here, 1),
@@ -129,7 +146,8 @@ def _never_drawn() -> Claim:
     (figure,) = select(study=3, kind="claim", quantity="processes not picked in n draws")
     return Claim(
         figure.place,
-        "so many % of n processes are not drawn in n draws",
+        "processes not drawn in n draws among n, %",
+        NOTHING,
         figure,
         NOTHING,
         Cell(
@@ -152,8 +170,8 @@ def _spreads(found: Findings) -> list[Claim]:
         claims.append(
             Claim(
                 "section 5.6",
-                f"Mixed: of the three, {figure.row} has the {wanted} spread of response times "
-                "(its rank, 1 is the narrowest)",
+                f"{figure.row} has the {wanted} spread of response (rank)",
+                "Mixed",
                 figure,
                 NOTHING,
                 _rank(figure.row, spreads),
@@ -176,44 +194,75 @@ def _missing(values: Mapping[str, Measured]) -> Cell:
     return cell(first, 0)
 
 
-_ORDERS: tuple[tuple[str, str, Metric, bool], ...] = (
-    ("section 5.1", "MLFQ pays by the longest turnaround in CPU-bound and mixed", TURNAROUND, True),
-    ("section 5.1", "RR and lottery have similar turnarounds in all three", TURNAROUND, True),
-    ("section 5.2", "MLFQ responds first in all three", RESPONSE, False),
-    ("section 5.4", "MLFQ has the least overhead", OVERHEAD, False),
-    ("section 6", "RR is the fairest, closely followed by lottery; MLFQ is last", FAIRNESS, True),
+_ALL = tuple(WORKLOADS)
+_ORDERS: tuple[tuple[str, str, Metric, bool, tuple[str, ...]], ...] = (
+    (
+        "section 5.1",
+        "MLFQ has the longest turnaround",
+        TURNAROUND,
+        True,
+        ("CPU-bound", "Mixed"),
+    ),
+    ("section 5.1", "RR and lottery have similar turnarounds", TURNAROUND, True, _ALL),
+    ("section 5.2", "MLFQ responds first", RESPONSE, False, _ALL),
+    ("section 5.4", "MLFQ has the least overhead", OVERHEAD, False, _ALL),
+    (
+        "section 6",
+        "RR is the fairest, then lottery, MLFQ last",
+        FAIRNESS,
+        True,
+        _ALL,
+    ),
 )
-"""Place, what is said, of which metric, and whether the highest comes first."""
+"""Place, what is said, of which metric, whether the highest comes first, of which workloads."""
 
 
-def _order(found: Findings, place: str, says: str, metric: Metric, falling: bool) -> Claim:
-    there, here, whys = [], [], []
-    for workload in WORKLOADS:
-        printed = {s: published_cell(metric, s, workload).value for s in SCHEDULERS}
-        there.append(
-            f"{workload}: {' > '.join(sorted(printed, key=lambda s: -printed[s]))}"
-            if falling
-            else f"{workload}: {' < '.join(sorted(printed, key=lambda s: printed[s]))}"
+def _order(
+    found: Findings,
+    place: str,
+    says: str,
+    metric: Metric,
+    falling: bool,
+    workloads: tuple[str, ...],
+) -> list[Claim]:
+    """One for each workload."""
+    return [
+        Claim(
+            place,
+            says,
+            workload,
+            None,
+            _order_there(metric, workload, falling),
+            _order_here({s: found.metric(metric, workload, s) for s in SCHEDULERS}, falling),
         )
-        measured = {s: found.metric(metric, workload, s) for s in SCHEDULERS}
-        here.append(f"{workload}: {_in_order(measured, falling)}")
-        whys += [each.why for each in measured.values() if each.failed]
-    tone: Tone = "failed" if whys else "plain"
-    return Claim(
-        place, says, None, "; ".join(there), Cell("; ".join(here), tone, "; ".join(set(whys)))
-    )
+        for workload in workloads
+    ]
 
 
-def _in_order(values: Mapping[str, Measured], falling: bool) -> str:
-    known = {name: each.estimate for name, each in values.items() if each.estimate}
-    if len(known) < len(values):
-        return next(each.missing for each in values.values() if each.mean is None)
-    names = sorted(known, key=lambda name: known[name].mean, reverse=falling)
+def _order_there(metric: Metric, workload: str, falling: bool) -> str:
+    printed = {name: published_cell(metric, name, workload).value for name in SCHEDULERS}
+    sign = " > " if falling else " < "
+    return sign.join(sorted(printed, key=lambda name: printed[name], reverse=falling))
+
+
+def _order_here(values: Mapping[str, Measured], falling: bool) -> Cell:
+    means = {name: each.mean for name, each in values.items() if each.mean is not None}
+    if len(means) < len(values):
+        return _missing(values)
+    names = sorted(means, key=lambda name: means[name], reverse=falling)
     told = names[0]
     for one, other in pairwise(names):
-        apart = known[one].low > known[other].high or known[one].high < known[other].low
-        told += f" {('>' if falling else '<') if apart else '≈'} {other}"
-    return told
+        sign = " > " if falling else " < "
+        told += f"{sign if _apart(values[one], values[other]) else ' ≈ '}{other}"
+    return Cell(told)
+
+
+def _apart(one: Measured, other: Measured) -> bool:
+    """Is their difference more than chance?"""
+    if len(one.values) != len(other.values):
+        return False
+    change = difference(one.values, other.values, paired=True)
+    return change.low > 0 or change.high < 0
 
 
 def best_published(scheduler: str) -> int:
@@ -248,7 +297,8 @@ def _best_of_fifteen(found: Findings) -> Claim:
     here = best_here(found, "MLFQ")
     return Claim(
         "section 5",
-        "MLFQ improves everything: cells of tables 1 to 5 in which it has the best value, of 15",
+        "MLFQ improves everything (best of 15 cells)",
+        "all",
         None,
         str(best_published("MLFQ")),
         cell(here, 0),

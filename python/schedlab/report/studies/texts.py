@@ -9,11 +9,10 @@ import polars as pl
 
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.machines.base import TRACE_FILE
-from schedlab.metrics.tables import duration
-from schedlab.report.model import Cell, Column, Table, Text, Tone
+from schedlab.report.model import Cell, Column, Table, Tone
+from schedlab.report.provenance import provenance
 from schedlab.report.study_tables import NOTHING, Measured, Numbers
-from schedlab.report.wording import listed
-from schedlab.studies.contradictions import Contradiction, concerning
+from schedlab.statistics import ANYWHERE
 from schedlab.trace import Trace
 
 
@@ -32,7 +31,8 @@ def combined(first: Measured, second: Measured, make: Callable[[float, float], f
             return each
     if len(first.values) != len(second.values):
         return Measured((), NOTHING, "The two were run with different numbers of seeds.")
-    return Measured(tuple(make(*pair) for pair in zip(first.values, second.values, strict=True)))
+    pairs = zip(first.values, second.values, strict=True)
+    return Measured(tuple(make(*pair) for pair in pairs), within=ANYWHERE)
 
 
 def if_known(needed: Mapping[str, Measured], sentence: Callable[[dict[str, float]], str]) -> str:
@@ -46,39 +46,26 @@ def if_known(needed: Mapping[str, Measured], sentence: Callable[[dict[str, float
     return f"*What was measured does not tell this ({missing}).*"
 
 
-def traces(repeated: Repeated | None) -> list[tuple[Kept, Trace]]:
-    """Of the setup's runs, if all succeeded and kept their traces; else none."""
+def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kept, Trace]]:
+    """Of the setup's runs, or the first of them, if all succeeded and kept their traces."""
     if repeated is None or repeated.failed:
         return []
     if not all((run.folder / TRACE_FILE).is_file() for run in repeated.runs):
         return []
-    return [(run, run.trace()) for run in repeated.runs]
+    return [(run, run.trace()) for run in repeated.runs[:most]]
 
 
-def doubts(study: int, places: Iterable[str]) -> list[Text]:
-    """What does not fit together in these places of a study; nothing if all does."""
-    found: dict[str, Contradiction] = {}
-    for place in places:
-        found.update({each.name: each for each in concerning(study, place)})
-    if not found:
-        return []
-    lines = "\n".join(f"- {each}" for each in found.values())
-    return [Text(f"What does not fit together in the study's own figures:\n\n{lines}", "note")]
-
-
-def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
-    """For a caption: on which machine, with what tick, and how many seeds."""
-    wanted = set(experiments)
-    setups = [each for setup, each in collection.repeated.items() if setup.experiment in wanted]
-    if not setups:
-        return ""
-    machines = sorted({each.setup.machine for each in setups})
-    ticks = sorted({each.setup.tick_ns for each in setups})
-    seeds = sorted({len(each.runs) for each in setups})
-    return (
-        f"Measured on {listed(machines)}, tick {listed([duration(each) for each in ticks])}, "
-        f"{listed([str(each) for each in seeds])} seed{'s' if seeds != [1] else ''} a cell."
-    )
+def how_measured(
+    collection: Collection, experiments: Iterable[str], policies: Iterable[str] = ()
+) -> str:
+    """For a caption: on which machine, with what tick, and how many seeds. No policies: any."""
+    wanted, whose = set(experiments), set(policies)
+    setups = [
+        each
+        for setup, each in collection.repeated.items()
+        if setup.experiment in wanted and (not whose or setup.policy in whose)
+    ]
+    return provenance(setups, brackets=False) if setups else ""
 
 
 def number(value: object) -> float:

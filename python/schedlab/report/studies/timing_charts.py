@@ -56,7 +56,7 @@ def _completion(runs: TimingRuns, test: str, suites: Sequence[Suite]) -> Chart |
         for cpus in ALL_CPUS
     ]
     which = f", {suites[0].policy}" if len(suites) == 1 else ""
-    figure_number = "Figure 1: " if test in _FIGURE_1 else ""
+    figure_number = "The study's figure 1: " if test in _FIGURE_1 else ""
     return lines(
         f"study-1-completion-{test}{'-' + suites[0].name if which else ''}",
         _frame(measured),
@@ -86,7 +86,7 @@ def figure_2(runs: TimingRuns) -> Chart | None:
     return lines(
         "study-1-figure-2",
         _frame(measured),
-        title="Figure 2: context switches",
+        title="The study's figure 2: context switches",
         caption="Picks, as the study counts them. Its kernel wakes whoever sleeps at every tick.",
         x="cpus",
         y="value",

@@ -23,6 +23,7 @@ from schedlab.studies.ideal import ideal_completion
 NOT_KNOWN = "Not known."
 _FORKING = ("switch", "creation", "short")
 """Tests in which processes do next to nothing."""
+_COMPUTING = ("cpu-heavy", "starvation")
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,14 @@ class TimingReasons:
         self.runs = runs
         self.suite = suite
 
-    def told(self, test: str, cpus: int, off: bool) -> str:
+    def told(self, test: str, cpus: int, off: bool, off_ideal: bool) -> str:
         """Of the cell that the study has; `off`: ours is not near theirs."""
         if test == "mixed":
             return self.constant
         if test == "io-bound" and self.suite == PRIORITIES:
             return self.bursts
         if not off:
-            return ""
+            return self.stay(test) if off_ideal and test in _COMPUTING else ""
         if test in _FORKING:
             return self.forks(test) or NOT_KNOWN
         if test == "io-bound":
@@ -193,8 +194,15 @@ class TimingReasons:
 
     def stay(self, test: str) -> str:
         """Processes that never move: the busiest CPU decides."""
-        if self.suite != PRIORITIES:
-            return ""
+        if test not in self._stays:
+            self._stays[test] = self._staying(test) if self.suite == PRIORITIES else ""
+        return self._stays[test]
+
+    @cached_property
+    def _stays(self) -> dict[str, str]:
+        return {}
+
+    def _staying(self, test: str) -> str:
         row = TIMING_TESTS[test]
         found = []
         for cpus in ALL_CPUS[1:]:
@@ -202,7 +210,7 @@ class TimingReasons:
             busiest = self._mean(self.runs.busiest(setup), test, cpus) if setup else None
             moved = self._mean(self.runs.migrations, test, cpus)
             ideal = ideal_completion(2, row, cpus)
-            if busiest and moved == 0 and busiest > 1.05 * ideal:
+            if busiest and moved == 0 and busiest > 1.1 * ideal:
                 found.append(f"{busiest:.1f} on {cpus} CPUs ({ideal:.1f})")
         if not found:
             return ""

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group, of_summary
 from schedlab.studies import Figure, select
+from schedlab.studies.experiments import TIMING_TESTS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +38,8 @@ class Suite:
 
 ROUND_ROBIN = Suite(1, "timing", "table 1", "rr:table-scan")
 PRIORITIES = Suite(1, "priority", "table 2", "priority:thesis")
+IN_A_ROW = "s1-priority-suite"
+"""The experiment that runs all tests of PRIORITIES one after another, as the study did."""
 BASELINE = Suite(2, "timing", "section 3", "rr:table-scan")
 FIRST_PRIORITIES = Suite(2, "priority", "section 5", "priority", (("aging_interval", 0),))
 
@@ -47,6 +50,12 @@ def study_tick_ms() -> float:
     return tick.value
 
 
+def tick_text(nanoseconds: int) -> str:
+    """`1 ms`."""
+    return f"{nanoseconds / 1e6:g} ms"
+
+
+@cache
 def figure(
     suite: Suite,
     row: str,
@@ -74,12 +83,22 @@ class TimingRuns:
     ) -> Repeated | None:
         """Under the study's policy, or another one as it is."""
         settings = suite.settings if policy is None else ()
-        for each in self.collection.select(
-            experiment=suite.experiment(test), policy=policy or suite.policy, cpus=cpus
-        ):
-            if each.setup.settings == settings:
-                return each
-        return None
+        return self._setups.get((suite.experiment(test), policy or suite.policy, settings, cpus))
+
+    @cached_property
+    def _setups(self) -> dict[tuple[object, ...], Repeated]:
+        return {
+            (setup.experiment, setup.policy, setup.settings, setup.cpus): each
+            for setup, each in self.collection.repeated.items()
+        }
+
+    def in_a_row(self, test: str, cpus: int, name: str = "ticks") -> Measured | None:
+        """What is told of a test if all seven are run in a row; None: nobody did that."""
+        if not self.collection.select(experiment=IN_A_ROW):
+            return None
+        number = 1 + list(TIMING_TESTS).index(test)
+        setup = self.collection.one(IN_A_ROW, PRIORITIES.policy, cpus)
+        return measure(setup, self.told_of_tests(number, name))
 
     def there(self, suite: Suite) -> bool:
         """Is there any run of it?"""
@@ -97,8 +116,9 @@ class TimingRuns:
         """Ticks, as the program tells them: whole ones, by the kernel's clock."""
         return self.told_of_tests(None)
 
-    def told_of_tests(self, number: int | None) -> Numbers:
-        """The same, in a run of all tests of the one with this number; None: of the only one."""
+    def told_of_tests(self, number: int | None, name: str = "ticks") -> Numbers:
+        """`ticks`, or `complete`, when all had ended, of the test with this number in runs of all;
+        None: of whatever was run."""
         import polars as pl
 
         rows = self.collection.values
@@ -110,7 +130,7 @@ class TimingRuns:
             .forward_fill()
             .over("run")
             .alias("test")
-        ).filter(pl.col("name") == "ticks")
+        ).filter(pl.col("name") == name)
         if number is not None:
             by_test = by_test.filter(pl.col("test") == number)
         return self._by_folder(by_test.group_by("run").agg(pl.col("value").mean()))
@@ -176,7 +196,14 @@ class TimingRuns:
 
     def of_group(self, group: str, column: str) -> Numbers:
         """A time of a group of processes, in ticks."""
-        return self._in_ticks(of_group(self.collection, group, column))
+        if (group, column) not in self._groups:
+            found = self._in_ticks(of_group(self.collection, group, column))
+            self._groups[group, column] = found
+        return self._groups[group, column]
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, str], Numbers]:
+        return {}
 
     def _in_ticks(self, nanoseconds: Numbers) -> Numbers:
         return {folder: value / self._ticks_ns[folder] for folder, value in nanoseconds.items()}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from schedlab.report.model import Table
 from schedlab.report.studies.timing_reasons import TimingReasons
-from schedlab.report.studies.timing_runs import Suite, TimingRuns, figure
+from schedlab.report.studies.timing_runs import PRIORITIES, Suite, TimingRuns, figure
 from schedlab.report.study_tables import Comparison, Kind, Line, Numbers, compared_table
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_told
@@ -16,13 +16,14 @@ from schedlab.studies.ideal import ideal_completion, ideal_told
 TOLD = "completion, ticks"
 PICKS = "context switches"
 OTHERS = "of them to another process"
+ROW = "all tests in a row, ticks"
 NEAR = 0.05
 """Ours is near the ideal if it is off by a twentieth of it at most, or by a tick."""
 
 
 def near(ideal: float) -> float | None:
-    """Ticks that ours may be off; None where the ideal is that nothing takes any time."""
-    return max(1.0, NEAR * ideal) if ideal > 0.5 else None
+    """Ticks that ours may be off; None where less than a tick is ideal."""
+    return max(1.0, NEAR * ideal) if ideal >= 1 else None
 
 
 def suite_table(runs: TimingRuns, suite: Suite, reasons: TimingReasons, caption: str) -> Table:
@@ -31,7 +32,7 @@ def suite_table(runs: TimingRuns, suite: Suite, reasons: TimingReasons, caption:
     title = {1: "round-robin", 2: "priorities"}[number]
     return compared_table(
         f"study-1-table-{number}",
-        f"Table {number}: {title}",
+        f"The study's table {number}: {title}",
         ("test", "CPUs"),
         list(_lines(runs, suite, number, reasons)),
         caption,
@@ -68,6 +69,7 @@ def told_comparison(runs: TimingRuns, suite: Suite, test: str, cpus: int) -> Com
         ideal=ideal,
         rerun=figure(suite, row, cpus, source="rerun"),
         near=near(ideal),
+        differs="percent",
     )
 
 
@@ -76,7 +78,8 @@ def _told_line(
 ) -> Line:
     row = TIMING_TESTS[test]
     ticks = told_comparison(runs, suite, test, cpus)
-    notes: dict[Kind, str] = {"here": reasons.told(test, cpus, is_off(ticks))}
+    off_ideal = ticks.cell("here").tone == "bad"
+    notes: dict[Kind, str] = {"here": reasons.told(test, cpus, is_off(ticks), off_ideal)}
     picks = Comparison(
         study=figure(suite, row, cpus, "context switches"),
         here=runs.measured(runs.picks, suite, test, cpus),
@@ -84,7 +87,11 @@ def _told_line(
         decimals=0,
     )
     others = Comparison(here=runs.measured(runs.switches, suite, test, cpus), decimals=0)
-    return Line((row, str(cpus)), {TOLD: replace(ticks, notes=notes), PICKS: picks, OTHERS: others})
+    parts = {TOLD: replace(ticks, notes=notes), PICKS: picks, OTHERS: others}
+    in_a_row = runs.in_a_row(test, cpus) if suite == PRIORITIES else None
+    if in_a_row is not None:
+        parts[ROW] = Comparison(here=in_a_row)
+    return Line((row, str(cpus)), parts)
 
 
 def _whole_line(

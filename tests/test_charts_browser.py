@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Charts in a browser: drawn without a word on its console, on a dark page; zoom and legends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedlab.report.charts.parts import FADED
+from schedlab.report.html import charts_script
+from schedlab.report.specifications import for_page
+from schedlab.tools import BROWSERS, find_browser
+from test_charts import MAKERS, made
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+BROWSER = find_browser()
+pytestmark = [
+    pytest.mark.skipif(not BROWSER, reason=f"no browser is here: install {BROWSERS[0]}"),
+    pytest.mark.xdist_group("charts in a browser"),
+]
+INK = "rgb(221, 226, 231)"
+
+
+@pytest.fixture(scope="module")
+def page_and_messages() -> Iterator[tuple[Page, list[str]]]:
+    """All charts on one dark page, and what the browser said of them."""
+    from playwright.sync_api import sync_playwright
+
+    figures = "".join(
+        f'<figure class="chart" id="{name}"><div class="drawing" style="width: 100%"></div>'
+        f'<script type="application/json">{json.dumps(for_page(made(name)))}</script></figure>'
+        for name in MAKERS
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1000, "height": 800})
+        messages: list[str] = []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.set_content(f'<body style="background: #14171b; color: {INK}">{figures}</body>')
+        page.add_script_tag(content=charts_script())
+        page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
+        yield page, messages
+        browser.close()
+
+
+def test_the_console_is_silent(page_and_messages: tuple[Page, list[str]]) -> None:
+    page, messages = page_and_messages
+    assert messages == []
+    assert page.locator("figure .drawing svg").count() == len(MAKERS)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_chart_has_marks_in_the_ink_of_its_page(
+    page_and_messages: tuple[Page, list[str]], name: str
+) -> None:
+    page, _ = page_and_messages
+    drawing = page.locator(f"#{name} svg")
+    assert drawing.locator(".mark-rect path, .mark-line path, .mark-symbol path").count() > 1
+    colours = drawing.evaluate(
+        "svg => [...svg.querySelectorAll('text')].map(text => getComputedStyle(text).fill)"
+    )
+    assert colours and set(colours) == {INK}
+
+
+def test_one_view_is_as_wide_as_its_place(page_and_messages: tuple[Page, list[str]]) -> None:
+    page, _ = page_and_messages
+    box = page.locator("#lines svg").bounding_box()
+    place = page.locator("#lines .drawing").bounding_box()
+    assert box and place and abs(box["width"] - place["width"]) < 3
+
+
+def faded(page: Page, name: str) -> list[float]:
+    """Opacities of all points of a chart."""
+    found: list[float] = page.locator(f"#{name} svg").evaluate(
+        "svg => [...svg.querySelectorAll('.mark-symbol.role-mark path')]"
+        ".map(path => Number(path.getAttribute('opacity') ?? 1))"
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", ["lines", "dots"])
+def test_a_legend_can_be_clicked(page_and_messages: tuple[Page, list[str]], name: str) -> None:
+    """What is not chosen fades, in all panels, until the same is clicked again."""
+    page, _ = page_and_messages
+    assert set(faded(page, name)) == {1.0}
+    entry = page.locator(f"#{name} .role-legend-label text").first
+    entry.scroll_into_view_if_needed()
+    entry.click()
+    after = faded(page, name)
+    assert set(after) == {1.0, FADED}
+    assert 0.3 < after.count(1.0) / len(after) < 0.8
+    page.wait_for_timeout(600)  # two clicks, and no double click
+    entry.click()
+    assert set(faded(page, name)) == {1.0}
+
+
+def test_the_wheel_zooms_with_control_and_scrolls_without(
+    page_and_messages: tuple[Page, list[str]],
+) -> None:
+    page, _ = page_and_messages
+    drawing = page.locator("#gantt svg")
+    drawing.scroll_into_view_if_needed()
+    box = drawing.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def text() -> set[str]:
+        return set(drawing.locator(".role-axis-label text").all_text_contents())
+
+    whole = text()
+    assert "0" in whole
+    page.mouse.wheel(0, 50)
+    page.wait_for_timeout(200)
+    assert text() == whole and page.evaluate("scrollY") > 0
+    drawing.scroll_into_view_if_needed()
+    box = drawing.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+    page.wait_for_timeout(200)
+    assert text() != whole
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_timeout(200)
+    assert text() == whole

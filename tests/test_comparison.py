@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""The page that compares all policies: who takes part, who is out, and what is drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import vl_convert
+
+from compared_runs import MS, keep
+from schedlab.collection import read
+from schedlab.measures import BY_NAME
+from schedlab.report import comparison
+from schedlab.report.model import Chart, Page, Table, Text
+from schedlab.report.specifications import for_page, for_paper
+from schedlab.report.suites import Suite, suites
+
+TURNAROUND = BY_NAME["turnaround"]
+
+
+def fill(
+    folder: Path, experiment: str, turnarounds: dict[str, float], seeds: int = 4, **more: Any
+) -> None:
+    """Runs of policies with these mean turnarounds in ms, which the seed moves all alike."""
+    for policy, turnaround in turnarounds.items():
+        for seed in range(1, seeds + 1):
+            moved = turnaround + seed + 0.01 * ((seed * 7 + len(policy)) % 5)
+            keep(
+                folder,
+                experiment=experiment,
+                policy=policy,
+                seed=seed,
+                turnaround_mean_ns=moved * MS,
+                **more,
+            )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    fill(tmp_path, "s3-mixed", {"rr": 10, "mlfq": 5, "lottery": 5.01, "wrr": 30},
+         wakeup_latency_median_ns=1.0 * MS, wakeup_latency_p99_ns=2.0 * MS)  # fmt: skip
+    fill(tmp_path, "s3-cpu", {"mlfq": 7, "rr": 7.3, "stride": 9})
+    fill(tmp_path, "s4-trace", {"rr": 3, "mlfq:allotment-boost": 4}, seeds=1)
+    fill(tmp_path, "my-program -n 3", {"rr": 1, "mlfq": 2})
+    return tmp_path
+
+
+def page_of(folder: Path) -> Page:
+    found = comparison.page(read([folder]))
+    assert found is not None
+    return found
+
+
+def table(page: Page, name: str) -> Table:
+    return next(block for block in page.blocks() if isinstance(block, Table) and block.name == name)
+
+
+def suite(folder: Path, experiment: str) -> Suite:
+    return next(each for each in suites(read([folder])) if each.experiment == experiment)
+
+
+def test_suites_come_in_the_order_of_the_studies(folder: Path) -> None:
+    names = [each.experiment for each in suites(read([folder]))]
+    assert names == ["s3-cpu", "s3-mixed", "s4-trace", "my-program -n 3"]
+
+
+def test_who_is_out(folder: Path) -> None:
+    mixed = suite(folder, "s3-mixed")
+    assert mixed.policies == ("rr", "wrr", "lottery", "mlfq")
+    assert mixed.order(TURNAROUND) == ["mlfq", "lottery", "rr", "wrr"]
+    assert mixed.as_good(TURNAROUND) == ["mlfq", "lottery"]
+    assert mixed.ratio("wrr", TURNAROUND) == pytest.approx(32.5 / 7.5, rel=0.01)
+    assert mixed.alike(BY_NAME["throughput"])
+
+
+def test_less_than_one_percent_does_not_put_a_policy_out(tmp_path: Path) -> None:
+    fill(tmp_path, "s3-cpu", {"rr": 1000, "mlfq": 1005, "wrr": 1050})
+    cpu = suite(tmp_path, "s3-cpu")
+    assert "mlfq" not in cpu.rankings["turnaround"].possible
+    assert cpu.as_good(TURNAROUND) == ["rr", "mlfq"]
+
+
+def test_higher_may_be_better(tmp_path: Path) -> None:
+    throughput = BY_NAME["throughput"]
+    for policy, per_second in (("rr", 100.0), ("mlfq", 200.0)):
+        for seed in (1, 2, 3):
+            keep(tmp_path, policy=policy, seed=seed, throughput_per_second=per_second + seed)
+    found = suite(tmp_path, "program")
+    assert found.as_good(throughput) == ["mlfq"]
+    assert found.ratio("rr", throughput) == pytest.approx(202 / 102)
+
+
+def test_one_seed_puts_nobody_out(folder: Path) -> None:
+    trace = suite(folder, "s4-trace")
+    assert trace.rankings == {}
+    assert trace.as_good(TURNAROUND) == ["rr", "mlfq:allotment-boost"]
+    rows = table(page_of(folder), "comparison-s4-trace").rows
+    assert not any(cell.text.startswith("•") for row in rows for cell in row)
+
+
+def test_a_failed_run_takes_its_policy_out_of_the_contest(folder: Path) -> None:
+    for seed in range(1, 5):
+        status = "panic" if seed == 3 else "success"
+        keep(folder, experiment="s3-cpu", policy="wrr", seed=seed, status=status,
+             turnaround_mean_ns=0.1 * MS)  # fmt: skip
+    cpu = suite(folder, "s3-cpu")
+    assert cpu.failed == {"wrr": "seed 3: panic"}
+    assert "wrr" not in cpu.order(TURNAROUND)
+    rows = table(page_of(folder), "comparison-s3-cpu").rows
+    row = next(row for row in rows if row[1].text == "wrr")
+    assert {cell.tone for cell in row[2:]} == {"failed"}
+    assert row[2].why == "seed 3: panic"
+
+
+def test_only_the_seeds_of_all_policies_count(folder: Path) -> None:
+    keep(folder, experiment="s3-cpu", policy="rr", seed=99, turnaround_mean_ns=900 * MS)
+    assert suite(folder, "s3-cpu").seeds == (1, 2, 3, 4)
+    assert suite(folder, "s3-cpu").means["rr", "turnaround"].mean < 20 * MS
+
+
+def test_other_seeds_cannot_be_compared(tmp_path: Path) -> None:
+    keep(tmp_path, policy="rr", seed=1)
+    keep(tmp_path, policy="mlfq", seed=2)
+    assert suites(read([tmp_path])) == []
+    assert comparison.page(read([tmp_path])) is None
+
+
+@pytest.mark.parametrize("status", ["success", "panic"])
+def test_there_is_no_page_where_nothing_can_be_compared(tmp_path: Path, status: str) -> None:
+    keep(tmp_path, policy="rr", status=status)
+    keep(tmp_path, policy="mlfq", cpus=2, status=status)
+    assert comparison.page(read([tmp_path])) is None
+    keep(tmp_path / "failed", policy="rr", cpus=3, status="panic")
+    keep(tmp_path / "failed", policy="mlfq", cpus=3, status="panic")
+    assert comparison.page(read([tmp_path])) is None
+
+
+def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -> None:
+    for policy, error in (("rr", 4.0), ("lottery", 1.0)):
+        for seed in (1, 2):
+            keep(tmp_path, experiment="s1-lottery-low", policy=policy, seed=seed,
+                 share_error=error + 0.01 * seed, finished=0)  # fmt: skip
+            keep(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, share_error=error)
+    share_error = BY_NAME["share-error"]
+    low = suite(tmp_path, "s1-lottery-low")
+    assert low.order(share_error) == ["lottery", "rr"]
+    assert "turnaround" not in {each.name for each in low.measures}
+    assert share_error not in suite(tmp_path, "s3-cpu").measures
+
+
+def test_a_latency_below_the_clocks_step_counts_as_the_step(tmp_path: Path) -> None:
+    for policy, latency in (("rr", 0.0), ("mlfq", 10_000.0)):
+        for seed in (1, 2):
+            keep(tmp_path, policy=policy, seed=seed, wakeup_latency_median_ns=latency)
+    assert suite(tmp_path, "program").ratio("mlfq", BY_NAME["wakeup-median"]) == 2
+
+
+def test_the_tables(folder: Path) -> None:
+    page = page_of(folder)
+    best = table(page, "comparison-best")
+    texts = [[cell.text for cell in row] for row in best.rows]
+    assert [row[0] for row in texts] == ["study3 cpu", "study3 mixed"]
+    turnaround = [column.title for column in best.columns].index("turnaround, mean")
+    assert [row[turnaround] for row in texts] == ["mlfq", "mlfq,\nlottery"]
+    throughput = [column.title for column in best.columns].index("throughput")
+    assert texts[0][throughput] == "alike"
+    often = table(page, "comparison-best-of")
+    by_policy = {row[0].text: row[1].text for row in often.rows}
+    assert by_policy["mlfq"] == "2 of 2 (1)"
+    assert by_policy["rr"] == "0 of 2"
+    assert by_policy["stride"] == "0 of 1"
+    means = table(page, "comparison-s3-mixed")
+    row = next(row for row in means.rows if row[1].text == "mlfq")
+    assert row[2].text.startswith("• 7.5") and "[" in row[2].text
+    assert means.columns[2].title == "turnaround, mean, ms"
+    data = means.data.filter((pl.col("policy") == "mlfq") & (pl.col("metric") == "turnaround"))
+    assert data["mean"].to_list() == [pytest.approx(7.5 * MS, rel=0.01)]
+
+
+def test_names_are_each_once(folder: Path) -> None:
+    names = [block.name for block in page_of(folder).blocks() if isinstance(block, Table | Chart)]
+    assert len(names) == len(set(names))
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for name in names)
+
+
+def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
+    charts = {block.name: block for block in page_of(folder).blocks() if isinstance(block, Chart)}
+    assert set(charts) == {"comparison-means", "comparison-relative", "comparison-trade-off"}
+    for chart in charts.values():
+        for specification in (for_page(chart), for_paper(chart)):
+            picture = vl_convert.vegalite_to_svg(specification)
+            assert "mlfq" in picture
+            options = [each["bind"]["options"] for each in specification["params"]]
+            values = [each["value"] for each in specification["params"]]
+            assert all(value in of for value, of in zip(values, options, strict=True))
+        assert not chart.data.is_empty() and chart.description
+
+
+def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
+    """Three processes of equal work on one CPU: 4 ÷ 6 of the turnaround, one after the other."""
+    for policy, turnaround, picked in (("rr", 60.0, 60), ("wrr", 40.0, 3), ("mlfq", 55.0, 20)):
+        for seed in (1, 2):
+            keep(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, selections=picked,
+                 turnaround_mean_ns=(turnaround + 0.2 * seed) * MS, wakeups=0)  # fmt: skip
+    page = page_of(tmp_path)
+    found = table(page, "comparison-turns")
+    assert [row[0].text for row in found.rows] == ["rr", "mlfq", "wrr"]
+    assert [row[1].text for row in found.rows] == ["1 [1, 1]", "3 [3, 3]", "20 [20, 20]"]
+    words = next(
+        block.markdown
+        for block in page.blocks()
+        if isinstance(block, Text) and "equal work" in block.markdown
+    )
+    assert "3 processes" in words and "here 67 %" in words
+    assert "`wrr` (20 ms), give 40.3 ms" in words and "`rr` (1 ms), 60.3 ms: 67 %" in words
+
+
+def test_turns_are_told_of_equal_processes_that_never_block(folder: Path) -> None:
+    names = [block.name for block in page_of(folder).blocks() if isinstance(block, Table)]
+    assert "comparison-turns" not in names
+
+
+def test_an_interval_is_drawn_for_each_policy(folder: Path) -> None:
+    chart = next(block for block in page_of(folder).blocks() if isinstance(block, Chart))
+    rows = chart.data.filter(pl.col("suite") == "study3 mixed, 1 CPU")
+    assert set(rows["policy"]) == {"rr", "wrr", "lottery", "mlfq"}
+    assert (rows["low"] <= rows["mean"]).all() and (rows["mean"] <= rows["high"]).all()

@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: MIT
+"""The pages of studies 1 and 2: published figures beside the right ones of ours, and the words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kept_runs import keep_run
+from page_contents import cells_of, tables_of, texts_of
+from schedlab.collection import Collection, read
+from schedlab.report import study_1, study_2
+from schedlab.report.model import Cell, Chart, Page
+from schedlab.report.studies.improvements import PROPOSALS
+from schedlab.report.studies.timing_runs import IN_A_ROW
+from schedlab.shares import TESTS
+from schedlab.studies import published, select
+from schedlab.studies.contradictions import contradictions
+from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
+from schedlab.studies.ideal import ideal_completion, ideal_group_shares, ideal_told, unmeetable
+
+TICK_NS = 1_000_000
+SEEDS = (1, 3)
+"""Their mean is the number that a cell was given."""
+SUITES = {1: ("timing", "rr:table-scan"), 2: ("priority", "priority:thesis")}
+"""By table."""
+PROCESSES = 50
+
+
+def tick_numbers(suite: str, test: str, cpus: int) -> tuple[float, float]:
+    """What is told, and until all have ended: others in each cell."""
+    place = 12 * list(TIMING_TESTS).index(test) + 2 * cpus + (1 if suite == "priority" else 0)
+    return 100.0 + place, 300.0 + place
+
+
+def keep_timing(
+    place: Path,
+    suite: str,
+    policy: str,
+    test: str,
+    cpus: int,
+    seed: int,
+    *,
+    ticks: float | None = None,
+    prefix: str = "s1",
+    **manifest: Any,
+) -> None:
+    """A run whose times are those of tick_numbers, a little more or less by the seed."""
+    told, completion = tick_numbers(suite, test, cpus)
+    completion = ticks or completion + seed - 2
+    number = {"pid": 2, "group": "root", "time_ns": 0}
+    values = [
+        {**number, "name": name, "value": int(value)}
+        for name, value in (("test", 1), ("ticks", told + seed - 2), ("complete", completion))
+    ]
+    summary = {
+        "completion_ns": int(completion * TICK_NS),
+        "processes": PROCESSES,
+        "wakeups": 100,
+        "migrations": 0,
+        "running_ns": 25 * TICK_NS,
+        "idle_ns": 0,
+        "context_switches": 700 + cpus,
+    }
+    people = [
+        {"pid": 2, "role": "root", "selections": 10},
+        {"pid": 3, "role": "workload", "selections": int(told) - 10},
+    ]
+    keep_run(
+        place / f"{suite}-{cpus}",
+        f"{prefix}-{suite}-{test}",
+        policy,
+        seed,
+        cpus=cpus,
+        repeatable=True,
+        tables={
+            "summary": [summary],
+            "processes": people,
+            "values": values,
+            "groups": groups_of_timing(test),
+            "cpus": [{"cpu": 0, "running_ns": 40 * TICK_NS}],
+        },
+        **manifest,
+    )
+
+
+def groups_of_timing(test: str) -> list[dict[str, Any]]:
+    names = {"mixed": ("mix-io", "mix-cpu"), "io-bound": ("io-5", "io-0")}.get(test, ("light",))
+    return [
+        {
+            "group": name,
+            "turnaround_mean_ns": (9 if name == "io-0" else 4) * TICK_NS,
+            "waiting_max_ns": 77 * TICK_NS,
+            "selections": 9,
+            "share": 0.5,
+            "ideal_share": 0.5,
+            "share_error_points": 0.0,
+        }
+        for name in names
+    ]
+
+
+def keep_suites(place: Path, seeds: tuple[int, ...] = SEEDS) -> None:
+    for suite, policy in SUITES.values():
+        for test in TIMING_TESTS:
+            for cpus in ALL_CPUS:
+                for seed in seeds:
+                    keep_timing(place, suite, policy, test, cpus, seed)
+
+
+def share_numbers(table: int, cpus: int, count: int, kind: int) -> list[float]:
+    """Percent of each group, that sum up to 100: others in each cell, and of each kind of run."""
+    rest = [10.0 + table + cpus / 10 + kind + 2 * number for number in range(count - 1)]
+    return [*rest, 100 - sum(rest)]
+
+
+def keep_shares(
+    place: Path, table: int, experiment: str, policy: str, cpus: int, seed: int, kind: int
+) -> None:
+    """A run whose shares of CPU time and of selections are those of share_numbers."""
+    (test,) = (each for each in TESTS if each.table == table)
+    parts = share_numbers(table, cpus, len(test.rows), kind)
+    change = (seed - 2) / 10
+    parts = [parts[0] + change, parts[1] - change, *parts[2:]]
+    groups = [
+        {
+            "group": group,
+            "processes": 2,
+            "finished": 1 if number == 0 else 0,
+            "selections": round(10_000 * part / 100),
+            "share": part / 100,
+            "ideal_share": 0.25,
+            "share_error_points": kind + 1.0,
+        }
+        for number, (group, part) in enumerate(zip(test.rows, parts, strict=True))
+    ]
+    summary = {"elapsed_ns": 500 * TICK_NS, "idle_ns": cpus * 100 * TICK_NS}
+    keep_run(
+        place / f"{kind}-{cpus}",
+        experiment,
+        policy,
+        seed,
+        cpus=cpus,
+        repeatable=True,
+        tables={"summary": [summary], "groups": groups},
+    )
+
+
+def keep_lottery(place: Path, seeds: tuple[int, ...] = SEEDS) -> None:
+    for test in TESTS:
+        for cpus in ALL_CPUS:
+            for seed in seeds:
+                name = f"s1-lottery-original-{test.name}"
+                keep_shares(place, test.table, name, "lottery:thesis", cpus, seed, 0)
+                name = f"s1-lottery-{test.name}"
+                keep_shares(place, test.table, name, "lottery:thesis", cpus, seed, 1)
+                keep_shares(place, test.table, name, "lottery", cpus, seed, 2)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """A whole study 1."""
+    place = tmp_path_factory.mktemp("study-1")
+    keep_suites(place)
+    keep_lottery(place)
+    return read([place])
+
+
+@pytest.fixture(scope="module")
+def whole_page(everything: Collection) -> Page:
+    return made(study_1.page(everything))
+
+
+def made(page: Page | None) -> Page:
+    assert page is not None
+    return page
+
+
+def at(cells: dict[tuple[str, ...], Cell], *where: str) -> Cell:
+    """The cell there."""
+    return cells[where]
+
+
+def cells_under(page: Page, name: str) -> dict[tuple[str, ...], Cell]:
+    return cells_of(tables_of(page)[name], labels=2)
+
+
+# --- tables 1 and 2
+
+
+@pytest.mark.parametrize("table", SUITES)
+def test_each_figure_of_tables_1_and_2_stands_beside_its_cell(whole_page: Page, table: int) -> None:
+    suite, _ = SUITES[table]
+    cells = cells_under(whole_page, f"study-1-table-{table}")
+    names = {row: test for test, row in TIMING_TESTS.items()}
+    parts = {"completion": "completion, ticks", "context switches": "context switches"}
+    figures = published(1, table)
+    assert len(figures) == 70
+    for figure in figures:
+        where = (figure.row, str(figure.cpus), parts[figure.quantity])
+        assert at(cells, *where, "study").text == figure.text
+        told, completion = tick_numbers(suite, names[figure.row], figure.cpus or 0)
+        ours = (
+            told if figure.quantity == "context switches" or "Mixed" in figure.row else completion
+        )
+        digits = 0 if figure.quantity == "context switches" else 1
+        assert at(cells, *where, "here").text.startswith(f"{ours:.{digits}f}")
+    shown = Counter(cell.text for (*_, title), cell in cells.items() if title == "study")
+    whole_lines = 2 * len(ALL_CPUS)
+    assert shown == Counter(figure.text for figure in figures) + Counter({"–": whole_lines})
+
+
+@pytest.mark.parametrize("table", SUITES)
+def test_reruns_and_ideals_of_tables_1_and_2(whole_page: Page, table: int) -> None:
+    cells = cells_under(whole_page, f"study-1-table-{table}")
+    again = select(study=1, place=f"table {table}", source="rerun")
+    parts = {"completion": "completion, ticks", "context switches": "context switches"}
+    assert again
+    for figure in again:
+        where = (figure.row, str(figure.cpus), parts[figure.quantity], "rerun")
+        assert cells[where].text == figure.text
+    for row in TIMING_TESTS.values():
+        for cpus in ALL_CPUS:
+            ideal = cells[row, str(cpus), "completion, ticks", "ideal"].text
+            assert ideal == f"{ideal_told(table, row, cpus):.1f}"
+    whole = cells["Mixed Load, until all have ended", "2", "completion, ticks", "ideal"].text
+    assert whole == f"{ideal_completion(table, 'Mixed Load', 2):.1f}"
+
+
+def test_switches_to_another_process_are_told_apart(whole_page: Page) -> None:
+    cells = cells_under(whole_page, "study-1-table-1")
+    assert cells["CPU-heavy", "4", "of them to another process", "here"].text == "704"
+
+
+def test_near_and_off_the_ideal(tmp_path: Path) -> None:
+    """A twentieth of 86 ticks is 4.3."""
+    for seed, ticks in ((1, 90.0), (2, 90.0)):
+        keep_timing(tmp_path / "a", *SUITES[1], "cpu-heavy", 1, seed, ticks=ticks)
+        keep_timing(tmp_path / "b", *SUITES[1], "cpu-heavy", 1, seed, ticks=ticks + 1)
+    tones = []
+    for name in "ab":
+        cells = cells_under(made(study_1.page(read([tmp_path / name]))), "study-1-table-1")
+        tones.append(cells["CPU-heavy", "1", "completion, ticks", "here"].tone)
+    assert tones == ["good", "bad"]
+
+
+def test_failed_and_missing_cells(tmp_path: Path) -> None:
+    for seed in SEEDS:
+        failed: dict[str, Any] = {"status": "panic", "message": "out of memory"}
+        keep_timing(tmp_path, *SUITES[1], "cpu-heavy", 1, seed, **(failed if seed == 3 else {}))
+        keep_timing(tmp_path, *SUITES[1], "switch", 1, seed)
+    page = made(study_1.page(read([tmp_path])))
+    cells = cells_under(page, "study-1-table-1")
+    failed_cell = cells["CPU-heavy", "1", "completion, ticks", "here"]
+    assert (failed_cell.text, failed_cell.tone) == ("failed (1 of 2)", "failed")
+    assert failed_cell.why == "seed 3: panic, out of memory"
+    assert cells["CPU-heavy", "1", "context switches", "here"].tone == "failed"
+    assert cells["CPU-heavy", "1", "completion, ticks", "study"].text == "86"
+    missing = cells["CPU-heavy", "2", "completion, ticks", "here"]
+    assert (missing.text, missing.tone) == ("not run", "muted")
+    assert "study-1-table-2" not in tables_of(page)
+    assert "of 1 times are" in page.lead
+
+
+def test_a_run_that_told_nothing(tmp_path: Path) -> None:
+    """Mixed Load's figure is the program's own; a trace without it gives no other in its place."""
+    keep_timing(tmp_path, *SUITES[1], "mixed", 1, 1)
+    (values,) = tmp_path.glob("**/values.parquet")
+    values.unlink()
+    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-1")
+    assert cells["Mixed Load", "1", "completion, ticks", "here"].text == "–"
+
+
+def test_forks_explain_what_does_nothing_else(tmp_path: Path) -> None:
+    """50 processes in 5 ticks of 1 ms are 100 µs each; in 19 of 10 ms there, 3.8 ms."""
+    keep_timing(tmp_path, *SUITES[1], "creation", 1, 1, ticks=5.0)
+    keep_timing(tmp_path, *SUITES[1], "switch", 1, 1, ticks=6.0)
+    page = made(study_1.page(read([tmp_path])))
+    cell = cells_under(page, "study-1-table-1")["Switch Overhead", "1", "completion, ticks", "here"]
+    assert "0.38 ticks there and 0.100 here" in cell.why
+    assert "50 of them are 19 ticks of one CPU there (72 in all), and 5.0 here (6.0)" in cell.why
+    assert "100 µs here, 0.100 ticks; there it took 3.8 ms, 0.38 ticks, 38 times" in texts_of(page)
+
+
+def test_where_nothing_explains_it_says_so(tmp_path: Path) -> None:
+    keep_timing(tmp_path, *SUITES[1], "starvation", 1, 1, ticks=60.0)
+    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-1")
+    assert cells["Starvation Check", "1", "completion, ticks", "here"].why == "Not known."
+
+
+def test_processes_that_stay_are_only_told_of_the_policy_that_lets_them(whole_page: Page) -> None:
+    """The busiest CPU computes for 40 ticks, and no process moved."""
+    note = "40.0 on 2 CPUs (21.5)"
+    for table, told in ((1, False), (2, True)):
+        cells = cells_under(whole_page, f"study-1-table-{table}")
+        why = cells["Starvation Check", "2", "completion, ticks", "here"].why
+        assert (note in why) is told
+
+
+def test_the_text_follows_the_runs(tmp_path: Path) -> None:
+    said = []
+    for name, ticks in (("one", 100.0), ("two", 200.0)):
+        keep_timing(tmp_path / name, *SUITES[1], "mixed", 1, 1, ticks=ticks)
+        page = made(study_1.page(read([tmp_path / name])))
+        said.append(f"all have ended after {ticks:.1f} ticks" in texts_of(page))
+    assert said == [True, True]
+
+
+def test_tests_in_a_row(tmp_path: Path) -> None:
+    """A run of all seven tells seven times; the fourth is Mixed Load."""
+    keep_timing(tmp_path, *SUITES[2], "mixed", 1, 2)
+    number = {"pid": 2, "group": "root", "time_ns": 0}
+    values = [
+        {**number, "name": name, "value": value}
+        for test in range(1, 8)
+        for name, value in (("test", test), ("ticks", 50 + test), ("switches", 1))
+    ]
+    keep_run(tmp_path, IN_A_ROW, "priority:thesis", repeatable=True, tables={"values": values})
+    page = made(study_1.page(read([tmp_path])))
+    cells = cells_under(page, "study-1-table-2")
+    assert cells["Mixed Load", "1", "all tests in a row, ticks", "here"].text == "54.0"
+    assert cells["Starvation Check", "1", "all tests in a row, ticks", "here"].text == "57.0"
+    told, _ = tick_numbers("priority", "mixed", 1)
+    assert f"Mixed Load 54 instead of {told:.0f}" in texts_of(page)
+
+
+def test_switches_are_accounted_for(tmp_path: Path) -> None:
+    """Of the study: 50 starts and 19 ticks are the 69 of Process Creation on one CPU."""
+    keep_timing(tmp_path, *SUITES[1], "creation", 1, 1, ticks=5.0)
+    table = tables_of(made(study_1.page(read([tmp_path]))))["study-1-picks"]
+    row = next(row for row in table.rows if row[1].text == "Process Creation")
+    assert [cell.text for cell in row[2:6]] == ["50", "19", "69", "69"]
+    # Ours: 50 starts, 100 wake-ups and 10 picks of the parent, and 5 ticks.
+    told, _ = tick_numbers("timing", "creation", 1)
+    assert [cell.text for cell in row[6:]] == ["160", "5.0", "165", f"{told:.0f}"]
+
+
+# --- tables 3 to 8
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: test.name)
+def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, test: Any) -> None:
+    cells = cells_under(whole_page, f"study-1-table-{test.table}")
+    picked = "% of selections, the study's program"
+    figures = published(1, test.table)
+    for figure in figures:
+        if figure.kind == "expectation":
+            assert cells[figure.row, "1", picked, "expected"].text == figure.text
+            continue
+        where = (figure.row, str(figure.cpus))
+        assert at(cells, *where, picked, "study").text == figure.text
+        place = list(test.rows.values()).index(figure.row)
+        kinds = (
+            picked,
+            *(f"% of CPU time, all compete, {p}" for p in ("lottery:thesis", "lottery")),
+        )
+        for kind, part in enumerate(kinds):
+            ours = share_numbers(test.table, figure.cpus or 0, len(test.rows), kind)[place]
+            assert at(cells, *where, part, "here").text.startswith(f"{ours:.1f}")
+    for title, sort in (("study", "measurement"), ("expected", "expectation")):
+        shown = [c.text for (*_, part, t), c in cells.items() if t == title and c.text != "–"]
+        assert sorted(shown) == sorted(each.text for each in figures if each.kind == sort)
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: test.name)
+def test_ideal_shares_and_what_cannot_be_met(whole_page: Page, test: Any) -> None:
+    cells = cells_under(whole_page, f"study-1-table-{test.table}")
+    part = "% of CPU time, all compete, lottery"
+    for cpus in ALL_CPUS:
+        for row, share in ideal_group_shares(test.table, cpus).items():
+            # In table 8 the ideal is that of the runs, by what their processes asked for.
+            aim = 25.0 if test.table == 8 else 100 * share
+            assert cells[row, str(cpus), part, "ideal"].text == f"{aim:.1f}"
+    for row in test.rows.values():
+        why = cells[row, "1", "% of selections, the study's program", "expected"].why
+        off = {cpus: unmeetable(test.table, cpus)[row][1] for cpus in ALL_CPUS
+               if row in unmeetable(test.table, cpus)}  # fmt: skip
+        assert bool(why) == bool(off)
+        if off and test.table != 8:
+            assert all(f"{ideal:.1f} %" in why for ideal in off.values())
+
+
+def test_reruns_of_the_lottery(whole_page: Page) -> None:
+    again = [each for each in select(study=1, source="rerun") if each.quantity == "share"]
+    assert again
+    for figure in again:
+        name = f"study-1-{figure.place.replace(' ', '-')}"
+        cells = cells_under(whole_page, name)
+        where = (figure.row, str(figure.cpus), "% of selections, the study's program", "rerun")
+        assert cells[where].text == figure.text
+
+
+def test_ended_work_is_told_of_table_6(whole_page: Page) -> None:
+    """One process of two of its first group had ended."""
+    part = "% of selections, the study's program"
+    why = cells_under(whole_page, "study-1-table-6")["A+B (50+50)", "1", part, "here"].why
+    assert "on 1 CPU, these had ended when the window did: 1 of 2 of A+B" in why
+
+
+def test_how_near_shares_are(whole_page: Page) -> None:
+    table = tables_of(whole_page)["study-1-shares-off"]
+    cells = cells_of(table, labels=2)
+    study = {f.row: f.value for f in published(1, 3) if f.cpus == 2}
+    ours = share_numbers(3, 2, 3, 0)
+    mean = sum(abs(a - b) for a, b in zip(ours, study.values(), strict=True)) / 3
+    name = "3: Low Process Count"
+    where = (name, "the study's program here, off the study", "", "2 CPUs")
+    assert cells[where].text == f"{mean:.1f}"
+    assert cells[name, "lottery, all compete, off the ideal", "", "2 CPUs"].text == "3.0"
+
+
+# --- the rest of the page
+
+
+def test_each_contradiction_is_told_once(whole_page: Page) -> None:
+    text = texts_of(whole_page).replace("\\", "")
+    for each in contradictions(1):
+        assert text.count(str(each)) == 1, each.name
+
+
+def test_proposals_and_all_policies(tmp_path: Path) -> None:
+    keep_timing(tmp_path, "priority", "priority:thesis", "cpu-heavy", 2, 1, ticks=100.0)
+    keep_timing(tmp_path, "priority", "priority:proposed", "cpu-heavy", 2, 1, ticks=80.0)
+    keep_timing(tmp_path, "priority", "stride", "cpu-heavy", 2, 1, ticks=60.0)
+    page = made(study_1.page(read([tmp_path])))
+    for each in PROPOSALS:
+        assert f"{each.what[1:]}: {each.here}." in texts_of(page)
+    proposed = cells_under(page, "study-1-proposed-completion")
+    assert proposed["CPU-heavy", "2", "", "priority:proposed"].text == "80.0"
+    assert proposed["CPU-heavy", "2", "", "hybrid"].text == "not run"
+    said = texts_of(page)
+    assert "in 1 of 1 setups shorter by over 5 %, in 0 longer" in said
+    assert "CPU-heavy on 2 CPUs, 100.0 → 80.0" in said
+    assert "`hybrid` and `priority` were not both run" in said
+    policies = cells_under(page, "study-1-policies-priority")
+    assert policies["CPU-heavy", "stride", "", "2 CPUs"].text == "60.0"
+    assert ("CPU-heavy", "mlfq", "", "2 CPUs") not in policies
+
+
+def test_figures_are_drawn_of_ours_theirs_and_the_ideal(whole_page: Page) -> None:
+    charts = {each.name: each for each in whole_page.blocks() if isinstance(each, Chart)}
+    starvation = charts["study-1-completion-starvation"].data
+    assert set(starvation["kind"]) == {"measured", "published", "ideal"}
+    tops = starvation.filter((starvation["kind"] == "published") & (starvation["x"] == 1))
+    assert sorted(tops["mean"]) == [44, 46]
+    assert {"study-1-figure-2", "study-1-figure-3-a", "study-1-figure-3-ab"} <= set(charts)
+
+
+def test_pages_only_of_what_was_run(tmp_path: Path) -> None:
+    keep_run(tmp_path, "s3-cpu", "rr:table-scan", repeatable=True)
+    collection = read([tmp_path])
+    assert study_1.page(collection) is None
+    assert study_2.page(collection) is None
+
+
+def test_nothing_but_failures(tmp_path: Path) -> None:
+    """A page that says so, and claims nothing."""
+    for cpus in ALL_CPUS:
+        keep_timing(tmp_path, *SUITES[1], "creation", cpus, 1, status="timeout", message="late")
+        keep_timing(
+            tmp_path, "timing", SUITES[1][1], "switch", cpus, 1, prefix="s2", status="timeout"
+        )
+    assert "no run of it ended as it should" in made(study_1.page(read([tmp_path]))).lead
+    assert "no run of it ended as it should" in made(study_2.page(read([tmp_path]))).lead
+
+
+# --- study 2
+
+
+def keep_study_2(place: Path, switch_ticks: float = 25.0) -> None:
+    for test in TIMING_TESTS:
+        for seed in SEEDS:
+            ticks = switch_ticks if test == "switch" else None
+            keep_timing(place, "timing", "rr:table-scan", test, 2, seed, prefix="s2", ticks=ticks)
+            keep_timing(
+                place, "priority", "priority", test, 2, seed, prefix="s2",
+                tunables={"aging_interval": 0},
+            )  # fmt: skip
+
+
+def test_each_figure_of_study_2_stands_beside_its_cell(tmp_path: Path) -> None:
+    keep_study_2(tmp_path)
+    cells = cells_under(made(study_2.page(read([tmp_path]))), "study-2-lists")
+    names = {row: test for test, row in study_2.ROWS.items()}
+    parts = {
+        "section 3": ("timing", "before (section 3), ticks"),
+        "section 5": ("priority", "after (section 5), ticks"),
+    }
+    figures = [each for each in select(study=2, quantity="completion") if each.place in parts]
+    assert len(figures) == 14
+    for figure in figures:
+        suite, part = parts[figure.place]
+        test = names[figure.row]
+        told, completion = tick_numbers(suite, test, 2)
+        ours = told if (suite, test) == ("priority", "mixed") else completion
+        ours = 25.0 if (suite, test) == ("timing", "switch") else ours
+        assert cells[figure.row, "2", part, "study"].text == figure.text
+        assert cells[figure.row, "2", part, "here"].text.startswith(f"{ours:.1f}")
+    shown = [cell.text for (*_, title), cell in cells.items() if title == "study"]
+    assert sorted(shown) == sorted(each.text for each in figures)
+
+
+def test_study_2_says_what_the_runs_say(tmp_path: Path) -> None:
+    """25 ticks of 1 ms for 50 processes are 500 µs each."""
+    said = {}
+    for ticks in (25.0, 50.0):
+        keep_study_2(tmp_path / str(ticks), ticks)
+        page = made(study_2.page(read([tmp_path / str(ticks)])))
+        cell = cells_under(page, "study-2-lists")[
+            "Switch overhead", "2", "before (section 3), ticks", "here"
+        ]
+        said[ticks] = (cell.why, texts_of(page))
+    assert "39.6 ms each there, 500 µs here" in said[25.0][0]
+    assert "39.6 ms each there, 1000 µs here" in said[50.0][0]
+    assert "(here 25.0, 0.500)" in said[25.0][1]
+    assert "(here 50.0, 1.000)" in said[50.0][1]
+
+
+def test_study_2_on_a_policy_with_other_tunables_is_not_run(tmp_path: Path) -> None:
+    """`priority` as we ship it ages: it is not the study's."""
+    keep_timing(tmp_path, "priority", "priority", "cpu-heavy", 2, 1, prefix="s2")
+    cells = cells_under(made(study_2.page(read([tmp_path]))), "study-2-lists")
+    assert cells["CPU-heavy", "2", "after (section 5), ticks", "here"].text == "not run"
+
+
+# --- single sentences
+
+
+def test_differences_are_told(whole_page: Page) -> None:
+    """In percent of theirs for ticks, in points for shares."""
+    cells = cells_under(whole_page, "study-1-table-1")
+    _, ours = tick_numbers("timing", "cpu-heavy", 1)
+    told = cells["CPU-heavy", "1", "completion, ticks", "difference"].text
+    assert told == f"{round(100 * (ours / 86 - 1)):+d} %"
+    picked = "% of selections, the study's program"
+    shares = cells_under(whole_page, "study-1-table-3")
+    ours = share_numbers(3, 1, 3, 0)[1]
+    assert shares["B (20 tickets)", "1", picked, "difference"].text == f"{ours - 33.0:+.1f}"
+
+
+def test_processes_that_never_ran_are_told_of(tmp_path: Path) -> None:
+    """Each group of table 5 has 2 processes in these runs, instead of 17, 17 and 16."""
+    for seed in SEEDS:
+        keep_shares(tmp_path, 5, "s1-lottery-original-switch", "lottery:thesis", 1, seed, 0)
+    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-5")
+    why = cells["A (30 tickets)", "1", "% of selections, the study's program", "here"].why
+    assert "On 1 CPU 15 of 17 of A, 15 of 17 of B and 14 of 16 of C were never picked here" in why
+
+
+def test_chance_is_told_beside_what_ours_is_off(tmp_path: Path) -> None:
+    """Of 500 draws, three shares of 50, 33 and 17 % are 1.6 points off on average."""
+    for seed in SEEDS:
+        keep_shares(tmp_path, 3, "s1-lottery-low", "lottery", 1, seed, 2)
+    text = texts_of(made(study_1.page(read([tmp_path]))))
+    assert "3.0 points off the ideal at worst, on 1 CPU" in text
+    assert "where independent draws, a tick each, would be 1.6 points off" in text
+
+
+def test_who_sleeps_last_under_priorities(tmp_path: Path) -> None:
+    """The longest wait of those that are to sleep is told where the end is off the ideal."""
+    keep_timing(tmp_path, *SUITES[2], "mixed", 1, 1, ticks=200.0)
+    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-2")
+    whole = cells["Mixed Load, until all have ended", "1", "completion, ticks", "here"]
+    assert whole.tone == "bad"
+    assert "the longest for 77 ticks on 1 CPU" in whole.why
