@@ -225,7 +225,7 @@ def test_a_long_trace_makes_a_small_chart() -> None:
     ran = chart.data.filter(pl.col("pid") != 0).select(pl.col("end_ns") - pl.col("begin_ns"))
     assert drawn == pytest.approx(ran.sum().item() / 1000, rel=0.001)
     first = charts.gantt("long", trace, **WORDS)
-    assert "Drawn are the first" in first.caption
+    assert "Drawn are 0 ns to " in first.caption
     for make in (charts.timeline, charts.levels):
         assert len(json.dumps(for_page(make("long", trace, **WORDS)))) <= SIZE_MOST
 
@@ -548,6 +548,14 @@ def test_latencies_are_those_of_the_metrics() -> None:
         assert values.median() == summary["wakeup_latency_median_ns"]
         assert values.max() == summary["wakeup_latency_max_ns"]
         assert np.quantile(values, 0.99) == pytest.approx(summary["wakeup_latency_p99_ns"])
+
+
+def test_latencies_of_nobody_are_refused() -> None:
+    trace, _ = feedback_trace(FOUR_QUANTA, 100)
+    with pytest.raises(ValueError, match="no process was woken"):
+        charts.latencies("l", {"mlfq": [trace]}, **WORDS)
+    some = charts.latencies("l", {"mlfq": [trace], "rr": [simulated()]}, **WORDS)
+    assert "No process was woken under mlfq." in some.caption
 
 
 @settings(PATIENT)

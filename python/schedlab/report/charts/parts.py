@@ -19,6 +19,8 @@ from schedlab.statistics import Within, estimates
 
 LETTER_WIDTH = 7
 """About what a letter of a legend takes, in pixels."""
+STROKE_SIZE = 320
+"""Of a legend's stroke: long enough to show its dashes."""
 DIGITS = 5
 """Significant digits of what is drawn; the data behind a chart has all."""
 ROOM = 0.06
