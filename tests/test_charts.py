@@ -660,7 +660,7 @@ def test_a_failed_run_is_no_part_of_a_mean_but_shown() -> None:
     for chart in (line, dot):
         failed = chart.data.filter(pl.col("failed") > 0)
         assert failed.select("mean", "runs", "failed").rows() == [(None, 3, 1)]
-        assert "runs failed, so there is no mean" in chart.caption
+        assert "a run failed or has no such value, so there is no mean" in chart.caption
         crosses = next(
             table for table in embedded(chart) if "failed" in table[0] and table[0]["failed"]
         )

@@ -118,7 +118,8 @@ class Looks:
         if len(self.series) < 2:
             return None
         longest = max(len(each) for each in self.series)
-        columns = max(WIDTH // (longest * LETTER_WIDTH + 40), 1)
+        wide = longest * LETTER_WIDTH + 40
+        columns = alt.ExprRef(f"max(floor((containerSize()[0] || {WIDTH}) / {wide}), 1)")
         return alt.Legend(title=None, columns=columns, **more)
 
 
