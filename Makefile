@@ -5,6 +5,7 @@
 # make all         both, and the programs of the host: mkfs, fsck, policy_list
 # make host-tests  build/host-tests/*: run by pytest
 # make linux-workloads  build/linux/*: the workloads as programs of Linux
+# make simulator   build/sim/schedlab-sim, build/sim/simulator.a
 #
 # CLANG names the one compiler that everything is built with.
 
@@ -189,6 +190,7 @@ $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/
 	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
 
 include bench/policy_cost.mk
+include sim/sim.mk
 
 clean:
 	rm -rf $B

@@ -135,6 +135,7 @@ POLICY_DEFINITION policy_hybrid = {
     .source = "Waldspurger and Weihl 1994, within priority levels",
     .tunables = hybrid_tunables,
     .tunable_count = sizeof(hybrid_tunables) / sizeof(hybrid_tunables[0]),
+    .task_bytes = sizeof(struct hybrid_task),
     .enqueue = hybrid_enqueue,
     .dequeue = hybrid_dequeue,
     .pick = hybrid_pick,

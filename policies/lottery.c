@@ -534,6 +534,7 @@ POLICY_DEFINITION policy_lottery = {
     .tunable_count = sizeof(lottery_tunables) / sizeof(lottery_tunables[0]),
     .presets = lottery_presets,
     .preset_count = sizeof(lottery_presets) / sizeof(lottery_presets[0]),
+    .task_bytes = sizeof(struct lottery_task),
     .enqueue = lottery_enqueue,
     .dequeue = lottery_dequeue,
     .pick = lottery_pick,

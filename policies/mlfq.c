@@ -495,6 +495,7 @@ POLICY_DEFINITION policy_mlfq = {
     .tunable_count = MLFQ_TUNABLES,
     .presets = mlfq_presets,
     .preset_count = sizeof(mlfq_presets) / sizeof(mlfq_presets[0]),
+    .task_bytes = sizeof(struct mlfq_task),
     .enqueue = mlfq_enqueue,
     .dequeue = mlfq_dequeue,
     .pick = mlfq_pick,

@@ -192,6 +192,9 @@ struct policy {
     uint32_t tunable_count;
     const struct preset *presets;
     uint32_t preset_count;
+    /* Bytes of a task's state that the policy uses: a host may give it no more. 0: all of
+     * POLICY_TASK_BYTES. */
+    uint32_t task_bytes;
 
     /* Required, locked. */
     void (*enqueue)(run_queue_t *queue, task_t *task, enum enqueue_reason reason);

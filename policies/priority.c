@@ -475,6 +475,7 @@ POLICY_DEFINITION policy_priority = {
     .scheduler_init = priority_scheduler_init,
     .queue_init = priority_queue_init,
     .task_init = priority_task_init,
+    .task_bytes = sizeof(struct priority_task),
     .enqueue = priority_enqueue,
     .dequeue = priority_dequeue,
     .pick = priority_pick,

@@ -112,6 +112,7 @@ POLICY_DEFINITION policy_rr = {
     .tunable_count = sizeof(rr_tunables) / sizeof(rr_tunables[0]),
     .presets = rr_presets,
     .preset_count = sizeof(rr_presets) / sizeof(rr_presets[0]),
+    .task_bytes = sizeof(struct rr_task),
     .enqueue = rr_enqueue,
     .dequeue = rr_dequeue,
     .pick = rr_pick,

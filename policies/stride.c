@@ -180,6 +180,7 @@ POLICY_DEFINITION policy_stride = {
     .source = "Waldspurger and Weihl 1995",
     .tunables = stride_tunables,
     .tunable_count = sizeof(stride_tunables) / sizeof(stride_tunables[0]),
+    .task_bytes = sizeof(struct stride_task),
     .enqueue = stride_enqueue,
     .dequeue = stride_dequeue,
     .pick = stride_pick,

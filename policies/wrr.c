@@ -227,6 +227,7 @@ POLICY_DEFINITION policy_wrr = {
     .tunable_count = sizeof(wrr_tunables) / sizeof(wrr_tunables[0]),
     .presets = wrr_presets,
     .preset_count = sizeof(wrr_presets) / sizeof(wrr_presets[0]),
+    .task_bytes = sizeof(struct wrr_task),
     .enqueue = wrr_enqueue,
     .dequeue = wrr_dequeue,
     .pick = wrr_pick,

@@ -12,6 +12,7 @@ import polars as pl
 
 from schedlab import results
 from schedlab.machines.base import TRACE_FILE
+from schedlab.metrics.told import VALUES_SCHEMA
 
 MS = 1_000_000
 
@@ -27,6 +28,8 @@ _SUMMARY: dict[str, Any] = {
     "throughput_per_second": 100.0,
     "overhead_share": 0.01,
     "context_switches": 40,
+    "running_ns": 60.0 * MS,
+    "selections": 60.0,
     "fairness_turnaround": 0.9,
     "fairness_share": 1.0,
 }
@@ -48,6 +51,9 @@ def keep(
     responses: Sequence[int] = (1 * MS, 2 * MS, 3 * MS),
     share_error: float = 0.0,
     finished: int | None = None,
+    groups: Sequence[str] = ("cpu",),
+    wakeups: int = 1,
+    told: Sequence[tuple[str, int]] = (),
     trace: bytes | None = None,
     manifest: dict[str, Any] | None = None,
     **summary: float | None,
@@ -56,7 +62,7 @@ def keep(
     name = f"{policy.replace(':', '-')}-{cpus}cpu-seed{seed}"
     place = folder / (f"{experiment}-{name}" if experiment else name)
     place.mkdir(parents=True)
-    told = {
+    content = {
         "schedlab": "0.1.0",
         "commit": "0123456789abcdef",
         "changed": False,
@@ -79,11 +85,14 @@ def keep(
         "message": "" if status == "success" else "it went wrong:\n  details",
         **(manifest or {}),
     }
-    (place / results.MANIFEST).write_text(json.dumps(told))
-    content = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
-    (place / TRACE_FILE).write_bytes(content if trace is None else trace)
+    (place / results.MANIFEST).write_text(json.dumps(content))
+    other = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
+    (place / TRACE_FILE).write_bytes(other if trace is None else trace)
     if status == "success":
-        _write_metrics(place / results.METRICS, responses, share_error, finished, summary)
+        _write_metrics(
+            place / results.METRICS, responses, share_error, finished, groups, wakeups, summary
+        )
+        _write_told(place / results.METRICS, told)
     return place
 
 
@@ -92,6 +101,8 @@ def _write_metrics(
     responses: Sequence[int],
     share_error: float,
     finished: int | None,
+    groups: Sequence[str],
+    wakeups: int,
     summary: dict[str, float | None],
 ) -> None:
     place.mkdir()
@@ -103,16 +114,31 @@ def _write_metrics(
         [{**counts, **values}], schema={**dict.fromkeys(counts, pl.Int64), **columns}
     )
     whole.write_parquet(place / "summary.parquet")
-    group = {"group": "cpu", "share": 1.0, "selections": 7, "share_error_points": share_error}
-    parts = whole.drop("clock_step_ns", "elapsed_ns", "overhead_share").with_columns(
+    group = {"share": 1.0, "selections": 7, "share_error_points": share_error}
+    part = whole.drop("clock_step_ns", "elapsed_ns", "overhead_share").with_columns(
         **{name: pl.lit(value) for name, value in group.items()}
     )
-    parts.write_parquet(place / "groups.parquet")
+    parts = [part.with_columns(group=pl.lit(name)) for name in groups]
+    pl.concat(parts).write_parquet(place / "groups.parquet")
     pl.DataFrame(
         {
             "pid": range(3, 3 + count),
-            "group": ["cpu"] * count,
+            "group": [groups[number % len(groups)] for number in range(count)],
             "role": ["workload"] * count,
             "response_ns": pl.Series(responses, dtype=pl.Int64),
+            "running_ns": [20 * MS] * count,
+            "exit_ns": [90 * MS] * count,
+            "wakeups": [wakeups] * count,
         }
     ).write_parquet(place / "processes.parquet")
+
+
+def _write_told(place: Path, told: Sequence[tuple[str, int]]) -> None:
+    values = {
+        "pid": [3] * len(told),
+        "group": ["cpu"] * len(told),
+        "time_ns": list(range(len(told))),
+        "name": [name for name, _ in told],
+        "value": [value for _, value in told],
+    }
+    pl.DataFrame(values, schema=VALUES_SCHEMA).write_parquet(place / "values.parquet")

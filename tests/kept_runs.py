@@ -19,6 +19,7 @@ _MANIFEST = {
     "cpus": 1,
     "tick_ns": 1_000_000,
     "machine": "spike",
+    "repeatable": True,
     "status": "success",
     "message": "",
 }

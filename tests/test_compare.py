@@ -78,10 +78,26 @@ def test_what_is_higher_may_be_better(tmp_path: Path) -> None:
     assert row(match, "switches").verdict == "changed"
 
 
+def two_that_differ(folder: Path) -> tuple[Path, Path]:
+    """In turnaround, and in three other metrics as chance has it."""
+    for seed, (first, second) in enumerate([(10.0, 11.0), (20.0, 21.5), (30.0, 32.0)]):
+        other = 0.1 * (-1) ** seed
+        keep(folder / "a", seed=seed, turnaround_mean_ns=first * MS)
+        keep(
+            folder / "b",
+            seed=seed,
+            policy="mlfq",
+            turnaround_mean_ns=second * MS,
+            response_mean_ns=(1 + other) * MS,
+            waiting_mean_ns=(5 - other) * MS,
+            throughput_per_second=100 + other,
+        )
+    return folder / "a", folder / "b"
+
+
 def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
     """Alone, 1.5 ms ± a little would be more than chance; as one of many, it is not."""
-    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
-    after = seeds(tmp_path / "b", [11.0, 21.5, 32.0], policy="mlfq")
+    before, after = two_that_differ(tmp_path)
     turnaround = row(only(compared(before, after)), "turnaround")
     assert turnaround.found.chance is not None and turnaround.found.chance < 0.05
     assert turnaround.chance is not None and turnaround.chance > 0.05
@@ -90,8 +106,7 @@ def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
 
 
 def test_the_metrics_that_are_shown_do_not_change_the_verdict(tmp_path: Path) -> None:
-    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
-    after = seeds(tmp_path / "b", [11.0, 21.5, 32.0], policy="mlfq")
+    before, after = two_that_differ(tmp_path)
     match = only(compared(before, after, "turnaround"))
     assert {each.measure.name for each in match.rows} == {"turnaround"}
     assert row(match, "turnaround") == row(only(compared(before, after)), "turnaround")
@@ -228,6 +243,44 @@ def test_predictability_is_of_all_responses_together(tmp_path: Path) -> None:
     found = row(only(compared(tmp_path / "a", tmp_path / "b")), "predictability").found
     assert found.before.mean == pytest.approx(2 * MS)
     assert found.before.low >= 0
+
+
+def test_what_programs_told(tmp_path: Path) -> None:
+    for policy, each in (("rr", 100), ("mlfq", 200)):
+        for seed in (1, 2, 3):
+            told = [("events", each + seed), ("elapsed", 10**9), ("slept", 4), ("slept", 8)]
+            keep(tmp_path / policy, policy=policy, seed=seed, told=told)
+    match = only(compared(tmp_path / "rr", tmp_path / "mlfq"))
+    events = row(match, "events")
+    assert (events.found.before.mean, events.found.after.mean) == (102, 202)
+    assert events.verdict == "better"
+    slept = row(match, "told-slept")
+    assert slept.found.before.mean == 6 and slept.verdict == "same"
+    alone = only(compared(tmp_path / "rr", tmp_path / "mlfq", "told-slept"))
+    assert [each.measure.name for each in alone.rows] == ["told-slept"]
+
+
+def test_groups_are_compared_if_there_are_several(tmp_path: Path) -> None:
+    for folder, groups in (("one", ["cpu"]), ("two", ["cpu", "io"])):
+        keep(tmp_path / folder / "a", groups=groups)
+        keep(tmp_path / folder / "b", groups=groups, policy="mlfq", response_mean_ns=4.0 * MS)
+    match = only(compared(tmp_path / "one" / "a", tmp_path / "one" / "b"))
+    assert {each.group for each in match.rows} == {None}
+    match = only(compared(tmp_path / "two" / "a", tmp_path / "two" / "b"))
+    assert [each.group for each in match.rows if each.measure.name == "response"] == [
+        None,
+        "cpu",
+        "io",
+    ]
+    assert "io" in told(compared(tmp_path / "two" / "a", tmp_path / "two" / "b"))
+
+
+def test_metrics_that_are_the_same_do_not_count_among_the_many(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
+    after = seeds(tmp_path / "b", [11.0, 21.5, 32.0], policy="mlfq")
+    turnaround = row(only(compared(before, after)), "turnaround")
+    assert turnaround.chance == turnaround.found.chance
+    assert turnaround.verdict == "worse"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from compared_runs import MS, keep
 from schedlab.collection import read
 from schedlab.measures import BY_NAME
 from schedlab.report import comparison
-from schedlab.report.model import Chart, Page, Table
+from schedlab.report.model import Chart, Page, Table, Text
 from schedlab.report.specifications import for_page, for_paper
 from schedlab.report.suites import Suite, suites
 
@@ -197,6 +197,30 @@ def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
             values = [each["value"] for each in specification["params"]]
             assert all(value in of for value, of in zip(values, options, strict=True))
         assert not chart.data.is_empty() and chart.description
+
+
+def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
+    """Three processes of equal work on one CPU: 4 ÷ 6 of the turnaround, one after the other."""
+    for policy, turnaround, picked in (("rr", 60.0, 60), ("wrr", 40.0, 3), ("mlfq", 55.0, 20)):
+        for seed in (1, 2):
+            keep(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, selections=picked,
+                 turnaround_mean_ns=(turnaround + 0.2 * seed) * MS, wakeups=0)  # fmt: skip
+    page = page_of(tmp_path)
+    found = table(page, "comparison-turns")
+    assert [row[0].text for row in found.rows] == ["rr", "mlfq", "wrr"]
+    assert [row[1].text for row in found.rows] == ["1 [1, 1]", "3 [3, 3]", "20 [20, 20]"]
+    words = next(
+        block.markdown
+        for block in page.blocks()
+        if isinstance(block, Text) and "equal work" in block.markdown
+    )
+    assert "3 processes" in words and "here 67 %" in words
+    assert "`wrr` (20 ms), give 40.3 ms" in words and "`rr` (1 ms), 60.3 ms: 67 %" in words
+
+
+def test_turns_are_told_of_equal_processes_that_never_block(folder: Path) -> None:
+    names = [block.name for block in page_of(folder).blocks() if isinstance(block, Table)]
+    assert "comparison-turns" not in names
 
 
 def test_an_interval_is_drawn_for_each_policy(folder: Path) -> None:

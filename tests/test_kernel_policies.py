@@ -2,8 +2,8 @@
 """What each policy must show, read from traces of the kernel on Spike.
 
 Ties: a scenario in which many things happen at one tick (tests/scenario/ties.h) is acted out by
-the kernel and by the model of the tests. Both must tell the story in tests/golden/. To write the
-stories anew, and then review what changed:
+the kernel and by the model of the tests. Both must tell the story in tests/golden/, as must the
+simulator (tests/sim/test_simulator_scenarios.py). To write the stories anew, and then review what changed:
 
     SCHEDLAB_GOLDEN=write ./schedlab test tests/test_kernel_policies.py -k ties
     git diff tests/golden
@@ -12,7 +12,6 @@ stories anew, and then review what changed:
 from __future__ import annotations
 
 import os
-import subprocess
 from itertools import permutations
 from pathlib import Path
 
@@ -21,52 +20,28 @@ import pytest
 
 from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules
 from feedback_reference import schedule as reference_schedule
-from guest_machine import ROUND_NS, TICK_NS, sound_trace, traced
+from golden_stories import (
+    GOLDEN,
+    MEASURING,
+    golden_file,
+    is_pinned,
+    policies_and_presets,
+    told,
+    told_by_model,
+)
+from guest_machine import ROUND_NS, TICK_NS, traced
 from schedlab import metrics, trace
-from schedlab.build import build
-from schedlab.paths import BUILD, ROOT
-from schedlab.policies import read_catalogue
 from schedlab.trace import AttributeKind, Kind, ProcessState
 from trace_levels import Inversion, Piece, Values, longest_inversion, pieces_of
-from trace_story import Record, Story, records_of, role_names
+from trace_story import Record, records_of, role_names
 
 pytestmark = pytest.mark.spike
 
 EXEMPT_PIDS = 2
 """Of priority: processes up to this PID do not age."""
 
-GOLDEN = ROOT / "tests" / "golden"
-MODEL = BUILD / "scenario_model"
-ACTED_TOGETHER = 3
-
-PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid")
-"""Policies whose stories are in tests/golden. Others must only act the scenario out."""
-
-MEASURING = ("lottery", "stride")
-"""Those that choose by the nanoseconds that a process ran. What is a tie on the model, which has
-no costs, is none on the kernel, where system calls take time: the model's story is pinned."""
-
-
-def policies_and_presets() -> list[str]:
-    """All "policy" and "policy:preset" that are built in."""
-    return [
-        text
-        for policy in read_catalogue().values()
-        for text in (policy.name, *(f"{policy.name}:{preset}" for preset in policy.presets))
-    ]
-
 
 # Ties
-
-
-def golden_file(policy: str, cpus: int) -> Path:
-    return GOLDEN / f"ties-{policy.replace(':', '-')}-{cpus}.txt"
-
-
-def told(events: trace.Trace, policy: str, cpus: int) -> str:
-    """The story of a trace, with a heading."""
-    heading = f"# {policy}, {cpus} CPU{'s' if cpus > 1 else ''}: tick, CPU, what happens"
-    return "\n".join(["# SPDX-License-Identifier: MIT", heading, *Story(events).lines(), ""])
 
 
 def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
@@ -74,27 +49,14 @@ def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
     return told(events, policy, cpus)
 
 
-def told_by_model(folder: Path, policy: str, cpus: int) -> str:
-    build(str(MODEL.relative_to(ROOT)))
-    path = folder / "model.bin"
-    command = [str(MODEL), "ties", policy, str(cpus), "1", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode in (0, ACTED_TOGETHER), done.stderr
-    if is_pinned(policy) and policy not in MEASURING:
-        assert done.returncode == 0, "two CPUs act together: give the roles other amounts of work"
-    return told(sound_trace(path), policy, cpus)
-
-
-def is_pinned(policy: str) -> bool:
-    return policy.partition(":")[0] in PINNED
-
-
 @pytest.mark.parametrize("cpus", [1, 2])
 @pytest.mark.parametrize("policy", policies_and_presets())
 def test_ties_are_settled_the_same_everywhere(tmp_path: Path, policy: str, cpus: int) -> None:
     """By the rules of docs/policy-interface.md, "What happens first"."""
     by_kernel = told_by_kernel(tmp_path, policy, cpus)
-    by_model = told_by_model(tmp_path, policy, cpus)
+    by_model, together = told_by_model(tmp_path, "ties", policy, cpus)
+    if is_pinned(policy) and policy not in MEASURING:
+        assert not together, "two CPUs act together: give the roles other amounts of work"
     if not is_pinned(policy):
         return
     golden = golden_file(policy, cpus)

@@ -324,7 +324,7 @@ def test_tests_in_a_row(tmp_path: Path) -> None:
     assert cells["Mixed Load", "1", "all tests in a row, ticks", "here"].text == "54.0"
     assert cells["Starvation Check", "1", "all tests in a row, ticks", "here"].text == "57.0"
     told, _ = tick_numbers("priority", "mixed", 1)
-    assert f"Mixed Load 54.0 instead of {told:.1f}" in texts_of(page)
+    assert f"Mixed Load 54 instead of {told:.0f}" in texts_of(page)
 
 
 def test_switches_are_accounted_for(tmp_path: Path) -> None:
@@ -426,7 +426,8 @@ def test_proposals_and_all_policies(tmp_path: Path) -> None:
     keep_timing(tmp_path, "priority", "priority:proposed", "cpu-heavy", 2, 1, ticks=80.0)
     keep_timing(tmp_path, "priority", "stride", "cpu-heavy", 2, 1, ticks=60.0)
     page = made(study_1.page(read([tmp_path])))
-    assert len(tables_of(page)["study-1-proposals"].rows) == len(PROPOSALS)
+    for each in PROPOSALS:
+        assert f"{each.what[1:]}: {each.here}." in texts_of(page)
     proposed = cells_under(page, "study-1-proposed-completion")
     assert proposed["CPU-heavy", "2", "", "priority:proposed"].text == "80.0"
     assert proposed["CPU-heavy", "2", "", "hybrid"].text == "not run"
@@ -523,3 +524,45 @@ def test_study_2_on_a_policy_with_other_tunables_is_not_run(tmp_path: Path) -> N
     keep_timing(tmp_path, "priority", "priority", "cpu-heavy", 2, 1, prefix="s2")
     cells = cells_under(made(study_2.page(read([tmp_path]))), "study-2-lists")
     assert cells["CPU-heavy", "2", "after (section 5), ticks", "here"].text == "not run"
+
+
+# --- single sentences
+
+
+def test_differences_are_told(whole_page: Page) -> None:
+    """In percent of theirs for ticks, in points for shares."""
+    cells = cells_under(whole_page, "study-1-table-1")
+    _, ours = tick_numbers("timing", "cpu-heavy", 1)
+    told = cells["CPU-heavy", "1", "completion, ticks", "difference"].text
+    assert told == f"{round(100 * (ours / 86 - 1)):+d} %"
+    picked = "% of selections, the study's program"
+    shares = cells_under(whole_page, "study-1-table-3")
+    ours = share_numbers(3, 1, 3, 0)[1]
+    assert shares["B (20 tickets)", "1", picked, "difference"].text == f"{ours - 33.0:+.1f}"
+
+
+def test_processes_that_never_ran_are_told_of(tmp_path: Path) -> None:
+    """Each group of table 5 has 2 processes in these runs, instead of 17, 17 and 16."""
+    for seed in SEEDS:
+        keep_shares(tmp_path, 5, "s1-lottery-original-switch", "lottery:thesis", 1, seed, 0)
+    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-5")
+    why = cells["A (30 tickets)", "1", "% of selections, the study's program", "here"].why
+    assert "On 1 CPU 15 of 17 of A, 15 of 17 of B and 14 of 16 of C were never picked here" in why
+
+
+def test_chance_is_told_beside_what_ours_is_off(tmp_path: Path) -> None:
+    """Of 500 draws, three shares of 50, 33 and 17 % are 1.6 points off on average."""
+    for seed in SEEDS:
+        keep_shares(tmp_path, 3, "s1-lottery-low", "lottery", 1, seed, 2)
+    text = texts_of(made(study_1.page(read([tmp_path]))))
+    assert "3.0 points off the ideal at worst, on 1 CPU" in text
+    assert "where independent draws, a tick each, would be 1.6 points off" in text
+
+
+def test_who_sleeps_last_under_priorities(tmp_path: Path) -> None:
+    """The longest wait of those that are to sleep is told where the end is off the ideal."""
+    keep_timing(tmp_path, *SUITES[2], "mixed", 1, 1, ticks=200.0)
+    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-2")
+    whole = cells["Mixed Load, until all have ended", "1", "completion, ticks", "here"]
+    assert whole.tone == "bad"
+    assert "the longest for 77 ticks on 1 CPU" in whole.why

@@ -17,11 +17,13 @@ from schedlab import results
 from schedlab.collection import Collection, read
 from schedlab.metrics import compute
 from schedlab.report import study_3, study_4, study_5
+from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import ticks
 from schedlab.report.studies.inversion import waits_in
 from schedlab.report.studies.six_metrics import in_order_of_arrival
 from schedlab.studies import published, select
+from schedlab.studies.contradictions import contradictions
 from schedlab.studies.ideal import ideal_batch, ideal_mixed_benchmark
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from schedlab.trace.format import BlockReason
@@ -166,9 +168,7 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     assert cells["MLFQ", STUDY_3["MLFQ"], "Mixed", "study"].text == "90.06"
     assert "failed (1 of 3)" in page.lead
     claim = cells_of(tables["study-3-claims"], labels=3)
-    gained = claim[
-        "section 5.3", "MLFQ's throughput is so many % larger than RR's", "Mixed", "", "here"
-    ]
+    gained = claim["5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "", "here"]
     assert gained.tone == "failed"
     policies = cells_of(tables["study-3-policies"])
     assert policies["stride", "Mixed", "turnaround"].text == "not run"
@@ -195,7 +195,7 @@ def test_study_3_computes_its_claims(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     table = tables_of(made(study_3.page(read([tmp_path]))))["study-3-claims"]
     cells = cells_of(table, labels=3)
-    gained = ("section 5.3", "MLFQ's throughput is so many % larger than RR's", "Mixed", "")
+    gained = ("5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "")
     assert at(cells, *gained, "figure").text == "13"
     assert at(cells, *gained, "its tables").text == "198"
     seeds = [
@@ -276,6 +276,31 @@ def test_study_4_compares_shapes(tmp_path: Path) -> None:
     assert cells["MLFQ, interactive", times, "rerun"].text == f"{344.5 / 147.5:.1f}"
 
 
+def test_study_4_takes_the_seeds_that_all_sizes_have(tmp_path: Path) -> None:
+    """The quick plan runs some sizes once and others more often."""
+    keep_study_4(tmp_path / "often", sizes=(2, 40), seeds=3)
+    keep_study_4(tmp_path / "once", sizes=(6,), seeds=1)
+    page = made(study_4.page(read([tmp_path])))
+    cells = cells_of(tables_of(page)["study-4-shapes"])
+    more = "ticks for each CPU-bound process more"
+    assert cells["RR, interactive", more, "here"].text == "5.0"
+    table = cells_of(tables_of(page)["study-4-figure-9-table"])
+    assert table["6", "interactive", "here"].text == "131.0"
+    assert "seeds 1–3 (1, 3 for each setup)" in tables_of(page)["study-4-figure-9-table"].caption
+
+
+def test_study_4_shows_other_policies_where_they_were_run(tmp_path: Path) -> None:
+    keep_study_4(tmp_path)
+    assert "study-4-policies" not in tables_of(made(study_4.page(read([tmp_path]))))
+    rows = [{"group": name, "turnaround_mean_ns": 77 * TICK_NS} for name in ("inter", "cpu")]
+    keep_run(tmp_path, "s4-mixed-10", "mlfq", tables={"groups": rows, "summary": [{"a": 1}]})
+    table = tables_of(made(study_4.page(read([tmp_path]))))["study-4-policies"]
+    assert {key: cell.text for key, cell in cells_of(table).items()} == {
+        ("mlfq", "interactive, beside", "10"): "77.0",
+        ("mlfq", "CPU-bound, beside", "10"): "77.0",
+    }
+
+
 def keep_sleeper(place: Path, experiment: str, policy: str, slept: float) -> None:
     keep_run(
         place, experiment, policy,
@@ -316,6 +341,18 @@ def test_study_4_shows_the_sleepers(tmp_path: Path) -> None:
     }
     assert cells[early, "RR", "fork to end, ticks", "rerun"].text == "401"
     assert "39.0 under MLFQ" in texts_of(page)
+
+
+def test_study_4_says_when_the_sleep_comes_out(tmp_path: Path) -> None:
+    """As the runs have it, not as is expected."""
+    for number, (early, late) in enumerate(((44, 5), (5, 5), (44, 9))):
+        place = tmp_path / str(number)
+        keep_sleeper(place, "s4-sleeper", STUDY_4["MLFQ"], early)
+        keep_sleeper(place, "s4-sleeper-late", STUDY_4["MLFQ"], late)
+    told = [texts_of(made(study_4.page(read([tmp_path / str(n)])))) for n in range(3)]
+    assert "5 ticks come out if it starts 200 ticks after the others: it sleeps 44 if" in told[0]
+    assert "if it starts right after the others and 200 ticks after the others" in told[1]
+    assert "5 ticks do not come out: it sleeps 44 if" in told[2]
 
 
 def picks(rows: list[tuple[int, int, int]]) -> Iterator[Record]:
@@ -503,6 +540,17 @@ def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
     assert (cell.text, cell.why) == ("failed (1 of 1)", "seed 1: hung, no progress")
     assert "WRR, one thread: failed (1 of 1)" in page.lead
     assert "There is no trace of eight threads" in texts_of(page)
+
+
+@pytest.mark.parametrize(("study", "module"), [(3, study_3), (4, study_4), (5, study_5)])
+def test_each_contradiction_is_told_once(study: int, module: Any, tmp_path: Path) -> None:
+    keep_study_3(tmp_path)
+    keep_study_4(tmp_path)
+    keep_study_5(tmp_path)
+    told = texts_of(made(module.page(read([tmp_path]))))
+    assert contradictions(study)
+    for each in contradictions(study):
+        assert told.count(literal(str(each))) == 1, each.name
 
 
 @pytest.mark.parametrize("module", [study_3, study_4, study_5])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import TRACE_FILE
-from schedlab.measures import GROUP_MEASURES, MEASURES, Measure, measured
+from schedlab.measures import GROUP_MEASURES, MEASURES, TOLD, Measure, measured, told
 from schedlab.statistics import CONFIDENCE, Difference, difference, holm
 from schedlab.units import format_time
 
@@ -179,9 +179,10 @@ def compare(before: Collection, after: Collection, metrics: Sequence[str] = ()) 
 def check_metrics(names: Iterable[str]) -> None:
     known = {measure.name for measure in (*MEASURES, *GROUP_MEASURES)}
     for name in names:
-        if name not in known:
+        if name not in known and not name.startswith(TOLD):
             raise WrongUsage(
-                f"--metric {name}: there is none; there are {', '.join(sorted(known))}"
+                f"--metric {name}: there is none; there are {', '.join(sorted(known))}, and"
+                f" {TOLD}NAME of what programs tell"
             )
 
 
@@ -279,8 +280,8 @@ def facts(before: Collection, after: Collection) -> Iterable[Fact]:
     for number, name in enumerate(DIMENSIONS):
         values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
         yield Fact(name, *values)
-    for name, told in _MADE_WITH.items():
-        values = [tuple(dict.fromkeys(told(run) for run in side)) for side in (before, after)]
+    for name, read in _MADE_WITH.items():
+        values = [tuple(dict.fromkeys(read(run) for run in side)) for side in (before, after)]
         yield Fact(name, *values)
 
 
@@ -323,10 +324,15 @@ def _rows(before: Sequence[Kept], after: Sequence[Kept], paired: bool) -> list[R
 def _corrected(
     group: str | None, found: Sequence[tuple[Measure, Difference]], repeatable: bool
 ) -> Iterable[Row]:
-    """Of the whole, or of one group: one question each, asked of several metrics."""
-    corrected = iter(holm([each.chance for _, each in found if each.chance is not None]))
+    """Of the whole, or of one group: one question each, asked of several metrics.
+
+    Where nothing differs at all, no choice of signs would show a difference: such a metric does
+    not count (Tarone, 1990).
+    """
+    counting = [each.chance for _, each in found if each.chance is not None and not _same(each)]
+    corrected = iter(holm(counting))
     for measure, each in found:
-        chance = None if each.chance is None else next(corrected)
+        chance = each.chance if each.chance is None or _same(each) else next(corrected)
         yield Row(measure, group, each, chance, verdict(measure, each, chance, repeatable))
 
 
@@ -347,22 +353,31 @@ def _values(table: pl.DataFrame, runs: int) -> Values:
 
 
 def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
-    """Of both sides: the whole first, then each group."""
+    """Of both sides: the whole first, then each of several groups."""
     common = sides[0].keys() & sides[1].keys()
     groups = sorted({group for group, _ in common if group is not None})
+    if len(groups) == 1:
+        groups = []  # it would say the same again
     for measure in MEASURES:
         if (None, measure.name) in common:
             yield None, measure
+    for name in sorted(name for group, name in common if name.startswith(TOLD)):
+        yield None, told(name)
     for group, measure in product(groups, GROUP_MEASURES):
         if (group, measure.name) in common:
             yield group, measure
+
+
+def _same(found: Difference) -> bool:
+    """With each seed."""
+    return found.before == found.after and found.low == found.high == 0
 
 
 def verdict(
     measure: Measure, found: Difference, chance: float | None, repeatable: bool = True
 ) -> Verdict:
     """In a word."""
-    if found.before == found.after and found.low == found.high == 0:
+    if _same(found):
         return "same"
     if chance is None:
         return "one seed" if repeatable else "not repeatable"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from schedlab.statistics import (
+    ANYWHERE,
     NUMBER,
     PER_SECOND,
     POINTS,
@@ -203,6 +204,16 @@ MEASURES = (
         PART,
         "1 if each process has the same part of its ideal share",
     ),
+    Measure(
+        "events",
+        "events per second",
+        "events_per_second",
+        PER_SECOND,
+        "higher",
+        "none",
+        POSITIVE,
+        "what the program says that it got done (`cpubench`); at most what the CPUs' time allows",
+    ),
 )
 """Of a run as a whole."""
 
@@ -238,6 +249,16 @@ GROUP_MEASURES = (
 """Of a group of a run's processes."""
 
 
+TOLD = "told-"
+"""Before the name of what a program told of itself, as a metric."""
+
+
+def told(name: str) -> Measure:
+    """Of a name such as `told-ticks`: the run's mean of it. Only the program knows what is good."""
+    title = f"told by the program: {name.removeprefix(TOLD)}"
+    return Measure(name, title, name, NUMBER, None, "none", ANYWHERE, "what the program says")
+
+
 _DIGITS_OF_POINTS = 9
 """Less is what floating point adds."""
 
@@ -247,7 +268,8 @@ def measured(collection: Collection) -> pl.DataFrame:
 
     Columns: those of `identity`, run, group (null: the whole), measure, value, resolution (no two
     values differ by less). What a run does not have has no row. Predictability is a figure of all
-    runs of a setup together: each run has its contribution (`schedlab.statistics`).
+    runs of a setup together: each run has its contribution (`schedlab.statistics`). What programs
+    told is there as `told-NAME`, the mean of each run.
     """
     import polars as pl
 
@@ -260,6 +282,9 @@ def measured(collection: Collection) -> pl.DataFrame:
     of_runs = groups.group_by("run").agg(share_error=errors.max())
     spread = _spreads(collection.processes, ())
     whole = summary.join(of_runs, on="run", how="left").join(spread, on="run", how="left")
+    values = collection.values
+    if "name" in values.columns:
+        whole = whole.join(_events(values), on="run", how="left")
     spread = _spreads(collection.processes, ("group",))
     parts = (
         groups.with_columns(share_error=errors)
@@ -270,7 +295,38 @@ def measured(collection: Collection) -> pl.DataFrame:
         [
             *_rows(whole.with_columns(group=pl.lit(None, pl.String)), MEASURES),
             *_rows(parts, GROUP_MEASURES),
+            *([_told(values)] if "name" in values.columns else []),
         ]
+    )
+
+
+def _events(values: pl.DataFrame) -> pl.DataFrame:
+    """Of the runs whose program told once how many `events` it did in how many ns (`elapsed`)."""
+    import polars as pl
+
+    def told_once(name: str) -> pl.Expr:
+        told = pl.col("value").filter(pl.col("name") == name)
+        return pl.when(told.len() == 1).then(told.first())
+
+    rate = told_once("events") * 1e9 / told_once("elapsed")
+    return values.group_by("run").agg(events_per_second=rate)
+
+
+def _told(values: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    who = [*SETUP, "seed", "status", "run"]
+    return (
+        values.filter(pl.col("name").is_not_null())
+        .group_by(*who, "name", maintain_order=True)
+        .agg(value=pl.col("value").mean())
+        .select(
+            *who,
+            group=pl.lit(None, pl.String),
+            measure=TOLD + pl.col("name"),
+            value=pl.col("value").cast(pl.Float64),
+            resolution=pl.lit(0.0),
+        )
     )
 
 

@@ -135,7 +135,7 @@ class Board:
         return done * _STEPS // len(self.plan.runs)
 
     def ahead(self) -> str:
-        left = self.left()
+        left = self.left() if self.done < len(self.plan.runs) else None
         return "" if left is None else f", about {format_duration(left)} left"
 
     def left(self) -> float | None:

@@ -50,6 +50,7 @@ struct model_task {
     uint64_t wake_at;    /* blocked with a timer: when it wakes; 0: no timer */
     uint64_t wake_order; /* the timer's start */
     uint32_t wake_cpu;   /* whose timer it is */
+    bool unreaped;       /* has ended, and keeps its slot: set by a program that plays parents */
 };
 
 struct model_cpu {
@@ -463,7 +464,7 @@ static inline void model_announce(struct model *model, struct run_queue *queue,
     uint32_t chosen = NO_CPU;
     if (model->scheduler.queues == 1)
         chosen = model_find_free(model, task);
-    else if (!model->cpus[task->task.cpu].current)
+    else if (model_is_free(model, task->task.cpu))
         chosen = task->task.cpu;
     if (chosen == NO_CPU)
         chosen = model_find_preempted(model, queue, task);
@@ -583,7 +584,8 @@ static inline uint32_t model_free_slot(const struct model *model)
     for (uint32_t slot = 0;; slot++) {
         bool taken = false;
         for (uint32_t i = 0; i < model->task_count && !taken; i++)
-            taken = model->tasks[i]->place != MODEL_ENDED && model->tasks[i]->task.slot == slot;
+            taken = (model->tasks[i]->place != MODEL_ENDED || model->tasks[i]->unreaped) &&
+                    model->tasks[i]->task.slot == slot;
         if (!taken)
             return slot;
     }

@@ -7,6 +7,8 @@
  *
  * usage: model SCENARIO POLICY CPUS SEED TRACE
  *
+ * SCENARIO is ties, or a number: a scenario made of it (random.h).
+ *
  * Ends with status 3 if, under this policy, two CPUs acted at the same time: which
  * of them was first is chance then, and another machine may see it otherwise.
  */
@@ -15,24 +17,28 @@
 
 #include "abi/system_calls.h"
 #include "tests/host/policy_harness.h"
+#include "tests/scenario/random.h"
 
 #define PROCESSES_MAX 64
+#define ROLES_MAX     16
 
 /* What a task of the model is about to do, by its PID. */
 struct program {
     const struct step *step;
-    uint64_t until;   /* it works till then, however little it gets of the CPU, */
-    uint64_t work;    /* and then these nanoseconds on a CPU before the act */
-    uint32_t parent;  /* PID */
-    uint32_t zombies; /* children that have ended */
-    bool waits;       /* for one */
+    uint64_t until;  /* it works till then, however little it gets of the CPU, */
+    uint64_t work;   /* and then these nanoseconds on a CPU before the act */
+    uint32_t parent; /* PID */
+    struct model_task
+        *zombies[PROCESSES_MAX]; /* children that have ended, the first to end first */
+    uint32_t zombie_count;
+    bool waits; /* for one; when it runs again, it looks again */
 };
 
 static const struct scenario *scenario;
 static struct model *model;
 static struct program programs[PROCESSES_MAX];
-static struct model_task *players[TIES_ROLES]; /* the task of each role */
-static uint64_t acted_at;                      /* when a CPU acted last, and which */
+static struct model_task *players[ROLES_MAX]; /* the task of each role */
+static uint64_t acted_at;                     /* when a CPU acted last, and which */
 static uint32_t acted_on;
 static bool acted_together;
 
@@ -125,25 +131,27 @@ static void fork_role(uint32_t role, const struct model_task *parent)
 
 static void wait_for_child(struct program *program, uint32_t cpu)
 {
-    if (program->zombies > 0) {
-        program->zombies--;
-    } else {
-        program->waits = true;
+    program->waits = program->zombie_count == 0;
+    if (program->waits) {
         model_block(model, cpu);
+        return;
     }
+    program->zombies[0]->unreaped = false;
+    program->zombie_count--;
+    memmove(program->zombies, program->zombies + 1,
+            program->zombie_count * sizeof(program->zombies[0]));
+    go_to_step(program, program->step + 1);
 }
 
 /* Its parent is woken before the task has left its CPU. */
 static void end_task(struct model_task *task)
 {
-    uint32_t parent = program_of(task)->parent;
+    struct program *parent = &programs[program_of(task)->parent];
     model_record(model, TRACE_EXIT, model_pid(task), 0, 0);
-    if (programs[parent].waits) {
-        programs[parent].waits = false;
-        model_wake_unsettled(model, model->tasks[parent - 1]);
-    } else {
-        programs[parent].zombies++;
-    }
+    task->unreaped = true;
+    parent->zombies[parent->zombie_count++] = task;
+    if (parent->waits && model->tasks[program_of(task)->parent - 1]->place == MODEL_BLOCKED)
+        model_wake_unsettled(model, model->tasks[program_of(task)->parent - 1]);
     model_end_unsettled(model, task);
     model_settle(model);
 }
@@ -166,11 +174,11 @@ static void act(uint32_t cpu)
     struct model_task *task = model->cpus[cpu].current;
     struct program *program = program_of(task);
     const struct step *step = program->step;
-    acted_together |= acted_at == model->now && acted_on != cpu;
+    acted_together |= acted_at == model->now && acted_on != cpu && !program->waits;
     acted_at = model->now;
     acted_on = cpu;
     model->here = cpu;
-    if (step->act != ACT_END)
+    if (step->act != ACT_END && step->act != ACT_WAIT)
         go_to_step(program, step + 1);
     switch (step->act) {
     case ACT_END:
@@ -275,11 +283,15 @@ static void play(const char *policy)
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count != 6 || strcmp(arguments[1], ties.name) != 0) {
-        fprintf(stderr, "usage: model %s POLICY CPUS SEED TRACE\n", ties.name);
+    static struct random_scenario made;
+    if (argument_count != 6) {
+        fprintf(stderr, "usage: model SCENARIO POLICY CPUS SEED TRACE\n");
         return 2;
     }
-    scenario = &ties;
+    scenario = strcmp(arguments[1], ties.name) == 0
+                   ? &ties
+                   : random_scenario(&made, strtoull(arguments[1], NULL, 10));
+    check(scenario->role_count <= ROLES_MAX);
     model = model_new("rr", (uint32_t)atoi(arguments[3]), strtoull(arguments[4], NULL, 10));
     begin_trace(arguments[5]);
     play(arguments[2]);

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from statistics import median
 
 import polars as pl
 
 from schedlab.collection import Collection
 from schedlab.measures import Measure
+from schedlab.metrics.tables import three_digits
+from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
@@ -34,6 +38,8 @@ def page(collection: Collection) -> Page | None:
         return None
     contest = [each for each in found if len(each.policies) >= _FEW_POLICIES and each.rankings]
     sections = [_best_section(contest)] if contest else []
+    reason = turns.section(collection, contest)
+    sections += [reason] if reason else []
     return Page(
         "comparison",
         "All policies compared",
@@ -67,7 +73,8 @@ def _best_section(contest: Sequence[Suite]) -> Section:
         " best: with 95 % confidence, the truly best policy is among them. Fewer seeds leave more"
         " of them, so a long list means that we do not know, not that all are equal."
     )
-    return Section("Best for what", (how, _digest(contest), _winners(contest)))
+    tables = (_digest(contest), _distances(contest), _winners(contest))
+    return Section("Best for what", (how, *tables))
 
 
 def _digest(contest: Sequence[Suite]) -> Table:
@@ -110,6 +117,42 @@ def _score_cell(score: dict[str, int]) -> Cell:
         return NOTHING
     alone = f" ({score['alone']})" if score["alone"] else ""
     return Cell(f"{score['possible']} of {score['suites']}{alone}")
+
+
+def _distances(contest: Sequence[Suite]) -> Table:
+    """Policies × metrics: how far from the best, in the middle and at worst."""
+    policies = in_policy_order(policy for suite in contest for policy in suite.policies)
+    everywhere = [each for each in policies if all(each in suite.policies for suite in contest)]
+    measures = _measures(contest)
+    data = [
+        {**_identity(suite), "policy": policy, "metric": measure.name, "times_the_best": times}
+        for suite in contest
+        for measure in suite.measures
+        for policy in everywhere
+        if policy in suite.having(measure) and math.isfinite(times := suite.ratio(policy, measure))
+    ]
+    schema = {"policy": pl.String, "metric": pl.String, "times_the_best": pl.Float64}
+    frame = pl.DataFrame(data, infer_schema_length=None) if data else pl.DataFrame(schema=schema)
+    return Table(
+        "comparison-distance",
+        "How far behind the best each policy is",
+        (Column("policy", align="left"), *(Column(measure.title) for measure in measures)),
+        tuple(
+            (Cell(policy), *(_distance_cell(frame, policy, measure) for measure in measures))
+            for policy in everywhere
+        ),
+        frame,
+        "Times the best mean of a suite: the median over all suites, and in brackets the worst. Of"
+        " policies that ran in all suites. A latency below the clock's step counts as that step.",
+    )
+
+
+def _distance_cell(frame: pl.DataFrame, policy: str, measure: Measure) -> Cell:
+    own = frame.filter((pl.col("policy") == policy) & (pl.col("metric") == measure.name))
+    times = own["times_the_best"].sort().to_list()
+    if not times:
+        return NOTHING
+    return Cell(f"{three_digits(median(times))} ({three_digits(times[-1])})")
 
 
 def _winners(contest: Sequence[Suite]) -> Table:

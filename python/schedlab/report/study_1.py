@@ -237,7 +237,8 @@ def _suite_findings(timing: TimingRuns, suite: Suite, reasons: TimingReasons) ->
     yield f"**Mixed Load is a constant.** {reasons.constant}"
     if suite is ROUND_ROBIN:
         yield from _same_work(timing)
-        yield _several_cpus(suite)
+        if several := _several_cpus(timing):
+            yield several
     else:
         if reasons.sleepers_wait:
             yield f"**What the constant hides.** {reasons.sleepers_wait}"
@@ -285,11 +286,16 @@ def _light(timing: TimingRuns) -> str:
 def _in_a_row(timing: TimingRuns) -> str:
     """What becomes of the priorities if all tests are run one after another."""
     told = []
-    for test in ("io-bound", "mixed", "starvation"):
-        row = timing.in_a_row(test, 1)
-        alone = told_comparison(timing, PRIORITIES, test, 1).here
-        if row and alone and row.mean is not None and alone.mean is not None:
-            told.append(f"{TIMING_TESTS[test]} {row.mean:.1f} instead of {alone.mean:.1f}")
+    for test, name, title in (
+        ("io-bound", "complete", TIMING_TESTS["io-bound"]),
+        ("mixed", "ticks", TIMING_TESTS["mixed"]),
+        ("mixed", "complete", f"{TIMING_TESTS['mixed']} until all have ended"),
+        ("starvation", "complete", TIMING_TESTS["starvation"]),
+    ):
+        row = timing.in_a_row(test, 1, name)
+        alone = timing.measured(timing.told_of_tests(None, name), PRIORITIES, test, 1)
+        if row and row.mean is not None and alone.mean is not None:
+            told.append(f"{title} {row.mean:.0f} instead of {alone.mean:.0f}")
     if not told:
         return ""
     return (
@@ -301,40 +307,51 @@ def _in_a_row(timing: TimingRuns) -> str:
 
 def _who_is_first(timing: TimingRuns) -> str:
     """Of priority 5 and priority 0: under the preset, and under the same policy without quirks."""
-    told = []
-    for policy in (PRIORITIES.policy, improvements.DEFAULT):
-        for count in ALL_CPUS:
-            setup = timing.setup(PRIORITIES, "io-bound", count, policy)
-            five, zero = (
-                measure(setup, timing.of_group(group, "turnaround_mean_ns")).mean
-                for group in ("io-5", "io-0")
-            )
-            if five and zero:
-                told.append(f"{zero:.1f} and {five:.1f} under `{policy}` on {cpus([count])}")
-                break
-    if not told:
+    policies = (PRIORITIES.policy, improvements.DEFAULT)
+    by_cpus = {
+        count: [each for policy in policies if (each := _turnarounds(timing, policy, count))]
+        for count in ALL_CPUS
+    }
+    count = max(by_cpus, key=lambda each: len(by_cpus[each]))
+    if not by_cpus[count]:
         return ""
     return (
-        "**Priority 0 is not the highest.** Level 5 is served before it. In I/O-bound, processes of"
-        f" priority 0 and of priority 5 take {listed(told)}, in mean ticks from fork to exit; those of"
-        " priority 5 are forked first."
+        "**Priority 0 is not the highest.** Level 5 is served before it. In I/O-bound on"
+        f" {cpus([count])}, processes of priority 0 and of priority 5 take {listed(by_cpus[count])},"
+        " in mean ticks from fork to exit; those of priority 5 are forked first."
     )
 
 
-def _several_cpus(suite: Suite) -> str:
+def _turnarounds(timing: TimingRuns, policy: str, count: int) -> str:
+    setup = timing.setup(PRIORITIES, "io-bound", count, policy)
+    zero, five = (
+        measure(setup, timing.of_group(group, "turnaround_mean_ns")).mean
+        for group in ("io-0", "io-5")
+    )
+    return f"{zero:.1f} and {five:.1f} under `{policy}`" if zero and five else ""
+
+
+def _several_cpus(timing: TimingRuns) -> str:
+    """What a test that has one process at a time takes on one CPU and on five, here and there."""
+    counts = (ALL_CPUS[0], ALL_CPUS[-1])
     row = TIMING_TESTS["switch"]
-    told = {
-        source: [figure(suite, row, count, source=source) for count in (1, 5)]
+    ours = [timing.measured(timing.completion, ROUND_ROBIN, "switch", n).mean for n in counts]
+    theirs, again = (
+        [figure(ROUND_ROBIN, row, count, source=source) for count in counts]
         for source in ("study", "rerun")
-    }
-    one, five = (each.text if each else "?" for each in told["study"])
-    again_one, again_five = (each.text if each else "?" for each in told["rerun"])
+    )
+    if None in ours or None in theirs or None in again:
+        return ""
+    here = " and ".join(f"{each:.1f}" for each in ours if each is not None)
+    there, once_more = (
+        " and ".join(each.text for each in whose if each) for whose in (theirs, again)
+    )
     return (
-        f"**Several CPUs of an emulator.** One process at a time, {row} cannot gain from CPUs, and has"
-        f" nothing to lose by them here. There it took {one} ticks on one and {five} on five; run again"
-        f" on a host of two CPUs, {again_one} and {again_five}. So an emulator's CPUs cost time by"
-        " themselves. How many CPUs the study's host had, and how much of its times on several CPUs is"
-        " due to that, is not known."
+        f"**Several CPUs of an emulator.** {row} has one process at a time, so that CPUs can hardly help"
+        f" it, and should not hurt. On one and on five it takes {here} ticks here. There it took"
+        f" {there}; run again on a host of two CPUs, {once_more}. So several CPUs of an emulator can cost"
+        " time by themselves. How many CPUs the study's host had, and how much of its times on several"
+        " CPUs is due to that, is not known."
     )
 
 

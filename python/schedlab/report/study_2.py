@@ -13,6 +13,7 @@ from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.timing_runs import (
     BASELINE,
     FIRST_PRIORITIES,
+    ROUND_ROBIN,
     Suite,
     TimingRuns,
     figure,
@@ -45,6 +46,8 @@ PARTS = {
 _TESTS_OF = 1
 """Study 2's tests are those of study 1's table 1: under priorities, too."""
 _FORKING = ("switch", "creation", "short")
+_CREATED = 50
+"""Processes of Process creation (section 2)."""
 
 
 def page(collection: Collection) -> Page | None:
@@ -101,8 +104,12 @@ def _priorities_here(runs: TimingRuns) -> str:
     least, most = min(found), max(found)
     return (
         f"in the {counted(len(found), 'test')} that stayed the same, priorities change the time by"
-        f" {least[0]:+d} % ({least[1]}) to {most[0]:+d} % ({most[1]})."
+        f" {_signed(least[0])} % ({least[1]}) to {_signed(most[0])} % ({most[1]})."
     )
+
+
+def _signed(percent: int) -> str:
+    return f"{percent:+d}" if percent else "0"
 
 
 def _printed(suite: Suite, test: str) -> float:
@@ -200,7 +207,11 @@ def _reason(runs: TimingRuns, suite: Suite, test: str, count: int) -> str:
             f" {(ticks - slept) / processes * here_us:.0f} µs here, for each of {processes:.0f}"
             " processes: about a fork."
         )
-    return ""
+    fork_there = _printed(FIRST_PRIORITIES, "creation") / _CREATED
+    return (
+        f"Not known, but for {processes:.0f} forks, which take {processes * fork_there:.1f} ticks there"
+        " (Process creation, after)."
+    )
 
 
 def _starts_programs(suite: Suite, test: str) -> bool:
@@ -216,11 +227,23 @@ def _findings(runs: TimingRuns) -> Iterator[str]:
         yield (
             "**Mixed load tells two different times.** Before, it is the time until all have ended;"
             f" here {before:.1f} ticks. After, it is the least time of those that sleep. Measured as"
-            f" before, it is {whole:.1f} ticks under priorities here."
+            f" before, it is {whole:.1f} ticks under priorities here{_why_so_long(runs)}."
         )
-    yield (
-        "Study 1 is the same work finished, with seven tests under both schedulers on one to five"
-        " CPUs: [its table 1](#study-1-table-1)."
+    if runs.there(ROUND_ROBIN):
+        yield (
+            "Study 1 is the same work finished, with seven tests under both schedulers on one to five"
+            " CPUs: [its table 1](#study-1-table-1)."
+        )
+
+
+def _why_so_long(runs: TimingRuns) -> str:
+    numbers = runs.of_group("mix-io", "waiting_max_ns")
+    wait = runs.measured(numbers, FIRST_PRIORITIES, "mixed", CPUS).mean
+    if not wait:
+        return ""
+    return (
+        ": those that are to sleep set the lowest priority first, and wait up to"
+        f" {wait:.0f} ticks for the others before they begin to sleep"
     )
 
 

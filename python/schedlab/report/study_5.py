@@ -12,21 +12,8 @@ from schedlab.collection import Collection
 from schedlab.report.charts import boxes
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
-from schedlab.report.studies.events import (
-    EIGHT,
-    LONGEST,
-    MEAN,
-    ONE,
-    PERCENTILE,
-    Benchmark,
-    turns,
-)
-from schedlab.report.studies.texts import (
-    how_measured,
-    if_known,
-    measured_table,
-    traces,
-)
+from schedlab.report.studies.events import EIGHT, LONGEST, MEAN, ONE, PERCENTILE, Benchmark, turns
+from schedlab.report.studies.texts import how_measured, if_known, measured_table, traces
 from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
 from schedlab.report.wording import listed
 from schedlab.studies import published, select
@@ -428,25 +415,25 @@ def _slices(found: Benchmark) -> str:
 def _claims(found: Benchmark, doubts: Doubts) -> Section:
     rows = [
         (
-            "section 6.2",
+            "6.2",
             "WRR has the highest throughput, the lottery the lowest",
             _order({name: _of(name, "throughput", 6) for name in SCHEDULERS}, falling=True),
             _order_here(found, "throughput", falling=True),
         ),
         (
-            "section 5.3",
+            "5.3",
             "mean latencies are nearly the same",
             _order({name: _of(name, "mean latency", 6) for name in SCHEDULERS}, falling=False),
             _order_here(found, "mean latency", falling=False),
         ),
         (
-            "section 6.4",
-            "the longest latency follows the algorithms' complexity: WRR, lottery, CFS",
+            "6.4",
+            "longest latencies follow complexity: WRR, lottery, CFS",
             _order({name: _of(name, "maximum latency", 6) for name in SCHEDULERS}, falling=False),
             _order_here(found, "maximum latency", falling=False),
         ),
     ]
-    columns = ("place", "the study says", "its figures", "here, without CFS")
+    columns = ("section", "the study says", "its figures", "here, without CFS")
     table = Table(
         "study-5-claims",
         "What the study concludes",

@@ -188,8 +188,8 @@ class Comparison:
         if mean is None or theirs is None or not self.differs:
             return NOTHING
         if self.differs == "percent":
-            return f"{round(100 * (mean / theirs - 1)):+d} %" if theirs else NOTHING
-        return f"{round(mean - theirs, self.decimals) + 0.0:+.{self.decimals}f}"
+            return _signed(100 * (mean / theirs - 1), 0) + " %" if theirs else NOTHING
+        return _signed(mean - theirs, self.decimals)
 
     def _measured(self, why: str) -> Cell:
         if self.here is None:
@@ -220,6 +220,12 @@ class Comparison:
             "missing": self.here.missing if self.here and not mean else None,
             "ideal": self.ideal,
         }
+
+
+def _signed(number: float, decimals: int) -> str:
+    """With its sign, unless it is rounded to 0."""
+    rounded = round(number, decimals)
+    return f"{rounded:+.{decimals}f}" if rounded else f"{0:.{decimals}f}"
 
 
 def _value(figure: Figure | None) -> float | None:

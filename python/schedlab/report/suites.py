@@ -24,6 +24,7 @@ COMPARED: tuple[Measure, ...] = (
     BY_NAME["wakeup-median"],
     BY_NAME["wakeup-99th"],
     BY_NAME["share-error"],
+    BY_NAME["events"],
 )
 """The six of study 3, and what they leave out."""
 
@@ -131,7 +132,21 @@ def suites(collection: Collection) -> list[Suite]:
         key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
         found.setdefault(key, []).append(repeated)
     several = {key: each for key, each in found.items() if len(each) > 1}
-    table = measured(collection) if several else None
+    seeds = {
+        key: _common({run.seed for run in own.runs} for own in each)
+        for key, each in several.items()
+    }
+    taking_part = [
+        run
+        for key, each in several.items()
+        for own in each
+        for run in own.runs
+        if run.seed in seeds[key]
+    ]
+    # Of all runs, the tables have been read for other pages.
+    if len(taking_part) != sum(len(own.runs) for each in several.values() for own in each):
+        collection = Collection(taking_part)
+    table = measured(collection) if taking_part else None
     if table is None or table.is_empty():
         return []
     samples = _samples(_telling(collection, table))

@@ -77,6 +77,7 @@ POLICY_DEFINITION policy_@prefix@ = {
     .source = "@source@",
     .tunables = @prefix@_tunables,
     .tunable_count = sizeof(@prefix@_tunables) / sizeof(@prefix@_tunables[0]),
+    .task_bytes = sizeof(struct @prefix@_task),
     .enqueue = @prefix@_enqueue,
     .dequeue = @prefix@_dequeue,
     .pick = @prefix@_pick,

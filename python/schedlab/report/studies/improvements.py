@@ -13,7 +13,7 @@ from schedlab.report.model import Cell, Column, Row, Section, Table, Text
 from schedlab.report.studies.lottery_runs import SHIPPED, THESIS, LotteryRuns
 from schedlab.report.studies.texts import cell
 from schedlab.report.studies.timing_runs import PRIORITIES, TimingRuns
-from schedlab.report.study_tables import Measured, measure
+from schedlab.report.study_tables import NOT_RUN, Measured, measure
 from schedlab.report.wording import cpus as cpus_text
 from schedlab.report.wording import listed
 from schedlab.shares import TESTS
@@ -33,91 +33,91 @@ class Proposal:
     what: str
     here: str
     """Tunable, preset or policy; Markdown."""
-    measured_by: str
-    """In which runs its effect shows."""
+    measured: str
+    """A sentence: in which runs its effect shows."""
 
 
-_PRESET = f"with the rest of the preset: {PROPOSED} against {DEFAULT}"
-_DEFAULTS = f"{SHIPPED} against {THESIS}, tables 3 to 8"
-_NOT_SET = "no run of this report sets it"
+_PRESET = f"Measured with the rest of its preset: `{PROPOSED}` against `{DEFAULT}`."
+_DEFAULTS = f"Measured with the rest: `{SHIPPED}` against `{THESIS}`, tables 3 to 8."
+_NOT_SET = "No run of this report sets it."
 PROPOSALS = (
     Proposal(
         "8.1",
         "age faster while someone waits for over 100 ticks",
-        "priority, tunables stalled_after and stalled_interval",
+        "`priority`, tunables `stalled_after` and `stalled_interval`",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "give priorities by behaviour: up for who sleeps, down for who computes",
-        "priority, tunable behaviour",
+        "`priority`, tunable `behaviour`",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "place new processes by the sum of 10 − priority",
-        "priority, tunable placement",
+        "`priority`, tunable `placement`",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "fewer levels, and a bitmap of those that are not empty",
-        "priority, tunable level_width; the bitmap is in all of its presets",
+        "`priority`, tunable `level_width`; the bitmap is in all of its presets",
         _PRESET,
     ),
     Proposal(
         "8.2",
         "move processes between CPUs, so that the sums of tickets stay even",
-        "lottery, tunable balance: 1 as proposed, 2 (as shipped) for fair shares",
+        "`lottery`, tunable `balance`: 1 as proposed, 2 (as shipped) for fair shares",
         _DEFAULTS,
     ),
     Proposal(
         "8.2",
         "let counts of selections decay faster, and let nobody wait beyond a limit",
-        "lottery, tunables decay_interval, recent_penalty, wait_limit",
+        "`lottery`, tunables `decay_interval`, `recent_penalty`, `wait_limit`",
         _NOT_SET,
     ),
     Proposal(
         "8.2",
         "a first turn for each new process within 10 ticks",
-        "lottery, tunable newcomer_limit",
+        "`lottery`, tunable `newcomer_limit`",
         _NOT_SET,
     ),
     Proposal(
         "8.2",
         "a better random number generator",
-        "lottery, tunable generator: 0 (as shipped) is SplitMix64",
+        "`lottery`, tunable `generator`: 0 (as shipped) is SplitMix64",
         _DEFAULTS,
     ),
     Proposal(
         "8.2",
         "more tickets for who waits for I/O, fewer for who computes",
-        "lottery, tunables adaptation and, as shipped, compensation",
-        "adaptation: " + _NOT_SET,
+        "`lottery`, tunable `adaptation`; as shipped, `compensation` serves who sleeps",
+        f"No run of this report sets the first; of the second: {_DEFAULTS[0].lower()}{_DEFAULTS[1:]}",
     ),
     Proposal(
         "8.3",
         "levels of priority, and a lottery within each",
-        "the policy hybrid",
-        f"hybrid against {DEFAULT}",
+        "the policy `hybrid`",
+        f"Measured: `hybrid` against `{DEFAULT}`.",
     ),
     Proposal(
         "8.3",
         "balance the load of all CPUs again and again",
-        "priority, tunable balancing; lottery, tunable balance",
-        f"{DEFAULT} against {PRIORITIES.policy}; {_DEFAULTS}",
+        "`priority`, tunable `balancing`; `lottery`, tunable `balance`",
+        f"Measured with the rest: `{DEFAULT}` against `{PRIORITIES.policy}`. {_DEFAULTS}",
     ),
     Proposal(
         "8.3",
         "a system call for figures of processes and CPUs",
-        "getstats, getpinfo, sched_status, and the event trace",
-        "this report is made of the trace",
+        "`getstats`, `getpinfo`, `sched_status`, and the event trace",
+        "This report is made of the trace.",
     ),
     Proposal(
         "8.3",
-        "finer locks for the queues",
-        "a run queue and a lock for each CPU; there is no queue without locks",
-        "the study's presets have a lock a queue, too",
+        "finer locks for the queues, or none",
+        "a run queue and a lock for each CPU; no queue does without",
+        "The study's presets have them, too: nothing to compare.",
     ),
 )
 
@@ -127,10 +127,9 @@ def section(timing: TimingRuns, lottery: LotteryRuns) -> Section:
     blocks: list[Text | Table] = [
         Text(
             "Section 8 of the study proposes what it had no time to build. All of it is here, as"
-            " tunables that can be set while the system runs. The last column says which runs show"
-            " what it changes."
+            " tunables that can be set while the system runs, but for locks: no queue does without."
         ),
-        _proposals_table(),
+        Text(_proposals()),
     ]
     if timing.there(PRIORITIES):
         blocks += [
@@ -142,42 +141,28 @@ def section(timing: TimingRuns, lottery: LotteryRuns) -> Section:
     return Section("What the study proposes (section 8)", tuple(blocks))
 
 
-def _proposals_table() -> Table:
-    rows: list[Row] = [
-        (Cell(each.section), Cell(each.what), Cell(each.here), Cell(each.measured_by))
-        for each in PROPOSALS
-    ]
-    starts = [
-        number
-        for number in range(1, len(PROPOSALS))
-        if PROPOSALS[number].section != PROPOSALS[number - 1].section
-    ]
-    return Table(
-        "study-1-proposals",
-        "Proposed, and where it is",
-        tuple(
-            Column(title, align="left") for title in ("section", "proposed", "here", "measured in")
-        ),
-        tuple(rows),
-        pl.DataFrame(
-            [
-                {"section": each.section, "proposed": each.what, "here": each.here}
-                for each in PROPOSALS
-            ]
-        ),
-        "",
-        tuple(starts),
-    )
+def _proposals() -> str:
+    lines = []
+    for section_number in dict.fromkeys(each.section for each in PROPOSALS):
+        lines.append(f"- **Section {section_number}**")
+        lines += [
+            f"    - {each.what[0].upper()}{each.what[1:]}: {each.here}. {each.measured}"
+            for each in PROPOSALS
+            if each.section == section_number
+        ]
+    return "\n".join(lines)
 
 
 def _completion_table(runs: TimingRuns) -> Table:
     """Of the priority suite, until all have ended."""
     rows: list[Row] = []
-    data = []
+    data: list[dict[str, str | int | float | None]] = []
+    starts = []
     for test, row in TIMING_TESTS.items():
-        for number, cpus in enumerate(ALL_CPUS):
+        lines = list(_completions(runs, test))
+        starts.append(len(rows))
+        for number, (cpus, found) in enumerate(lines):
             ideal = ideal_completion(2, row, cpus)
-            found = {policy: _completion(runs, test, policy, cpus) for policy in POLICIES}
             rows.append(
                 (
                     Cell("" if number else row),
@@ -200,11 +185,32 @@ def _completion_table(runs: TimingRuns) -> Table:
             Column("ideal"),
         ),
         tuple(rows),
-        pl.DataFrame(data, schema_overrides={"ticks": pl.Float64}),
+        pl.DataFrame(
+            data,
+            schema={
+                "test": pl.String,
+                "cpus": pl.Int64,
+                "policy": pl.String,
+                "ticks": pl.Float64,
+                "ideal": pl.Float64,
+            },
+        ),
         f"`{DEFAULT}` is as we ship it, without the study's quirks; `{PROPOSED}` is that, and what"
-        " section 8.1 proposes.",
-        tuple(range(len(ALL_CPUS), len(rows), len(ALL_CPUS))),
+        f" section 8.1 proposes. Where `{PRIORITIES.policy}` alone was run, there is no row.",
+        tuple(dict.fromkeys(start for start in starts if 0 < start < len(rows))),
     )
+
+
+def _completions(runs: TimingRuns, test: str) -> Iterator[tuple[int, dict[str, Measured]]]:
+    """For each number of CPUs on which another policy than the study's was run."""
+    for cpus in ALL_CPUS:
+        found = {policy: _completion(runs, test, policy, cpus) for policy in POLICIES}
+        if any(
+            each.missing != NOT_RUN or each.values
+            for policy, each in found.items()
+            if policy != PRIORITIES.policy
+        ):
+            yield cpus, found
 
 
 def _completion(runs: TimingRuns, test: str, policy: str, cpus: int) -> Measured:
@@ -283,5 +289,5 @@ def _lottery_findings(runs: LotteryRuns) -> Iterator[str]:
             old, new = (fmean(column) for column in zip(*known, strict=True))
             yield (
                 f"`{SHIPPED}` against `{THESIS}` on {cpus_text([cpus])}: shares are {new:.1f} points off"
-                f" the ideal, instead of {old:.1f} (mean over {len(known)} of tables 3 to 8)."
+                f" the ideal, instead of {old:.1f} (mean over {len(known)} of {len(TESTS)} tables)."
             )

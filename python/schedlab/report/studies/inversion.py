@@ -14,7 +14,7 @@ from schedlab.collection import Collection, Kept, Repeated
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import gantt
 from schedlab.report.model import Block, Column, Section, Text
-from schedlab.report.studies.texts import if_known, measured_table, number, traces
+from schedlab.report.studies.texts import how_measured, if_known, measured_table, number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group
 from schedlab.statistics import Within
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
@@ -156,7 +156,8 @@ def _table(collection: Collection, stories: Mapping[str, Story]) -> Block:
         _COLUMNS,
         rows,
         "From the traces: a wait is from when the reader blocks on the pipe until it runs again. "
-        "*Response*: from its fork until it first runs; what comes before its first wait.",
+        "*Response*: from its fork until it first runs; what comes before its first wait. "
+        + how_measured(collection, (EXPERIMENT,)),
     )
 
 

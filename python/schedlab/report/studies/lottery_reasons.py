@@ -7,17 +7,19 @@ import math
 from itertools import groupby
 
 from schedlab.report.studies.lottery_runs import THESIS, LotteryRuns, original, share_figure
+from schedlab.report.studies.timing_runs import ROUND_ROBIN, figure
+from schedlab.report.wording import counted, listed
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.report.wording import listed
 from schedlab.shares import BOUND, LotteryTest
-from schedlab.studies.experiments import ALL_CPUS
+from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import LOTTERY_GROUPS, unmeetable
+from schedlab.studies.ideal import TIMING_TESTS as TIMING_WORK
 
 NOT_KNOWN = "Not known."
 OFF_POINTS = 2.0
 """From this difference on between their share and ours, a reason is given."""
 _LEAVE = "who sleeps or ends asks for less than its tickets say, and leaves it to the others."
-_LAYOUT, _NO_WORK, _PROGRAM = 3, 6, 8
+_LAYOUT, _NO_WORK, _FEW_FIRST, _PROGRAM = 3, 6, 7, 8
 """Tables with a reason of their own."""
 
 
@@ -60,11 +62,46 @@ class LotteryReasons:
             return self.ended(cpus)
         if self.test.table == _PROGRAM:
             return self.sleepers(group, cpus)
+        late = self.late(cpus)
         if cpus == 1:
-            return self.chance(group, off)
+            return late or self.chance(group, off) or self.forked_first()
         if cpus >= sum(each.processes for each in LOTTERY_GROUPS[self.test.table]):
             return self.one_each(cpus)
-        return self.layout() if self.test.table == _LAYOUT else self.places()
+        where = self.layout() if self.test.table == _LAYOUT else self.places()
+        return f"{where} {late}".strip()
+
+    def late(self, cpus: int) -> str:
+        """Of processes that did not get to set their tickets."""
+        found = []
+        missing = 0.0
+        groups = LOTTERY_GROUPS[self.test.table]
+        for group, whole in zip(self.test.rows, groups, strict=True):
+            there = self._count(group, "processes", cpus)
+            if there is None:
+                return ""
+            missing += whole.processes - there
+            if there < whole.processes:
+                found.append(f"{whole.processes - there:.3g} of {whole.processes} of {group}")
+        if missing < 1:
+            return ""
+        return (
+            f"On {cpus_text([cpus])} {listed(found)} were never picked here in the window. Until its"
+            " first turn a process has its parent's one ticket, and with so many others it waits long"
+            " for it."
+        )
+
+    def forked_first(self) -> str:
+        """Of table 7 on one CPU: what slow forks may do."""
+        forks = sum(each.processes for each in LOTTERY_GROUPS[self.test.table])
+        creation = figure(ROUND_ROBIN, TIMING_TESTS["creation"], 1)
+        if self.test.table != _FEW_FIRST or creation is None:
+            return ""
+        (created,) = (each.batches for each in TIMING_WORK[1] if each.row == creation.row)
+        ticks = forks * creation.value / created
+        return (
+            f"Not known. It may be the forks: {forks} of them take {ticks:.0f} ticks there (table 1),"
+            " and those with the fewest tickets are forked first, and are alone until the others come."
+        )
 
     def chance(self, group: str, off: float) -> str:
         """Of one CPU: could so much be chance, with as many draws as ours had?"""
@@ -82,8 +119,8 @@ class LotteryReasons:
         if off > bound:
             return ""
         return (
-            f"No more than chance allows: with {draws:.0f} draws in each of {len(setup.runs)} runs a"
-            f" share may come out {bound:.1f} points off."
+            f"No more than chance allows: with {draws:.0f} draws a run, the mean of"
+            f" {counted(len(setup.runs), 'run')} may come out {bound:.1f} points off."
         )
 
     def layout(self) -> str:

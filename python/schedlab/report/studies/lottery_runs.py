@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 from functools import cache, cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from schedlab.report.study_tables import Measured, Numbers, measure
 from schedlab.shares import BOUND, TESTS, LotteryTest
 from schedlab.studies import Figure, select
+from schedlab.studies.ideal import LOTTERY_GROUPS, ideal_group_shares
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,6 +122,19 @@ class LotteryRuns:
         if len(draws) != len(repeated.runs):
             return None
         return 100 * BOUND * math.sqrt(part * (1 - part) / sum(draws))
+
+    def by_chance(self, test: LotteryTest, policy: str, cpus: int) -> float | None:
+        """What `off_ideal` would come to if each tick of each CPU were an independent draw.
+
+        The mean of |x| of a normal x is √(2 ÷ π) standard deviations. None where not all compute.
+        """
+        setup = self.setup(competition(test), policy, cpus)
+        draws = measure(setup, self._draws).mean
+        if not draws or any(group.demand < 1 for group in LOTTERY_GROUPS[test.table]):
+            return None
+        parts = ideal_group_shares(test.table, cpus).values()
+        errors = [math.sqrt(2 / math.pi * part * (1 - part) / draws) for part in parts]
+        return 100 * fmean(errors)
 
     @cached_property
     def idle(self) -> Numbers:

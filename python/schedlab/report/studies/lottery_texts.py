@@ -112,9 +112,9 @@ def _idle(runs: LotteryRuns, test: LotteryTest) -> str:
         return ""
     count, idle = found[-1]
     return (
-        f"While all compete, `{THESIS}` leaves {idle:.0f} % of the time of {cpus([count])} idle:"
-        " when the processes were forked, all before them were waiting for the start, so that every"
-        " queue was empty, and nothing moves them later."
+        f"`{THESIS}` leaves {idle:.0f} % of the time of {cpus([count])} idle though all compete: when"
+        " the processes were forked, all before them were waiting for the start, so that every queue"
+        " was empty, and nothing moves them later."
     )
 
 
@@ -128,4 +128,8 @@ def _shipped(runs: LotteryRuns, test: LotteryTest) -> str:
     if not found:
         return ""
     worst, count = max(found)
-    return f"`{SHIPPED}` is {worst:.1f} points off the ideal at worst, on {cpus([count])}."
+    text = f"`{SHIPPED}` is {worst:.1f} points off the ideal at worst, on {cpus([count])}"
+    chance = runs.by_chance(test, SHIPPED, count)
+    if chance is None:
+        return text + "."
+    return text + f", where independent draws, a tick each, would be {chance:.1f} points off."

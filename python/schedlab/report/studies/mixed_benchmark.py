@@ -4,84 +4,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from schedlab.collection import Collection, Kept
-from schedlab.metrics import state_intervals
+from schedlab.collection import Collection
 from schedlab.report.charts import latencies, lines
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
-from schedlab.report.studies.texts import (
-    cell,
-    combined,
-    how_measured,
-    if_known,
-    measured_table,
-    number,
-    of_rows,
-    traces,
+from schedlab.report.studies.mixed_reasons import why
+from schedlab.report.studies.mixed_runs import (
+    CPUS,
+    KINDS,
+    SCHEDULERS,
+    Benchmark,
+    experiment,
+    published,
 )
-from schedlab.report.studies.ticks import at_ticks, boosts
-from schedlab.report.study_tables import (
-    NOTHING,
-    Comparison,
-    Line,
-    Measured,
-    compared_table,
-    measure,
-)
+from schedlab.report.studies.texts import cell, combined, how_measured, measured_table, traces
+from schedlab.report.study_tables import NOTHING, Comparison, Line, Measured, compared_table
 from schedlab.statistics import ANYWHERE
-from schedlab.studies import select
 from schedlab.studies.experiments import MIXED_SIZES, OTHERS
-from schedlab.studies.figures import Figure, Source
+from schedlab.studies.figures import Source
 from schedlab.studies.ideal import INTERACTIVE_TICKS, STUDY_4_WORK, ideal_mixed_benchmark
-from schedlab.trace import Trace
 
-CPUS = 1
-SCHEDULERS = {"RR": "rr:table-scan", "MLFQ": "mlfq:allotment-boost"}
-"""As the authors' output calls them, and the presets that are like them."""
-KINDS = {"interactive": "inter", "CPU-bound": "cpu"}
-"""The processes, and their groups in our runs."""
 FIGURES = {"RR": 9, "MLFQ": 10}
-
-
-def experiment(size: int) -> str:
-    """With so many CPU-bound processes."""
-    return f"s4-mixed-{size}"
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """Reads a collection's runs of the benchmark."""
-
-    collection: Collection
-
-    def mean(self, size: int, policy: str, kind: str) -> Measured:
-        """Mean turnaround of the processes of one kind, in ticks."""
-        rows = self.collection.groups
-        if len(rows):
-            rows = rows.filter(pl.col("group") == KINDS[kind])
-        value = pl.col("turnaround_mean_ns").first() / pl.col("tick_ns").first()
-        setup = self.collection.one(experiment(size), policy, CPUS)
-        return measure(setup, of_rows(self.collection, rows, value))
-
-    def sizes(self, policy: str) -> list[int]:
-        """Which were run, without a failure."""
-        return [
-            size
-            for size in MIXED_SIZES
-            if (setup := self.collection.one(experiment(size), policy, CPUS)) and setup.succeeded
-        ]
-
-    def by_seed(self, policy: str, kind: str) -> dict[int, tuple[float, ...]]:
-        """By size: a value for each seed; only sizes with as many seeds as the first."""
-        found = {size: self.mean(size, policy, kind).values for size in self.sizes(policy)}
-        found = {size: values for size, values in found.items() if values}
-        seeds = len(next(iter(found.values()), ()))
-        return {size: values for size, values in found.items() if len(values) == seeds}
 
 
 def section(collection: Collection, doubts: Doubts) -> Section:
@@ -90,7 +37,7 @@ def section(collection: Collection, doubts: Doubts) -> Section:
     blocks: list[Block] = [Text(_INTRODUCTION)]
     for scheduler in SCHEDULERS:
         blocks += [*_chart(found, scheduler), _table(found, scheduler)]
-    blocks += [Text(_SHAPES), _shapes(found), Text(_why(collection)), *_latencies(found)]
+    blocks += [Text(_SHAPES), _shapes(found), Text(why(collection)), *_latencies(found)]
     return Section(
         "The mixed benchmark: figures 9 and 10",
         (*blocks, *doubts.at("section 4.2")),
@@ -106,16 +53,6 @@ many compute, and n CPU-bound ones that share the CPU equally all need n × {STU
 study's text has the curves without numbers: *study* is its authors' own output, *rerun* their \
 programs run again for schedlab, on another machine.
 """
-
-
-def published(size: int, scheduler: str, kind: str, source: Source) -> Figure | None:
-    """What the authors, or the rerun, have for it."""
-    found = [
-        each
-        for each in select(study=4, place="section 4.2", source=source)
-        if each.row == f"{size} CPU-bound" and each.column == f"{scheduler} {kind}"
-    ]
-    return found[0] if found else None
 
 
 def _table(found: Benchmark, scheduler: str) -> Table:
@@ -230,7 +167,8 @@ def _shapes(found: Benchmark) -> Table:
         tuple(rows),
         pl.DataFrame(behind, infer_schema_length=None),
         "Growth: of the study and here from the fewest to the most; of the rerun from "
-        f"{_ends(_points('RR', 'interactive', 'rerun'))}.",
+        f"{_ends(_points('RR', 'interactive', 'rerun'))}. Here: the numbers of processes that were "
+        "run.",
     )
 
 
@@ -278,140 +216,6 @@ def _shape_by_seed(what: str, by_size: Mapping[int, Sequence[float]]) -> Measure
     return Measured(tuple(each for each in shapes if each is not None), within=ANYWHERE)
 
 
-def _why(collection: Collection) -> str:
-    """From the traces beside the most CPU-bound processes that were run."""
-    found = Benchmark(collection)
-    told = []
-    for scheduler, tell in (("RR", _why_round_robin), ("MLFQ", _why_feedback)):
-        policy = SCHEDULERS[scheduler]
-        sizes = found.sizes(policy)
-        setup = collection.one(experiment(sizes[-1]), policy, CPUS) if sizes else None
-        kept = traces(setup, most=1)
-        if kept:
-            told.append(f"- **{scheduler}**, {tell(sizes[-1], *kept[0])}")
-    told.append(_about_computing(found))
-    if len(told) < 2:
-        return "*Why it is so is read from traces; there is none of this benchmark.*"
-    return "Why it is so, from the traces:\n\n" + "\n".join(told)
-
-
-def _about_computing(found: Benchmark) -> str:
-    """Why the mean of those that compute is a little below the ideal."""
-    size = max(MIXED_SIZES)
-    policy = SCHEDULERS["RR"]
-    rows = found.collection.processes
-    if len(rows):
-        rows = rows.filter(pl.col("group") == KINDS["CPU-bound"])
-    spread = (pl.col("fork_ns").max() - pl.col("fork_ns").min()) / pl.col("tick_ns").first()
-    setup = found.collection.one(experiment(size), policy, CPUS)
-    there = published(size, "RR", "CPU-bound", "authors")
-    needed = {
-        "spread": measure(setup, of_rows(found.collection, rows, spread)),
-        "mean": found.mean(size, policy, "CPU-bound"),
-    }
-    told = "- **CPU-bound**: " + if_known(
-        needed,
-        lambda n: (
-            f"{size} of them take {n['mean']:,.0f} ticks under RR, the ideal is "
-            f"{size * STUDY_4_WORK:,.0f}. It has all begin together; here the last is forked "
-            f"{n['spread']:.0f} ticks after the first, and each one's time counts from its own "
-            "fork."
-        ),
-    )
-    if there is None:
-        return told
-    return told + (
-        f" The authors' {there.text} are still less; how far apart their forks were is not known."
-    )
-
-
-def _pids(run: Kept, kind: str) -> list[int]:
-    rows = run.metrics().processes.filter(pl.col("group") == KINDS[kind])
-    return [int(pid) for pid in rows["pid"]]
-
-
-def _why_round_robin(size: int, run: Kept, trace: Trace) -> str:
-    processes, tick_ns = run.metrics().processes, trace.header.tick_ns
-    pids = _pids(run, "interactive")
-    ends = {kind: processes.filter(pl.col("group") == group) for kind, group in KINDS.items()}
-    alone_ns = number(ends["CPU-bound"]["exit_ns"].max())
-    last_ns = number(ends["interactive"]["exit_ns"].max())
-    away = _times_away(trace, pids).filter(pl.col("again_ns") < alone_ns)
-    usual_ns = number((away["again_ns"] - away["begin_ns"]).median())
-    sleeps = _sleeps(trace, pids)
-    before = len(sleeps.filter(pl.col("begin_ns") < alone_ns)) / len(pids)
-    told = f"{size} CPU-bound (seed {run.seed}): "
-    if usual_ns:
-        told += (
-            "each time that an interactive process gives up the CPU to sleep or to wait for the "
-            f"disk, it is back after a turn of all others, {usual_ns / tick_ns:.1f} ticks (median). "
-        )
-    return told + (
-        f"So it has begun {before:.1f} of its {len(sleeps) / len(pids):.0f} sleeps when the last "
-        f"CPU-bound process ends, and ends itself {(last_ns - alone_ns) / tick_ns:.0f} ticks "
-        "later: interactive processes outlast those that compute, and each of these more adds all "
-        f"of its work to their time. {_outlasting()}"
-    )
-
-
-def _outlasting() -> str:
-    """Is it so in the authors' output, too?"""
-    pairs = [
-        [published(size, "RR", kind, "authors") for kind in ("interactive", "CPU-bound")]
-        for size in MIXED_SIZES
-    ]
-    longer = sum(bool(one and other and one.value > other.value) for one, other in pairs)
-    return (
-        f"In {longer} of the authors' {len(pairs)} rows, too, the interactive ones take longer "
-        "than the CPU-bound."
-    )
-
-
-def _sleeps(trace: Trace, pids: list[int]) -> pl.DataFrame:
-    return state_intervals(trace).filter(
-        pl.col("pid").is_in(pids) & (pl.col("cause") == "blocked: sleep")
-    )
-
-
-def _times_away(trace: Trace, pids: list[int]) -> pl.DataFrame:
-    """When one of them begins to sleep or to wait for the disk, and when it runs again."""
-    intervals = state_intervals(trace).filter(pl.col("pid").is_in(pids)).sort("pid", "begin_ns")
-    runs = pl.when(pl.col("state") == "running").then(pl.col("begin_ns"))
-    return (
-        intervals.with_columns(again=runs.backward_fill().over("pid"))
-        .filter(pl.col("cause").cast(pl.String).is_in(["blocked: sleep", "blocked: disk"]))
-        .select("begin_ns", pl.col("again").alias("again_ns"))
-    )
-
-
-def _why_feedback(size: int, run: Kept, trace: Trace) -> str:
-    ticks = at_ticks(trace, _pids(run, "CPU-bound"))
-    raised = boosts(ticks)
-    until = raised[0] if raised else number(ticks["machine_tick"].max()) + 1
-    top = ticks.filter(
-        (pl.col("level") == pl.col("level").max()) & (pl.col("machine_tick") < until)
-    )
-    if top.is_empty():
-        return f"{size} CPU-bound: no level was told."
-    sunk_ns = (number(top["machine_tick"].max()) + 1) * trace.header.tick_ns
-    pids = _pids(run, "interactive")
-    sleeps = _sleeps(trace, pids)
-    before = len(sleeps.filter(pl.col("begin_ns") < sunk_ns)) / len(pids)
-    after = len(sleeps) / len(pids) - before
-    ends = run.metrics().processes.filter(pl.col("pid").is_in(pids))["exit_ns"].mean()
-    each = (number(ends) - sunk_ns) / trace.header.tick_ns / after if after else 0.0
-    begin = number(ticks["machine_tick"].min()) * trace.header.tick_ns
-    lasted = (sunk_ns - begin) / trace.header.tick_ns
-    return (
-        f"{size} CPU-bound (seed {run.seed}): the CPU-bound ones stay on the highest level until "
-        "each has used its allotment of 8 ticks, for "
-        f"{lasted:.0f} ticks in all; the interactive ones share it with them, and have begun "
-        f"{before:.1f} of their {before + after:.0f} sleeps by then. From there on they go first, and a "
-        f"round of writing and sleeping takes {each:.1f} ticks. So their time grows by the 8 ticks "
-        "of each CPU-bound process more."
-    )
-
-
 def _latencies(found: Benchmark) -> list[Block]:
     """How long the interactive processes wait for the CPU when they have been woken."""
     size = max(set(found.sizes(SCHEDULERS["RR"])) & set(found.sizes(SCHEDULERS["MLFQ"])), default=0)
@@ -432,24 +236,18 @@ def _latencies(found: Benchmark) -> list[Block]:
     ]
 
 
-_OWN_SIZES = (4, 10, 20, 40)
-
-
 def _own_policies(found: Benchmark) -> list[Section]:
     """What was run of the policies as shipped."""
-    policies = [
-        policy
+    run = {
+        (policy, size)
         for policy in OTHERS
-        if any(found.collection.one(experiment(size), policy, CPUS) for size in _OWN_SIZES)
-    ]
+        for size in MIXED_SIZES
+        if found.collection.one(experiment(size), policy, CPUS)
+    }
+    policies = [policy for policy in OTHERS if any(policy == other for other, _ in run)]
+    sizes = sorted({size for _, size in run})
     if not policies:
-        text = "Not run: `./schedlab run study --full` has these."
-        return [Section("The same under the policies as shipped", (Text(text),))]
-    sizes = [
-        size
-        for size in _OWN_SIZES
-        if any(found.collection.one(experiment(size), policy, CPUS) for policy in policies)
-    ]
+        return [Section("The same under the policies as shipped", (Text("Not run."),))]
     columns = [(Column(str(size), f"{kind}, beside"), 1) for kind in KINDS for size in sizes]
     table = measured_table(
         "study-4-policies",
@@ -460,6 +258,7 @@ def _own_policies(found: Benchmark) -> list[Section]:
             policy: [found.mean(size, policy, kind) for kind in KINDS for size in sizes]
             for policy in policies
         },
+        how_measured(found.collection, map(experiment, sizes), policies),
     )
     return [Section("The same under the policies as shipped", (table,))]
 
@@ -475,15 +274,14 @@ def claims(found: Benchmark) -> list[tuple[str, str, str, Measured]]:
     ends = {n: here[n] for n in (few, size) if n in here}
     return [
         (
-            "section 4.2",
-            f"under MLFQ interactive processes hardly take longer beside {size} CPU-bound ones "
-            f"than beside {few} (times as long)",
+            "4.2",
+            f"interactive processes under MLFQ hardly take longer (beside {size}, ÷ beside {few})",
             f"{growth:.1f}",
             _shape_by_seed("growth", ends),
         ),
         (
-            "section 4.2",
-            f"CPU-bound ones take as long under MLFQ as under RR (ratio, {size} of them)",
+            "4.2",
+            f"CPU-bound ones take as long under MLFQ as under RR (ratio, {size})",
             f"{ratio:.2f}",
             _ratio(found, size),
         ),

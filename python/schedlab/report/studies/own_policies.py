@@ -55,6 +55,8 @@ def shares_table(runs: LotteryRuns) -> Table:
         lambda test, policy, cpus: runs.off_ideal(by_name[test], policy, cpus),
         None,
         1,
+        "Tickets are what is wished for, also under a policy that knows none. A turn of `wrr` is 10 ms"
+        " for each unit of weight, 50 ms by default: in a short window few have one.",
     )
 
 
@@ -66,6 +68,7 @@ def _table(
     measured: Callable[[str, str, int], Measured],
     ideal: Callable[[str], Row] | None,
     decimals: int,
+    caption: str = "",
 ) -> Table:
     """A row a test and policy, a column a number of CPUs; `tests`: key, title, experiment."""
     columns = (
@@ -98,7 +101,7 @@ def _table(
         columns,
         tuple(rows),
         pl.DataFrame(data, schema=schema),
-        "Policies without a row were not run.",
+        f"{caption} Policies without a row were not run.".strip(),
         tuple(start for start in starts[1:] if start < len(rows)),
     )
 

@@ -63,10 +63,10 @@ seed by seed).
 
 
 def _table(claims: list[Claim]) -> Table:
-    columns = ("place", "the study says", "workload", "figure", "its tables", "here")
+    columns = ("section", "the study says", "workload", "figure", "its tables", "here")
     rows = [
         (
-            each.place,
+            each.place.removeprefix("section "),
             each.says,
             each.workload,
             each.figure.text if each.figure else NOTHING,
@@ -114,7 +114,7 @@ def _gains(found: Findings) -> list[Claim]:
         claims.append(
             Claim(
                 figure.place,
-                f"MLFQ's throughput is so many % larger than {other}'s",
+                f"MLFQ's throughput is larger than {other}'s by, %",
                 workload,
                 figure,
                 f"{gain(*there):.0f}",
@@ -134,7 +134,7 @@ def _overhead_ratio(found: Findings) -> Claim:
     )
     return Claim(
         figure.place,
-        "round-robin's overhead is almost so many times MLFQ's",
+        "RR's overhead is so many times MLFQ's",
         "Mixed",
         figure,
         f"{there[0] / there[1]:.1f}",
@@ -146,7 +146,7 @@ def _never_drawn() -> Claim:
     (figure,) = select(study=3, kind="claim", quantity="processes not picked in n draws")
     return Claim(
         figure.place,
-        "so many % of n processes are not drawn in n draws",
+        "processes not drawn in n draws among n, %",
         NOTHING,
         figure,
         NOTHING,
@@ -170,7 +170,7 @@ def _spreads(found: Findings) -> list[Claim]:
         claims.append(
             Claim(
                 "section 5.6",
-                f"{figure.row} has the {wanted} spread of response times of the three (rank)",
+                f"{figure.row} has the {wanted} spread of response (rank)",
                 "Mixed",
                 figure,
                 NOTHING,
@@ -208,7 +208,7 @@ _ORDERS: tuple[tuple[str, str, Metric, bool, tuple[str, ...]], ...] = (
     ("section 5.4", "MLFQ has the least overhead", OVERHEAD, False, _ALL),
     (
         "section 6",
-        "RR is the fairest, closely followed by lottery; MLFQ is last",
+        "RR is the fairest, then lottery, MLFQ last",
         FAIRNESS,
         True,
         _ALL,
@@ -297,7 +297,7 @@ def _best_of_fifteen(found: Findings) -> Claim:
     here = best_here(found, "MLFQ")
     return Claim(
         "section 5",
-        "MLFQ improves everything (cells of tables 1 to 5 in which it has the best value, of 15)",
+        "MLFQ improves everything (best of 15 cells)",
         "all",
         None,
         str(best_published("MLFQ")),

@@ -9,10 +9,9 @@ import polars as pl
 
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.machines.base import TRACE_FILE
-from schedlab.metrics.tables import duration
 from schedlab.report.model import Cell, Column, Table, Tone
+from schedlab.report.provenance import provenance
 from schedlab.report.study_tables import NOTHING, Measured, Numbers
-from schedlab.report.wording import listed
 from schedlab.statistics import ANYWHERE
 from schedlab.trace import Trace
 
@@ -56,19 +55,17 @@ def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kep
     return [(run, run.trace()) for run in repeated.runs[:most]]
 
 
-def how_measured(collection: Collection, experiments: Iterable[str]) -> str:
-    """For a caption: on which machine, with what tick, and how many seeds."""
-    wanted = set(experiments)
-    setups = [each for setup, each in collection.repeated.items() if setup.experiment in wanted]
-    if not setups:
-        return ""
-    machines = sorted({each.setup.machine for each in setups})
-    ticks = sorted({each.setup.tick_ns for each in setups})
-    seeds = sorted({len(each.runs) for each in setups})
-    return (
-        f"Measured on {listed(machines)}, tick {listed([duration(each) for each in ticks])}, "
-        f"{listed([str(each) for each in seeds])} seed{'s' if seeds != [1] else ''} a cell."
-    )
+def how_measured(
+    collection: Collection, experiments: Iterable[str], policies: Iterable[str] = ()
+) -> str:
+    """For a caption: on which machine, with what tick, and how many seeds. No policies: any."""
+    wanted, whose = set(experiments), set(policies)
+    setups = [
+        each
+        for setup, each in collection.repeated.items()
+        if setup.experiment in wanted and (not whose or setup.policy in whose)
+    ]
+    return provenance(setups, brackets=False) if setups else ""
 
 
 def number(value: object) -> float:

@@ -210,7 +210,7 @@ class TimingReasons:
             busiest = self._mean(self.runs.busiest(setup), test, cpus) if setup else None
             moved = self._mean(self.runs.migrations, test, cpus)
             ideal = ideal_completion(2, row, cpus)
-            if busiest and moved == 0 and busiest > 1.05 * ideal:
+            if busiest and moved == 0 and busiest > 1.1 * ideal:
                 found.append(f"{busiest:.1f} on {cpus} CPUs ({ideal:.1f})")
         if not found:
             return ""

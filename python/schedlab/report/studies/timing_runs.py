@@ -92,13 +92,13 @@ class TimingRuns:
             for setup, each in self.collection.repeated.items()
         }
 
-    def in_a_row(self, test: str, cpus: int) -> Measured | None:
-        """Ticks that are told of a test if all seven are run in a row; None: nobody did that."""
+    def in_a_row(self, test: str, cpus: int, name: str = "ticks") -> Measured | None:
+        """What is told of a test if all seven are run in a row; None: nobody did that."""
         if not self.collection.select(experiment=IN_A_ROW):
             return None
         number = 1 + list(TIMING_TESTS).index(test)
         setup = self.collection.one(IN_A_ROW, PRIORITIES.policy, cpus)
-        return measure(setup, self.told_of_tests(number))
+        return measure(setup, self.told_of_tests(number, name))
 
     def there(self, suite: Suite) -> bool:
         """Is there any run of it?"""
@@ -116,8 +116,9 @@ class TimingRuns:
         """Ticks, as the program tells them: whole ones, by the kernel's clock."""
         return self.told_of_tests(None)
 
-    def told_of_tests(self, number: int | None) -> Numbers:
-        """The same of the test with this number, in runs of all; None: of whatever was run."""
+    def told_of_tests(self, number: int | None, name: str = "ticks") -> Numbers:
+        """`ticks`, or `complete`, when all had ended, of the test with this number in runs of all;
+        None: of whatever was run."""
         import polars as pl
 
         rows = self.collection.values
@@ -129,7 +130,7 @@ class TimingRuns:
             .forward_fill()
             .over("run")
             .alias("test")
-        ).filter(pl.col("name") == "ticks")
+        ).filter(pl.col("name") == name)
         if number is not None:
             by_test = by_test.filter(pl.col("test") == number)
         return self._by_folder(by_test.group_by("run").agg(pl.col("value").mean()))

@@ -11,29 +11,39 @@ const OPTIONS = {
 };
 const NARROWEST = 120; // pixels of a view; what has less room is scrolled
 const LABELS = 0.4; // of a chart's width, at most, are the names at its side
+const LEGENDS = [Infinity, 3, 2, 1]; // names side by side, until there is room
 const ATTEMPTS = 4; // other labels of an axis take other room
 
-// Letters as large as the page's: specifications are written for a root of 16 pixels.
-function enlarge(value, scale) {
-    if (Array.isArray(value)) return value.map((each) => enlarge(each, scale));
+// The same specification with some of its numbers changed: `change(name, number, above)` says to
+// what, where `above` is the name of the object that holds it.
+function adapted(value, change, above = "") {
+    if (Array.isArray(value)) return value.map((each) => adapted(each, change, above));
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(
         Object.entries(value).map(([name, each]) => {
             if (name === "datasets" || name === "values") return [name, each];
-            const size = /fontSize$/i.test(name) && typeof each === "number";
-            return [name, size ? each * scale : enlarge(each, scale)];
+            if (typeof each === "number") return [name, change(name, each, above)];
+            return [name, adapted(each, change, name)];
         }),
     );
 }
 
-// Names of half a telephone's width would leave no room for what they name.
-function shortenLabels(specification, width) {
-    const axis = specification.config?.axis ?? {};
-    const labelLimit = Math.min(axis.labelLimit ?? 180, Math.max(80, LABELS * width));
-    return {
-        ...specification,
-        config: { ...specification.config, axis: { ...axis, labelLimit } },
+// For this page's letters and this place's width, with so many names side by side in a legend.
+// Specifications are written for letters of a root of 16 pixels, and for paper.
+function forPlace(specification, width, columns) {
+    const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    const change = (name, number, above) => {
+        if (/fontSize$/i.test(name)) return number * scale;
+        if (name === "labelLimit" && above.startsWith("axis")) {
+            return Math.min(number * scale, Math.max(80, LABELS * width));
+        }
+        return name === "columns" && above === "legend" ? Math.min(number, columns) : number;
     };
+    const made = adapted(specification, change);
+    const { legend = {}, title = {} } = made.config;
+    if (columns !== Infinity) legend.columns = columns;
+    made.config = { ...made.config, legend, title: { ...title, limit: width } };
+    return made;
 }
 
 // The signals that say how wide a chart's views are: one for all, or one for each.
@@ -71,24 +81,61 @@ async function fit(drawn) {
         }
         await view.runAsync();
     }
+    await useRoom(drawn);
+}
+
+// Where a legend is wider than the place, its views need not be narrow: they get what there is.
+async function useRoom({ place, view, signals, columns }) {
+    const svg = place.querySelector("svg").width.baseVal;
+    const before = svg.value;
+    const narrow = signals.length && columns === 1 && before > place.clientWidth;
+    if (!narrow || signals.some((name) => view.signal(name) > NARROWEST)) return;
+    const widen = async (pixels) => {
+        for (const name of signals) {
+            view.signal(name, Math.max(NARROWEST, view.signal(name) + pixels));
+        }
+        await view.runAsync();
+    };
+    await widen(place.clientWidth - NARROWEST);
+    await widen(before - svg.value);
+}
+
+function legendFits(place) {
+    const legends = [...place.querySelectorAll(".role-legend")];
+    return legends.every((each) => each.getBoundingClientRect().width <= place.clientWidth);
 }
 
 async function draw(figure) {
     const place = figure.querySelector(".drawing");
-    const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     const written = JSON.parse(figure.querySelector("script").textContent);
-    const specification = shortenLabels(enlarge(written, scale), place.clientWidth);
     try {
-        const { view } = await vegaEmbed(place, specification, OPTIONS);
-        const signals = widthSignals(view, specification);
-        const drawn = { place, view, signals, columns: columnsOf(place, specification) };
-        await fit(drawn);
-        follow(drawn);
+        for (const names of LEGENDS) {
+            const specification = forPlace(written, place.clientWidth, names);
+            const { view } = await vegaEmbed(place, specification, OPTIONS);
+            const signals = widthSignals(view, specification);
+            const drawn = { place, view, signals, columns: columnsOf(place, specification) };
+            await fit(drawn);
+            if (names === LEGENDS.at(-1) || legendFits(place)) {
+                follow(drawn);
+                break;
+            }
+            view.finalize();
+        }
+        describe(place);
         figure.dataset.drawn = "yes";
     } catch (error) {
         console.error(`${figure.id}: ${error.message}`);
         place.replaceChildren(picture(figure.id, place.getAttribute("aria-label")));
     }
+}
+
+// The picture is described, and what chooses its data beside it stays within reach.
+function describe(place) {
+    const svg = place.querySelector("svg");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", place.getAttribute("aria-label"));
+    place.removeAttribute("role");
+    place.removeAttribute("aria-label");
 }
 
 // Fits a chart again when its place has another width.

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""What decides most contests of CPU-bound processes: how long a turn is. With the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from schedlab.collection import Collection
+from schedlab.measures import BY_NAME
+from schedlab.report.model import Cell, Column, Section, Table, Text
+from schedlab.report.suites import Suite
+from schedlab.statistics import Estimate, Quantity, as_text, estimate, fitting, number_as_text
+
+TURNAROUND, RESPONSE, OVERHEAD = (BY_NAME[name] for name in ("turnaround", "response", "overhead"))
+_SHOWN = (TURNAROUND, RESPONSE, OVERHEAD)
+_ALIKE = 0.02
+"""Processes whose running times differ by less than this part have equal work."""
+
+
+def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
+    """Of the suite of equal CPU-bound processes that shows it best; None if there is none."""
+    equal = _of_equal_work(collection)
+    fit = [suite for suite in contest if all(each in suite.measures for each in _SHOWN)]
+    fit = [suite for suite in fit if (suite.experiment, suite.cpus) in equal]
+    if not fit:
+        return None
+    suite = max(fit, key=lambda each: each.ratio(each.order(TURNAROUND)[-1], TURNAROUND))
+    turns = _turns(collection, suite)
+    processes = equal[suite.experiment, suite.cpus]
+    return Section(
+        "Why: the length of a turn",
+        (Text(_words(suite, turns, processes)), _table(suite, turns, processes)),
+    )
+
+
+def _of_equal_work(collection: Collection) -> dict[tuple[str, int], int]:
+    """Experiments and CPUs where in each run as many processes, more than CPUs, did equal work to
+    their end, and none was ever woken: how many processes."""
+    runs = (
+        collection.processes.filter(pl.col("role") == "workload")
+        .group_by("run", "experiment", "cpus")
+        .agg(
+            count=pl.len(),
+            spread=pl.col("running_ns").max() / pl.col("running_ns").min() - 1,
+            ended=pl.col("exit_ns").is_not_null().all(),
+            woken=pl.col("wakeups").sum(),
+        )
+    )
+    suites = runs.group_by("experiment", "cpus", maintain_order=True).agg(
+        equal=((pl.col("spread") < _ALIKE) & pl.col("ended") & (pl.col("woken") == 0)).all()
+        & (pl.col("count").min() == pl.col("count").max())
+        & (pl.col("count").min() > pl.col("cpus").first()),
+        count=pl.col("count").first(),
+    )
+    return {
+        (experiment, cpus): count for experiment, cpus, equal, count in suites.iter_rows() if equal
+    }
+
+
+def _turns(collection: Collection, suite: Suite) -> dict[str, Estimate]:
+    """By policy, the shortest first: running time ÷ times picked, in ns."""
+    mine = collection.summary.filter(
+        (pl.col("experiment") == suite.experiment)
+        & (pl.col("cpus") == suite.cpus)
+        & (pl.col("tick_ns") == suite.tick_ns)
+        & (pl.col("machine") == suite.machine)
+        & pl.col("seed").is_in(suite.seeds)
+        & pl.col("policy").is_in(suite.having(TURNAROUND))
+    ).select("policy", turn=pl.col("running_ns") / pl.col("selections"))
+    found = {
+        policy: estimate(part["turn"].to_list(), BY_NAME["turnaround"].within)
+        for (policy,), part in mine.partition_by("policy", as_dict=True).items()
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1].mean))
+
+
+def _words(suite: Suite, turns: dict[str, Estimate], processes: int) -> str:
+    short, *_, long = turns
+    quantities = {name: number_as_text(turns[name].mean, TURNAROUND.quantity) for name in turns}
+    told = {
+        (name, measure.name): number_as_text(suite.means[name, measure.name].mean, measure.quantity)
+        for name in (short, long)
+        for measure in _SHOWN
+    }
+    ratio = suite.means[long, "turnaround"].mean / suite.means[short, "turnaround"].mean
+    bound = (processes + suite.cpus) / (2 * processes)
+    cpus = f"{suite.cpus} CPU{'' if suite.cpus == 1 else 's'}"
+    return (
+        (
+            f"`{suite.title}` on {cpus} is {processes} processes of equal work that never block. If n"
+            " such processes advance together on m CPUs, all end at the end; if one ends after the"
+            " other, the mean turnaround is (n + m) ÷ 2n of that, here"
+            f" {bound:.0%}. The longest turns, those of `{long}` ({quantities[long]}), give"
+            f" {told[long, 'turnaround']}; the shortest, those of `{short}` ({quantities[short]}),"
+            f" {told[short, 'turnaround']}: {ratio:.0%}. The price is the wait for the first turn,"
+            f" {told[long, 'response']} against {told[short, 'response']} on average, and the gain is"
+            f" overhead, {told[long, 'overhead']} against {told[short, 'overhead']}. That is a"
+            " setting more than an algorithm: with a tunable for the length of a turn (`slice` of"
+            " `rr`, `quantum_us` of `wrr`) a policy can be moved along this line. Where processes"
+            " sleep and wake up, long turns of others are what they wait for."
+        )
+        .replace("%", " %")
+        .replace("  %", " %")
+    )
+
+
+def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
+    columns = [("turn", TURNAROUND.quantity, turns)] + [
+        (
+            measure.title,
+            measure.quantity,
+            {policy: suite.means[policy, measure.name] for policy in turns},
+        )
+        for measure in _SHOWN
+    ]
+    units = [
+        fitting(quantity, max(each.mean for each in means.values()))
+        for _, quantity, means in columns
+    ]
+    rows = [
+        (
+            Cell(policy),
+            *(
+                _cell(means[policy], unit)
+                for (_, _, means), unit in zip(columns, units, strict=True)
+            ),
+        )
+        for policy in turns
+    ]
+    data = [
+        {"policy": policy, "figure": title, "mean": each.mean, "low": each.low, "high": each.high}
+        for title, _, means in columns
+        for policy, each in means.items()
+    ]
+    return Table(
+        "comparison-turns",
+        f"Turns of {suite.title}, {suite.cpus} CPU{'' if suite.cpus == 1 else 's'}",
+        (
+            Column("policy", align="left"),
+            *(
+                Column(f"{title}, {unit.unit}")
+                for (title, _, _), unit in zip(columns, units, strict=True)
+            ),
+        ),
+        tuple(rows),
+        pl.DataFrame(data),
+        f"By the length of a turn: running time ÷ times picked. {processes} processes,"
+        f" {len(suite.seeds)} seeds.",
+    )
+
+
+def _cell(mean: Estimate, unit: Quantity) -> Cell:
+    return Cell(as_text(mean, Quantity("", unit.factor)))

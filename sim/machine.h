@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_MACHINE_H
+#define SIM_MACHINE_H
+
+/*
+ * What a simulated machine is made of. Private to sim/.
+ *
+ * Processes lie in one array by their slots, each followed by the bytes of state
+ * that the policy uses; they refer to each other by slot.
+ */
+
+#include <stdio.h>
+
+#include "abi/process_info.h"
+#include "abi/system_calls.h"
+#include "abi/trace_format.h"
+#include "policies/registry.h"
+#include "sim/simulator.h"
+#include "sim/slots.h"
+#include "sim/timers.h"
+#include "sim/trace.h"
+
+#define NOBODY UINT32_MAX /* no slot */
+#define NEVER  UINT64_MAX
+#define FIRST_SLOT                                                                                 \
+    0 /* of init, which reaps orphans; it forks the first process of the workload                  \
+       */
+
+/* Acts of init, beside those of workloads: reaps until the workload's first process has ended. */
+enum { STEP_REAP = STEP_COUNT, STEPS_ALL };
+
+enum process_place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED, PLACE_ZOMBIE };
+
+struct process {
+    struct task task; /* first: policies hand out tasks */
+    uint64_t left;    /* ns of its present step to compute */
+    uint32_t step;    /* its place in simulator->steps */
+    uint32_t link;    /* the next one in the line of a channel or of due timers, or in the ring of
+                         zombies */
+    uint32_t parent;  /* slot; its process may be another by now: see parent_pid */
+    int32_t parent_pid;
+    uint32_t zombies;       /* children: the one that ended last, whose link is the first; NOBODY */
+    uint32_t children : 24; /* that have not been reaped */
+    uint32_t place : 3;     /* enum process_place */
+    uint32_t known : 1;     /* to the policy */
+    uint32_t waits : 1;     /* for a child */
+    uint32_t killed : 1;    /* by its policy */
+};
+
+_Static_assert(sizeof(struct process) <= 120, "with 136 bytes of policy state: 256");
+
+/* A set of CPUs. */
+struct cpu_set {
+    uint64_t words[POLICY_CPUS_MAX / 64];
+};
+
+struct cpu {
+    struct process *current; /* null: idle */
+    uint64_t resumes;        /* when it is, or was, back from the kernel: no interrupts before */
+    uint64_t accounted;      /* until when the run time of `current` counts */
+    uint64_t called;         /* when it hears that it should pick again */
+    uint64_t idle_since;
+    uint64_t records; /* of the trace */
+    uint32_t id;
+    uint32_t due_first; /* timers that are due, while it is in the kernel */
+    uint32_t due_last;
+    bool reschedule; /* it should pick again, for the reason `why` */
+    bool late_tick;  /* its tick was while it was in the kernel */
+    enum preempt_reason why;
+};
+
+struct channel {
+    uint64_t count;
+    uint32_t first; /* who waits */
+    uint32_t last;
+};
+
+/* The latest process that was forked to play a program. */
+struct player {
+    uint32_t slot;
+    int32_t pid;
+};
+
+struct engine;
+
+struct simulator {
+    /* What every decision needs. */
+    const struct engine *engine;
+    struct scheduler scheduler;
+    struct cpu *cpus;
+    uint64_t *events; /* the tournament of the CPUs' next events: events.h */
+    uint32_t event_leaves;
+    uint32_t ticked; /* CPUs below this have had the tick of this moment */
+    uint64_t now;
+    uint64_t next_tick;
+    uint32_t busy;         /* CPUs that run a process */
+    uint32_t queued;       /* processes, on all queues */
+    struct cpu_set idle;   /* and not called yet */
+    struct cpu_set called; /* asked to pick again, and not told yet when it does */
+    struct timers timers;
+    struct trace trace;
+    struct simulator_costs costs;
+    uint64_t step_cost[STEPS_ALL];
+
+    struct simulator_step *steps; /* of all programs, then of init */
+    uint32_t *program_first;      /* by program, and then of init: its first step */
+    struct player *players;       /* by program */
+    char **names;                 /* by program, and then of init */
+    uint32_t program_count;
+    char **texts;
+    uint32_t text_count;
+    struct channel *channels;
+    uint32_t channel_count;
+    uint32_t *loop_rounds; /* by slot and loop: rounds done */
+    uint32_t loop_depth;
+
+    struct slots slots;
+    unsigned char *processes; /* process_bytes each */
+    size_t process_bytes;
+    uint32_t state_bytes; /* that the policy has of them */
+    uint32_t process_limit;
+    int32_t last_pid;
+    int32_t first_pid; /* of the workload's first process; 0: not forked yet */
+
+    uint32_t idle_acts; /* since time passed last: a process that never computes is found out */
+    uint64_t acted_at;
+    enum simulator_status status;
+    bool finished;
+    struct simulator_counts counts;
+    struct simulator_error error;
+
+    struct run_queue *queues;
+    uint64_t *queue_states;
+    uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
+};
+
+/*
+ * The part of the simulator that calls the policy's hooks: compiled once for each
+ * policy, from engine.c, so that the compiler sees through the calls.
+ */
+struct engine {
+    const struct policy *policy;
+    /* Until the time, the end, or another policy has come into force: see `engine` then. */
+    void (*run)(struct simulator *simulator, uint64_t until);
+    /* With fresh state and the tunables that are set already. */
+    void (*install)(struct simulator *simulator);
+    /* Takes out all processes, in the order in which they would run: linked by `link`. */
+    uint32_t (*drain)(struct simulator *simulator);
+    /* Queues those that drain() gave. */
+    void (*adopt)(struct simulator *simulator, uint32_t first);
+    /* Queues init, which nobody forked. */
+    void (*start)(struct simulator *simulator, struct process *process);
+};
+
+/* In the order of `policies`; made with the table of policies. */
+extern const struct engine *const engines[];
+
+static inline struct process *process_at(const struct simulator *simulator, uint32_t slot)
+{
+    return (struct process *)(void *)(simulator->processes +
+                                      (size_t)slot * simulator->process_bytes);
+}
+
+static inline uint32_t pid_of(const struct process *process)
+{
+    return process ? (uint32_t)process->task.pid : 0;
+}
+
+static inline const struct simulator_step *step_of(const struct simulator *simulator,
+                                                   const struct process *process)
+{
+    return &simulator->steps[process->step];
+}
+
+/* ---- machine.c: what needs no hook of a policy ---- */
+
+/* The run has failed: says why, as printf does, unless it has failed already. */
+__attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, const char *format,
+                                                ...);
+__attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,
+                                                     const char *format, ...);
+
+/* A process that inherits from its parent (null: init), in a slot. Null: there is no room. */
+struct process *process_create(struct simulator *simulator, struct process *parent,
+                               uint32_t first_step);
+/* It has been reaped. */
+void process_free(struct simulator *simulator, struct process *process);
+/* Its parent, or init if that has ended. */
+struct process *process_parent(const struct simulator *simulator, const struct process *process);
+void zombie_append(struct simulator *simulator, struct process *parent, struct process *child);
+/* Null: there is none. */
+struct process *zombie_take(struct simulator *simulator, struct process *parent);
+/* Gives its zombies to init. False: it had none. */
+bool zombies_bequeath(struct simulator *simulator, struct process *parent);
+
+/* Says in the trace what the CPU's process plays, on its first turn. */
+void record_name(struct simulator *simulator, struct cpu *cpu);
+
+/* The present step is done. */
+void advance(struct simulator *simulator, struct process *process);
+
+/* Another policy, or the same one with another tunable, from now on. */
+void switch_policy(struct simulator *simulator, uint32_t cpu, const char *text);
+void switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text);
+
+/* ---- sets of CPUs ---- */
+
+static inline bool cpu_set_has(const struct cpu_set *set, uint32_t cpu)
+{
+    return set->words[cpu / 64] >> (cpu % 64) & 1;
+}
+
+static inline void cpu_set_add(struct cpu_set *set, uint32_t cpu)
+{
+    set->words[cpu / 64] |= 1ull << (cpu % 64);
+}
+
+static inline void cpu_set_remove(struct cpu_set *set, uint32_t cpu)
+{
+    set->words[cpu / 64] &= ~(1ull << (cpu % 64));
+}
+
+/* The lowest CPU of the set that is `from` or above, and below `limit`; NO_CPU: none. */
+static inline uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from, uint32_t limit)
+{
+    for (uint32_t first = from; first < limit; first = (first / 64 + 1) * 64) {
+        uint64_t bits = set->words[first / 64] & UINT64_MAX << (first % 64);
+        if (bits) {
+            uint32_t cpu = first / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
+            return cpu < limit ? cpu : NO_CPU;
+        }
+    }
+    return NO_CPU;
+}
+
+#endif

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+#
+# make simulator   build/sim/schedlab-sim, and the library build/sim/simulator.a
+#
+# Included by the Makefile, whose flags it uses. The engine is compiled once for each
+# policy, from the policy's file and sim/engine.c: the same source, as it is.
+
+SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c,$(sort $(wildcard sim/*.c)))
+SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
+SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
+                      policy_table.o engine_table.o
+SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
+SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
+                      -fsanitize=address,undefined -fno-sanitize-recover=all
+SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
+
+.PHONY: simulator simulator-tests
+simulator: $B/sim/schedlab-sim $B/sim/simulator.a
+simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-sim
+
+# An engine's name in C: a - of the policy's is a _.
+engine_of = $(subst -,_,$(1))
+
+# $(1): folder of build/. $(2): flags.
+define SIMULATOR_RULES
+$B/$(1)/engines/%.o: policies/%.c sim/engine.c Makefile sim/sim.mk
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $(2) -DENGINE=engine_$$(call engine_of,$$*) -DPOLICY=policy_$$(call engine_of,$$*) \
+	    -include $$< -c sim/engine.c -o $$@
+
+$B/$(1)/%.o: sim/%.c Makefile sim/sim.mk
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $(2) -c $$< -o $$@
+
+$B/$(1)/registry.o: policies/support/registry.c Makefile sim/sim.mk
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $(2) -c $$< -o $$@
+
+$B/$(1)/%_table.o: $B/%_table.c
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $(2) -c $$< -o $$@
+
+$B/$(1)/simulator.a: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
+	@echo "  $$@"
+	@rm -f $$@
+	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
+
+$B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/simulator.a
+	@echo "  $$@"
+	@$$(CLANG) $(2) $$^ -o $$@
+endef
+$(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
+$(eval $(call SIMULATOR_RULES,sim-safe,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE)))
+
+$B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
+	@mkdir -p $(@D)
+	sh $< $B/policy_table.c > $@
+
+$B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@
+
+# Acts the scenarios of tests/scenario out on the simulator; run by pytest.
+$B/scenario_simulator: tests/scenario/simulator.c $B/sim-safe/simulator.a Makefile sim/sim.mk
+	@echo "  $@"
+	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@

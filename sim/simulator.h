@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_SIMULATOR_H
+#define SIM_SIMULATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A machine of several CPUs without a kernel: a discrete-event simulation that runs
+ * the policies of policies/ under a workload and writes the event trace of
+ * docs/trace-format.md. docs/simulator.md says how it behaves.
+ *
+ * All state is in `struct simulator`; there are no variables beside it, and several
+ * simulators may be used at once, each by one thread at a time. The same setup and
+ * workload give the same trace, byte for byte. Times are nanoseconds.
+ *
+ * A function that can fail gives false and says why in `error`, which is never null.
+ */
+
+#define SIMULATOR_PROCESSES_MAX (1u << 24)
+#define SIMULATOR_CHANNELS_MAX  (1u << 20)
+#define SIMULATOR_STEPS_MAX     (1u << 30)
+
+struct simulator_error {
+    char text[240]; /* the cause and, where there is one, the cure; no full stop, no new line */
+};
+
+/* ---- what processes do ---- */
+
+enum simulator_step_kind {
+    STEP_RUN,         /* computes for `value` ns */
+    STEP_RUN_UNTIL,   /* computes until it finds, on a CPU, that the time `value` has come */
+    STEP_SLEEP,       /* for `value` ns, from when it does this */
+    STEP_SLEEP_TICKS, /* until `value` ticks have passed, the next one counted as the first */
+    STEP_SLEEP_UNTIL, /* until the time `value`; no sleep if it is over */
+    STEP_YIELD,
+    STEP_FORK, /* a child that does what program `target` says */
+    STEP_WAIT, /* for a child to end; goes on at once if there is none */
+    STEP_TAKE, /* one of the channel `target`; waits, first come, first served, if it is empty */
+    STEP_GIVE, /* `value` to the channel `target`; 0: one to each that waits there */
+    STEP_ATTRIBUTE,   /* `detail` (enum attribute_kind) of `target` becomes `value` */
+    STEP_MARK,        /* `detail` (enum mark_kind), `value`: into the trace */
+    STEP_SET_POLICY,  /* the machine's, to text `target`: "name" or "name:preset" */
+    STEP_SET_TUNABLE, /* text `target`: "name=value" */
+    STEP_LOOP, /* back to the step `target` of its program, which so is done `value` times in all;
+                 0: for ever. `detail`: how many loops it is within */
+    STEP_EXIT, /* with the status `value` */
+    STEP_COUNT
+};
+
+/* Of STEP_ATTRIBUTE: the process that does it. Else `target` is a program, and meant is the living
+ * process that was forked last to play it; if there is none, nothing happens. */
+#define SIMULATOR_SELF UINT32_MAX
+
+#define SIMULATOR_LOOPS_MAX 8 /* within each other */
+
+struct simulator_step {
+    uint8_t kind;
+    uint8_t detail;
+    uint16_t reserved;
+    uint32_t target;
+    uint64_t value;
+};
+
+/* A list of steps; the last one is STEP_EXIT. A process plays one program. */
+struct simulator_program {
+    const char *name;
+    const struct simulator_step *steps;
+    uint32_t count;
+};
+
+/* The first process plays program 0; when it has ended, so has the run. */
+struct simulator_workload {
+    const struct simulator_program *programs;
+    uint32_t program_count;
+    const char *const *texts;
+    uint32_t text_count;
+    const uint64_t *channels; /* what lies in each at first */
+    uint32_t channel_count;
+};
+
+/* ---- the machine ---- */
+
+/* What things take; see docs/simulator.md. */
+struct simulator_costs {
+    uint64_t scheduler;      /* to come to a decision */
+    uint64_t context_switch; /* to load another process, or idle, beside that */
+    uint64_t tick;           /* of each tick */
+    uint64_t interrupt;      /* until a CPU hears that another one wants it to pick again */
+    uint64_t migration;      /* that a process computes longer after it was moved to another CPU */
+    uint64_t call;           /* of each act but those below, and but computing */
+    uint64_t fork;
+    uint64_t exit;
+};
+
+/* As our kernel on Spike; docs/simulator.md says how they were measured. */
+extern const struct simulator_costs simulator_costs_kernel;
+/* Only computing takes time. */
+extern const struct simulator_costs simulator_costs_none;
+
+/* Reads "kernel", "none", or either and then changes: "kernel,fork=20000,tick=0". */
+bool simulator_read_costs(struct simulator_costs *costs, const char *text,
+                          struct simulator_error *error);
+
+struct simulator_setup {
+    const char *policy;   /* "name", "name:preset" or a number */
+    const char *tunables; /* "name=value,name=value"; null or empty: none */
+    uint32_t cpus;        /* 1 to 256 */
+    uint32_t processes;   /* that may live at once, at most; 0: 4096 */
+    uint64_t tick_ns;
+    uint64_t seed;
+    struct simulator_costs costs;
+    const char *trace; /* file to be written; null: no trace */
+};
+
+enum simulator_status {
+    SIMULATOR_TIME, /* all that happens until the given time has happened */
+    SIMULATOR_DONE, /* the first process has ended */
+    SIMULATOR_FAILED,
+};
+
+struct simulator_counts {
+    uint64_t now;
+    uint64_t decisions; /* a process was picked */
+    uint64_t switches;  /* to another process */
+    uint64_t idle_switches;
+    uint64_t ticks; /* of CPUs that ran a process */
+    uint64_t forks;
+    uint64_t wakeups;
+    uint64_t migrations;
+    uint64_t records;       /* of the trace */
+    uint64_t idle_time;     /* over all CPUs */
+    uint64_t process_bytes; /* of memory, for each process that may live */
+    int64_t exit_status;    /* of the first process; -1: it has not ended, or was ended */
+    uint32_t processes;     /* that live, or wait to be reaped */
+};
+
+struct simulator;
+
+/* Null: failed. The workload is copied. */
+struct simulator *simulator_create(const struct simulator_setup *setup,
+                                   const struct simulator_workload *workload,
+                                   struct simulator_error *error);
+/* Goes on to `until`. May be called again and again; after SIMULATOR_DONE and SIMULATOR_FAILED it
+ * gives the same. */
+enum simulator_status simulator_run(struct simulator *simulator, uint64_t until,
+                                    struct simulator_error *error);
+void simulator_count(const struct simulator *simulator, struct simulator_counts *counts);
+/* Writes what is left of the trace, and its end. Nothing can be run after it. */
+bool simulator_finish(struct simulator *simulator, struct simulator_error *error);
+/* Null is allowed. */
+void simulator_destroy(struct simulator *simulator);
+
+/*
+ * Is each process in exactly one place, and does every count agree? For tests: it
+ * looks at all processes. False: what is wrong.
+ */
+bool simulator_audit(const struct simulator *simulator, struct simulator_error *error);
+/* Takes all queued processes out of the policy's hands, and fails unless they are those that are
+ * queued. Nothing can be run after it. */
+bool simulator_drain(struct simulator *simulator, struct simulator_error *error);
+
+#endif

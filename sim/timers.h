@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_TIMERS_H
+#define SIM_TIMERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/*
+ * The timers of sleeping processes: a heap in an array, each node with four
+ * children. Of timers that are due at the same time, those of lower CPUs come
+ * first, and of one CPU the one that was started first.
+ */
+struct timer {
+    uint64_t when;
+    uint64_t order; /* CPU, 8 bits; start, 32 bits, which wrap; slot, 24 bits */
+};
+
+struct timers {
+    struct timer *heap;
+    uint32_t count;
+    uint32_t room;
+    uint32_t started;
+};
+
+#define TIMER_CHILDREN 4
+
+static inline uint32_t timer_cpu(const struct timer *timer)
+{
+    return (uint32_t)(timer->order >> 56);
+}
+
+static inline uint32_t timer_slot(const struct timer *timer)
+{
+    return (uint32_t)timer->order & 0xffffff;
+}
+
+static inline bool timer_before(const struct timer *a, const struct timer *b)
+{
+    if (a->when != b->when)
+        return a->when < b->when;
+    if (timer_cpu(a) != timer_cpu(b))
+        return timer_cpu(a) < timer_cpu(b);
+    return (int32_t)((uint32_t)(a->order >> 24) - (uint32_t)(b->order >> 24)) < 0;
+}
+
+static inline uint64_t timers_next(const struct timers *timers)
+{
+    return timers->count > 0 ? timers->heap[0].when : UINT64_MAX;
+}
+
+/* False: no memory. */
+static inline bool timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
+{
+    struct timer timer = {when, (uint64_t)cpu << 56 | (uint64_t)timers->started++ << 24 | slot};
+    if (timers->count == timers->room) {
+        uint32_t room = timers->room ? 2 * timers->room : 64;
+        struct timer *heap = realloc(timers->heap, room * sizeof(*heap));
+        if (!heap)
+            return false;
+        timers->heap = heap;
+        timers->room = room;
+    }
+    uint32_t place = timers->count++;
+    while (place > 0) {
+        uint32_t parent = (place - 1) / TIMER_CHILDREN;
+        if (!timer_before(&timer, &timers->heap[parent]))
+            break;
+        timers->heap[place] = timers->heap[parent];
+        place = parent;
+    }
+    timers->heap[place] = timer;
+    return true;
+}
+
+static inline uint32_t timers_first_child(const struct timers *timers, uint32_t place)
+{
+    uint32_t first = place * TIMER_CHILDREN + 1;
+    uint32_t best = first;
+    for (uint32_t i = first + 1; i < first + TIMER_CHILDREN && i < timers->count; i++)
+        best = timer_before(&timers->heap[i], &timers->heap[best]) ? i : best;
+    return best;
+}
+
+/* Takes out the first one, which is there. */
+static inline struct timer timers_take(struct timers *timers)
+{
+    struct timer taken = timers->heap[0];
+    struct timer last = timers->heap[--timers->count];
+    uint32_t place = 0;
+    while (place * TIMER_CHILDREN + 1 < timers->count) {
+        uint32_t child = timers_first_child(timers, place);
+        if (!timer_before(&timers->heap[child], &last))
+            break;
+        timers->heap[place] = timers->heap[child];
+        place = child;
+    }
+    timers->heap[place] = last;
+    return taken;
+}
+
+#endif

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The scenarios of tests/scenario, acted out on this host: by the model of the tests and by the
+simulator. Their stories of the scenario of ties are kept in tests/golden."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from guest_machine import sound_trace
+from schedlab import trace
+from schedlab.build import build
+from schedlab.paths import BUILD, ROOT
+from schedlab.policies import read_catalogue
+from trace_story import Story
+
+GOLDEN = ROOT / "tests" / "golden"
+MODEL = BUILD / "scenario_model"
+SIMULATOR = BUILD / "scenario_simulator"
+ACTED_TOGETHER = 3
+"""The model's exit status if two CPUs acted at the same time."""
+
+PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid")
+"""Policies whose stories are in tests/golden. Others must only act the scenario out."""
+
+MEASURING = ("lottery", "stride")
+"""Those that choose by the nanoseconds that a process ran. What is a tie on the model, which has
+no costs, is none on the kernel, where system calls take time: the model's story is pinned."""
+
+
+def policies_and_presets() -> list[str]:
+    """All "policy" and "policy:preset" that are built in."""
+    return [
+        text
+        for policy in read_catalogue().values()
+        for text in (policy.name, *(f"{policy.name}:{preset}" for preset in policy.presets))
+    ]
+
+
+def is_pinned(policy: str) -> bool:
+    """Is there a story of it?"""
+    return policy.partition(":")[0] in PINNED
+
+
+def golden_file(policy: str, cpus: int) -> Path:
+    """Where the story of ties is kept."""
+    return GOLDEN / f"ties-{policy.replace(':', '-')}-{cpus}.txt"
+
+
+def told(events: trace.Trace, policy: str, cpus: int) -> str:
+    """The story of a trace, with a heading."""
+    heading = f"# {policy}, {cpus} CPU{'s' if cpus > 1 else ''}: tick, CPU, what happens"
+    return "\n".join(["# SPDX-License-Identifier: MIT", heading, *Story(events).lines(), ""])
+
+
+@cache
+def built(program: Path) -> Path:
+    """The program, up to date."""
+    build(str(program.relative_to(ROOT)))
+    return program
+
+
+def told_by_model(folder: Path, scenario: str, policy: str, cpus: int) -> tuple[str, bool]:
+    """The model's story; did two CPUs act at the same time?"""
+    path = folder / "model.bin"
+    command = [str(built(MODEL)), scenario, policy, str(cpus), "1", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode in (0, ACTED_TOGETHER), done.stderr
+    return told(sound_trace(path), policy, cpus), done.returncode == ACTED_TOGETHER
+
+
+def told_by_simulator(
+    folder: Path, scenario: str, policy: str, cpus: int, costs: str = "none"
+) -> str:
+    """The simulator's story. After each tick it has looked for lost and doubled processes."""
+    path = folder / "simulator.bin"
+    command = [str(built(SIMULATOR)), scenario, policy, str(cpus), "1", str(path), costs]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return told(sound_trace(path), policy, cpus)

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The simulator through its header: what is measured, what is refused, what is repeatable. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policies/registry.h"
+#include "sim/machine.h"
+#include "sim/workload.h"
+#include "tests/host/check.h"
+
+#define TICK 1000000ull
+#define MS   1000000ull
+
+static struct simulator_workload read_text(const char *text)
+{
+    struct simulator_workload workload;
+    struct simulator_error error = {""};
+    if (!simulator_read_workload(&workload, "test", text, TICK, &error))
+        fprintf(stderr, "%s\n", error.text);
+    check(error.text[0] == '\0');
+    return workload;
+}
+
+static struct simulator_setup setup_of(const char *policy, uint32_t cpus)
+{
+    return (struct simulator_setup){
+        .policy = policy, .cpus = cpus, .processes = 300, .tick_ns = TICK, .seed = 1};
+}
+
+static struct simulator *create(const struct simulator_setup *setup, const char *text)
+{
+    struct simulator_error error = {""};
+    struct simulator_workload workload = read_text(text);
+    struct simulator *simulator = simulator_create(setup, &workload, &error);
+    simulator_free_workload(&workload);
+    if (!simulator)
+        fprintf(stderr, "%s\n", error.text);
+    check(simulator);
+    return simulator;
+}
+
+/* The run until its end, with a look at everything after each tick. */
+static struct simulator_counts run(const struct simulator_setup *setup, const char *text)
+{
+    struct simulator *simulator = create(setup, text);
+    struct simulator_counts counts;
+    struct simulator_error error = {""};
+    enum simulator_status status = SIMULATOR_TIME;
+    for (uint64_t tick = 1; status == SIMULATOR_TIME && tick < 100000; tick++) {
+        status = simulator_run(simulator, tick * TICK, &error);
+        if (!simulator_audit(simulator, &error))
+            status = SIMULATOR_FAILED;
+    }
+    if (status == SIMULATOR_FAILED)
+        fprintf(stderr, "%s: %s\n", setup->policy, error.text);
+    check(status == SIMULATOR_DONE);
+    simulator_count(simulator, &counts);
+    simulator_destroy(simulator);
+    return counts;
+}
+
+/* The run must fail, with an error that has these words. */
+static void check_fails(const char *text, const char *words)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    struct simulator *simulator = create(&setup, text);
+    struct simulator_error error = {""};
+    check(simulator_run(simulator, 1000000 * TICK, &error) == SIMULATOR_FAILED);
+    if (!strstr(error.text, words))
+        fprintf(stderr, "%s\nexpected: %s\n", error.text, words);
+    check(strstr(error.text, words));
+    check(simulator_run(simulator, 2000000 * TICK, &error) == SIMULATOR_FAILED);
+    simulator_destroy(simulator);
+}
+
+static void check_no_workload(const char *text, const char *words)
+{
+    struct simulator_workload workload;
+    struct simulator_error error = {""};
+    check(!simulator_read_workload(&workload, "test", text, TICK, &error));
+    if (!strstr(error.text, words))
+        fprintf(stderr, "%s\nexpected: %s\n", error.text, words);
+    check(strstr(error.text, words));
+}
+
+static void check_no_machine(struct simulator_setup setup, const char *words)
+{
+    struct simulator_error error = {""};
+    struct simulator_workload workload = read_text("program a\n run 1ms\n");
+    check(!simulator_create(&setup, &workload, &error));
+    if (!strstr(error.text, words))
+        fprintf(stderr, "%s\nexpected: %s\n", error.text, words);
+    check(strstr(error.text, words));
+    simulator_free_workload(&workload);
+}
+
+/* ---- what takes how long ---- */
+
+static void test_time_of_acts(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    check(run(&setup, "program a\n run 2500us\n").now == 2500000);
+    check(run(&setup, "program a\n run until 7ticks\n run 1us\n").now == 7 * TICK + 1000);
+    check(run(&setup, "program a\n run 300us\n sleep 2ticks\n").now == 2 * TICK);
+    check(run(&setup, "program a\n run 300us\n sleep 2ms\n").now == 2300000);
+    check(run(&setup, "program a\n run 300us\n sleep until 5ms\n").now == 5 * MS);
+    check(run(&setup, "program a\n run 6ms\n sleep until 5ms\n").now == 6 * MS);
+    check(run(&setup, "program a\n loop 3\n loop 2\n run 1ms\n end\n sleep 1ms\n end\n").now ==
+          9 * MS);
+    check(run(&setup, "program a\n exit 7\n").exit_status == 7);
+}
+
+/* Years are short if nothing happens in them. */
+static void test_idle_time_is_skipped(void)
+{
+    const uint64_t year = 365ull * 86400 * 1000000000;
+    struct simulator_setup setup = setup_of("rr", 256);
+    struct simulator_counts counts;
+    struct simulator_error error = {""};
+    struct simulator *simulator = create(&setup, "program a\n sleep 31536000s\n run 1ms\n");
+    check(simulator_run(simulator, year / 2, &error) == SIMULATOR_TIME);
+    check(simulator_run(simulator, 2 * year, &error) == SIMULATOR_DONE);
+    simulator_count(simulator, &counts);
+    check(counts.now == year + MS && counts.idle_time == 256 * counts.now - MS);
+    simulator_destroy(simulator);
+}
+
+static void test_costs(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.costs = (struct simulator_costs){.scheduler = 300, .context_switch = 100, .fork = 8000};
+    struct simulator_counts counts = run(&setup, "program a\n run 500us\n");
+    /* 400 until init runs, its fork, 400 until a runs, its work, 400 until init reaps it. */
+    check(counts.now == 400 + 8000 + 400 + 500000 + 400);
+    setup.costs = (struct simulator_costs){.tick = 1000};
+    counts = run(&setup, "program a\n run 5ms\n");
+    check(counts.now == 5 * MS + 5 * 1000); /* the fifth tick comes before the work is done */
+    check(counts.ticks == 5);
+}
+
+static void test_a_tick_waits_until_the_kernel_is_left(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.costs.context_switch = 200000;
+    /* It wakes at 0.9 ms and runs from 1.1 ms on, when the tick of 1 ms is taken; it ends at 4.1 ms,
+     * and init runs 0.2 ms later. */
+    struct simulator_counts counts =
+        run(&setup, "program a\n run 100us\n sleep until 900us\n run 3ms\n");
+    check(counts.ticks == 4);
+    check(counts.now == 4300000);
+}
+
+/* ---- channels, children ---- */
+
+static void test_channels(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    /* Two that wait are served in their order; the lock is there once. */
+    const char *text = "channel lock 1\n"
+                       "channel go 0\n"
+                       "program root\n"
+                       " fork a\n fork a\n"
+                       " run 5ms\n"
+                       " give go all\n"
+                       " wait\n wait\n"
+                       "program a\n"
+                       " take go\n"
+                       " take lock\n run 1ms\n sleep 3ms\n give lock\n";
+    struct simulator_counts counts = run(&setup, text);
+    check(counts.now == 5 * MS + 2 * 4 * MS);
+    setup.cpus = 4;
+    check(run(&setup, text).now == 5 * MS + 2 * 4 * MS);
+    check_fails("program a\n take nothing\n", "nothing is left that could wake one");
+}
+
+static void test_orphans_are_reaped(void)
+{
+    struct simulator_setup setup = setup_of("rr", 2);
+    struct simulator_counts counts = run(&setup, "program root\n fork a\n run 20ms\n"
+                                                 "program a\n loop 5\n fork b\n end\n run 1ms\n"
+                                                 "program b\n run 4ms\n");
+    check(counts.forks == 8);
+    check(counts.processes == 1); /* init, which has reaped all that nobody waited for */
+}
+
+static void test_slots_are_used_again(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.processes = 3;
+    check(run(&setup, "program a\n loop 1000\n fork b\n wait\n end\nprogram b\n run 1us\n").forks ==
+          1002);
+    check_fails("program a\n loop 400\n fork b\n end\nprogram b\n sleep 1s\n",
+                "room for 300 processes");
+}
+
+static void test_no_time_passes(void)
+{
+    check_fails("program a\n loop\n yield\n end\n", "no time passes");
+}
+
+/* ---- every policy ---- */
+
+/* All that there is, on a machine of several CPUs. */
+static const char *const everything =
+    "channel turn 2\n"
+    "program root\n"
+    " loop 12\n fork busy\n fork sleepy\n fork parent\n run 200us\n"
+    " end\n"
+    " run 3ms\n priority 2 busy\n tickets 50 sleepy\n weight 9 parent\n"
+    " loop 36\n wait\n end\n sleep 40ticks\n"
+    "program busy\n run 7300us\n yield\n run 4ms\n"
+    "program sleepy\n loop 9\n run 370us\n sleep 2ticks\n end\n"
+    " loop 3\n take turn\n run 300us\n sleep 90us\n give turn\n end\n"
+    "program parent\n priority 7\n loop 3\n fork leaf\n run 100us\n end\n"
+    " wait\n wait\n"
+    "program leaf\n tickets 3\n run 1400us\n";
+
+static void for_each_policy(void (*test)(const char *policy))
+{
+    char text[128];
+    for (uint32_t i = 0; i < policies_count; i++) {
+        test(policies[i]->name);
+        for (uint32_t j = 0; j < policies[i]->preset_count; j++) {
+            snprintf(text, sizeof(text), "%s:%s", policies[i]->name, policies[i]->presets[j].name);
+            test(text);
+        }
+    }
+}
+
+static void test_policy(const char *policy)
+{
+    static const uint32_t cpus[] = {1, 2, 3, 7, 16, 64, 65, 256};
+    for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
+        struct simulator_setup setup = setup_of(policy, cpus[i]);
+        struct simulator_counts plain = run(&setup, everything);
+        check(plain.forks == 2 + 36 + 36);
+        /* The work is 186 ms: no CPU can do more than one nanosecond of it in one. */
+        check(plain.now * cpus[i] - plain.idle_time >= 170 * MS);
+        setup.costs = simulator_costs_kernel;
+        struct simulator_counts costly = run(&setup, everything);
+        check(costly.forks == 2 + 36 + 36);
+        check(costly.now * cpus[i] - costly.idle_time > plain.now * cpus[i] - plain.idle_time);
+    }
+}
+
+/* From policy to policy, while everything runs. */
+static void test_switches(const char *policy)
+{
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "program first\n fork root\n loop 8\n sleep 3ticks\n policy %s\n sleep 2ticks\n"
+             " policy priority\n end\n wait\n%s",
+             policy, everything);
+    for (uint32_t cpus = 1; cpus <= 4; cpus++) {
+        struct simulator_setup setup = setup_of("mlfq", cpus);
+        check(run(&setup, text).forks == 3 + 36 + 36);
+    }
+}
+
+/* What is queued when a run is cut off comes out of the policy, once each. */
+static void test_drain(const char *policy)
+{
+    struct simulator_setup setup = setup_of(policy, 3);
+    for (uint64_t time = 500000; time < 60 * MS; time += 7300000) {
+        struct simulator_error error = {""};
+        struct simulator *simulator = create(&setup, everything);
+        simulator_run(simulator, time, &error);
+        if (!simulator_drain(simulator, &error))
+            fprintf(stderr, "%s at %llu: %s\n", policy, (unsigned long long)time, error.text);
+        check(error.text[0] == '\0');
+        simulator_destroy(simulator);
+    }
+}
+
+/* ---- the trace ---- */
+
+static size_t read_file(const char *path, char *bytes, size_t most)
+{
+    FILE *file = fopen(path, "rb");
+    check(file);
+    size_t length = fread(bytes, 1, most, file);
+    check(length < most && fclose(file) == 0);
+    return length;
+}
+
+static void write_trace(const char *path, uint64_t seed, uint64_t step)
+{
+    struct simulator_error error = {""};
+    struct simulator_setup setup = setup_of("lottery", 3);
+    setup.costs = simulator_costs_kernel;
+    setup.seed = seed;
+    setup.trace = path;
+    struct simulator *simulator = create(&setup, everything);
+    uint64_t until = step;
+    while (simulator_run(simulator, until, &error) == SIMULATOR_TIME)
+        until += step;
+    check(simulator_finish(simulator, &error) && simulator_finish(simulator, &error));
+    simulator_destroy(simulator);
+}
+
+static void test_trace_is_repeatable(void)
+{
+    static char one[1 << 22];
+    static char other[1 << 22];
+    char path[] = "/tmp/schedlab-simulator-XXXXXX";
+    int file = mkstemp(path);
+    check(file >= 0);
+    write_trace(path, 1, 1000000 * MS);
+    size_t length = read_file(path, one, sizeof(one));
+    check(length > 64 + 32 * 1000 && (length - 64) % 32 == 0);
+    write_trace(path, 1, 1000000 * MS);
+    check(read_file(path, other, sizeof(other)) == length && memcmp(one, other, length) == 0);
+    write_trace(path, 1, 12345); /* in many pieces */
+    check(read_file(path, other, sizeof(other)) == length && memcmp(one, other, length) == 0);
+    write_trace(path, 2, 1000000 * MS);
+    size_t second = read_file(path, other, sizeof(other));
+    check(second != length || memcmp(one + 64, other + 64, length - 64) != 0);
+    check(close(file) == 0 && unlink(path) == 0);
+}
+
+static void test_trace_that_cannot_be_written(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.trace = "/nowhere/trace.bin";
+    check_no_machine(setup, "/nowhere/trace.bin cannot be created");
+    setup.trace = "/dev/full";
+    check_no_machine(setup, "/dev/full cannot be written: No space left");
+}
+
+/* ---- what is refused ---- */
+
+static void test_wrong_setups(void)
+{
+    check_no_machine(setup_of("nonsense", 1), "policy nonsense: no such policy");
+    check_no_machine(setup_of("rr:nonsense", 1), "policy rr:nonsense: ");
+    check_no_machine(setup_of("rr", 0), "0 CPUs: there may be 1 to 256");
+    check_no_machine(setup_of("rr", 257), "257 CPUs");
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.tick_ns = 10;
+    check_no_machine(setup, "a tick of 10 ns");
+    setup = setup_of("rr", 1);
+    setup.tunables = "slice=2,slice=0";
+    check_no_machine(setup, "tunable slice=0 of policy rr");
+    setup.tunables = "size=2";
+    check_no_machine(setup, "tunable size=2 of policy rr");
+    setup = setup_of("rr", 1);
+    setup.costs.tick = TICK;
+    check_no_machine(setup, "leaves no time to compute");
+    setup = setup_of("rr", 1);
+    setup.processes = (1 << 24) + 1;
+    check_no_machine(setup, "16777217 processes");
+}
+
+static void test_wrong_workloads(void)
+{
+    check_no_workload("", "expected a program");
+    check_no_workload("run 1ms\n", "test:1: run: expected `program NAME` before");
+    check_no_workload("program a\n\n walk 1ms\n", "test:3: walk: expected program, channel, run");
+    check_no_workload("program a\n run\n", "test:2: expected a time");
+    check_no_workload("program a\n run 1\n", "test:2: 1: expected a time");
+    check_no_workload("program a\n run 1h\n", "test:2: 1h: expected a time");
+    check_no_workload("program a\n run 99999999999s\n", "test:2: 99999999999s: expected a time");
+    check_no_workload("program a\n run 1ms 2ms\n", "test:2: 2ms: expected the end of the line");
+    check_no_workload("program a\n run until 1ms x y\n", "expected the end of the line");
+    check_no_workload("program a\n fork b\n", "test:2: b: expected the name of a program");
+    check_no_workload("program a\nprogram a\n", "test:2: a: expected another name");
+    check_no_workload("program a\n loop 3\n run 1ms\n", "test:2: expected an `end`");
+    check_no_workload("program a\n end\n", "test:2: end: expected a loop");
+    check_no_workload("program a\n loop 2\n end\n", "test:3: end: expected a step within");
+    check_no_workload("program a\n priority 11\n", "11: expected a number from 0 to 10");
+    check_no_workload("program a\n tickets 0\n", "0: expected a number from 1 to 1000000");
+    check_no_workload("program a\n mark middle\n", "middle: expected begin, end or note");
+    check_no_workload("program a\n group longer-than-8\n", "expected a name of at most 8");
+    check_no_workload("program a\n loop 0\n", "0: expected a number from 1 to 4294967295");
+    check_no_workload("channel c -1\n", "-1: expected a number from 0 to 4294967295");
+    struct simulator_workload good = read_text("program a # the first\n\tgroup g\r\n");
+    check(good.program_count == 1 && good.programs[0].count == 2);
+    simulator_free_workload(&good);
+}
+
+static void test_wrong_steps(void)
+{
+    const struct simulator_step wrong[] = {
+        {.kind = STEP_COUNT},
+        {.kind = STEP_FORK, .target = 1},
+        {.kind = STEP_TAKE},
+        {.kind = STEP_SET_POLICY},
+        {.kind = STEP_LOOP, .target = 0},
+        {.kind = STEP_RUN, .value = UINT64_MAX},
+        {.kind = STEP_ATTRIBUTE, .detail = 9, .target = SIMULATOR_SELF},
+        {.kind = STEP_ATTRIBUTE, .detail = ATTRIBUTE_WEIGHT, .target = 1, .value = 1},
+        {.kind = STEP_MARK},
+        {.kind = STEP_RUN}, /* and no exit after it */
+    };
+    struct simulator_setup setup = setup_of("rr", 1);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct simulator_error error = {""};
+        const struct simulator_step steps[] = {wrong[i], {.kind = STEP_EXIT}};
+        bool lacks_exit = i == sizeof(wrong) / sizeof(wrong[0]) - 1;
+        struct simulator_program program = {"p", steps, lacks_exit ? 1 : 2};
+        struct simulator_workload workload = {.programs = &program, .program_count = 1};
+        check(!simulator_create(&setup, &workload, &error));
+        check(strstr(error.text, "program p, step "));
+    }
+}
+
+static void test_costs_in_text(void)
+{
+    struct simulator_costs costs;
+    struct simulator_error error = {""};
+    check(simulator_read_costs(&costs, "none", &error) && costs.fork == 0);
+    check(simulator_read_costs(&costs, "kernel,fork=7,switch=8", &error));
+    check(costs.fork == 7 && costs.context_switch == 8 &&
+          costs.scheduler == simulator_costs_kernel.scheduler);
+    check(simulator_read_costs(&costs, "tick=9", &error) && costs.tick == 9);
+    check(!simulator_read_costs(&costs, "free", &error) && strstr(error.text, "cost free: "));
+    check(!simulator_read_costs(&costs, "none,fork", &error));
+    check(!simulator_read_costs(&costs, "none,fork=", &error));
+    check(!simulator_read_costs(&costs, "none,fork=1x", &error));
+    check(!simulator_read_costs(&costs, "fork=1,none", &error));
+}
+
+/* ---- the parts ---- */
+
+static void test_slots(void)
+{
+    struct slots slots = {0};
+    check(slots_create(&slots, 5000));
+    for (uint32_t i = 0; i < 5000; i++)
+        check(slots_take(&slots) == i);
+    check(slots_take(&slots) == UINT32_MAX);
+    slots_give_back(&slots, 4999);
+    slots_give_back(&slots, 64);
+    slots_give_back(&slots, 4096);
+    check(slots_take(&slots) == 64 && slots_take(&slots) == 4096 && slots_take(&slots) == 4999);
+    check(slots_take(&slots) == UINT32_MAX);
+    slots_free(&slots);
+}
+
+static int compare_timers(const void *a, const void *b)
+{
+    return timer_before(a, b) ? -1 : 1;
+}
+
+static void test_timers(void)
+{
+    struct timers timers = {.started = UINT32_MAX - 300}; /* the count of starts wraps */
+    struct timer expected[1000];
+    uint32_t state = 1;
+    for (uint32_t i = 0; i < 1000; i++) {
+        state = state * 1103515245 + 12345;
+        uint64_t when = state >> 28;
+        uint32_t cpu = state >> 20 & 3;
+        check(timers_start(&timers, when, cpu, i));
+        expected[i] =
+            (struct timer){when, (uint64_t)cpu << 56 | (uint64_t)(UINT32_MAX - 300 + i) << 24 | i};
+    }
+    qsort(expected, 1000, sizeof(expected[0]), compare_timers);
+    for (uint32_t i = 0; i < 1000; i++) {
+        check(timers_next(&timers) == expected[i].when);
+        struct timer taken = timers_take(&timers);
+        check(timer_slot(&taken) == timer_slot(&expected[i]));
+    }
+    check(timers_next(&timers) == UINT64_MAX);
+    free(timers.heap);
+}
+
+static void test_memory(void)
+{
+    for (uint32_t i = 0; i < policies_count; i++) {
+        struct simulator_counts counts;
+        struct simulator_setup setup = setup_of(policies[i]->name, 1);
+        struct simulator *simulator = create(&setup, "program a\n run 1ms\n");
+        simulator_count(simulator, &counts);
+        check(counts.process_bytes <= 256);
+        check(policies[i]->task_bytes <= POLICY_TASK_BYTES);
+        simulator_destroy(simulator);
+    }
+}
+
+int main(void)
+{
+    test_slots();
+    test_timers();
+    test_memory();
+    test_time_of_acts();
+    test_idle_time_is_skipped();
+    test_costs();
+    test_a_tick_waits_until_the_kernel_is_left();
+    test_channels();
+    test_orphans_are_reaped();
+    test_slots_are_used_again();
+    test_no_time_passes();
+    test_trace_is_repeatable();
+    test_trace_that_cannot_be_written();
+    test_wrong_setups();
+    test_wrong_workloads();
+    test_wrong_steps();
+    test_costs_in_text();
+    for_each_policy(test_policy);
+    for_each_policy(test_switches);
+    for_each_policy(test_drain);
+    return 0;
+}

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""The simulator: its C tests, its command, and what the package makes of its traces."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from schedlab import metrics, trace
+from schedlab.build import build
+from schedlab.paths import BUILD, ROOT
+
+SOURCES = sorted((ROOT / "tests" / "sim").glob("*_test.c"))
+
+MIX = """
+program root
+  group root
+  mark begin
+  tickets 30
+  fork worker
+  tickets 20
+  fork worker
+  tickets 10
+  fork worker
+  fork sleeper
+  wait            # for the sleeper: workers are cut off
+  mark end
+
+program worker
+  group cpu
+  run 1000000s
+
+program sleeper
+  group sleeper
+  loop 200
+    run 400us
+    sleep 3ticks
+  end
+"""
+
+
+@cache
+def built(target: str) -> Path:
+    build(f"build/{target}")
+    return BUILD / target
+
+
+def simulate(
+    folder: Path, text: str, *options: str, program: str = "sim/schedlab-sim"
+) -> subprocess.CompletedProcess[str]:
+    """Runs a workload by the command."""
+    workload = folder / "workload.txt"
+    workload.write_text(text)
+    return subprocess.run(
+        [built(program), *options, workload],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    """What the command printed."""
+    return {name: int(value) for name, value in map(str.split, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+def test_c_program(source: Path) -> None:
+    """The program ends with status 0; what it printed explains a failure."""
+    program = built(f"sim-tests/{source.stem}")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("policy", ["lottery", "rr", "mlfq:four-quanta", "stride"])
+@pytest.mark.parametrize("program", ["sim/schedlab-sim", "sim-safe/schedlab-sim"])
+def test_trace_is_sound_and_measured(tmp_path: Path, policy: str, program: str) -> None:
+    path = tmp_path / "trace.bin"
+    options = ("--policy", policy, "--cpus", "2", "--trace", str(path))
+    done = simulate(tmp_path, MIX, *options, program=program)
+    assert done.returncode == 0, done.stderr
+    events = trace.read(path)
+    trace.validate(events)
+    assert events.header.cpus == 2
+    assert not events.truncated
+    assert len(events.events) == counts(done)["records"]
+    assert counts(done)["decisions"] == switches_and_repeats(events)
+    measured = metrics.compute(events)
+    names = dict(measured.processes.select("pid", "name").iter_rows())
+    assert names[2] == "root"
+    assert set(names.values()) == {"init", "root", "worker", "sleeper"}
+    assert measured.summary["policy"].to_list() == [policy]
+
+
+def switches_and_repeats(events: trace.Trace) -> int:
+    """Times that a CPU left the scheduler for a process."""
+    kinds = events.events.filter(kind=int(trace.Kind.SCHEDULER_EXIT))
+    return len(kinds) - len(kinds.filter(process=0))
+
+
+def test_tickets_are_shares(tmp_path: Path) -> None:
+    """30 : 20 : 10 on one CPU, beside a sleeper that takes a tenth of it."""
+    path = tmp_path / "trace.bin"
+    done = simulate(tmp_path, MIX, "--policy", "stride", "--trace", str(path))
+    assert done.returncode == 0, done.stderr
+    processes = metrics.compute(trace.read(path)).processes
+    shares = processes.filter(group="cpu").sort("pid")["share"].to_list()
+    assert [round(share / shares[2], 1) for share in shares] == [3.0, 2.0, 1.0]
+
+
+def test_same_seed_same_trace(tmp_path: Path) -> None:
+    def bytes_of(seed: str, program: str = "sim/schedlab-sim") -> bytes:
+        path = tmp_path / "trace.bin"
+        options = ("--policy", "lottery", "--cpus", "3", "--seed", seed, "--trace", str(path))
+        assert simulate(tmp_path, MIX, *options, program=program).returncode == 0
+        return path.read_bytes()
+
+    first = bytes_of("1")
+    assert bytes_of("1") == first
+    assert bytes_of("1", "sim-safe/schedlab-sim") == first
+    assert bytes_of("2") != first
+
+
+def test_tracing_changes_nothing(tmp_path: Path) -> None:
+    traced = counts(simulate(tmp_path, MIX, "--trace", str(tmp_path / "trace.bin")))
+    untraced = counts(simulate(tmp_path, MIX, "--no-trace"))
+    assert untraced.pop("records") == 0
+    assert traced.pop("records") > 0
+    assert traced == untraced
+
+
+def test_limit(tmp_path: Path) -> None:
+    path = tmp_path / "trace.bin"
+    done = simulate(tmp_path, MIX, "--limit", "5500000", "--trace", str(path))
+    assert done.returncode == 3
+    assert "the limit of 5500000 ns was reached" in done.stderr
+    assert counts(done)["time_ns"] == 5500000
+    events = trace.read(path)
+    trace.validate(events)
+    assert events.events["time_ns"].max() == 5500000
+
+
+def test_policy_and_tunables_change_in_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "trace.bin"
+    text = MIX.replace("  wait ", "  sleep 20ticks\n  policy mlfq\n  set levels=4\n  wait ")
+    done = simulate(tmp_path, text, "--cpus", "2", "--trace", str(path))
+    assert done.returncode == 0, done.stderr
+    events = trace.read(path)
+    trace.validate(events)
+    assert events.texts["text"].to_list()[0] == "rr"
+    assert {"mlfq", "levels"} <= set(events.texts["text"].to_list())
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status", "words"),
+    [
+        ("program a\n walk 3\n", ["--no-trace"], 2, "workload.txt:2: walk: expected program"),
+        ("program a\n take c\n", ["--no-trace"], 1, "all processes wait"),
+        ("program a\n exit 4\n", ["--no-trace"], 1, "ended with status 4"),
+        ("program a\n", [], 2, "expected either --trace FILE or --no-trace"),
+        ("program a\n", ["--no-trace", "--cpus", "two"], 2, "--cpus two: expected a number"),
+        ("program a\n", ["--no-trace", "--cpus", "300"], 2, "300 CPUs: there may be 1 to 256"),
+        ("program a\n", ["--no-trace", "--policy", "fifo"], 2, "policy fifo: no such policy"),
+        ("program a\n", ["--no-trace", "--set", "slice=0"], 2, "tunable slice=0"),
+        ("program a\n", ["--no-trace", "--costs", "free"], 2, "cost free: expected kernel or none"),
+        ("program a\n", ["--no-trace", "--colour"], 2, "colour"),
+        ("program a\n policy fifo\n", ["--no-trace"], 1, "policy fifo: no such policy"),
+    ],
+)
+def test_what_is_refused(
+    tmp_path: Path, text: str, options: list[str], status: int, words: str
+) -> None:
+    done = simulate(tmp_path, text, *options)
+    assert done.returncode == status
+    assert words in done.stderr
+
+
+def test_no_workload() -> None:
+    command = [str(built("sim/schedlab-sim")), "--no-trace", "/nowhere"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "/nowhere: it cannot be read: No such file" in done.stderr

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The simulator tells the same stories as the kernel and the model of the tests.
+
+Of the scenario of ties, at which many things happen at one tick, the story that is pinned in
+tests/golden: with no costs, and with those of the kernel. Of scenarios made of random numbers, on
+up to 16 CPUs, the story of the model, which is another program of another hand: every decision at
+every tick.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from golden_stories import (
+    MEASURING,
+    golden_file,
+    is_pinned,
+    policies_and_presets,
+    told_by_model,
+    told_by_simulator,
+)
+
+CPUS = (1, 2, 3, 4, 5, 8, 16)
+RANDOM_MIX = 1_000_000
+"""From here on the processes of a random scenario only compute (tests/scenario/random.h)."""
+
+FOUND = (
+    ("314", "priority:proposed", 8),  # the model called an idle CPU twice, the kernel calls another
+    ("1073", "rr:table-scan", 5),  # the model gave away the slot of who had not been reaped
+    ("1590", "lottery:equal-lfsr", 2),
+)
+"""Where simulator and model once differed."""
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("policy", policies_and_presets())
+def test_ties_are_settled_as_pinned(tmp_path: Path, policy: str, cpus: int) -> None:
+    story = told_by_simulator(tmp_path, "ties", policy, cpus)
+    if is_pinned(policy):
+        assert story == golden_file(policy, cpus).read_text()
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("policy", policies_and_presets())
+def test_costs_settle_no_tie(tmp_path: Path, policy: str, cpus: int) -> None:
+    """As on the kernel, where all takes time too."""
+    story = told_by_simulator(tmp_path, "ties", policy, cpus, "kernel")
+    if is_pinned(policy) and policy not in MEASURING:
+        assert story == golden_file(policy, cpus).read_text()
+
+
+def check_scenario(folder: Path, scenario: str, policy: str, cpus: int) -> None:
+    by_model, _ = told_by_model(folder, scenario, policy, cpus)
+    by_simulator = told_by_simulator(folder, scenario, policy, cpus)
+    assert by_simulator == by_model, f"scenario {scenario}, {policy}, {cpus} CPUs"
+
+
+@pytest.mark.parametrize(("scenario", "policy", "cpus"), FOUND)
+def test_where_they_once_differed(tmp_path: Path, scenario: str, policy: str, cpus: int) -> None:
+    check_scenario(tmp_path, scenario, policy, cpus)
+
+
+@pytest.mark.parametrize("policy", policies_and_presets())
+def test_random_scenarios(tmp_path: Path, policy: str) -> None:
+    begin = 1000 * policies_and_presets().index(policy)
+    for number, cpus in enumerate(CPUS, begin):
+        check_scenario(tmp_path, str(number), policy, cpus)
+
+
+@pytest.mark.parametrize("policy", policies_and_presets())
+def test_shares_of_processes_that_compute(tmp_path: Path, policy: str) -> None:
+    """Tick by tick: so the shares are the same, too."""
+    begin = RANDOM_MIX + 1000 * policies_and_presets().index(policy)
+    for number, cpus in enumerate(CPUS[:4], begin):
+        check_scenario(tmp_path, str(number), policy, cpus)
