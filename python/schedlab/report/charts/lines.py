@@ -220,7 +220,9 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
         else "",
         "Hollow points on dotted lines: published." if "published" in kinds else "",
         "Thin line without points: the ideal." if "ideal" in kinds else "",
-        "A cross at the bottom: a run failed or has no such value, so there is no mean." if failed else "",
+        "A cross at the bottom: a run failed or has no such value, so there is no mean."
+        if failed
+        else "",
     ]
 
 
