@@ -19,6 +19,8 @@ from schedlab.statistics import Within, estimates
 
 LETTER_WIDTH = 7
 """About what a letter of a legend takes, in pixels."""
+STROKE_SIZE = 320
+"""Of a legend's stroke: long enough to show its dashes."""
 DIGITS = 5
 """Significant digits of what is drawn; the data behind a chart has all."""
 ROOM = 0.06
@@ -116,7 +118,8 @@ class Looks:
         if len(self.series) < 2:
             return None
         longest = max(len(each) for each in self.series)
-        columns = max(WIDTH // (longest * LETTER_WIDTH + 40), 1)
+        wide = longest * LETTER_WIDTH + 40
+        columns = alt.ExprRef(f"max(floor((containerSize()[0] || {WIDTH}) / {wide}), 1)")
         return alt.Legend(title=None, columns=columns, **more)
 
 
