@@ -198,8 +198,8 @@ def _winners(contest: Sequence[Suite]) -> Table:
         pl.DataFrame(data),
         "The best mean first, and in grey how many others may be the best as well. *Any*: no"
         " policy is out. *Alike*: all have the same values. Means and intervals are in the tables"
-        " below; how probable it is that a policy is the best after all, in the file behind this"
-        " table (`beaten`: p-value, corrected).",
+        " below. In the file behind this table, `beaten` is how probable it is that another policy"
+        " is ahead so clearly if this one is the best (p-value, corrected).",
         tuple(sections[1:]),
     )
 
