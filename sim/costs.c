@@ -8,17 +8,16 @@
 
 #include "sim/machine.h"
 
-/* Measured from traces of our kernel on Spike, round-robin, 1 ns an instruction: docs/simulator.md
- * says how. */
+/* Measured from traces of our kernel on Spike, under round-robin: docs/simulator.md says how. */
 const struct simulator_costs simulator_costs_kernel = {
     .scheduler = 296,
     .context_switch = 145,
-    .tick = 542,
+    .tick = 5523,
     .interrupt = 7500,
     .migration = 0,
-    .call = 202,
-    .fork = 8400,
-    .exit = 2400,
+    .call = 2700,
+    .fork = 15000,
+    .exit = 17300,
 };
 
 const struct simulator_costs simulator_costs_none = {0};

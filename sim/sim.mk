@@ -69,3 +69,8 @@ $B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 $B/scenario_simulator: tests/scenario/simulator.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@echo "  $@"
 	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@
+
+# What a decision costs here, beside a bare loop over the policy.
+$B/simulator_speed: bench/simulator_speed.c $B/sim/simulator.a Makefile sim/sim.mk
+	@echo "  $@"
+	@$(CLANG) $(HOST_C) $(filter %.c %.a,$^) -o $@

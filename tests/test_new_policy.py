@@ -24,7 +24,7 @@ NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multil
 
 pytestmark = pytest.mark.xdist_group("new-policy")
 
-FOLDERS = ("abi", "bench", "kernel", "linux", "policies", "python", "tests", "tools", "user")
+FOLDERS = ("abi", "bench", "kernel", "linux", "policies", "python", "sim", "tests", "tools", "user")
 
 
 def copy_checkout(place: Path) -> Path:
@@ -96,6 +96,25 @@ def test_new_policies_are_listed(checkout: Path) -> None:
     assert set(NAMES) < set(listed)
     assert listed["x"]["source"] == "Knuth 1968"
     assert list(listed["x"]["tunables"]) == ["slice"]
+
+
+def test_a_new_policy_runs_in_the_simulator_at_once(checkout: Path, tmp_path: Path) -> None:
+    done = command(checkout, "-c", "from schedlab.build import build; build('simulator')")
+    assert done.returncode == 0, done.stderr
+    workload = tmp_path / "workload.txt"
+    workload.write_text("program root\n fork a\n fork a\n wait\n wait\nprogram a\n run 40ms\n")
+    counted = [
+        subprocess.run(
+            [checkout / "build/sim/schedlab-sim", "--policy", policy, "--no-trace", workload],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+        for policy in ("my-own-2", "int", "rr")
+    ]
+    # Their tasks are of one size, too.
+    assert counted[0] == counted[1] == counted[2]
 
 
 @pytest.mark.spike

@@ -146,8 +146,8 @@ static void test_a_tick_waits_until_the_kernel_is_left(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
     setup.costs.context_switch = 200000;
-    /* It wakes at 0.9 ms and runs from 1.1 ms on, when the tick of 1 ms is taken; it ends at 4.1 ms,
-     * and init runs 0.2 ms later. */
+    /* It wakes at 0.9 ms and runs from 1.1 ms on, when the tick of 1 ms is taken; it ends at 4.1
+     * ms, and init runs 0.2 ms later. */
     struct simulator_counts counts =
         run(&setup, "program a\n run 100us\n sleep until 900us\n run 3ms\n");
     check(counts.ticks == 4);

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import pytest
+from simulator_command import built, simulate
 
 from schedlab import metrics, trace
-from schedlab.build import build
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import ROOT
 
 SOURCES = sorted((ROOT / "tests" / "sim").glob("*_test.c"))
 
@@ -40,27 +39,6 @@ program sleeper
     sleep 3ticks
   end
 """
-
-
-@cache
-def built(target: str) -> Path:
-    build(f"build/{target}")
-    return BUILD / target
-
-
-def simulate(
-    folder: Path, text: str, *options: str, program: str = "sim/schedlab-sim"
-) -> subprocess.CompletedProcess[str]:
-    """Runs a workload by the command."""
-    workload = folder / "workload.txt"
-    workload.write_text(text)
-    return subprocess.run(
-        [built(program), *options, workload],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
