@@ -119,8 +119,8 @@ class Looks:
             return None
         longest = max(len(each) for each in self.series)
         wide = longest * LETTER_WIDTH + 40
-        columns = alt.ExprRef(f"max(floor((containerSize()[0] || {WIDTH}) / {wide}), 1)")
-        return alt.Legend(title=None, columns=columns, **more)
+        # On a page there may be room for fewer: templates/charts.js sees to that.
+        return alt.Legend(title=None, columns=max(WIDTH // wide, 1), **more)
 
 
 def chosen_in_legend() -> alt.Parameter:
