@@ -53,6 +53,7 @@ def keep(
     finished: int | None = None,
     groups: Sequence[str] = ("cpu",),
     wakeups: int = 1,
+    ideal_share: float = 1.0,
     told: Sequence[tuple[str, int]] = (),
     trace: bytes | None = None,
     manifest: dict[str, Any] | None = None,
@@ -90,7 +91,14 @@ def keep(
     (place / TRACE_FILE).write_bytes(other if trace is None else trace)
     if status == "success":
         _write_metrics(
-            place / results.METRICS, responses, share_error, finished, groups, wakeups, summary
+            place / results.METRICS,
+            responses,
+            share_error,
+            finished,
+            groups,
+            wakeups,
+            ideal_share,
+            summary,
         )
         _write_told(place / results.METRICS, told)
     return place
@@ -103,6 +111,7 @@ def _write_metrics(
     finished: int | None,
     groups: Sequence[str],
     wakeups: int,
+    ideal_share: float,
     summary: dict[str, float | None],
 ) -> None:
     place.mkdir()
@@ -114,7 +123,12 @@ def _write_metrics(
         [{**counts, **values}], schema={**dict.fromkeys(counts, pl.Int64), **columns}
     )
     whole.write_parquet(place / "summary.parquet")
-    group = {"share": 1.0, "selections": 7, "share_error_points": share_error}
+    group = {
+        "share": ideal_share + share_error / 100,
+        "ideal_share": ideal_share,
+        "selections": 7,
+        "share_error_points": share_error,
+    }
     part = whole.drop("clock_step_ns", "elapsed_ns", "overhead_share").with_columns(
         **{name: pl.lit(value) for name, value in group.items()}
     )

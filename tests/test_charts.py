@@ -225,7 +225,7 @@ def test_a_long_trace_makes_a_small_chart() -> None:
     ran = chart.data.filter(pl.col("pid") != 0).select(pl.col("end_ns") - pl.col("begin_ns"))
     assert drawn == pytest.approx(ran.sum().item() / 1000, rel=0.001)
     first = charts.gantt("long", trace, **WORDS)
-    assert "Drawn are the first" in first.caption
+    assert "Drawn are 0 ns to " in first.caption
     for make in (charts.timeline, charts.levels):
         assert len(json.dumps(for_page(make("long", trace, **WORDS)))) <= SIZE_MOST
 
@@ -550,6 +550,14 @@ def test_latencies_are_those_of_the_metrics() -> None:
         assert np.quantile(values, 0.99) == pytest.approx(summary["wakeup_latency_p99_ns"])
 
 
+def test_latencies_of_nobody_are_refused() -> None:
+    trace, _ = feedback_trace(FOUR_QUANTA, 100)
+    with pytest.raises(ValueError, match="no process was woken"):
+        charts.latencies("l", {"mlfq": [trace]}, **WORDS)
+    some = charts.latencies("l", {"mlfq": [trace], "rr": [simulated()]}, **WORDS)
+    assert "No process was woken under mlfq." in some.caption
+
+
 @settings(PATIENT)
 @given(st.lists(st.integers(0, 20), min_size=1))
 def test_cumulative_counts_what_is_up_to_each_value(values: list[int]) -> None:
@@ -652,7 +660,7 @@ def test_a_failed_run_is_no_part_of_a_mean_but_shown() -> None:
     for chart in (line, dot):
         failed = chart.data.filter(pl.col("failed") > 0)
         assert failed.select("mean", "runs", "failed").rows() == [(None, 3, 1)]
-        assert "runs failed, so there is no mean" in chart.caption
+        assert "a run failed or has no such value, so there is no mean" in chart.caption
         crosses = next(
             table for table in embedded(chart) if "failed" in table[0] and table[0]["failed"]
         )

@@ -83,3 +83,31 @@ def test_setups_are_found_by_what_they_are(tmp_path: Path) -> None:
     assert found.setup.settings == ()
     assert [run.seed for run in found.runs] == [1, 2]
     assert runs.one("second", "mlfq", 1) is None
+
+
+def kept_twice(tmp_path: Path, **second: object) -> list[Path]:
+    """Two folders with the run of seed 1, the second with other facts; in the first, seed 2 too."""
+    facts = {"repeatable": True, "kernel_sha256": "aa", "boot_arguments": "seed=1"}
+    for folder, seed, more in (("one", 1, {}), ("one", 2, {}), ("other", 1, second)):
+        place = tmp_path / folder / f"run-{seed}"
+        keep(place, seed)
+        manifest = results.read_manifest(place)
+        results.write_json(place / results.MANIFEST, {**manifest, **facts, **more})
+    return [tmp_path / "one", tmp_path / "other"]
+
+
+def test_a_run_that_was_kept_twice_counts_once(tmp_path: Path) -> None:
+    """Else its interval would be too narrow."""
+    assert [run.seed for run in collection.read(kept_twice(tmp_path))] == [1, 2]
+
+
+def test_the_same_run_of_another_kernel_is_refused(tmp_path: Path) -> None:
+    """It is compared, not averaged."""
+    with pytest.raises(WrongUsage, match="different kernel"):
+        collection.read(kept_twice(tmp_path, kernel_sha256="bb"))
+
+
+@pytest.mark.parametrize("facts", [{"repeatable": False}, {"status": "hung"}])
+def test_a_repetition_that_can_differ_counts(tmp_path: Path, facts: dict[str, object]) -> None:
+    """On a machine that is not repeatable, or where one of the two failed."""
+    assert [run.seed for run in collection.read(kept_twice(tmp_path, **facts))] == [1, 2, 1]

@@ -160,6 +160,15 @@ def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
     assert "not compared" in text and "after, seed 2: panic: it went wrong" in text
 
 
+def test_a_failed_run_that_is_left_out_does_not_matter(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [10.0, 20.0])
+    after = seeds(tmp_path / "b", [11.0, 21.0], policy="mlfq")
+    keep(tmp_path / "b", policy="mlfq", seed=3, status="panic")
+    match = only(compared(before, after))
+    assert match.left_out == (3,) and match.failed == ()
+    assert row(match, "turnaround").found.change == pytest.approx(1.0 * MS)
+
+
 def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 11.0])
     after = tmp_path / "b"
@@ -301,8 +310,9 @@ def test_no_partners_at_all(tmp_path: Path, setups: list[tuple[str, int]], words
 
 
 def test_the_same_seed_twice_is_a_mistake(tmp_path: Path) -> None:
-    keep(tmp_path / "a" / "1")
-    keep(tmp_path / "a" / "2")
+    """Where it need not come out the same; else it counts once."""
+    for place in ("1", "2"):
+        keep(tmp_path / "a" / place, manifest={"repeatable": False})
     keep(tmp_path / "b")
     with pytest.raises(WrongUsage, match="more than once"):
         compared(tmp_path / "a", tmp_path / "b")

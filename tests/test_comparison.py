@@ -151,6 +151,15 @@ def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -
     assert share_error not in suite(tmp_path, "s3-cpu").measures
 
 
+def test_share_errors_from_other_ideals_are_not_compared(tmp_path: Path) -> None:
+    for policy, ideal in (("rr", 0.5), ("lottery", 0.505), ("stride", 0.5), ("wrr", 0.33)):
+        for seed in (1, 2):
+            keep(tmp_path, policy=policy, seed=seed, share_error=1.0, ideal_share=ideal, finished=0)
+    found = suite(tmp_path, "program")
+    assert found.having(BY_NAME["share-error"]) == ["rr", "lottery", "stride"]
+    assert "wrr" in found.having(BY_NAME["response"])
+
+
 def test_a_latency_below_the_clocks_step_counts_as_the_step(tmp_path: Path) -> None:
     for policy, latency in (("rr", 0.0), ("mlfq", 10_000.0)):
         for seed in (1, 2):
@@ -178,6 +187,26 @@ def test_the_tables(folder: Path) -> None:
     assert means.columns[2].title == "turnaround, mean, ms"
     data = means.data.filter((pl.col("policy") == "mlfq") & (pl.col("metric") == "turnaround"))
     assert data["mean"].to_list() == [pytest.approx(7.5 * MS, rel=0.01)]
+
+
+def test_the_lead_says_who_is_out_of_no_contest(folder: Path, tmp_path: Path) -> None:
+    # mlfq is among the best wherever it took part, and lottery where it did: s3-mixed.
+    lead = page_of(folder).lead
+    assert "Out of no contest: `lottery`, `mlfq`." in lead
+    assert "Of 2 contests" in lead and "1 has one winner" in lead
+    for seed in range(1, 5):
+        keep(tmp_path, experiment="s3-mixed", policy="stride", seed=seed,
+             turnaround_mean_ns=(1 + seed) * MS, wakeup_latency_median_ns=9.0 * MS,
+             wakeup_latency_p99_ns=9.0 * MS)  # fmt: skip
+    assert "No policy is best at everything." in page_of(folder).lead
+
+
+def test_a_page_without_contests(tmp_path: Path) -> None:
+    for policy in ("rr", "mlfq", "wrr"):
+        keep(tmp_path, policy=policy)
+    page = page_of(tmp_path)
+    assert "none can be called the best" in page.lead
+    assert "comparison-best" not in {each.name for each in page.blocks() if isinstance(each, Table)}
 
 
 def test_names_are_each_once(folder: Path) -> None:
@@ -214,8 +243,9 @@ def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
         for block in page.blocks()
         if isinstance(block, Text) and "equal work" in block.markdown
     )
-    assert "3 processes" in words and "here 67 %" in words
-    assert "`wrr` (20 ms), give 40.3 ms" in words and "`rr` (1 ms), 60.3 ms: 67 %" in words
+    assert "3 processes" in words and "here 66.7 %" in words
+    assert "that of `rr`, in turns of 1 ms: 60.3 ms" in words
+    assert "`wrr` (20 ms), give 40.3 ms: 66.8 %" in words
 
 
 def test_turns_are_told_of_equal_processes_that_never_block(folder: Path) -> None:

@@ -257,7 +257,17 @@ def test_without_apt_names_what_is_missing(host: Host) -> None:
     assert "this needs make" in messages
 
 
-@pytest.mark.parametrize("arguments", [["doctor"], ["run", "--help"], ["--help"], ["trace", "x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["doctor"],
+        ["run", "--help"],
+        ["run", "study-1", "--help"],
+        ["--help"],
+        ["trace", "x"],
+        ["report", "x"],
+    ],
+)
 def test_installs_nothing_for_commands_that_need_none(host: Host, arguments: list[str]) -> None:
     host.add_apt()
     assert host.start(*arguments)[0] == 0

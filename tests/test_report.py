@@ -248,7 +248,7 @@ def test_a_pipe_table_has_its_notes_and_signs() -> None:
     assert len(lines) == 5, "head, rule, row, line between, row"
     assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: |"
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in lines)
-    assert "✓ 49\\.8 \\[48\\.1\\, 51\\.5\\]" in lines[2]
+    assert "✓ 49.8 \\[48.1, 51.5\\]" in lines[2]
     assert lines[2].count("[^shares-1]") == 2
     assert "✕ panic[^shares-3]" in lines[4]
     assert [line[:12] for line in text.splitlines() if line.startswith("[^")] == [
@@ -274,6 +274,14 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
         parsed = Parsed(markup.to_html(f"x {made} x"))
         assert parsed.text == " ".join(f"x {line} x".split())
         assert {name for name, _ in parsed.elements} <= {"p", "code"}
+
+
+@given(st.text(st.sampled_from("-+*=#>1.) \n\t~`|x:_&;"), min_size=1, max_size=12))
+def test_any_text_begins_a_line_as_it_is(text: str) -> None:
+    for before in ("", "A line before.\n", "A paragraph before.\n\n"):
+        parsed = Parsed(markup.to_html(before + markup.literal(text)))
+        assert parsed.text == " ".join(f"{before} {text}".split())
+        assert {name for name, _ in parsed.elements} <= {"p"}
 
 
 @given(st.text(st.sampled_from("`~<b>\\ \n&|*"), max_size=30))

@@ -278,6 +278,9 @@ def test_paper_is_white_and_cuts_no_chart(browser: Browser, sample: Path) -> Non
         for name in ("line", "column"):
             box = page.locator(f"#{name} svg").bounding_box()
             assert box and box["width"] <= 680
+        tables = page.locator("figure.table table")
+        assert tables.count() == 1
+        assert tables.evaluate("table => table.getBoundingClientRect().width") <= 680
         assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 

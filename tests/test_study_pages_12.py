@@ -231,8 +231,8 @@ def test_reruns_and_ideals_of_tables_1_and_2(whole_page: Page, table: int) -> No
 
 
 def test_switches_to_another_process_are_told_apart(whole_page: Page) -> None:
-    cells = cells_under(whole_page, "study-1-table-1")
-    assert cells["CPU-heavy", "4", "of them to another process", "here"].text == "704"
+    cells = cells_under(whole_page, "study-1-picks")
+    assert cells["rr:table-scan", "CPU-heavy", "here", "of them to another process"].text == "701"
 
 
 def test_near_and_off_the_ideal(tmp_path: Path) -> None:
@@ -320,9 +320,10 @@ def test_tests_in_a_row(tmp_path: Path) -> None:
     ]
     keep_run(tmp_path, IN_A_ROW, "priority:thesis", repeatable=True, tables={"values": values})
     page = made(study_1.page(read([tmp_path])))
-    cells = cells_under(page, "study-1-table-2")
-    assert cells["Mixed Load", "1", "all tests in a row, ticks", "here"].text == "54.0"
-    assert cells["Starvation Check", "1", "all tests in a row, ticks", "here"].text == "57.0"
+    cells = cells_of(tables_of(page)["study-1-in-a-row"])
+    assert cells["Mixed Load", "", "1 CPU"].text == "54.0"
+    assert cells["Starvation Check", "", "1 CPU"].text == "57.0"
+    assert cells["Starvation Check", "", "2 CPUs"].text == "not run"
     told, _ = tick_numbers("priority", "mixed", 1)
     assert f"Mixed Load 54 instead of {told:.0f}" in texts_of(page)
 
@@ -335,7 +336,7 @@ def test_switches_are_accounted_for(tmp_path: Path) -> None:
     assert [cell.text for cell in row[2:6]] == ["50", "19", "69", "69"]
     # Ours: 50 starts, 100 wake-ups and 10 picks of the parent, and 5 ticks.
     told, _ = tick_numbers("timing", "creation", 1)
-    assert [cell.text for cell in row[6:]] == ["160", "5.0", "165", f"{told:.0f}"]
+    assert [cell.text for cell in row[6:10]] == ["160", "5.0", "165", f"{told:.0f}"]
 
 
 # --- tables 3 to 8
@@ -432,7 +433,7 @@ def test_proposals_and_all_policies(tmp_path: Path) -> None:
     assert proposed["CPU-heavy", "2", "", "priority:proposed"].text == "80.0"
     assert proposed["CPU-heavy", "2", "", "hybrid"].text == "not run"
     said = texts_of(page)
-    assert "in 1 of 1 setups shorter by over 5 %, in 0 longer" in said
+    assert "in 1 of 1 setup shorter by over 5 %, in 0 longer" in said
     assert "CPU-heavy on 2 CPUs, 100.0 → 80.0" in said
     assert "`hybrid` and `priority` were not both run" in said
     policies = cells_under(page, "study-1-policies-priority")
@@ -566,3 +567,17 @@ def test_who_sleeps_last_under_priorities(tmp_path: Path) -> None:
     whole = cells["Mixed Load, until all have ended", "1", "completion, ticks", "here"]
     assert whole.tone == "bad"
     assert "the longest for 77 ticks on 1 CPU" in whole.why
+
+
+def test_sentences_say_what_is_missing(tmp_path: Path) -> None:
+    for seed in SEEDS:
+        failed: dict[str, Any] = {"status": "panic", "message": "out of memory"}
+        for test in ("creation", "mixed"):
+            keep_timing(tmp_path, *SUITES[1], test, 1, seed, **(failed if seed == 3 else {}))
+        keep_shares(tmp_path, 3, "s1-lottery-low", "lottery", 1, seed, 2)
+    page = made(study_1.page(read([tmp_path])))
+    assert "**2 of its 6 runs failed**" in page.lead
+    text = texts_of(page)
+    assert "not known: Process Creation on one CPU, failed (1 of 2)" in text
+    assert "When all had ended on one CPU is not known here: failed (1 of 2)" in text
+    assert "The study's program on one CPU: not run." in text

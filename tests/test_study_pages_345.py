@@ -20,6 +20,7 @@ from schedlab.report import study_3, study_4, study_5
 from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import ticks
+from schedlab.report.studies.events import lost_steps
 from schedlab.report.studies.inversion import waits_in
 from schedlab.report.studies.six_metrics import in_order_of_arrival
 from schedlab.studies import published, select
@@ -463,6 +464,25 @@ def test_waits_are_those_that_the_program_tells(policy: str, tmp_path: Path) -> 
         assert 0 <= by_itself - wait <= 0.05 * TICK_NS
 
 
+def test_failed_traces_are_shown_as_such(tmp_path: Path) -> None:
+    """Of figures 7 and 8, and of the inversion: in the text, and in the cells."""
+    keep_run(tmp_path, "s4-trace", STUDY_4["MLFQ"], status="panic", message="a bad page")
+    keep_run(tmp_path, "s4-trace", STUDY_4["RR"])
+    keep_run(tmp_path, "s3-inversion", "priority", status="hung", message="no progress")
+    told = texts_of(made(study_4.page(read([tmp_path]))))
+    assert "Figure 7: failed (1 of 1): seed 1: panic, a bad page." in told
+    assert "Figure 8: the trace is not there." in told
+    page = made(study_3.page(read([tmp_path])))
+    cells = cells_of(tables_of(page)["study-3-inversion"])
+    first = cells["priority", "a wait, ticks", "first"]
+    assert (first.text, first.tone, first.why) == (
+        "failed (1 of 1)",
+        "failed",
+        "seed 1: hung, no progress",
+    )
+    assert "the first wait: failed (1 of 1)" in texts_of(page)
+
+
 # --- study 5
 
 
@@ -529,6 +549,24 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         assert at(means, *where_mean, "study").text == figure.text
         if figure.policy and figure.quantity == "maximum latency":
             assert at(means, *where_mean, "here").text.startswith("3.000 [")
+
+
+def test_steps_in_which_the_cpu_stands_still(tmp_path: Path) -> None:
+    """The clock moves by 5 µs; of two ticks of a thread, 15,000 cycles are missing: 3 steps."""
+    step_ns = 5000
+    records = [
+        Record(0, 0, 0, Kind.START, 0, 0, 0),
+        Record(step_ns, 1, 0, Kind.SCHEDULER_ENTER, 0, 0, 0),
+        Record(step_ns, 2, 3, Kind.SCHEDULER_EXIT, 0, 0, 0),
+        Record(step_ns + 2 * TICK_NS, 3, 3, Kind.SCHEDULER_ENTER, 0, 0, 2 * TICK_NS - 3 * step_ns),
+        Record(step_ns + 2 * TICK_NS, 4, 0, Kind.SCHEDULER_EXIT, 0, 0, 2 * TICK_NS),
+        Record(step_ns + 3 * TICK_NS, 5, 0, Kind.END, 0, 0, 6),
+    ]
+    people = [{"pid": 3, "group": "event"}]
+    tables = dict.fromkeys(("summary", "processes", "groups", "cpus", "values"), people)
+    keep_run(tmp_path, "s5-cpubench", "rr", tables=tables)
+    (run,) = read([tmp_path])
+    assert lost_steps(run, loaded(records)) == pytest.approx(1.5)
 
 
 def test_study_5_says_what_is_missing(tmp_path: Path) -> None:

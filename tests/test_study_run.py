@@ -404,9 +404,8 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """What the command would do: `study` or `workload`, and with what."""
     calls: dict[str, dict[str, Any]] = {}
 
-    def run_studies(*arguments: Any) -> None:
-        names = ("what", "full", "out", "as_json", "seed", "tick", "memory")
-        calls["study"] = dict(zip(names, arguments, strict=True))
+    def run_studies(what: tuple[str, ...], depth: str, **options: Any) -> None:
+        calls["study"] = {"what": what, "depth": depth, **options}
 
     def run_workload(**options: Any) -> None:
         calls["workload"] = options
@@ -417,24 +416,26 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "what", "full"),
+    ("arguments", "what", "depth"),
     [
-        ("", (), False),
-        ("study", ("study",), False),
-        ("study --quick", ("study",), False),
-        ("study --full --seed 3", ("study",), True),
-        ("--full", (), True),
-        ("study-1 study-4", ("study-1", "study-4"), False),
-        ("--json --tick 10ms", (), False),
+        ("", (), "quick"),
+        ("study", ("study",), "quick"),
+        ("study --quick", ("study",), "quick"),
+        ("study --full --seed 3", ("study",), "full"),
+        ("--full", (), "full"),
+        ("study-1 study-4", ("study-1", "study-4"), "quick"),
+        ("--json --tick 10ms", (), "quick"),
     ],
 )
 def test_without_what_is_run_the_studies_are(
-    called: dict[str, dict[str, Any]], arguments: str, what: tuple[str, ...], full: bool
+    called: dict[str, dict[str, Any]], arguments: str, what: tuple[str, ...], depth: str
 ) -> None:
     done = CliRunner().invoke(cli_run.run, arguments.split())
     assert done.exit_code == 0, done.output
     assert list(called) == ["study"]
-    assert (called["study"]["what"], called["study"]["full"]) == (what, full)
+    assert (called["study"]["what"], called["study"]["depth"]) == (what, depth)
+    assert called["study"]["seed"] == (3 if "--seed" in arguments else 1)
+    assert called["study"]["tick"] == (10_000_000 if "--tick" in arguments else 1_000_000)
 
 
 @pytest.mark.parametrize(

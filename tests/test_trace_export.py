@@ -190,6 +190,10 @@ def test_perfetto_shows_marks(perfetto: Any, records: list[Record]) -> None:
         if one.first in (MarkKind.BEGIN, MarkKind.END)
     ]
     assert window == marks
+    told = [name.rpartition(" tells ")[2] for name in names if " tells " in name]
+    values = [one.second for one in of_kind(records, Kind.MARK) if one.first == MarkKind.VALUE]
+    assert [int(each.partition(" = ")[2]) % 2**64 for each in told] == values
+    assert "eight888" in {each.partition(" = ")[0] for each in told}
 
 
 def test_perfetto_bundles_are_of_one_cpu_and_in_order(perfetto: Any) -> None:

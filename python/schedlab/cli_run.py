@@ -30,6 +30,7 @@ from schedlab.terminal import results, say
 if TYPE_CHECKING:
     from schedlab.plan import Plan
     from schedlab.run import Finished
+    from schedlab.studies.experiments import Depth
 
 ALL_STUDIES = "study"
 STUDIES = {f"study-{number}": number for number in range(1, 6)}
@@ -147,7 +148,8 @@ def run(
     if given:
         run_workload(out=out, as_json=as_json, **options)
     else:
-        run_studies(what, full, out, as_json, options["seed"], options["tick"], options["memory"])
+        shared = {name: options[name] for name in ("seed", "tick", "memory")}
+        run_studies(what, "full" if full else "quick", out=out, as_json=as_json, **shared)
 
 
 # --- studies
@@ -155,18 +157,18 @@ def run(
 
 def run_studies(
     what: tuple[str, ...],
-    full: bool,
-    out: Path | None,
-    as_json: bool,
+    depth: Depth,
     seed: int,
     tick: int,
     memory: int,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """The last line says where the report is."""
     from schedlab.studies.run import Request, reproduce
 
     numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
-    done = reproduce(Request(numbers, "full" if full else "quick", seed, tick, memory), out)
+    done = reproduce(Request(numbers, depth, seed, tick, memory), out)
     if as_json:
         runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
         place = {"folder": str(done.folder), "report": str(done.report)}

@@ -244,7 +244,9 @@ def identity(run: Kept) -> dict[str, Any]:
 def read(places: Sequence[Path]) -> Collection:
     """All whole runs in the folders named, each a run's own or one that holds runs, at any depth.
 
-    Raises WrongUsage for a place that holds none.
+    A run that was kept twice, and can only have come out the same, is taken once: it says nothing
+    more. Raises WrongUsage for a place that holds none, and for two runs that are to be the same
+    and are not: a mean over both would be of neither.
     """
     runs: dict[Path, Kept] = {}
     for place in places:
@@ -253,7 +255,29 @@ def read(places: Sequence[Path]) -> Collection:
             raise WrongUsage(f"{place} holds no run: name a folder that `./schedlab run` made")
         for folder in found:
             runs.setdefault(folder.resolve(), Kept(folder, results.read_manifest(folder)))
-    return Collection(runs.values())
+    return Collection(_once_each(runs.values()))
+
+
+def _once_each(runs: Iterable[Kept]) -> Iterator[Kept]:
+    seen: dict[tuple[Setup, int], list[Kept]] = {}
+    for run in runs:
+        others = seen.setdefault((run.setup, run.seed), [])
+        if others and run.manifest.get("repeatable"):
+            _check_same(others[0], run)
+            if run.status in (each.status for each in others):
+                continue
+        others.append(run)
+        yield run
+
+
+def _check_same(one: Kept, other: Kept) -> None:
+    """Of one setup and seed, on a repeatable machine."""
+    for key, what in results.DECISIVE.items():
+        if one.manifest.get(key) != other.manifest.get(key):
+            raise WrongUsage(
+                f"{one.folder} and {other.folder} hold one run, with seed {one.seed}, made with"
+                f" different {what}: report on them apart, or see `./schedlab compare`"
+            )
 
 
 def _runs_in(place: Path) -> Iterator[Path]:

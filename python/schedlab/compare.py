@@ -103,7 +103,9 @@ class Match:
 
     @property
     def failed(self) -> tuple[Kept, ...]:
-        return (*self.before.failed, *self.after.failed)
+        """Of the runs that would be compared."""
+        runs = (*self.before.failed, *self.after.failed)
+        return tuple(run for run in runs if not self.paired or run.seed in self.seeds)
 
     @property
     def left_out(self) -> tuple[int, ...]:

@@ -12,16 +12,6 @@ from schedlab.machines.base import Machine
 from schedlab.plan import Plan, Run
 from schedlab.run import Software, inputs
 
-_DECISIVE = {
-    "kernel_sha256": "kernel",
-    "disk_sha256": "disk image",
-    "machine": "machine",
-    "machine_version": "machine's version",
-    "boot_arguments": "boot arguments",
-    "cpus": "CPUs",
-    "memory_mib": "memory",
-}
-"""Of a manifest: what a run's trace depends on."""
 _SHOWN_MAX = 16
 
 
@@ -43,7 +33,7 @@ def _is_done(plan: Plan, run: Run, machine: Machine, base: Software) -> bool:
         raise WrongUsage(f"--out {plan.folder}: {run.name} in it is no run; name another folder")
     manifest = results.read_manifest(place)
     wanted = inputs(run, machine, base)
-    for key, what in _DECISIVE.items():
+    for key, what in results.DECISIVE.items():
         if manifest.get(key) != wanted[key]:
             raise WrongUsage(
                 f"--out {plan.folder}: {run.name} in it was made with other {what}:"

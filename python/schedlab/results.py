@@ -22,6 +22,17 @@ METRICS = "metrics"
 UNFINISHED = ".unfinished-"
 """The names of folders that are being filled begin so."""
 
+DECISIVE = {
+    "kernel_sha256": "kernel",
+    "disk_sha256": "disk image",
+    "machine": "machine",
+    "machine_version": "machine's version",
+    "boot_arguments": "boot arguments",
+    "cpus": "CPUs",
+    "memory_mib": "memory",
+}
+"""Of a manifest: what a run's trace depends on, in words."""
+
 
 @contextmanager
 def new_folder(place: Path) -> Iterator[Path]:

@@ -12,7 +12,7 @@ import polars as pl
 
 from schedlab.measures import Measure
 from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
-from schedlab.report.charts.theme import BLUE, WIDTH, in_policy_order
+from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH, in_policy_order
 from schedlab.report.model import Chart
 from schedlab.report.suites import Suite
 from schedlab.statistics import TIME, Quantity
@@ -35,9 +35,14 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "metric", "Metric ", [_named(each) for each in measures], _named(metric)
     )
     looks = Looks(in_policy_order(rows["policy"]), policies=True)
-    base = chart_of(rows.rename({"policy": "series"})).transform_filter(
-        "datum.suite == suite && datum.metric == metric"
-    )
+    lacking = [
+        {"suite": label(suite), "metric": _named(measure)}
+        for suite in found
+        for measure in measures
+        if measure not in suite.measures
+    ]
+    chosen = "datum.suite == suite && datum.metric == metric"
+    base = chart_of(rows.rename({"policy": "series"})).transform_filter(chosen)
     y = alt.Y("series:N", title=None, sort=looks.series, axis=alt.Axis(ticks=False, domain=False))
     x, low = (
         alt.X(
@@ -52,9 +57,10 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     picture = alt.layer(
         base.mark_rule(strokeWidth=2).encode(low, alt.X2("high:Q"), y, colour),
         base.mark_point(filled=True, size=60).encode(x, y, colour, tooltip=_tooltip()),
+        _nothing(lacking, chosen),
     ).properties(
         width=WIDTH,
-        height=alt.Step(_ROW),
+        height=_ROW * max(len(suite.policies) for suite in found),
         title=alt.TitleParams(alt.ExprRef("metric + ' of ' + suite")),
     )
     return Chart(
@@ -62,8 +68,8 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "One metric of one suite",
         picture.add_params(suite_choice, metric_choice),
         rows,
-        "Not from zero. Arrow in the metric's name: what is better. An interval that seems missing"
-        " is narrower than its point.",
+        "The axis need not begin at zero. Arrow in the metric's name: what is better. An interval"
+        " that seems missing is narrower than its point.",
         f"Means of all policies in a suite and metric that can be chosen; at first {_named(metric)}"
         f" of {label(start)}: {_told(start, metric)}.",
     )
@@ -88,7 +94,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     metric_choice = _choice(
         "relative_metric", "Metric ", [_named(each) for each in measures], _named(measures[0])
     )
-    policies = in_policy_order(rows["policy"])
+    policies, labels = in_policy_order(rows["policy"]), [label(suite) for suite in found]
     base = (
         chart_of(rows, 3)
         .transform_filter("datum.metric == relative_metric")
@@ -96,7 +102,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             alt.X(
                 "policy:N", title=None, sort=policies, axis=alt.Axis(orient="top", labelAngle=-35)
             ),
-            alt.Y("suite:N", title=None, sort=[label(suite) for suite in found]),
+            alt.Y("suite:N", title=None, sort=labels, scale=alt.Scale(domain=labels)),
         )
     )
     tooltip = [alt.Tooltip(f"{name}:N") for name in ("suite", "policy", "metric")]
@@ -115,7 +121,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         ),
     ).properties(
         width=max(WIDTH - 260, 44 * len(policies)),
-        height=alt.Step(_ROW - 4),
+        height=(_ROW - 4) * len(found),
         title=alt.TitleParams(alt.ExprRef("relative_metric + ', times the best'")),
     )
     return Chart(
@@ -123,9 +129,10 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "How far from the best of the suite",
         picture.add_params(metric_choice),
         rows,
-        f"1.00 is the best mean of the row; the darker, the worse ({_WORST:.0f} times and more are"
-        " alike). Pale numbers are out of the contest. A latency below the clock's step counts as"
-        " that step, a share error below 0.1 points as that.",
+        f"1.00 is the best mean of the row; the stronger the colour, the worse ({_WORST:.0f} times"
+        " and more are alike). Pale numbers are out of the contest. What is smaller than these"
+        " counts as these: a step of the clock, an overhead of 0.001 %, a share error of 0.1"
+        " points.",
         "A field for each suite and policy: how many times as bad as the best of the suite it is,"
         " in a metric that can be chosen.",
     )
@@ -170,18 +177,37 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
                 ),
             ],
         ),
+        _nothing(
+            [{"suite": label(suite), **_there(suite, keys)} for suite in found],
+            "datum.suite == trade_suite && !(datum[trade_x] && datum[trade_y])",
+        ),
     ).properties(width=WIDTH, height=380, title=alt.TitleParams(alt.ExprRef(_heading(keys))))
     return Chart(
         "comparison-trade-off",
         "One metric against another",
         picture.add_params(*choices),
         rows,
-        "Bars: intervals of 95 %. Neither axis begins at zero. Arrows in the metrics' names: what is"
+        "Bars: intervals of 95 %. The axes need not begin at zero. Arrows in the metrics' names: what is"
         " better; a policy with none further that way on both axes is a choice that one can"
         " defend.",
         f"Points of all policies of a suite, two metrics that can be chosen against each other; at"
         f" first {_named(across)} and {_named(up)} of {label(start)}.",
     )
+
+
+def _nothing(rows: list[dict[str, Any]], chosen: str) -> alt.Chart:
+    """What is written where the suite does not have the metric: if a row fits the expression."""
+    base = alt.Chart(alt.InlineData(values=rows)).transform_filter(chosen)
+    written: alt.Chart = base.mark_text(style=ANNOTATION).encode(
+        text=alt.value("This suite has no such metric: choose another."),
+        x=alt.value(WIDTH / 2),
+        y=alt.value(_ROW),
+    )
+    return written
+
+
+def _there(suite: Suite, keys: dict[str, Measure]) -> dict[str, bool]:
+    return {key: measure in suite.measures for key, measure in keys.items()}
 
 
 def label(suite: Suite) -> str:

@@ -27,8 +27,12 @@ from schedlab.report.tones import SIGNS, meaning, used_tones
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"
-_LONG = 30
-"""Characters of a row's heading, from which on it may be broken."""
+_LONG = 36
+"""Characters of a cell, from which on its text may be broken."""
+_PADDING = 3
+"""Characters' width between two columns."""
+_PORTRAIT = 125
+"""Characters of a table that can be read on a page of paper that stands upright."""
 _INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
 _COPIED = ("style.css", "report.js")
 
@@ -128,6 +132,12 @@ class _PageWriter:
     def has_charts(self) -> bool:
         return any(isinstance(block, Chart) for block in self.page.blocks())
 
+    @property
+    def is_wide(self) -> bool:
+        """Is it printed on paper that lies on its long side?"""
+        tables = (block for block in self.page.blocks() if isinstance(block, Table))
+        return any(_TableWriter(table).characters > _PORTRAIT for table in tables)
+
     def label(self, block: Table | Chart) -> str:
         return self.numbering.labels[block.name]
 
@@ -191,13 +201,25 @@ class _TableWriter:
                 number += 1
         return [upper, lower]
 
+    @property
+    def characters(self) -> int:
+        """About how wide it is, for paper: there it cannot be scrolled."""
+        return sum(self._width(number) + _PADDING for number in range(len(self.table.columns)))
+
+    def _width(self, column: int) -> int:
+        """Of a column, by its longest text, and the longest word of its heading."""
+        words = self.table.columns[column].title.split(" ")
+        texts = [text for row in self.table.rows for text in self.lines(row[column])]
+        longest = max(map(len, texts), default=0)
+        return max(min(longest, _LONG), *map(len, words))
+
     def classes(self, column: int, cell: Cell) -> str:
         names: list[str] = [self.table.columns[column].align]
         if cell.tone != "plain":
             names.append(cell.tone)
         if column in self._starts:
             names.append("group")
-        if column == 0 and len(cell.text) > _LONG:
+        if len(self.lines(cell)[0]) > _LONG:
             names.append("long")
         return " ".join(names)
 

@@ -12,7 +12,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_PUNCTUATION = re.compile(r"([\\`*_\[\]<>&|#~$^@{}!])")
+"""What Markdown reads as more than itself, in CommonMark and in Pandoc's dialect."""
+_FIRST = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+(?=[.)](?:\s|$)))")
+"""What begins a list, or makes a heading of what is above, at the beginning of a line."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
@@ -23,7 +26,16 @@ Resolve = Callable[[str], str]
 
 def literal(text: str) -> str:
     """Any text, so that Markdown shows it as it is: on one line."""
-    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(line: str) -> str:
+    line = _PUNCTUATION.sub(r"\\\1", line)
+    first = _FIRST.match(line)
+    if not first:
+        return line
+    rest = line[first.end() :]
+    return f"{first[1]}\\{rest}" if first[1].isdigit() else f"\\{line}"
 
 
 def code(text: str) -> str:
@@ -66,8 +78,7 @@ def title_markdown(title: str) -> str:
     if len(parts) % 2 == 0:
         return literal(title)
     return "".join(
-        code(part) if number % 2 else _PUNCTUATION.sub(r"\\\1", part)
-        for number, part in enumerate(parts)
+        code(part) if number % 2 else _escaped(part) for number, part in enumerate(parts)
     )
 
 

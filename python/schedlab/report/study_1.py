@@ -22,6 +22,7 @@ from schedlab.report.studies.lottery_runs import (
 )
 from schedlab.report.studies.lottery_tables import mean_difference, nearness_table, shares_table
 from schedlab.report.studies.lottery_texts import finding
+from schedlab.report.studies.missing import failures
 from schedlab.report.studies.picks import accounts, picks_table
 from schedlab.report.studies.timing_reasons import TimingReasons
 from schedlab.report.studies.timing_runs import (
@@ -33,7 +34,13 @@ from schedlab.report.studies.timing_runs import (
     study_tick_ms,
     tick_text,
 )
-from schedlab.report.studies.timing_tables import NEAR, is_off, suite_table, told_comparison
+from schedlab.report.studies.timing_tables import (
+    NEAR,
+    in_a_row_table,
+    is_off,
+    suite_table,
+    told_comparison,
+)
 from schedlab.report.study_tables import Comparison, first_trace, measure
 from schedlab.report.wording import cpus, listed
 from schedlab.shares import TESTS
@@ -75,6 +82,7 @@ def _lead(timing: TimingRuns, lottery: LotteryRuns) -> str:
             " CPUs switch, and what part of them each group of processes gets.",
             _came_out_there(),
             _comes_out_here(timing, lottery),
+            *failures(timing.collection, "s1-"),
         )
     )
 
@@ -223,12 +231,18 @@ def _suite_blocks(timing: TimingRuns, suite: Suite, doubts: Doubts) -> Iterator[
         " it, even if who is picked ran before.",
     )
     if suite is PRIORITIES:
+        in_a_row = in_a_row_table(timing)
+        if in_a_row is not None:
+            yield in_a_row
         yield from _priority_pictures(timing)
     yield from doubts.at(suite.place)
 
 
 def _suite_findings(timing: TimingRuns, suite: Suite, reasons: TimingReasons) -> Iterator[str]:
-    if reasons.fork and suite is ROUND_ROBIN:
+    if reasons.fork is None:
+        creation = timing.measured(timing.completion, suite, "creation", 1)
+        yield f"What a fork takes here is not known: Process Creation on one CPU, {creation.missing}."
+    elif suite is ROUND_ROBIN:
         yield (
             f"**Three tests measure a fork.** {reasons.fork} Switch Overhead, Process Creation and Low"
             " Process Count do little else, whatever the scheduler is; I/O-bound does nothing but fork"
@@ -379,8 +393,8 @@ def _picks_blocks(timing: TimingRuns) -> Iterator[Block]:
         " (each start and each waking is a pick), and how long it takes (each tick is another)."
         f" That sum is within {100 * NEAR:.0f} % of what was counted in {near[0]} of {len(theirs)} cells"
         f" of the study, and in {near[1]} of {len(ours)} of ours. So they tell of forks and of ticks,"
-        " and little of schedulers. In I/O-bound, most are xv6's own: it wakes all sleepers at each"
-        " tick, to let them look whether it is time."
+        " and little of schedulers. In I/O-bound of table 1, most are xv6's own: it wakes all sleepers at"
+        " each tick, to let them look whether it is time."
     )
     yield picks_table(timing)
 

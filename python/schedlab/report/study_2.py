@@ -10,6 +10,7 @@ from schedlab.collection import Collection
 from schedlab.report.model import Block, Page, Section, Table, Text
 from schedlab.report.provenance import provenance
 from schedlab.report.studies.contradiction_texts import Doubts
+from schedlab.report.studies.missing import failures
 from schedlab.report.studies.timing_runs import (
     BASELINE,
     FIRST_PRIORITIES,
@@ -80,6 +81,10 @@ def _lead(runs: TimingRuns) -> str:
         if known
         else "Here, no run of it ended as it should, so that nothing can be compared."
     )
+    return " ".join((_three_sentences(better, here), *failures(runs.collection, "s2-")))
+
+
+def _three_sentences(better: int, here: str) -> str:
     return (
         "The notes time seven tests in xv6 under round-robin, and again with a scheduler of strict"
         f" priorities. There, {better} of {len(TIMING_TESTS)} tests took fewer ticks afterwards, but"

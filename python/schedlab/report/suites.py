@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -30,8 +30,11 @@ COMPARED: tuple[Measure, ...] = (
 
 MARGIN = 1.01
 """Who is less than 1 % worse than the best is as good, whatever the seeds tell."""
-_FLOORS = {"share-error": 0.1}
-"""By metric: less is not looked at (points)."""
+_FLOORS = {"share-error": 0.1, "overhead": 1e-5}
+"""By metric: less is not looked at (points; part of the CPUs' time)."""
+
+_OTHER_IDEAL = 0.02
+"""Ideal shares that differ by more than that are of other weights, not of other demands."""
 
 Sample = tuple[list[float], float]
 """A value for each seed, and how fine they are."""
@@ -71,6 +74,13 @@ class Suite:
         """Those that two policies or more have."""
         return tuple(each for each in COMPARED if len(self.having(each)) > 1)
 
+    @cached_property
+    def contests(self) -> tuple[Measure, ...]:
+        """Metrics in which policies differ, and several seeds tell how much that says."""
+        if len(self.seeds) < 2:
+            return ()
+        return tuple(each for each in self.measures if not self.alike(each))
+
     def having(self, measure: Measure) -> list[str]:
         """The policies that have such a value."""
         return [each for each in self.policies if (each, measure.name) in self.samples]
@@ -91,6 +101,13 @@ class Suite:
     def as_good(self, measure: Measure) -> list[str]:
         """Who cannot be told from the best, or is as good for all practical purposes: the best
         first. Of one seed, all."""
+        return self._good[measure.name]
+
+    @cached_property
+    def _good(self) -> dict[str, list[str]]:
+        return {each.name: self._find_good(each) for each in self.measures}
+
+    def _find_good(self, measure: Measure) -> list[str]:
         order = self.order(measure)
         if measure.name not in self.rankings:
             return order
@@ -127,33 +144,46 @@ class Suite:
 def suites(collection: Collection) -> list[Suite]:
     """All that can be compared, in the order of the studies. Seeds that not all policies have are
     left out; where they have none in common, nothing can be compared."""
-    found: dict[tuple[str, int, int, str], list[Repeated]] = {}
-    for setup, repeated in collection.repeated.items():
-        key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
-        found.setdefault(key, []).append(repeated)
-    several = {key: each for key, each in found.items() if len(each) > 1}
-    seeds = {
-        key: _common({run.seed for run in own.runs} for own in each)
-        for key, each in several.items()
-    }
-    taking_part = [
+    several = _several(collection)
+    seeds = {key: _common(each) for key, each in several.items()}
+    runs = [
         run
         for key, each in several.items()
-        for own in each
-        for run in own.runs
+        for repeated in each
+        for run in repeated.runs
         if run.seed in seeds[key]
     ]
-    # Of all runs, the tables have been read for other pages.
-    if len(taking_part) != sum(len(own.runs) for each in several.values() for own in each):
-        collection = Collection(taking_part)
-    table = measured(collection) if taking_part else None
-    if table is None or table.is_empty():
+    if not runs:
         return []
-    samples = _samples(_telling(collection, table))
-    made = [_suite(key, each, samples) for key, each in several.items()]
+    # Of all runs, the tables have been read for other pages.
+    some = len(runs) < sum(len(repeated.runs) for each in several.values() for repeated in each)
+    compared = Collection(runs) if some else collection
+    table = measured(compared)
+    if table.is_empty():
+        return []
+    samples = _samples(_telling(compared, table))
+    made = [_suite(key, each, seeds[key], samples) for key, each in several.items()]
     return _with_means(
         sorted((suite for suite in made if suite.seeds and suite.measures), key=_place)
     )
+
+
+Key = tuple[str, int, int, str]
+"""Experiment, CPUs, tick, machine."""
+
+
+def _several(collection: Collection) -> dict[Key, list[Repeated]]:
+    """What ran under two policies or more."""
+    found: dict[Key, list[Repeated]] = {}
+    for setup, repeated in collection.repeated.items():
+        key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
+        found.setdefault(key, []).append(repeated)
+    return {key: each for key, each in found.items() if len(each) > 1}
+
+
+def _common(setups: Sequence[Repeated]) -> tuple[int, ...]:
+    """The seeds that all have."""
+    return tuple(sorted(set.intersection(*({run.seed for run in each.runs} for each in setups))))
 
 
 def _place(suite: Suite) -> tuple[int, int]:
@@ -164,14 +194,26 @@ def _place(suite: Suite) -> tuple[int, int]:
 
 
 def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
-    """Without share errors of runs in which all processes ended: they got all they asked for."""
+    """Of the whole, and of share errors those alone that can be compared: not of runs in which all
+    processes ended, as they got all they asked for; nor those from an ideal of the policy's own."""
     import polars as pl
 
     cut = collection.summary.filter(
         (pl.col("status") == "success") & (pl.col("finished") < pl.col("processes"))
     )
-    told = (pl.col("measure") != "share-error") | pl.col("run").is_in(cut["run"].implode())
+    known = cut.filter(~pl.col("run").is_in(_own_ideals(collection.groups).implode()))["run"]
+    told = (pl.col("measure") != "share-error") | pl.col("run").is_in(known.implode())
     return table.filter(pl.col("group").is_null() & told)
+
+
+def _own_ideals(groups: pl.DataFrame) -> pl.Series:
+    """Runs whose groups' ideal shares are others than under most policies, as the policy shares by
+    another attribute than the one that the test sets."""
+    import polars as pl
+
+    usual = pl.col("ideal_share").median().over("experiment", "cpus", "tick_ns", "machine", "group")
+    away = (pl.col("ideal_share") - usual).abs() > _OTHER_IDEAL
+    return groups.filter(away)["run"].unique()
 
 
 Samples = dict[tuple[str, int, int, str, str, str], dict[int, tuple[float, float]]]
@@ -188,25 +230,20 @@ def _samples(table: pl.DataFrame) -> Samples:
     return found
 
 
-def _suite(key: tuple[str, int, int, str], setups: Sequence[Repeated], samples: Samples) -> Suite:
+def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples: Samples) -> Suite:
     by_policy = {each.setup.policy_title: each for each in setups}
-    seeds = _common({run.seed for run in each.runs} for each in setups)
     failed = {policy: _how(each, seeds) for policy, each in by_policy.items() if _how(each, seeds)}
     own: dict[tuple[str, str], Sample] = {}
     for policy in by_policy:
         for measure in COMPARED:
             of_seeds = samples.get((*key, policy, measure.name), {})
-            if policy not in failed and seeds and of_seeds.keys() >= set(seeds):
+            if seeds and of_seeds.keys() >= set(seeds):
                 values = [of_seeds[seed] for seed in seeds]
                 own[policy, measure.name] = (
                     [value for value, _ in values],
                     max(resolution for _, resolution in values),
                 )
     return Suite(*key, tuple(in_policy_order(by_policy)), seeds, failed, own, {})
-
-
-def _common(sets: Iterable[set[int]]) -> tuple[int, ...]:
-    return tuple(sorted(set.intersection(*sets)))
 
 
 def _how(setup: Repeated, seeds: Sequence[int]) -> str:

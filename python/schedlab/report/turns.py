@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from schedlab.collection import Collection
-from schedlab.measures import BY_NAME
+from schedlab.measures import BY_NAME, Measure
+from schedlab.metrics.tables import percent
 from schedlab.report.model import Cell, Column, Section, Table, Text
 from schedlab.report.suites import Suite
 from schedlab.statistics import Estimate, Quantity, as_text, estimate, fitting, number_as_text
@@ -77,33 +78,34 @@ def _turns(collection: Collection, suite: Suite) -> dict[str, Estimate]:
 
 
 def _words(suite: Suite, turns: dict[str, Estimate], processes: int) -> str:
-    short, *_, long = turns
-    quantities = {name: number_as_text(turns[name].mean, TURNAROUND.quantity) for name in turns}
-    told = {
-        (name, measure.name): number_as_text(suite.means[name, measure.name].mean, measure.quantity)
-        for name in (short, long)
-        for measure in _SHOWN
-    }
-    ratio = suite.means[long, "turnaround"].mean / suite.means[short, "turnaround"].mean
+    highest, long = suite.order(TURNAROUND)[-1], list(turns)[-1]
+
+    def told(policy: str, measure: Measure) -> str:
+        return number_as_text(suite.means[policy, measure.name].mean, measure.quantity)
+
+    def turn(policy: str) -> str:
+        return number_as_text(turns[policy].mean, TURNAROUND.quantity)
+
+    ratio = suite.means[long, "turnaround"].mean / suite.means[highest, "turnaround"].mean
     bound = (processes + suite.cpus) / (2 * processes)
-    cpus = f"{suite.cpus} CPU{'' if suite.cpus == 1 else 's'}"
     return (
-        (
-            f"`{suite.title}` on {cpus} is {processes} processes of equal work that never block. If n"
-            " such processes advance together on m CPUs, all end at the end; if one ends after the"
-            " other, the mean turnaround is (n + m) ÷ 2n of that, here"
-            f" {bound:.0%}. The longest turns, those of `{long}` ({quantities[long]}), give"
-            f" {told[long, 'turnaround']}; the shortest, those of `{short}` ({quantities[short]}),"
-            f" {told[short, 'turnaround']}: {ratio:.0%}. The price is the wait for the first turn,"
-            f" {told[long, 'response']} against {told[short, 'response']} on average, and the gain is"
-            f" overhead, {told[long, 'overhead']} against {told[short, 'overhead']}. That is a"
-            " setting more than an algorithm: with a tunable for the length of a turn (`slice` of"
-            " `rr`, `quantum_us` of `wrr`) a policy can be moved along this line. Where processes"
-            " sleep and wake up, long turns of others are what they wait for."
-        )
-        .replace("%", " %")
-        .replace("  %", " %")
+        f"`{suite.title}` on {_cpus(suite)} is {processes} processes of equal work that never"
+        " block. If n such processes advance together on m CPUs, all end at the end; if one ends"
+        " after the other, the mean turnaround is (n + m) ÷ 2n of that, here"
+        f" {percent(bound)}. The highest mean is that of `{highest}`, in turns of {turn(highest)}:"
+        f" {told(highest, TURNAROUND)}. The longest turns, those of `{long}` ({turn(long)}), give"
+        f" {told(long, TURNAROUND)}: {percent(ratio)}. Where turns are short, but chance or levels"
+        " let some get ahead of others, it is between. The price of long turns is the wait for the"
+        f" first one, {told(long, RESPONSE)} against {told(highest, RESPONSE)} on average, and the"
+        f" gain is overhead, {told(long, OVERHEAD)} against {told(highest, OVERHEAD)}. That is a"
+        " setting more than an algorithm: with a tunable for the length of a turn (`slice` of"
+        " `rr`, `quantum_us` of `wrr`) a policy can be moved along this line. Where processes"
+        " sleep and wake up, long turns of others are what they wait for."
     )
+
+
+def _cpus(suite: Suite) -> str:
+    return f"{suite.cpus} CPU{'' if suite.cpus == 1 else 's'}"
 
 
 def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
@@ -136,7 +138,7 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
     ]
     return Table(
         "comparison-turns",
-        f"Turns of {suite.title}, {suite.cpus} CPU{'' if suite.cpus == 1 else 's'}",
+        f"Turns of {suite.title}, {_cpus(suite)}",
         (
             Column("policy", align="left"),
             *(

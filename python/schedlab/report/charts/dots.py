@@ -167,7 +167,7 @@ def _panel(
                 *channels,
                 x=alt.value(0),
                 tooltip=[
-                    alt.Tooltip("failed:Q", title="failed runs"),
+                    alt.Tooltip("failed:Q", title="runs without a value"),
                     alt.Tooltip("runs:Q", title="of"),
                 ],
             )
@@ -245,7 +245,7 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
         else "Filled: measured.",
         "Hollow: published." if "published" in kinds else "",
         "Stroke: the ideal." if "ideal" in kinds else "",
-        "A cross on the left: runs failed, so there is no mean."
+        "A cross on the left: a run failed or has no such value, so there is no mean."
         if (measured["failed"] > 0).any()
         else "",
     ]

@@ -244,9 +244,10 @@ def _most(visits: pl.DataFrame) -> float:
 
 
 def _remarks(people: People, span: Span, visits: pl.DataFrame) -> list[str]:
-    drawn, whole = span.end_ns - people.window.begin_ns, people.window.elapsed_ns
+    begin, end = (duration(time - people.window.begin_ns) for time in (span.begin_ns, span.end_ns))
+    whole = people.window.elapsed_ns
     return [
-        f"Drawn are the first {duration(drawn)} of {duration(whole)}." if drawn < whole else "",
+        f"Drawn are {begin} to {end} of {duration(whole)}." if span.length_ns < whole else "",
         "A thin line: idle.",
         "The strip below each CPU: the part of the time that the scheduler took, "
         f"darkest {percent(_most(visits))}."

@@ -14,6 +14,7 @@ import polars as pl
 from schedlab.metrics import wakeup_latencies
 from schedlab.metrics.tables import duration
 from schedlab.report.charts.parts import (
+    STROKE_SIZE,
     Looks,
     chart_of,
     chosen_in_legend,
@@ -50,9 +51,11 @@ def latencies(
 
     Thick: the wake-ups of all runs of the series together; thin: of each run. `group`: only those
     of processes of this group. What is less than a step of the clock stands apart, on the left.
-    `data`: each latency.
+    `data`: each latency. Raises ValueError if there is none.
     """
     behind = _latencies(traces, group)
+    if behind.is_empty():
+        raise ValueError(f"chart {name}: no process was woken and ran in the time measured")
     step = _finest(traces)
     shown = ordered([each for each in traces if each in set(behind["series"])], order,
                     policies=policies)  # fmt: skip
@@ -106,7 +109,7 @@ def cumulative(values: npt.ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _chart(behind: pl.DataFrame, looks: Looks, step: int) -> Any:
-    most = max(int(behind["latency_ns"].max() or 0), step) if len(behind) else step  # type: ignore[arg-type]
+    most = max(int(behind["latency_ns"].to_numpy().max()), step)
     floor = step / 2
     decades = max(np.log10(most / floor), 0.1)
     pooled, each = [], []
@@ -115,7 +118,7 @@ def _chart(behind: pl.DataFrame, looks: Looks, step: int) -> Any:
         pooled.append(_curve(rows, floor, decades, _POOLED).with_columns(run=pl.lit(-1)))
         for (run,), own in rows.group_by("run", maintain_order=True):
             each.append(_curve(own, floor, decades, _EACH).with_columns(run=pl.lit(run)))
-    seeds = [curve for curve in each if len(behind) and behind["run"].max() != 0]
+    seeds = [curve for curve in each if behind["run"].max() != 0]
     x = _x_axis(floor, step, most)
     y = alt.Y("percent:Q", title="wake-ups served within that time (%)",
               scale=alt.Scale(domain=[0, 100]))  # fmt: skip
@@ -130,12 +133,25 @@ def _chart(behind: pl.DataFrame, looks: Looks, step: int) -> Any:
         layers.append(
             _drawn(seeds)
             .mark_line(interpolate="step-after", strokeWidth=0.8, clip=True)
-            .encode(x, y, looks.colour(), detail="run:N", opacity=opacity_if(chosen, 0.5))
+            .encode(
+                x,
+                y,
+                looks.colour(symbolSize=STROKE_SIZE),
+                detail="run:N",
+                opacity=opacity_if(chosen, 0.5),
+            )
         )
     layers.append(
         _drawn(pooled)
         .mark_line(interpolate="step-after", strokeWidth=2.2, clip=True)
-        .encode(x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen), tooltip=tooltip)
+        .encode(
+            x,
+            y,
+            looks.colour(symbolSize=STROKE_SIZE),
+            looks.dash(),
+            opacity=opacity_if(chosen),
+            tooltip=tooltip,
+        )
         .add_params(chosen)
     )
     return alt.layer(*layers).properties(width=WIDTH, height=300)
@@ -185,7 +201,7 @@ def _step_name(step: int) -> str:
 
 
 def _remarks(behind: pl.DataFrame, step: int, without: list[str]) -> list[str]:
-    several = len(behind) > 0 and behind["run"].max() != 0
+    several = behind["run"].max() != 0
     return [
         "Thick: all runs of a series together; thin: each run." if several else "",
         f"The clock moves in steps of {_step_name(step)}; what is less stands on the left.",

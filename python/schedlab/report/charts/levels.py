@@ -251,8 +251,9 @@ def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
         at=axis.in_units("time")
     )
     rule = drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3], clip=True).encode(axis.x("at"))
-    word = drawn.mark_text(style=ANNOTATION, align="left", dx=4, baseline="bottom").encode(
-        axis.x("at"), y=alt.value(0), text="what:N"
+    # At the bottom, right of its line: who has risen is not there.
+    word = drawn.mark_text(style=ANNOTATION, align="left", dx=4, dy=-3, baseline="bottom").encode(
+        axis.x("at"), y=alt.value({"expr": "height"}), text="what:N"
     )
     return [rule, word]
 

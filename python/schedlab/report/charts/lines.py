@@ -202,7 +202,7 @@ def _failures(measured: pl.DataFrame, looks: Looks, x: alt.X) -> list[alt.Chart]
             color=looks.colour(),
             tooltip=[
                 alt.Tooltip("series:N", title="series"),
-                alt.Tooltip("failed:Q", title="failed runs"),
+                alt.Tooltip("failed:Q", title="runs without a value"),
                 alt.Tooltip("runs:Q", title="of"),
             ],
         )
@@ -220,7 +220,9 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
         else "",
         "Hollow points on dotted lines: published." if "published" in kinds else "",
         "Thin line without points: the ideal." if "ideal" in kinds else "",
-        "A cross at the bottom: runs failed, so there is no mean." if failed else "",
+        "A cross at the bottom: a run failed or has no such value, so there is no mean."
+        if failed
+        else "",
     ]
 
 

@@ -19,6 +19,8 @@ from schedlab.statistics import Within, estimates
 
 LETTER_WIDTH = 7
 """About what a letter of a legend takes, in pixels."""
+STROKE_SIZE = 320
+"""Of a legend's stroke: long enough to show its dashes."""
 DIGITS = 5
 """Significant digits of what is drawn; the data behind a chart has all."""
 ROOM = 0.06
@@ -116,8 +118,9 @@ class Looks:
         if len(self.series) < 2:
             return None
         longest = max(len(each) for each in self.series)
-        columns = max(WIDTH // (longest * LETTER_WIDTH + 40), 1)
-        return alt.Legend(title=None, columns=columns, **more)
+        wide = longest * LETTER_WIDTH + 40
+        # On a page there may be room for fewer: templates/charts.js sees to that.
+        return alt.Legend(title=None, columns=max(WIDTH // wide, 1), **more)
 
 
 def chosen_in_legend() -> alt.Parameter:

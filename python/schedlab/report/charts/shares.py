@@ -14,6 +14,7 @@ from schedlab.metrics import compute
 from schedlab.metrics.tables import percent
 from schedlab.report.charts.parts import (
     NUMBERS,
+    STROKE_SIZE,
     Looks,
     chart_of,
     chosen_in_legend,
@@ -154,13 +155,16 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
         alt.Tooltip("ideal_share:Q", title="ideal (%)"),
     ]
     late = drawn.mark_line(strokeWidth=1, clip=True).encode(
-        x, alt.Y("sliding_share:Q"), looks.colour(), opacity=opacity_if(chosen, 0.45)
+        x,
+        alt.Y("sliding_share:Q"),
+        looks.colour(symbolSize=STROKE_SIZE),
+        opacity=opacity_if(chosen, 0.45),
     )
     ideal = drawn.mark_line(strokeWidth=1.5, strokeDash=IDEAL_DASH).encode(
-        x, alt.Y("ideal_share:Q"), looks.colour(), opacity=opacity_if(chosen)
+        x, alt.Y("ideal_share:Q"), looks.colour(symbolSize=STROKE_SIZE), opacity=opacity_if(chosen)
     )
     whole = drawn.mark_line(strokeWidth=2.5, clip=True).encode(
-        x, y, looks.colour(), opacity=opacity_if(chosen), tooltip=tooltip
+        x, y, looks.colour(symbolSize=STROKE_SIZE), opacity=opacity_if(chosen), tooltip=tooltip
     )
     return alt.layer(*([late] if sliding else []), ideal, whole.add_params(chosen)).properties(
         width=WIDTH, height=300

@@ -20,8 +20,7 @@ TEXT_SIZE = 12
 SMALL_TEXT_SIZE = 11
 """The smallest there is."""
 WIDTH = 720
-"""Of a chart on paper, in pixels. On a page the writer makes one that is a single view as wide as
-its place (`"width": "container"`); one of several panels keeps this width."""
+"""Of a chart's view on paper, in pixels. A page makes it fit its place (templates/charts.js)."""
 
 IDEAL = "schedlab-ideal"
 """Style: the line of what should be."""

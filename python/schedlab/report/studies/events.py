@@ -6,18 +6,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.metrics import state_intervals
 from schedlab.report.studies.texts import of_rows
 from schedlab.report.study_tables import Measured, measure
-from schedlab.trace import Trace
+from schedlab.trace import Kind, Trace
 
 CPUS = 1
 ONE, EIGHT = "s5-cpubench", "s5-cpubench-8"
 """One thread, as in the study, and eight."""
 _MS = 1e6
+_SECOND = 1e9
 
 
 @dataclass
@@ -91,3 +93,28 @@ def turns(run: Kept, trace: Trace) -> pl.DataFrame:
         .filter((pl.col("state") == "running") & (pl.col("then") == "preempted: slice"))
         .select("pid", ((pl.col("end_ns") - pl.col("begin_ns")) / _MS).alias("ms"))
     )
+
+
+def lost_steps(run: Kept, trace: Trace) -> float:
+    """Steps of the machine's clock, of each tick that a thread ran, in which the CPU did nothing.
+
+    Where time goes on and the cycle counter does not: Spike ends a step early when an interrupt
+    comes. 0 if the clock has no steps.
+    """
+    threads = run.metrics().processes.filter(pl.col("group") == "event")["pid"].to_list()
+    rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+    rows = rows[trace.column("cpu")[rows] == 0]
+    kind, process = trace.column("kind")[rows], trace.column("process")[rows]
+    begins = np.flatnonzero(
+        (kind[:-1] == Kind.SCHEDULER_EXIT)
+        & np.isin(process[:-1], threads)
+        & (kind[1:] == Kind.SCHEDULER_ENTER)
+    )
+    cycles = trace.column("second")[rows].astype(np.int64)
+    times = trace.column("time_ns")[rows]
+    took = int((times[begins + 1] - times[begins]).sum())
+    counted = int((cycles[begins + 1] - cycles[begins]).sum())
+    if not took or not trace.clock_step_ns:
+        return 0.0
+    lost_ns = took - counted * _SECOND / trace.header.cycles_per_second
+    return lost_ns / trace.clock_step_ns / (took / trace.header.tick_ns)

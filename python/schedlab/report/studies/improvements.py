@@ -14,8 +14,8 @@ from schedlab.report.studies.lottery_runs import SHIPPED, THESIS, LotteryRuns
 from schedlab.report.studies.texts import cell
 from schedlab.report.studies.timing_runs import PRIORITIES, TimingRuns
 from schedlab.report.study_tables import NOT_RUN, Measured, measure
+from schedlab.report.wording import counted, listed
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.report.wording import listed
 from schedlab.shares import TESTS
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
@@ -240,14 +240,19 @@ def _slower_and_faster(runs: TimingRuns, before: str, after: str) -> Iterator[st
     by_change = sorted(found)
     less = [each for each in found if each[0] < -_NOTABLE]
     more = [each for each in found if each[0] > _NOTABLE]
+    title = f"`{after}` against `{before}`, in ticks until all have ended:"
+    percent = f"{100 * _NOTABLE:.0f} %"
+    if not less and not more:
+        yield f"{title} none of {counted(len(found), 'setup')} changes by over {percent}."
+        return
     text = (
-        f"`{after}` against `{before}`, in ticks until all have ended: in {len(less)} of"
-        f" {len(found)} setups shorter by over {100 * _NOTABLE:.0f} %, in {len(more)} longer."
+        f"{title} in {len(less)} of {counted(len(found), 'setup')} shorter by over {percent}, in"
+        f" {len(more)} longer."
     )
     if less:
-        text += f" The most shorter: {by_change[0][1]}."
+        text += f" Shortened most: {by_change[0][1]}."
     if more:
-        text += f" The most longer: {by_change[-1][1]}."
+        text += f" Lengthened most: {by_change[-1][1]}."
     yield text
 
 

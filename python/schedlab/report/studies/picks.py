@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from schedlab.report.model import Cell, Column, Row, Table
+from schedlab.report.studies.texts import cell
 from schedlab.report.studies.timing_runs import PRIORITIES, ROUND_ROBIN, Suite, TimingRuns, figure
 from schedlab.report.study_tables import NOTHING, Numbers
 from schedlab.studies.experiments import TIMING_TESTS
@@ -101,13 +102,23 @@ def picks_table(runs: TimingRuns) -> Table:
         Column("policy", align="left"),
         Column("test", align="left"),
         *(Column(part, group) for group in ("study", "here") for part in parts),
+        Column("of them to another process", "here"),
     )
     rows, data = [], []
     for suite in (ROUND_ROBIN, PRIORITIES):
         for number, test in enumerate(TIMING_TESTS):
             pair = theirs(runs, suite, test), ours(runs, suite, test)
             first = Cell("" if number else suite.policy)
-            rows.append((first, Cell(TIMING_TESTS[test]), *_cells(pair[0], 0), *_cells(pair[1], 1)))
+            others = runs.measured(runs.switches, suite, test, 1)
+            rows.append(
+                (
+                    first,
+                    Cell(TIMING_TESTS[test]),
+                    *_cells(pair[0], 0),
+                    *_cells(pair[1], 1),
+                    cell(others, 0),
+                )
+            )
             data += list(_records(suite, test, pair))
     return Table(
         "study-1-picks",

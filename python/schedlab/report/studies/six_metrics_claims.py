@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import polars as pl
 
@@ -25,9 +24,8 @@ from schedlab.report.studies.six_metrics import (
     Metric,
     published_cell,
 )
-from schedlab.report.studies.texts import cell, combined
+from schedlab.report.studies.texts import cell, combined, in_order
 from schedlab.report.study_tables import NOTHING, Measured
-from schedlab.statistics import difference
 from schedlab.studies import select
 from schedlab.studies.figures import Figure
 
@@ -249,20 +247,7 @@ def _order_here(values: Mapping[str, Measured], falling: bool) -> Cell:
     means = {name: each.mean for name, each in values.items() if each.mean is not None}
     if len(means) < len(values):
         return _missing(values)
-    names = sorted(means, key=lambda name: means[name], reverse=falling)
-    told = names[0]
-    for one, other in pairwise(names):
-        sign = " > " if falling else " < "
-        told += f"{sign if _apart(values[one], values[other]) else ' ≈ '}{other}"
-    return Cell(told)
-
-
-def _apart(one: Measured, other: Measured) -> bool:
-    """Is their difference more than chance?"""
-    if len(one.values) != len(other.values):
-        return False
-    change = difference(one.values, other.values, paired=True)
-    return change.low > 0 or change.high < 0
+    return Cell(in_order(values, falling))
 
 
 def best_published(scheduler: str) -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import polars as pl
 
@@ -12,7 +13,7 @@ from schedlab.machines.base import TRACE_FILE
 from schedlab.report.model import Cell, Column, Table, Tone
 from schedlab.report.provenance import provenance
 from schedlab.report.study_tables import NOTHING, Measured, Numbers
-from schedlab.statistics import ANYWHERE
+from schedlab.statistics import ANYWHERE, difference
 from schedlab.trace import Trace
 
 
@@ -71,6 +72,25 @@ def how_measured(
 def number(value: object) -> float:
     """What a column's sum, mean or maximum came to; 0 for a column without values."""
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+def in_order(values: Mapping[str, Measured], falling: bool) -> str:
+    """`A > B ≈ C`: by their means, and ≈ where the difference may be chance. All have means."""
+    means = {name: each.mean or 0.0 for name, each in values.items()}
+    names = sorted(means, key=lambda name: means[name], reverse=falling)
+    told = names[0]
+    for one, other in pairwise(names):
+        sign = " > " if falling else " < "
+        told += f"{sign if _apart(values[one], values[other]) else ' ≈ '}{other}"
+    return told
+
+
+def _apart(one: Measured, other: Measured) -> bool:
+    """Is their difference more than chance?"""
+    if len(one.values) != len(other.values):
+        return False
+    change = difference(one.values, other.values, paired=True)
+    return change.low > 0 or change.high < 0
 
 
 def cell(measured: Measured, decimals: int) -> Cell:

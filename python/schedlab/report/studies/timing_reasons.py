@@ -169,12 +169,14 @@ class TimingReasons:
     @cached_property
     def constant(self) -> str:
         """Of Mixed Load, which tells the least time of those that sleep."""
-        whole = self._mean(self.runs.completion, "mixed", 1)
+        found = self.runs.measured(self.runs.completion, self.suite, "mixed", 1)
         text = (
             "What is told is the least time of the processes that sleep, a constant whatever the"
             " scheduler does with the others."
         )
-        return text + (f" On one CPU all have ended after {whole:.1f} ticks." if whole else "")
+        if found.mean is None:
+            return f"{text} When all had ended on one CPU is not known here: {found.missing}."
+        return f"{text} On one CPU all have ended after {found.mean:.1f} ticks."
 
     @cached_property
     def sleepers_wait(self) -> str:

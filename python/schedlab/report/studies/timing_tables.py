@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from schedlab.report.model import Table
+from schedlab.report.model import Column, Table
+from schedlab.report.studies.texts import measured_table
 from schedlab.report.studies.timing_reasons import TimingReasons
 from schedlab.report.studies.timing_runs import PRIORITIES, Suite, TimingRuns, figure
 from schedlab.report.study_tables import Comparison, Kind, Line, Numbers, compared_table
+from schedlab.report.wording import cpus as cpus_text
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_told
 
 TOLD = "completion, ticks"
 PICKS = "context switches"
-OTHERS = "of them to another process"
-ROW = "all tests in a row, ticks"
 NEAR = 0.05
 """Ours is near the ideal if it is off by a twentieth of it at most, or by a tick."""
 
@@ -86,12 +86,25 @@ def _told_line(
         rerun=figure(suite, row, cpus, "context switches", "rerun"),
         decimals=0,
     )
-    others = Comparison(here=runs.measured(runs.switches, suite, test, cpus), decimals=0)
-    parts = {TOLD: replace(ticks, notes=notes), PICKS: picks, OTHERS: others}
-    in_a_row = runs.in_a_row(test, cpus) if suite == PRIORITIES else None
-    if in_a_row is not None:
-        parts[ROW] = Comparison(here=in_a_row)
-    return Line((row, str(cpus)), parts)
+    return Line((row, str(cpus)), {TOLD: replace(ticks, notes=notes), PICKS: picks})
+
+
+def in_a_row_table(runs: TimingRuns) -> Table | None:
+    """What the tests tell if all seven are run one after another; None if nobody did that."""
+    rows = {
+        row: [runs.in_a_row(test, cpus) for cpus in ALL_CPUS] for test, row in TIMING_TESTS.items()
+    }
+    found = {row: [each for each in cells if each] for row, cells in rows.items()}
+    if not any(found.values()):
+        return None
+    return measured_table(
+        "study-1-in-a-row",
+        "All tests in a row: ticks that each tells",
+        "test",
+        [(Column(cpus_text([cpus])), 1) for cpus in ALL_CPUS],
+        found,
+        f"Under `{PRIORITIES.policy}`. Whole ticks, by the kernel's clock.",
+    )
 
 
 def _whole_line(

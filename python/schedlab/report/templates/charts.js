@@ -11,6 +11,7 @@ const OPTIONS = {
 };
 const NARROWEST = 120; // pixels of a view; what has less room is scrolled
 const LABELS = 0.4; // of a chart's width, at most, are the names at its side
+const NAMES = 0.55; // of a chart's width, at most, is a name in its legend
 const LEGENDS = [Infinity, 3, 2, 1]; // names side by side, until there is room
 const ATTEMPTS = 4; // other labels of an axis take other room
 
@@ -36,6 +37,9 @@ function forPlace(specification, width, columns) {
         if (/fontSize$/i.test(name)) return number * scale;
         if (name === "labelLimit" && above.startsWith("axis")) {
             return Math.min(number * scale, Math.max(80, LABELS * width));
+        }
+        if (name === "labelLimit" && above === "legend") {
+            return Math.min(number * scale, NAMES * width);
         }
         return name === "columns" && above === "legend" ? Math.min(number, columns) : number;
     };

@@ -33,6 +33,7 @@ function followReading() {
         link?.scrollIntoView({ block: "nearest" });
         current = link;
     };
+    mark();
     let waiting = false;
     addEventListener("scroll", () => {
         if (waiting) return;
