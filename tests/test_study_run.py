@@ -85,9 +85,10 @@ ON_ALL_CPUS = [
 
 @pytest.mark.parametrize(("label", "policy"), ON_ALL_CPUS)
 def test_study_1_ran_each_test_five_times_on_one_to_five_cpus(label: str, policy: str) -> None:
-    """The quick plan has all of its cells, with fewer seeds."""
+    """The quick plan has all of its cells, with fewer seeds; but for those that take a minute."""
     assert cells("full", label, policy) == dict.fromkeys(range(1, 6), 5)
-    assert set(cells("quick", label, policy)) == set(range(1, 6))
+    slow = label == "s1-lottery-original-switch"
+    assert set(cells("quick", label, policy)) == ({1, 2} if slow else set(range(1, 6)))
 
 
 @pytest.mark.parametrize("test", ["cpu", "io", "mixed"])
