@@ -61,19 +61,19 @@ static void percentiles_are_of_all_events(void)
     check(percentile(95) >= 40000 && percentile(95) < 50000);
 }
 
-/* Whatever the order of what processes tell. */
-static void what_processes_tell_is_added_up(void)
+/* Whatever the order of what processes report. */
+static void what_processes_report_is_added_up(void)
 {
     memset(totals, 0, sizeof(totals));
     workload_channel_make(&results);
     processes = 2;
-    tell(EVENTS, 7);
-    tell(TIME_MOST, ((int64_t)1 << VALUE_BITS) - 1);
-    tell(ENDED, 1);
-    tell(bucket_of(1000), 3);
-    tell(TIME_MOST, 5);
-    tell(EVENTS, 2);
-    tell(ENDED, 1);
+    report(EVENTS, 7);
+    report(TIME_MOST, ((int64_t)1 << VALUE_BITS) - 1);
+    report(ENDED, 1);
+    report(bucket_of(1000), 3);
+    report(TIME_MOST, 5);
+    report(EVENTS, 2);
+    report(ENDED, 1);
     collect();
     check(totals[EVENTS] == 9);
     check(totals[TIME_MOST] == ((int64_t)1 << VALUE_BITS) - 1);
@@ -85,6 +85,6 @@ int main(void)
     run_test(primes_are_found);
     run_test(every_time_has_its_bucket);
     run_test(percentiles_are_of_all_events);
-    run_test(what_processes_tell_is_added_up);
+    run_test(what_processes_report_is_added_up);
     return 0;
 }
