@@ -188,3 +188,19 @@ def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
     condemned = ended.join(run_ns, left_on="process", right_on="pid").filter(pl.col("ns") > limit)
     assert len(condemned) == 2
     assert greatest(condemned["ns"]) <= limit + TICK_NS + 2 * ROUND_NS
+
+
+def test_who_wakes_whom_is_traced(tmp_path: Path) -> None:
+    """A timer's wake-up is by nobody, whoever runs then; a byte in a pipe is by who wrote it.
+
+    The reader sleeps, asks for a byte and waits for it, while a hog computes.
+    """
+    events = traced(tmp_path, "study3 inversion -r 3 -c 1 -t 3000", cpus=1)
+    groups = dict(metrics.compute(events).processes.select("pid", "group").iter_rows())
+    table = events.events.filter(pl.col("kind") == trace.Kind.WAKEUP)
+    wakers = [
+        groups.get(by, "nobody")
+        for woken, by in table.select("process", "first").iter_rows()
+        if groups.get(woken) == "reader"
+    ]
+    assert wakers[-6:] == ["nobody", "writer"] * 3

@@ -44,6 +44,7 @@ struct cpu {
     struct switch_frame idle_frame; /* the idle loop, while a process runs */
     bool reschedule;                /* set by any CPU: pick again before going on */
     enum preempt_reason reschedule_reason;
+    bool serving;          /* interrupts: whoever is woken meanwhile is woken by no process */
     struct spinlock *held; /* the lock taken last of those that this CPU holds */
 
     struct spinlock timer_lock; /* guards the heap, expiring and timer_order */

@@ -282,7 +282,7 @@ void scheduler_add(struct process *process, enum enqueue_reason reason)
     struct queue *queue = queue_lock(to);
     __atomic_store_n(&process->task.cpu, to, __ATOMIC_RELAXED);
     if (reason == ENQUEUE_WOKEN) {
-        trace_record(TRACE_WAKEUP, pid_of(process), pid_of(cpu->current), to);
+        trace_record(TRACE_WAKEUP, pid_of(process), cpu->serving ? 0 : pid_of(cpu->current), to);
         if (from != to)
             trace_record(TRACE_MIGRATE, pid_of(process), from, to);
     }

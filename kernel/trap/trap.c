@@ -29,6 +29,7 @@ void trap_init_cpu(void)
 void interrupts_serve(void)
 {
     uint64_t pending = csr_read(sip) & csr_read(sie);
+    this_cpu()->serving = true;
     if (pending & INTERRUPT_SOFTWARE) {
         csr_clear(sip, INTERRUPT_SOFTWARE);
         cpu_stop_here_if_asked();
@@ -37,6 +38,7 @@ void interrupts_serve(void)
         tick_interrupt();
     if (pending & INTERRUPT_EXTERNAL)
         interrupt_controller_handle();
+    this_cpu()->serving = false;
 }
 
 void preemption_point(void)
