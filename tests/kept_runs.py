@@ -18,6 +18,7 @@ from schedlab import results
 from schedlab.machines.base import TRACE_FILE
 from schedlab.metrics import Metrics, compute
 from schedlab.metrics.told import VALUES_SCHEMA
+from schedlab.studies.experiments import EXPERIMENTS
 from trace_simulator import Script, load, simulate, write
 
 MS = 1_000_000
@@ -141,6 +142,7 @@ def keep_figures(
     Its trace is only good to be the same as another's, or not.
     """
     name = f"{policy.replace(':', '-')}-{cpus}cpu-seed{seed}"
+    known = EXPERIMENTS.get(experiment)
     succeeded = status == "success"
     tables: dict[str, pl.DataFrame] = {}
     if succeeded:
@@ -154,7 +156,7 @@ def keep_figures(
         }
     content = {
         "label": experiment,
-        "workload": "program",
+        "workload": known.command if known else experiment or "program",
         "policy": policy,
         "cpus": cpus,
         "seed": seed,

@@ -286,6 +286,35 @@ def test_groups_are_compared_if_there_are_several(tmp_path: Path) -> None:
     assert "io" in told(compared(tmp_path / "two" / "a", tmp_path / "two" / "b"))
 
 
+def test_what_only_one_side_has_is_named(tmp_path: Path) -> None:
+    keep_figures(tmp_path / "a", groups=["cpu", "io"], finished=2)
+    told_once = [("slept", 4)]
+    keep_figures(tmp_path / "b", groups=["cpu", "net"], policy="mlfq", told=told_once)
+    match = only(compared(tmp_path / "a", tmp_path / "b"))
+    assert match.only_before == (("io", None),)
+    assert set(match.only_after) == {
+        (None, "turnaround"),
+        (None, "fairness"),
+        (None, "told-slept"),
+        ("net", None),
+    }
+    text = told(compared(tmp_path / "a", tmp_path / "b"))
+    assert "only the runs before all have it: the group io" in text
+    assert "the group net; told by the program: slept" in " ".join(text.split())
+    few = compared(tmp_path / "a", tmp_path / "b", "turnaround")
+    assert only(few).only_after == ((None, "turnaround"), ("net", None))
+    [setup] = few.to_dict()["setups"]
+    assert setup["only_after"][1] == {"group": "net", "metric": None}
+
+
+def test_where_both_sides_have_the_same_nothing_is_named(tmp_path: Path) -> None:
+    keep_figures(tmp_path / "a", groups=["cpu", "io"])
+    keep_figures(tmp_path / "b", groups=["cpu", "io"], policy="mlfq")
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert only(found).only_before == only(found).only_after == ()
+    assert "Not compared" not in told(found)
+
+
 def test_metrics_that_are_the_same_do_not_count_among_the_many(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
     after = seeds(tmp_path / "b", [11.0, 21.5, 32.0], policy="mlfq")

@@ -67,6 +67,14 @@ def test_suites_come_in_the_order_of_the_studies(folder: Path) -> None:
     assert names == ["s3-cpu", "s3-mixed", "s4-trace", "my-program -n 3"]
 
 
+def test_a_suite_is_called_by_the_command_that_was_run(tmp_path: Path) -> None:
+    """Not by that of the full plan, where the quick one ran another."""
+    quick = {"workload": "lotterytest low -t 50 -u 20"}
+    fill(tmp_path, "s1-lottery-low", {"rr": 3, "mlfq": 4}, manifest=quick)
+    assert suite(tmp_path, "s1-lottery-low").title == "lotterytest low -t 50 -u 20"
+    assert "lotterytest low -t 50 -u 20" in str(page_of(tmp_path))
+
+
 def test_who_is_out(folder: Path) -> None:
     mixed = suite(folder, "s3-mixed")
     assert mixed.policies == ("rr", "wrr", "lottery", "mlfq")

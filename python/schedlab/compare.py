@@ -87,6 +87,10 @@ class Row:
         }
 
 
+Part = tuple[str | None, str | None]
+"""Group and metric; no group: the whole; no metric: all that the group has."""
+
+
 @dataclass(frozen=True)
 class Match:
     """Setups that are alike but for what is compared."""
@@ -100,6 +104,9 @@ class Match:
     """Each pair of runs has the same trace, byte for byte."""
     rows: tuple[Row, ...] = ()
     """None if a run failed or the traces are identical."""
+    only_before: tuple[Part, ...] = ()
+    """What cannot be compared, as not all runs of the other side have it."""
+    only_after: tuple[Part, ...] = ()
 
     @property
     def failed(self) -> tuple[Kept, ...]:
@@ -300,9 +307,14 @@ def match(before: Repeated, after: Repeated, metrics: Sequence[str] = ()) -> Mat
     found = Match(before, after, common, bool(common), identical)
     if identical or found.failed:
         return found
-    rows = _rows(first, second, bool(common))
+    own, other = (_values(measured(Collection(runs)), len(runs)) for runs in (first, second))
+    repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
+    rows = _rows(own, other, bool(common), repeatable)
     return replace(
-        found, rows=tuple(row for row in rows if not metrics or row.measure.name in metrics)
+        found,
+        rows=tuple(row for row in rows if not metrics or row.measure.name in metrics),
+        only_before=_only(own, other, metrics),
+        only_after=_only(other, own, metrics),
     )
 
 
@@ -311,10 +323,9 @@ def _same_trace(before: Kept, after: Kept) -> bool:
     return first.is_file() and second.is_file() and filecmp.cmp(first, second, shallow=False)
 
 
-def _rows(before: Sequence[Kept], after: Sequence[Kept], paired: bool) -> list[Row]:
+def _rows(before: Values, after: Values, paired: bool, repeatable: bool) -> list[Row]:
     """All metrics that every run of both sides has."""
-    repeatable = all(run.manifest.get("repeatable", True) for run in (*before, *after))
-    sides = [_values(measured(Collection(runs)), len(runs)) for runs in (before, after)]
+    sides = (before, after)
     found: dict[str | None, list[tuple[Measure, Difference]]] = {}
     for group, measure in _in_order(sides):
         (first, fine), (second, finer) = (side[group, measure.name] for side in sides)
@@ -352,6 +363,19 @@ def _values(table: pl.DataFrame, runs: int) -> Values:
         for (group, measure), part in parts.items()
         if len(part) == runs
     }
+
+
+def _only(own: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...]:
+    """What the other side lacks. Of a metric that it lacks of the whole, its groups say no more."""
+    lacked = [key for key in own if key not in other and (not metrics or key[1] in metrics)]
+    of_whole = {measure for group, measure in lacked if group is None}
+    groups = {None, *(group for group, _ in other)}
+    parts: Iterable[Part] = (
+        (group, measure if group in groups else None)
+        for group, measure in lacked
+        if group is None or group not in groups or measure not in of_whole
+    )
+    return tuple(dict.fromkeys(parts))
 
 
 def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
@@ -416,4 +440,10 @@ def _match_dict(found: Match) -> dict[str, Any]:
             for run in found.failed
         ],
         "metrics": [row.to_dict() for row in found.rows],
+        "only_before": _parts_dicts(found.only_before),
+        "only_after": _parts_dicts(found.only_after),
     }
+
+
+def _parts_dicts(parts: Iterable[Part]) -> list[dict[str, str | None]]:
+    return [{"group": group, "metric": metric} for group, metric in parts]
