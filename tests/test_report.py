@@ -339,6 +339,7 @@ def test_numbers_are_worded() -> None:
         "1 CPU",
         "1–2 CPUs",
     ]
+    assert [time_unit([]).name, time_unit([None]).name] == ["µs", "µs"]
     assert [time_unit([None, 5]).name, time_unit([2e6, 3e9]).name] == ["µs", "s"]
 
 
