@@ -4,17 +4,26 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from schedlab.collection import Collection, Kept, Repeated
+from schedlab.compare_setups import (
+    DIMENSIONS,
+    Fact,
+    across_dimensions,
+    alike,
+    by_key,
+    facts,
+    key_of,
+    no_match,
+)
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import TRACE_FILE
 from schedlab.measures import GROUP_MEASURES, MEASURES, TOLD, Measure, measured, told
 from schedlab.statistics import CONFIDENCE, Difference, difference, holm
-from schedlab.units import format_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,24 +34,6 @@ Verdict = Literal[
 """`changed`: more than chance, in a metric without a direction. `perhaps`: it would be more than
 chance, were it the only metric looked at. `one seed`: exact for that seed, and nothing is known of
 others. `not repeatable`: one run each on a machine that varies by itself."""
-
-DIMENSIONS = ("workload", "policy", "tunables", "CPUs", "tick", "machine")
-"""Of a setup: in all of them, partners are alike, or on each side there is one value."""
-Key = tuple[str, ...]
-"""A setup's values, in the order of DIMENSIONS."""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """What the runs of both sides were made with: the values found, in the order of the runs."""
-
-    name: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-    @property
-    def differs(self) -> bool:
-        return set(self.before) != set(self.after)
 
 
 @dataclass(frozen=True)
@@ -167,15 +158,15 @@ def compare(before: Collection, after: Collection, metrics: Sequence[str] = ()) 
     no setup matches any of the other.
     """
     check_metrics(metrics)
-    sides = [_by_key(side) for side in (before, after)]
+    sides = [by_key(side) for side in (before, after)]
     across = across_dimensions(*sides)
     pairs = [
         (one, other)
         for (key, one), (partner, other) in product(sides[0].items(), sides[1].items())
-        if _alike(key, partner, across)
+        if alike(key, partner, across)
     ]
     if not pairs:
-        raise WrongUsage(_no_match(*sides))
+        raise WrongUsage(no_match(*sides))
     matched = {id(each) for pair in pairs for each in pair}
     return Comparison(
         tuple(facts(before, after)),
@@ -193,105 +184,6 @@ def check_metrics(names: Iterable[str]) -> None:
                 f"--metric {name}: there is none; there are {', '.join(sorted(known))}, and"
                 f" {TOLD}NAME of what programs tell"
             )
-
-
-# --- what was different
-
-
-def key_of(setup: Repeated) -> Key:
-    """Its values by DIMENSIONS, as people read them."""
-    said = setup.setup
-    settings = " ".join(f"{name}={value}" for name, value in said.settings)
-    return (
-        said.experiment,
-        said.policy,
-        settings or "none",
-        str(said.cpus),
-        format_time(said.tick_ns),
-        said.machine,
-    )
-
-
-def _by_key(side: Collection) -> dict[Key, Repeated]:
-    found: dict[Key, Repeated] = {}
-    for each in side.repeated.values():
-        seeds = [run.seed for run in each.runs]
-        twice = {seed for seed in seeds if seeds.count(seed) > 1}
-        if twice:
-            places = ", ".join(str(run.folder) for run in each.runs if run.seed in twice)
-            raise WrongUsage(
-                f"the same setup and seed was run more than once: {places}; name a folder that"
-                " holds it once"
-            )
-        found[key_of(each)] = each
-    return found
-
-
-def across_dimensions(
-    before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]
-) -> tuple[str, ...]:
-    """Dimensions that have no value in common, and a single one on a side at least."""
-    found = []
-    for number, name in enumerate(DIMENSIONS):
-        first = {key[number] for key in before}
-        second = {key[number] for key in after}
-        if not first & second and min(len(first), len(second)) == 1:
-            found.append(name)
-    return tuple(found)
-
-
-def _alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
-    return all(
-        one == other
-        for name, one, other in zip(DIMENSIONS, before, after, strict=True)
-        if name not in across
-    )
-
-
-def _no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> str:
-    """Which dimension keeps them apart."""
-    for number, name in enumerate(DIMENSIONS):
-        sides = [sorted({key[number] for key in side}) for side in (before, after)]
-        if not set(sides[0]) & set(sides[1]) and min(map(len, sides)) > 1:
-            words = " against ".join(", ".join(side) for side in sides)
-            return (
-                f"no setup of one side has a partner on the other: {name}: {words}; name folders"
-                " that have one value each, or values in common"
-            )
-    return (
-        "no setup of one side has a partner on the other that differs in one thing alone; name"
-        " folders of the same workload, CPUs, tick and machine"
-    )
-
-
-_MADE_WITH: dict[str, Callable[[Kept], str]] = {
-    "seeds": lambda run: str(run.seed),
-    "command": lambda run: str(run.manifest["workload"]),
-    "memory": lambda run: f"{run.manifest.get('memory_mib')} MiB",
-    "limit": lambda run: format_time(run.manifest.get("limit_ns") or 0),
-    "machine's version": lambda run: str(run.manifest.get("machine_version")),
-    "kernel": lambda run: str(run.manifest.get("kernel_sha256"))[:12],
-    "disk": lambda run: str(run.manifest.get("disk_sha256"))[:12],
-    "schedlab": lambda run: _commit(run.manifest),
-    "host": lambda run: str(run.manifest.get("host")),
-}
-
-
-def _commit(manifest: Mapping[str, Any]) -> str:
-    commit = str(manifest.get("commit") or "unknown")[:12]
-    changed = " and changes" if manifest.get("changed") else ""
-    return f"{manifest.get('schedlab')}, commit {commit}{changed}"
-
-
-def facts(before: Collection, after: Collection) -> Iterable[Fact]:
-    """The dimensions of the setups, and what else may explain a difference."""
-    keys = [[key_of(each) for each in side.repeated.values()] for side in (before, after)]
-    for number, name in enumerate(DIMENSIONS):
-        values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
-        yield Fact(name, *values)
-    for name, read in _MADE_WITH.items():
-        values = [tuple(dict.fromkeys(read(run) for run in side)) for side in (before, after)]
-        yield Fact(name, *values)
 
 
 # --- what came of it

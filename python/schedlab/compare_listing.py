@@ -11,7 +11,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.compare import DIMENSIONS, Comparison, Fact, Match, Row, Verdict, key_of
+from schedlab.compare import Comparison, Match, Row, Verdict
+from schedlab.compare_setups import DIMENSIONS, Fact, key_of
 from schedlab.measures import GROUP_MEASURES, MEASURES, Measure, told
 from schedlab.statistics import FEW, as_text, change_as_text, number_as_text
 
