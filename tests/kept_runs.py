@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Makes folders of runs with chosen figures, as `./schedlab run` leaves them but for the trace."""
+"""Makes folders of runs as `./schedlab run` leaves them, of runs that never ran.
+
+Three ways: `keep_run` writes the metrics' tables that it is given, `keep_figures` a whole set of
+them of which only some figures matter, and `keep_simulated` a trace and what is measured in it.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,16 +15,35 @@ from typing import Any
 import polars as pl
 
 from schedlab import results
+from schedlab.machines.base import TRACE_FILE
+from schedlab.metrics import Metrics, compute
+from schedlab.metrics.told import VALUES_SCHEMA
+from schedlab.studies.experiments import EXPERIMENTS
+from trace_simulator import Script, load, simulate, write
+
+MS = 1_000_000
 
 Rows = Sequence[Mapping[str, Any]]
 
 _MANIFEST = {
-    "workload": "some work",
+    "schedlab": "0.1.0",
+    "commit": "0123456789abcdef",
+    "changed": False,
+    "kernel_sha256": "aa" * 32,
+    "disk_sha256": "bb" * 32,
+    "label": "some work",
+    "workload": "mixed -n 3",
+    "policy": "rr",
     "tunables": {},
     "cpus": 1,
-    "tick_ns": 1_000_000,
+    "seed": 1,
+    "tick_ns": MS,
+    "limit_ns": 60_000 * MS,
+    "memory_mib": 512,
     "machine": "spike",
+    "machine_version": "1",
     "repeatable": True,
+    "host": "here",
     "status": "success",
     "message": "",
 }
@@ -31,15 +55,167 @@ def keep_run(
     policy: str,
     seed: int = 1,
     *,
-    tables: Mapping[str, Rows] | None = None,
+    tables: Mapping[str, Rows | pl.DataFrame] | None = None,
     **manifest: Any,
 ) -> Path:
-    """A run's folder, with the metrics' tables given: `summary`, `groups`, `processes`, `values`."""
+    """With the metrics' tables given: `summary`, `groups`, `processes`, `values`. No trace."""
     folder = place / f"{experiment}-{policy.replace(':', '-')}-seed{seed}"
+    return _keep(
+        folder, tables or {}, {"label": experiment, "policy": policy, "seed": seed, **manifest}
+    )
+
+
+def _keep(
+    folder: Path, tables: Mapping[str, Rows | pl.DataFrame], manifest: Mapping[str, Any]
+) -> Path:
     metrics = folder / results.METRICS
     metrics.mkdir(parents=True)
-    for name, rows in (tables or {}).items():
-        pl.DataFrame(rows).write_parquet(metrics / f"{name}.parquet")
-    content = {**_MANIFEST, "label": experiment, "policy": policy, "seed": seed, **manifest}
-    results.write_json(folder / results.MANIFEST, content)
+    for name, rows in tables.items():
+        frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows)
+        frame.write_parquet(metrics / f"{name}.parquet")
+    results.write_json(folder / results.MANIFEST, {**_MANIFEST, **manifest})
     return folder
+
+
+# --- a trace, and what is measured in it
+
+
+def keep_simulated(folder: Path, seed: int, **manifest: Any) -> Metrics:
+    """Of a simulated machine of two CPUs; gives what was measured."""
+    script = Script(cpus=2, steps=300)
+    records = simulate(random.Random(seed), script)
+    found = compute(load(records, script))
+    _keep(folder, {}, {"cpus": 2, "seed": seed, **manifest})
+    write(folder / TRACE_FILE, records, script)
+    found.write(folder / results.METRICS)
+    return found
+
+
+# --- chosen figures
+
+
+_SUMMARY: dict[str, Any] = {
+    "clock_step_ns": 5000,
+    "elapsed_ns": 100 * MS,
+    "turnaround_mean_ns": 10.0 * MS,
+    "response_mean_ns": 1.0 * MS,
+    "waiting_mean_ns": 5.0 * MS,
+    "wakeup_latency_median_ns": None,
+    "wakeup_latency_p99_ns": None,
+    "wakeup_latency_max_ns": None,
+    "throughput_per_second": 100.0,
+    "overhead_share": 0.01,
+    "context_switches": 40,
+    "running_ns": 60.0 * MS,
+    "selections": 60.0,
+    "fairness_turnaround": 0.9,
+    "fairness_share": 1.0,
+}
+_NUMBERS = dict.fromkeys(_SUMMARY, pl.Float64) | {
+    "clock_step_ns": pl.Int64,
+    "elapsed_ns": pl.Int64,
+    "context_switches": pl.Int64,
+}
+
+
+def keep_figures(
+    place: Path,
+    *,
+    experiment: str = "",
+    policy: str = "rr",
+    cpus: int = 1,
+    seed: int = 1,
+    status: str = "success",
+    responses: Sequence[int] = (1 * MS, 2 * MS, 3 * MS),
+    share_error: float = 0.0,
+    finished: int | None = None,
+    groups: Sequence[str] = ("cpu",),
+    wakeups: int = 1,
+    ideal_share: float = 1.0,
+    told: Sequence[tuple[str, int]] = (),
+    trace: bytes | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    **summary: float | None,
+) -> Path:
+    """What comparisons look at, the same as in all other runs but for what is said here.
+
+    Its trace is only good to be the same as another's, or not.
+    """
+    name = f"{policy.replace(':', '-')}-{cpus}cpu-seed{seed}"
+    known = EXPERIMENTS.get(experiment)
+    succeeded = status == "success"
+    tables: dict[str, pl.DataFrame] = {}
+    if succeeded:
+        count = len(responses)
+        whole = _whole(count, count if finished is None else finished, summary)
+        tables = {
+            "summary": whole,
+            "groups": _groups(whole, groups, ideal_share, share_error),
+            "processes": _processes(responses, groups, wakeups),
+            "values": _values(told),
+        }
+    content = {
+        "label": experiment,
+        "workload": known.command if known else experiment or "program",
+        "policy": policy,
+        "cpus": cpus,
+        "seed": seed,
+        "status": status,
+        "message": "" if succeeded else "it went wrong:\n  details",
+        **(manifest or {}),
+    }
+    folder = _keep(place / (f"{experiment}-{name}" if experiment else name), tables, content)
+    own = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
+    (folder / TRACE_FILE).write_bytes(own if trace is None else trace)
+    return folder
+
+
+def _whole(processes: int, finished: int, summary: Mapping[str, float | None]) -> pl.DataFrame:
+    counts = {"processes": processes, "finished": finished}
+    others = {name: pl.Float64 for name in summary if name not in _NUMBERS}
+    return pl.DataFrame(
+        [{**counts, **_SUMMARY, **summary}],
+        schema={**dict.fromkeys(counts, pl.Int64), **_NUMBERS, **others},
+    )
+
+
+def _groups(
+    whole: pl.DataFrame, groups: Sequence[str], ideal_share: float, share_error: float
+) -> pl.DataFrame:
+    """Each as the whole, and as far from its ideal share. `share_error`: percentage points."""
+    own = {
+        "share": ideal_share + share_error / 100,
+        "ideal_share": ideal_share,
+        "selections": 7,
+        "share_error_points": share_error,
+    }
+    part = whole.drop("clock_step_ns", "elapsed_ns", "overhead_share").with_columns(
+        **{name: pl.lit(value) for name, value in own.items()}
+    )
+    return pl.concat([part.with_columns(group=pl.lit(name)) for name in groups])
+
+
+def _processes(responses: Sequence[int], groups: Sequence[str], wakeups: int) -> pl.DataFrame:
+    count = len(responses)
+    return pl.DataFrame(
+        {
+            "pid": range(3, 3 + count),
+            "group": [groups[number % len(groups)] for number in range(count)],
+            "role": ["workload"] * count,
+            "response_ns": pl.Series(responses, dtype=pl.Int64),
+            "running_ns": [20 * MS] * count,
+            "exit_ns": [90 * MS] * count,
+            "wakeups": [wakeups] * count,
+        }
+    )
+
+
+def _values(told: Sequence[tuple[str, int]]) -> pl.DataFrame:
+    values = {
+        "pid": [3] * len(told),
+        "group": ["cpu"] * len(told),
+        "time_ns": list(range(len(told))),
+        "name": [name for name, _ in told],
+        "value": [value for _, value in told],
+    }
+    return pl.DataFrame(values, schema=VALUES_SCHEMA)

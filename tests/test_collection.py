@@ -8,15 +8,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from measured_runs import keep
+from kept_runs import keep_simulated
 from schedlab import collection, results
 from schedlab.errors import WrongUsage
 
 
 def test_tables_have_all_runs_in_order(tmp_path: Path) -> None:
     """Each row says of which run it is; a failed run has a row of the summary, and no numbers."""
-    measured = {seed: keep(tmp_path / f"run-{seed}", seed) for seed in (1, 3)}
-    keep(tmp_path / "run-2", 2, status="panic")
+    measured = {seed: keep_simulated(tmp_path / f"run-{seed}", seed) for seed in (1, 3)}
+    keep_simulated(tmp_path / "run-2", 2, status="panic")
     runs = collection.read([tmp_path])
     assert runs.summary["seed"].to_list() == [1, 2, 3]
     assert runs.summary["status"].to_list() == ["success", "panic", "success"]
@@ -34,7 +34,7 @@ def test_tables_have_all_runs_in_order(tmp_path: Path) -> None:
 
 def test_a_run_alone_that_failed_has_a_row_too(tmp_path: Path) -> None:
     """Although there is nothing to take columns from."""
-    keep(tmp_path / "run", 1, status="hung")
+    keep_simulated(tmp_path / "run", 1, status="hung")
     runs = collection.read([tmp_path / "run"])
     assert runs.summary["status"].to_list() == ["hung"]
     assert len(runs.processes) == len(runs.groups) == 0
@@ -43,7 +43,7 @@ def test_a_run_alone_that_failed_has_a_row_too(tmp_path: Path) -> None:
 def test_tables_of_different_versions_are_put_together(tmp_path: Path) -> None:
     """A column that only some have is null in the others; a wider type serves all."""
     for seed in (1, 2):
-        keep(tmp_path / f"run-{seed}", seed)
+        keep_simulated(tmp_path / f"run-{seed}", seed)
     place = tmp_path / "run-1" / results.METRICS / "summary.parquet"
     older = pl.read_parquet(place).drop("yields").with_columns(pl.col("tick_ns").cast(pl.Int32))
     older.with_columns(end_ns=pl.lit(7, pl.Int32)).write_parquet(place)
@@ -71,7 +71,7 @@ def test_setups_are_found_by_what_they_are(tmp_path: Path) -> None:
     ):
         for seed in (2, 1):
             what = {"label": label, "policy": policy, "cpus": cpus, "tunables": settings}
-            keep(tmp_path / f"{number}-{seed}", seed, **what)
+            keep_simulated(tmp_path / f"{number}-{seed}", seed, **what)
     runs = collection.read([tmp_path])
     assert len(runs.select()) == 5
     assert len(runs.select(experiment="first")) == 4
@@ -90,7 +90,7 @@ def kept_twice(tmp_path: Path, **second: object) -> list[Path]:
     facts = {"repeatable": True, "kernel_sha256": "aa", "boot_arguments": "seed=1"}
     for folder, seed, more in (("one", 1, {}), ("one", 2, {}), ("other", 1, second)):
         place = tmp_path / folder / f"run-{seed}"
-        keep(place, seed)
+        keep_simulated(place, seed)
         manifest = results.read_manifest(place)
         results.write_json(place / results.MANIFEST, {**manifest, **facts, **more})
     return [tmp_path / "one", tmp_path / "other"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from compared_runs import MS, keep
 from conftest import Command
+from kept_runs import MS, keep_figures
 from schedlab.collection import read
 from schedlab.compare import Comparison, Match, Row, compare
 from schedlab.compare_listing import listing
@@ -47,7 +47,7 @@ def told(found: Comparison, everything: bool = False) -> str:
 def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
     """Runs with the seeds 1, 2 … and these turnarounds in ms."""
     for number, turnaround in enumerate(turnarounds):
-        keep(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
+        keep_figures(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
     return folder
 
 
@@ -82,8 +82,8 @@ def two_that_differ(folder: Path) -> tuple[Path, Path]:
     """In turnaround, and in three other metrics as chance has it."""
     for seed, (first, second) in enumerate([(10.0, 11.0), (20.0, 21.5), (30.0, 32.0)]):
         other = 0.1 * (-1) ** seed
-        keep(folder / "a", seed=seed, turnaround_mean_ns=first * MS)
-        keep(
+        keep_figures(folder / "a", seed=seed, turnaround_mean_ns=first * MS)
+        keep_figures(
             folder / "b",
             seed=seed,
             policy="mlfq",
@@ -152,7 +152,7 @@ def test_one_other_byte_is_another_trace(tmp_path: Path) -> None:
 def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 20.0])
     after = seeds(tmp_path / "b", [10.0], policy="mlfq")
-    keep(tmp_path / "b", policy="mlfq", seed=2, status="panic")
+    keep_figures(tmp_path / "b", policy="mlfq", seed=2, status="panic")
     found = compared(before, after)
     assert [run.status for run in only(found).failed] == ["panic"]
     assert only(found).rows == ()
@@ -163,7 +163,7 @@ def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
 def test_a_failed_run_that_is_left_out_does_not_matter(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 20.0])
     after = seeds(tmp_path / "b", [11.0, 21.0], policy="mlfq")
-    keep(tmp_path / "b", policy="mlfq", seed=3, status="panic")
+    keep_figures(tmp_path / "b", policy="mlfq", seed=3, status="panic")
     match = only(compared(before, after))
     assert match.left_out == (3,) and match.failed == ()
     assert row(match, "turnaround").found.change == pytest.approx(1.0 * MS)
@@ -173,7 +173,7 @@ def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 11.0])
     after = tmp_path / "b"
     for seed in (7, 8, 9):
-        keep(after, seed=seed, policy="mlfq", turnaround_mean_ns=(90.0 + seed) * MS)
+        keep_figures(after, seed=seed, policy="mlfq", turnaround_mean_ns=(90.0 + seed) * MS)
     found = compared(before, after)
     assert not only(found).paired
     turnaround = row(only(found), "turnaround").found
@@ -193,10 +193,10 @@ def test_seeds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
 def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
     before, after = tmp_path / "a", tmp_path / "b"
     for cpus in (1, 2):
-        keep(before, cpus=cpus, policy="rr")
-        keep(after, cpus=cpus, policy="rr", turnaround_mean_ns=3 * MS)
-    keep(before, cpus=4, policy="rr")
-    keep(after, cpus=2, policy="mlfq")
+        keep_figures(before, cpus=cpus, policy="rr")
+        keep_figures(after, cpus=cpus, policy="rr", turnaround_mean_ns=3 * MS)
+    keep_figures(before, cpus=4, policy="rr")
+    keep_figures(after, cpus=2, policy="mlfq")
     found = compared(before, after)
     assert found.across == ()
     assert [(m.before.setup.cpus, m.after.setup.cpus) for m in found.matches] == [(1, 1), (2, 2)]
@@ -209,32 +209,32 @@ def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
 
 def test_one_policy_against_several(tmp_path: Path) -> None:
     before, after = tmp_path / "a", tmp_path / "b"
-    keep(before, policy="rr")
+    keep_figures(before, policy="rr")
     for policy in ("mlfq", "lottery"):
-        keep(after, policy=policy)
+        keep_figures(after, policy=policy)
     found = compared(before, after)
     assert {match.after.setup.policy for match in found.matches} == {"mlfq", "lottery"}
 
 
 def test_across_a_tunable(tmp_path: Path) -> None:
-    keep(tmp_path / "a")
-    keep(tmp_path / "b", manifest={"tunables": {"slice": 5}}, response_mean_ns=9.0 * MS)
+    keep_figures(tmp_path / "a")
+    keep_figures(tmp_path / "b", manifest={"tunables": {"slice": 5}}, response_mean_ns=9.0 * MS)
     found = compared(tmp_path / "a", tmp_path / "b")
     assert found.across == ("tunables",)
     assert "no tunables → slice=5" in told(found)
 
 
 def test_several_differences_explain_nothing_each(tmp_path: Path) -> None:
-    keep(tmp_path / "a", policy="rr", cpus=1)
-    keep(tmp_path / "b", policy="mlfq", cpus=2)
+    keep_figures(tmp_path / "a", policy="rr", cpus=1)
+    keep_figures(tmp_path / "b", policy="mlfq", cpus=2)
     found = compared(tmp_path / "a", tmp_path / "b")
     assert found.across == ("policy", "CPUs")
     assert "no one of them explains it" in told(found)
 
 
 def test_turnaround_of_those_that_ended_is_not_that_of_all(tmp_path: Path) -> None:
-    keep(tmp_path / "a", finished=2)
-    keep(tmp_path / "b", finished=3, policy="mlfq", turnaround_mean_ns=12.0 * MS)
+    keep_figures(tmp_path / "a", finished=2)
+    keep_figures(tmp_path / "b", finished=3, policy="mlfq", turnaround_mean_ns=12.0 * MS)
     names = {each.measure.name for each in only(compared(tmp_path / "a", tmp_path / "b")).rows}
     assert "response" in names and not names & {"turnaround", "fairness"}
 
@@ -246,8 +246,8 @@ def test_completion_is_compared_where_there_is_one(tmp_path: Path) -> None:
 
 
 def test_predictability_is_of_all_responses_together(tmp_path: Path) -> None:
-    keep(tmp_path / "a", seed=1, responses=[1 * MS, 2 * MS])
-    keep(tmp_path / "a", seed=2, responses=[3 * MS, 4 * MS, 5 * MS])
+    keep_figures(tmp_path / "a", seed=1, responses=[1 * MS, 2 * MS])
+    keep_figures(tmp_path / "a", seed=2, responses=[3 * MS, 4 * MS, 5 * MS])
     seeds(tmp_path / "b", [10.0, 10.0], policy="mlfq")
     found = row(only(compared(tmp_path / "a", tmp_path / "b")), "predictability").found
     assert found.before.mean == pytest.approx(2 * MS)
@@ -258,7 +258,7 @@ def test_what_programs_told(tmp_path: Path) -> None:
     for policy, each in (("rr", 100), ("mlfq", 200)):
         for seed in (1, 2, 3):
             told = [("events", each + seed), ("elapsed", 10**9), ("slept", 4), ("slept", 8)]
-            keep(tmp_path / policy, policy=policy, seed=seed, told=told)
+            keep_figures(tmp_path / policy, policy=policy, seed=seed, told=told)
     match = only(compared(tmp_path / "rr", tmp_path / "mlfq"))
     events = row(match, "events")
     assert (events.found.before.mean, events.found.after.mean) == (102, 202)
@@ -271,8 +271,10 @@ def test_what_programs_told(tmp_path: Path) -> None:
 
 def test_groups_are_compared_if_there_are_several(tmp_path: Path) -> None:
     for folder, groups in (("one", ["cpu"]), ("two", ["cpu", "io"])):
-        keep(tmp_path / folder / "a", groups=groups)
-        keep(tmp_path / folder / "b", groups=groups, policy="mlfq", response_mean_ns=4.0 * MS)
+        keep_figures(tmp_path / folder / "a", groups=groups)
+        keep_figures(
+            tmp_path / folder / "b", groups=groups, policy="mlfq", response_mean_ns=4.0 * MS
+        )
     match = only(compared(tmp_path / "one" / "a", tmp_path / "one" / "b"))
     assert {each.group for each in match.rows} == {None}
     match = only(compared(tmp_path / "two" / "a", tmp_path / "two" / "b"))
@@ -282,6 +284,35 @@ def test_groups_are_compared_if_there_are_several(tmp_path: Path) -> None:
         "io",
     ]
     assert "io" in told(compared(tmp_path / "two" / "a", tmp_path / "two" / "b"))
+
+
+def test_what_only_one_side_has_is_named(tmp_path: Path) -> None:
+    keep_figures(tmp_path / "a", groups=["cpu", "io"], finished=2)
+    told_once = [("slept", 4)]
+    keep_figures(tmp_path / "b", groups=["cpu", "net"], policy="mlfq", told=told_once)
+    match = only(compared(tmp_path / "a", tmp_path / "b"))
+    assert match.only_before == (("io", None),)
+    assert set(match.only_after) == {
+        (None, "turnaround"),
+        (None, "fairness"),
+        (None, "told-slept"),
+        ("net", None),
+    }
+    text = told(compared(tmp_path / "a", tmp_path / "b"))
+    assert "only the runs before all have it: the group io" in text
+    assert "the group net; told by the program: slept" in " ".join(text.split())
+    few = compared(tmp_path / "a", tmp_path / "b", "turnaround")
+    assert only(few).only_after == ((None, "turnaround"), ("net", None))
+    [setup] = few.to_dict()["setups"]
+    assert setup["only_after"][1] == {"group": "net", "metric": None}
+
+
+def test_where_both_sides_have_the_same_nothing_is_named(tmp_path: Path) -> None:
+    keep_figures(tmp_path / "a", groups=["cpu", "io"])
+    keep_figures(tmp_path / "b", groups=["cpu", "io"], policy="mlfq")
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert only(found).only_before == only(found).only_after == ()
+    assert "Not compared" not in told(found)
 
 
 def test_metrics_that_are_the_same_do_not_count_among_the_many(tmp_path: Path) -> None:
@@ -301,10 +332,10 @@ def test_metrics_that_are_the_same_do_not_count_among_the_many(tmp_path: Path) -
 )
 def test_no_partners_at_all(tmp_path: Path, setups: list[tuple[str, int]], words: str) -> None:
     for policy, cpus in setups:
-        keep(tmp_path / "a", policy=policy, cpus=cpus)
-    keep(tmp_path / "a", policy="hybrid", cpus=9) if len(setups) == 1 else None
+        keep_figures(tmp_path / "a", policy=policy, cpus=cpus)
+    keep_figures(tmp_path / "a", policy="hybrid", cpus=9) if len(setups) == 1 else None
     for policy, cpus in (("mlfq", 9), ("lottery", 4)):
-        keep(tmp_path / "b", policy=policy, cpus=cpus)
+        keep_figures(tmp_path / "b", policy=policy, cpus=cpus)
     with pytest.raises(WrongUsage, match=words):
         compared(tmp_path / "a", tmp_path / "b")
 
@@ -312,14 +343,14 @@ def test_no_partners_at_all(tmp_path: Path, setups: list[tuple[str, int]], words
 def test_the_same_seed_twice_is_a_mistake(tmp_path: Path) -> None:
     """Where it need not come out the same; else it counts once."""
     for place in ("1", "2"):
-        keep(tmp_path / "a" / place, manifest={"repeatable": False})
-    keep(tmp_path / "b")
+        keep_figures(tmp_path / "a" / place, manifest={"repeatable": False})
+    keep_figures(tmp_path / "b")
     with pytest.raises(WrongUsage, match="more than once"):
         compared(tmp_path / "a", tmp_path / "b")
 
 
 def test_an_unknown_metric_is_a_mistake(tmp_path: Path) -> None:
-    keep(tmp_path / "a")
+    keep_figures(tmp_path / "a")
     with pytest.raises(WrongUsage, match="turnaround"):
         compared(tmp_path / "a", tmp_path / "a", "speed")
 
@@ -345,7 +376,7 @@ def test_the_command(schedlab: Command, tmp_path: Path) -> None:
     "arguments", [["{}/a", "{}/none"], ["{}/a", "{}"], ["{}/a"], ["{}/a", "{}/a", "--metric", "x"]]
 )
 def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str]) -> None:
-    keep(tmp_path / "a")
+    keep_figures(tmp_path / "a")
     (tmp_path / "empty").mkdir()
     places = [each.format(tmp_path) for each in arguments]
     if arguments == ["{}/a", "{}"]:

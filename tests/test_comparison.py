@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import vl_convert
 
-from compared_runs import MS, keep
+from kept_runs import MS, keep_figures
 from schedlab.collection import read
 from schedlab.measures import BY_NAME
 from schedlab.report import comparison
@@ -28,7 +28,7 @@ def fill(
     for policy, turnaround in turnarounds.items():
         for seed in range(1, seeds + 1):
             moved = turnaround + seed + 0.01 * ((seed * 7 + len(policy)) % 5)
-            keep(
+            keep_figures(
                 folder,
                 experiment=experiment,
                 policy=policy,
@@ -67,6 +67,14 @@ def test_suites_come_in_the_order_of_the_studies(folder: Path) -> None:
     assert names == ["s3-cpu", "s3-mixed", "s4-trace", "my-program -n 3"]
 
 
+def test_a_suite_is_called_by_the_command_that_was_run(tmp_path: Path) -> None:
+    """Not by that of the full plan, where the quick one ran another."""
+    quick = {"workload": "lotterytest low -t 50 -u 20"}
+    fill(tmp_path, "s1-lottery-low", {"rr": 3, "mlfq": 4}, manifest=quick)
+    assert suite(tmp_path, "s1-lottery-low").title == "lotterytest low -t 50 -u 20"
+    assert "lotterytest low -t 50 -u 20" in str(page_of(tmp_path))
+
+
 def test_who_is_out(folder: Path) -> None:
     mixed = suite(folder, "s3-mixed")
     assert mixed.policies == ("rr", "wrr", "lottery", "mlfq")
@@ -87,7 +95,9 @@ def test_higher_may_be_better(tmp_path: Path) -> None:
     throughput = BY_NAME["throughput"]
     for policy, per_second in (("rr", 100.0), ("mlfq", 200.0)):
         for seed in (1, 2, 3):
-            keep(tmp_path, policy=policy, seed=seed, throughput_per_second=per_second + seed)
+            keep_figures(
+                tmp_path, policy=policy, seed=seed, throughput_per_second=per_second + seed
+            )
     found = suite(tmp_path, "program")
     assert found.as_good(throughput) == ["mlfq"]
     assert found.ratio("rr", throughput) == pytest.approx(202 / 102)
@@ -104,7 +114,7 @@ def test_one_seed_puts_nobody_out(folder: Path) -> None:
 def test_a_failed_run_takes_its_policy_out_of_the_contest(folder: Path) -> None:
     for seed in range(1, 5):
         status = "panic" if seed == 3 else "success"
-        keep(folder, experiment="s3-cpu", policy="wrr", seed=seed, status=status,
+        keep_figures(folder, experiment="s3-cpu", policy="wrr", seed=seed, status=status,
              turnaround_mean_ns=0.1 * MS)  # fmt: skip
     cpu = suite(folder, "s3-cpu")
     assert cpu.failed == {"wrr": "seed 3: panic"}
@@ -116,34 +126,34 @@ def test_a_failed_run_takes_its_policy_out_of_the_contest(folder: Path) -> None:
 
 
 def test_only_the_seeds_of_all_policies_count(folder: Path) -> None:
-    keep(folder, experiment="s3-cpu", policy="rr", seed=99, turnaround_mean_ns=900 * MS)
+    keep_figures(folder, experiment="s3-cpu", policy="rr", seed=99, turnaround_mean_ns=900 * MS)
     assert suite(folder, "s3-cpu").seeds == (1, 2, 3, 4)
     assert suite(folder, "s3-cpu").means["rr", "turnaround"].mean < 20 * MS
 
 
 def test_other_seeds_cannot_be_compared(tmp_path: Path) -> None:
-    keep(tmp_path, policy="rr", seed=1)
-    keep(tmp_path, policy="mlfq", seed=2)
+    keep_figures(tmp_path, policy="rr", seed=1)
+    keep_figures(tmp_path, policy="mlfq", seed=2)
     assert suites(read([tmp_path])) == []
     assert comparison.page(read([tmp_path])) is None
 
 
 @pytest.mark.parametrize("status", ["success", "panic"])
 def test_there_is_no_page_where_nothing_can_be_compared(tmp_path: Path, status: str) -> None:
-    keep(tmp_path, policy="rr", status=status)
-    keep(tmp_path, policy="mlfq", cpus=2, status=status)
+    keep_figures(tmp_path, policy="rr", status=status)
+    keep_figures(tmp_path, policy="mlfq", cpus=2, status=status)
     assert comparison.page(read([tmp_path])) is None
-    keep(tmp_path / "failed", policy="rr", cpus=3, status="panic")
-    keep(tmp_path / "failed", policy="mlfq", cpus=3, status="panic")
+    keep_figures(tmp_path / "failed", policy="rr", cpus=3, status="panic")
+    keep_figures(tmp_path / "failed", policy="mlfq", cpus=3, status="panic")
     assert comparison.page(read([tmp_path])) is None
 
 
 def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -> None:
     for policy, error in (("rr", 4.0), ("lottery", 1.0)):
         for seed in (1, 2):
-            keep(tmp_path, experiment="s1-lottery-low", policy=policy, seed=seed,
+            keep_figures(tmp_path, experiment="s1-lottery-low", policy=policy, seed=seed,
                  share_error=error + 0.01 * seed, finished=0)  # fmt: skip
-            keep(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, share_error=error)
+            keep_figures(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, share_error=error)
     share_error = BY_NAME["share-error"]
     low = suite(tmp_path, "s1-lottery-low")
     assert low.order(share_error) == ["lottery", "rr"]
@@ -154,7 +164,9 @@ def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -
 def test_share_errors_from_other_ideals_are_not_compared(tmp_path: Path) -> None:
     for policy, ideal in (("rr", 0.5), ("lottery", 0.505), ("stride", 0.5), ("wrr", 0.33)):
         for seed in (1, 2):
-            keep(tmp_path, policy=policy, seed=seed, share_error=1.0, ideal_share=ideal, finished=0)
+            keep_figures(
+                tmp_path, policy=policy, seed=seed, share_error=1.0, ideal_share=ideal, finished=0
+            )
     found = suite(tmp_path, "program")
     assert found.having(BY_NAME["share-error"]) == ["rr", "lottery", "stride"]
     assert "wrr" in found.having(BY_NAME["response"])
@@ -163,7 +175,7 @@ def test_share_errors_from_other_ideals_are_not_compared(tmp_path: Path) -> None
 def test_a_latency_below_the_clocks_step_counts_as_the_step(tmp_path: Path) -> None:
     for policy, latency in (("rr", 0.0), ("mlfq", 10_000.0)):
         for seed in (1, 2):
-            keep(tmp_path, policy=policy, seed=seed, wakeup_latency_median_ns=latency)
+            keep_figures(tmp_path, policy=policy, seed=seed, wakeup_latency_median_ns=latency)
     assert suite(tmp_path, "program").ratio("mlfq", BY_NAME["wakeup-median"]) == 2
 
 
@@ -195,7 +207,7 @@ def test_the_lead_says_who_is_out_of_no_contest(folder: Path, tmp_path: Path) ->
     assert "Out of no contest: `lottery`, `mlfq`." in lead
     assert "Of 2 contests" in lead and "1 has one winner" in lead
     for seed in range(1, 5):
-        keep(tmp_path, experiment="s3-mixed", policy="stride", seed=seed,
+        keep_figures(tmp_path, experiment="s3-mixed", policy="stride", seed=seed,
              turnaround_mean_ns=(1 + seed) * MS, wakeup_latency_median_ns=9.0 * MS,
              wakeup_latency_p99_ns=9.0 * MS)  # fmt: skip
     assert "No policy is best at everything." in page_of(folder).lead
@@ -203,7 +215,7 @@ def test_the_lead_says_who_is_out_of_no_contest(folder: Path, tmp_path: Path) ->
 
 def test_a_page_without_contests(tmp_path: Path) -> None:
     for policy in ("rr", "mlfq", "wrr"):
-        keep(tmp_path, policy=policy)
+        keep_figures(tmp_path, policy=policy)
     page = page_of(tmp_path)
     assert "none can be called the best" in page.lead
     assert "comparison-best" not in {each.name for each in page.blocks() if isinstance(each, Table)}
@@ -232,12 +244,12 @@ def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
     """Three processes of equal work on one CPU: 4 ÷ 6 of the turnaround, one after the other."""
     for policy, turnaround, picked in (("rr", 60.0, 60), ("wrr", 40.0, 3), ("mlfq", 55.0, 20)):
         for seed in (1, 2):
-            keep(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, selections=picked,
+            keep_figures(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, selections=picked,
                  turnaround_mean_ns=(turnaround + 0.2 * seed) * MS, wakeups=0)  # fmt: skip
     page = page_of(tmp_path)
     found = table(page, "comparison-turns")
     assert [row[0].text for row in found.rows] == ["rr", "mlfq", "wrr"]
-    assert [row[1].text for row in found.rows] == ["1 [1, 1]", "3 [3, 3]", "20 [20, 20]"]
+    assert [row[1].text for row in found.rows] == ["1", "3", "20"]
     words = next(
         block.markdown
         for block in page.blocks()

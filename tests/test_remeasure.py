@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from polars.testing import assert_frame_equal
 
-from measured_runs import keep
+from kept_runs import keep_simulated
 from schedlab import collection, results
 from schedlab.collection import Collection
 from schedlab.errors import SchedlabError
@@ -39,7 +39,7 @@ def anew(tmp_path: Path, workers: int = 1) -> Collection:
 
 def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
     """Of each run, in the runs' order, and not read from where they were before."""
-    kept = {seed: keep(tmp_path / "runs" / f"run-{seed}", seed) for seed in range(1, 8)}
+    kept = {seed: keep_simulated(tmp_path / "runs" / f"run-{seed}", seed) for seed in range(1, 8)}
     for place in (tmp_path / "runs").glob(f"*/{results.METRICS}/*.parquet"):
         place.write_bytes(b"")
     again = anew(tmp_path, workers=2)
@@ -55,7 +55,7 @@ def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
 def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
     """Its run has no numbers, and says why; the others have."""
     for seed in (1, 2, 3):
-        keep(tmp_path / "runs" / f"run-{seed}", seed)
+        keep_simulated(tmp_path / "runs" / f"run-{seed}", seed)
     trace = tmp_path / "runs" / "run-1" / TRACE_FILE
     data = bytearray(trace.read_bytes())
     data[64 + 32 * 10 + 16] = 99  # the kind of a record
@@ -71,7 +71,9 @@ def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
 
 def test_what_could_not_be_measured_may_be_now(tmp_path: Path) -> None:
     """By another version of schedlab."""
-    found = keep(tmp_path / "runs" / "run", 1, status="unmeasured", message="it was not possible")
+    found = keep_simulated(
+        tmp_path / "runs" / "run", 1, status="unmeasured", message="it was not possible"
+    )
     (run,) = anew(tmp_path)
     assert (run.status, run.manifest["message"]) == ("success", "")
     assert run.metrics().to_dict() == found.to_dict()
@@ -80,7 +82,7 @@ def test_what_could_not_be_measured_may_be_now(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", ["panic", "hung", "limit", "killed"])
 def test_a_failed_run_stays_failed(tmp_path: Path, status: str) -> None:
     """Even if its trace can be measured."""
-    keep(tmp_path / "runs" / "run", 1, status=status, message="that is why")
+    keep_simulated(tmp_path / "runs" / "run", 1, status=status, message="that is why")
     again = anew(tmp_path)
     (run,) = again
     assert (run.status, run.manifest["message"]) == (status, "that is why")
@@ -90,7 +92,7 @@ def test_a_failed_run_stays_failed(tmp_path: Path, status: str) -> None:
 def test_an_interrupt_ends_all_work(tmp_path: Path) -> None:
     """No process is left behind."""
     for seed in range(1, 10):
-        keep(tmp_path / "runs" / f"run-{seed}", seed)
+        keep_simulated(tmp_path / "runs" / f"run-{seed}", seed)
 
     def interrupt(what: str, done: int, of: int) -> None:
         raise KeyboardInterrupt
@@ -103,7 +105,7 @@ def test_an_interrupt_ends_all_work(tmp_path: Path) -> None:
 def test_a_process_that_is_ended_from_outside_is_noticed(tmp_path: Path) -> None:
     """As a host without memory does. Here it waits for a trace that nobody writes."""
     folder = tmp_path / "runs" / "run"
-    keep(folder, 1)
+    keep_simulated(folder, 1)
     (folder / TRACE_FILE).unlink()
     os.mkfifo(folder / TRACE_FILE)
 

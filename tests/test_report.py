@@ -29,6 +29,7 @@ from schedlab import collection as runs
 from schedlab.collection import Collection
 from schedlab.errors import WrongUsage
 from schedlab.report import build, files, html, markup, specifications
+from schedlab.report.command import progress_lines
 from schedlab.report.model import Cell, Column, Page, Report, Section, Table, Text
 from schedlab.report.output import MARK, report_folder
 from schedlab.report.tones import used_tones
@@ -338,6 +339,7 @@ def test_numbers_are_worded() -> None:
         "1 CPU",
         "1–2 CPUs",
     ]
+    assert [time_unit([]).name, time_unit([None]).name] == ["µs", "µs"]
     assert [time_unit([None, 5]).name, time_unit([2e6, 3e9]).name] == ["µs", "s"]
 
 
@@ -508,6 +510,20 @@ def test_the_report_stands_beside_the_runs(schedlab: Command, kept: Path, tmp_pa
     assert done.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 0 failed\n", done.stderr
     again = schedlab("report", *arguments)
     assert again.returncode == 0, "a report is replaced, and is no run"
+
+
+def test_where_there_is_no_terminal_progress_is_told_in_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell = progress_lines()
+    for done in range(41):
+        tell("pictures", done, 40)
+    for done in range(4):
+        tell("pages", done, 3)
+    tell("nothing to do", 0, 0)
+    lines = [line.split("  ")[0] for line in capsys.readouterr().err.splitlines()]
+    pictures = [f"[{done}/40] pictures" for done in range(4, 41, 4)]
+    assert lines == [*pictures, *(f"[{done}/3] pages" for done in (1, 2, 3))]
 
 
 def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:

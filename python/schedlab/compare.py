@@ -4,17 +4,26 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from schedlab.collection import Collection, Kept, Repeated
+from schedlab.compare_setups import (
+    DIMENSIONS,
+    Fact,
+    across_dimensions,
+    alike,
+    by_key,
+    facts,
+    key_of,
+    no_match,
+)
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import TRACE_FILE
 from schedlab.measures import GROUP_MEASURES, MEASURES, TOLD, Measure, measured, told
 from schedlab.statistics import CONFIDENCE, Difference, difference, holm
-from schedlab.units import format_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,24 +34,6 @@ Verdict = Literal[
 """`changed`: more than chance, in a metric without a direction. `perhaps`: it would be more than
 chance, were it the only metric looked at. `one seed`: exact for that seed, and nothing is known of
 others. `not repeatable`: one run each on a machine that varies by itself."""
-
-DIMENSIONS = ("workload", "policy", "tunables", "CPUs", "tick", "machine")
-"""Of a setup: in all of them, partners are alike, or on each side there is one value."""
-Key = tuple[str, ...]
-"""A setup's values, in the order of DIMENSIONS."""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """What the runs of both sides were made with: the values found, in the order of the runs."""
-
-    name: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-    @property
-    def differs(self) -> bool:
-        return set(self.before) != set(self.after)
 
 
 @dataclass(frozen=True)
@@ -87,6 +78,10 @@ class Row:
         }
 
 
+Part = tuple[str | None, str | None]
+"""Group and metric; no group: the whole; no metric: all that the group has."""
+
+
 @dataclass(frozen=True)
 class Match:
     """Setups that are alike but for what is compared."""
@@ -100,6 +95,9 @@ class Match:
     """Each pair of runs has the same trace, byte for byte."""
     rows: tuple[Row, ...] = ()
     """None if a run failed or the traces are identical."""
+    only_before: tuple[Part, ...] = ()
+    """What cannot be compared, as not all runs of the other side have it."""
+    only_after: tuple[Part, ...] = ()
 
     @property
     def failed(self) -> tuple[Kept, ...]:
@@ -160,15 +158,15 @@ def compare(before: Collection, after: Collection, metrics: Sequence[str] = ()) 
     no setup matches any of the other.
     """
     check_metrics(metrics)
-    sides = [_by_key(side) for side in (before, after)]
+    sides = [by_key(side) for side in (before, after)]
     across = across_dimensions(*sides)
     pairs = [
         (one, other)
         for (key, one), (partner, other) in product(sides[0].items(), sides[1].items())
-        if _alike(key, partner, across)
+        if alike(key, partner, across)
     ]
     if not pairs:
-        raise WrongUsage(_no_match(*sides))
+        raise WrongUsage(no_match(*sides))
     matched = {id(each) for pair in pairs for each in pair}
     return Comparison(
         tuple(facts(before, after)),
@@ -188,105 +186,6 @@ def check_metrics(names: Iterable[str]) -> None:
             )
 
 
-# --- what was different
-
-
-def key_of(setup: Repeated) -> Key:
-    """Its values by DIMENSIONS, as people read them."""
-    said = setup.setup
-    settings = " ".join(f"{name}={value}" for name, value in said.settings)
-    return (
-        said.experiment,
-        said.policy,
-        settings or "none",
-        str(said.cpus),
-        format_time(said.tick_ns),
-        said.machine,
-    )
-
-
-def _by_key(side: Collection) -> dict[Key, Repeated]:
-    found: dict[Key, Repeated] = {}
-    for each in side.repeated.values():
-        seeds = [run.seed for run in each.runs]
-        twice = {seed for seed in seeds if seeds.count(seed) > 1}
-        if twice:
-            places = ", ".join(str(run.folder) for run in each.runs if run.seed in twice)
-            raise WrongUsage(
-                f"the same setup and seed was run more than once: {places}; name a folder that"
-                " holds it once"
-            )
-        found[key_of(each)] = each
-    return found
-
-
-def across_dimensions(
-    before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]
-) -> tuple[str, ...]:
-    """Dimensions that have no value in common, and a single one on a side at least."""
-    found = []
-    for number, name in enumerate(DIMENSIONS):
-        first = {key[number] for key in before}
-        second = {key[number] for key in after}
-        if not first & second and min(len(first), len(second)) == 1:
-            found.append(name)
-    return tuple(found)
-
-
-def _alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
-    return all(
-        one == other
-        for name, one, other in zip(DIMENSIONS, before, after, strict=True)
-        if name not in across
-    )
-
-
-def _no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> str:
-    """Which dimension keeps them apart."""
-    for number, name in enumerate(DIMENSIONS):
-        sides = [sorted({key[number] for key in side}) for side in (before, after)]
-        if not set(sides[0]) & set(sides[1]) and min(map(len, sides)) > 1:
-            words = " against ".join(", ".join(side) for side in sides)
-            return (
-                f"no setup of one side has a partner on the other: {name}: {words}; name folders"
-                " that have one value each, or values in common"
-            )
-    return (
-        "no setup of one side has a partner on the other that differs in one thing alone; name"
-        " folders of the same workload, CPUs, tick and machine"
-    )
-
-
-_MADE_WITH: dict[str, Callable[[Kept], str]] = {
-    "seeds": lambda run: str(run.seed),
-    "command": lambda run: str(run.manifest["workload"]),
-    "memory": lambda run: f"{run.manifest.get('memory_mib')} MiB",
-    "limit": lambda run: format_time(run.manifest.get("limit_ns") or 0),
-    "machine's version": lambda run: str(run.manifest.get("machine_version")),
-    "kernel": lambda run: str(run.manifest.get("kernel_sha256"))[:12],
-    "disk": lambda run: str(run.manifest.get("disk_sha256"))[:12],
-    "schedlab": lambda run: _commit(run.manifest),
-    "host": lambda run: str(run.manifest.get("host")),
-}
-
-
-def _commit(manifest: Mapping[str, Any]) -> str:
-    commit = str(manifest.get("commit") or "unknown")[:12]
-    changed = " and changes" if manifest.get("changed") else ""
-    return f"{manifest.get('schedlab')}, commit {commit}{changed}"
-
-
-def facts(before: Collection, after: Collection) -> Iterable[Fact]:
-    """The dimensions of the setups, and what else may explain a difference."""
-    keys = [[key_of(each) for each in side.repeated.values()] for side in (before, after)]
-    for number, name in enumerate(DIMENSIONS):
-        values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
-        yield Fact(name, *values)
-    for name, read in _MADE_WITH.items():
-        values = [tuple(dict.fromkeys(read(run) for run in side)) for side in (before, after)]
-        yield Fact(name, *values)
-
-
 # --- what came of it
 
 
@@ -300,9 +199,14 @@ def match(before: Repeated, after: Repeated, metrics: Sequence[str] = ()) -> Mat
     found = Match(before, after, common, bool(common), identical)
     if identical or found.failed:
         return found
-    rows = _rows(first, second, bool(common))
+    own, other = (_values(measured(Collection(runs)), len(runs)) for runs in (first, second))
+    repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
+    rows = _rows(own, other, bool(common), repeatable)
     return replace(
-        found, rows=tuple(row for row in rows if not metrics or row.measure.name in metrics)
+        found,
+        rows=tuple(row for row in rows if not metrics or row.measure.name in metrics),
+        only_before=_only(own, other, metrics),
+        only_after=_only(other, own, metrics),
     )
 
 
@@ -311,10 +215,9 @@ def _same_trace(before: Kept, after: Kept) -> bool:
     return first.is_file() and second.is_file() and filecmp.cmp(first, second, shallow=False)
 
 
-def _rows(before: Sequence[Kept], after: Sequence[Kept], paired: bool) -> list[Row]:
+def _rows(before: Values, after: Values, paired: bool, repeatable: bool) -> list[Row]:
     """All metrics that every run of both sides has."""
-    repeatable = all(run.manifest.get("repeatable", True) for run in (*before, *after))
-    sides = [_values(measured(Collection(runs)), len(runs)) for runs in (before, after)]
+    sides = (before, after)
     found: dict[str | None, list[tuple[Measure, Difference]]] = {}
     for group, measure in _in_order(sides):
         (first, fine), (second, finer) = (side[group, measure.name] for side in sides)
@@ -352,6 +255,19 @@ def _values(table: pl.DataFrame, runs: int) -> Values:
         for (group, measure), part in parts.items()
         if len(part) == runs
     }
+
+
+def _only(own: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...]:
+    """What the other side lacks. Of a metric that it lacks of the whole, its groups say no more."""
+    lacked = [key for key in own if key not in other and (not metrics or key[1] in metrics)]
+    of_whole = {measure for group, measure in lacked if group is None}
+    groups = {None, *(group for group, _ in other)}
+    parts: Iterable[Part] = (
+        (group, measure if group in groups else None)
+        for group, measure in lacked
+        if group is None or group not in groups or measure not in of_whole
+    )
+    return tuple(dict.fromkeys(parts))
 
 
 def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
@@ -416,4 +332,10 @@ def _match_dict(found: Match) -> dict[str, Any]:
             for run in found.failed
         ],
         "metrics": [row.to_dict() for row in found.rows],
+        "only_before": _parts_dicts(found.only_before),
+        "only_after": _parts_dicts(found.only_after),
     }
+
+
+def _parts_dicts(parts: Iterable[Part]) -> list[dict[str, str | None]]:
+    return [{"group": group, "metric": metric} for group, metric in parts]

@@ -11,8 +11,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.compare import DIMENSIONS, Comparison, Fact, Match, Row, Verdict, key_of
-from schedlab.measures import Measure
+from schedlab.compare import Comparison, Match, Row, Verdict
+from schedlab.compare_setups import DIMENSIONS, Fact, key_of
+from schedlab.measures import GROUP_MEASURES, MEASURES, Measure, told
 from schedlab.statistics import FEW, as_text, change_as_text, number_as_text
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _WORDS: dict[Verdict, tuple[str, str]] = {
     "not repeatable": ("one run each", "yellow"),
 }
 _VALUES_SHOWN = 6
+_TITLES = {each.name: each.title for each in (*MEASURES, *GROUP_MEASURES)}
 
 
 def listing(found: Comparison, everything: bool) -> Iterator[RenderableType]:
@@ -46,6 +48,7 @@ def listing(found: Comparison, everything: bool) -> Iterator[RenderableType]:
             yield failure(each, found.across)
         elif not each.identical:
             yield from match_table(each, found.across, everything)
+            yield from only_one_side(each)
     yield from _notes(found)
 
 
@@ -146,6 +149,21 @@ def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterat
     if hidden:
         table.caption = Text(f"{_hidden(match.rows)} (--all shows them)", "dim")
     yield table
+
+
+def only_one_side(match: Match) -> Iterator[Text]:
+    """What all runs of a side have, and not all of the other."""
+    for side, parts in (("before", match.only_before), ("after", match.only_after)):
+        if parts:
+            names = "; ".join(_part(*part) for part in parts)
+            yield Text(f"Not compared, as only the runs {side} all have it: {names}", "yellow")
+
+
+def _part(group: str | None, metric: str | None) -> str:
+    if metric is None:
+        return f"the group {group}"
+    title = _TITLES.get(metric) or told(metric).title
+    return title if group is None else f"{title}, of the group {group}"
 
 
 def _hidden(rows: Sequence[Row]) -> str:

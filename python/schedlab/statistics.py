@@ -51,7 +51,6 @@ class Estimate:
     """A mean over seeds, and between what bounds the mean over all seeds probably lies."""
 
     mean: float
-    """Or the median or quantile, where that is estimated."""
     low: float
     high: float
     count: int
@@ -86,34 +85,6 @@ def estimates(
         for place, mean, below, above in zip(places, stack.mean(axis=1), low, high, strict=True):
             found[place] = _estimate(float(mean), float(below), float(above), size, within)
     return [found[number] for number in range(len(arrays))]
-
-
-def estimate_median(values: Sequence[float] | Floats, within: Within = ANYWHERE) -> Estimate:
-    """The median of values over seeds: Student's t with the bootstrap's standard error."""
-    return estimate_pooled([[value] for value in _checked(values)], 0.5, within)
-
-
-def estimate_pooled(
-    runs: Sequence[Sequence[float] | Floats], quantile: float, within: Within = ANYWHERE
-) -> Estimate:
-    """A quantile of the values of all runs together: of the latencies of all wake-ups, say.
-
-    Runs are resampled, each with all of its values (cluster bootstrap: Davison and Hinkley, 1997,
-    3.8): what happens within a run is not independent, and 1000 wake-ups of two runs tell no more
-    of other seeds than two runs do. Bounds are by Student's t with that standard error. A run
-    without values counts as a run. Raises ValueError if no run has a value.
-    """
-    arrays = [np.asarray(run, np.float64) for run in runs]
-    values = _checked(np.concatenate(arrays) if arrays else [])
-    value = float(np.quantile(values, quantile))
-    count = len(arrays)
-    if count == 1:
-        return Estimate(value, value, value, 1)
-    owner = np.repeat(np.arange(count), [len(array) for array in arrays])
-    again = _weighted_quantiles(values, owner, _resamples(count), quantile)
-    error = float(again.std()) * math.sqrt(count / (count - 1))
-    reach = _student(count - 1) * error
-    return _estimate(value, value - reach, value + reach, count, within)
 
 
 def contributions(
@@ -220,29 +191,6 @@ def _resamples(count: int) -> npt.NDArray[np.int64]:
         return np.stack([(drawn == value).sum(axis=1) for value in range(count)], axis=1)
     generator = np.random.default_rng(_SEED)
     return generator.multinomial(count, [1 / count] * count, size=_RESAMPLES)
-
-
-def _weighted_quantiles(
-    values: Floats,
-    owner: npt.NDArray[np.int64],
-    resamples: npt.NDArray[np.int64],
-    quantile: float,
-) -> Floats:
-    """The quantile of each resample that has any values: those of run r as often as it says."""
-    order = np.argsort(values, kind="stable")
-    sorted_values, owners = values[order], owner[order]
-    found = []
-    for again in np.array_split(resamples, max(1, len(resamples) * len(values) // 4_000_000)):
-        up_to = np.cumsum(again[:, owners], axis=1)
-        up_to = up_to[up_to[:, -1] > 0]
-        place = quantile * (up_to[:, -1] - 1)
-        left = np.floor(place).astype(np.int64)
-        right = np.minimum(left + 1, up_to[:, -1] - 1)
-        low, high = (
-            sorted_values[(up_to <= step[:, np.newaxis]).sum(axis=1)] for step in (left, right)
-        )
-        found.append(low + (high - low) * (place - left))
-    return np.concatenate(found)
 
 
 # --- differences
@@ -506,7 +454,6 @@ SHARE = Quantity("%", 100)
 POINTS = Quantity("points")
 """Percentage points."""
 PER_SECOND = Quantity("/s")
-TICKS = Quantity("ticks")
 
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 _DIGITS_MOST = 5
@@ -525,6 +472,17 @@ def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
     if not value.bounded:
         return f"{printed[0]}{unit} (1 seed)"
     return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"
+
+
+def in_column(value: Estimate, quantity: Quantity = NUMBER, decimals: int | None = None) -> str:
+    """`12.3 [11.9, 12.8]`: for a column whose heading names the unit that `quantity` has.
+
+    The mean alone if nothing else would be printed of its interval. `decimals`: so many, as where
+    published figures stand beside it; else as `as_text` has them.
+    """
+    numbers = (value.mean, value.low, value.high)
+    mean, low, high = _printed(numbers, quantity, signed=False, decimals=decimals)
+    return mean if mean == low == high else f"{mean} [{low}, {high}]"
 
 
 def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
@@ -558,11 +516,15 @@ def fitting(quantity: Quantity, largest: float) -> Quantity:
 
 
 def _printed(
-    numbers: tuple[float, float, float], quantity: Quantity, signed: bool
+    numbers: tuple[float, float, float],
+    quantity: Quantity,
+    signed: bool,
+    decimals: int | None = None,
 ) -> tuple[str, str, str]:
-    """Value, low and high, rounded alike."""
+    """Value, low and high, rounded alike: to `decimals`, or as far as the interval allows."""
     value, low, high = (number * quantity.factor for number in numbers)
-    decimals = _decimals(value, (high - low) / 2)
+    if decimals is None:
+        decimals = _decimals(value, (high - low) / 2)
     first, second, third = (_rounded(number, decimals) for number in (value, low, high))
     places = max(decimals, 0)
     sign = "+" if signed and first else ""

@@ -7,6 +7,7 @@
  */
 
 #include "policy_harness.h"
+#include "random.h"
 
 #include "../../policies/mlfq.c"
 #include "../../policies/rr.c"
@@ -781,17 +782,6 @@ static void who_turns_interactive_late_rises(void)
 }
 
 /* ---- several CPUs, random programs ---- */
-
-static uint64_t random_state;
-
-/* xorshift64* (Marsaglia 2003, Vigna 2016) */
-static uint64_t random_below(uint64_t limit)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
-}
 
 #define TASKS_MAX 48
 

@@ -7,6 +7,7 @@
  */
 
 #include "policy_harness.h"
+#include "random.h"
 
 #include "../../policies/priority.c"
 #include "../../policies/support/registry.c"
@@ -777,16 +778,6 @@ static void an_idle_cpu_leaves_alone_who_is_about_to_run(void)
     check(task_of(model, 2)->queue == other);
     model_settle(model);
     model_free(model);
-}
-
-static uint64_t random_state;
-
-static uint64_t random_below(uint64_t limit)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
 }
 
 enum { CROWD = 30 };

@@ -3,6 +3,7 @@
 /* Stride scheduling: the order of turns, how exact the shares are, and who may come and go. */
 
 #include "policy_harness.h"
+#include "random.h"
 
 #include "../../policies/stride.c"
 #include "../../policies/support/registry.c"
@@ -11,17 +12,6 @@ const struct policy *const policies[] = {&policy_stride};
 const uint32_t policies_count = 1;
 
 #define TASKS_MAX 40
-
-/* xorshift64* (Marsaglia 2003, Vigna 2016) */
-static uint64_t random_state = 1;
-
-static uint64_t random_below(uint64_t limit)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
-}
 
 static struct model_task *fork_with(struct model *model, uint32_t tickets)
 {

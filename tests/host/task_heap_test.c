@@ -6,6 +6,7 @@
 
 #include "../../policies/task_heap.h"
 #include "check.h"
+#include "random.h"
 
 #define TASKS 600
 
@@ -14,17 +15,6 @@ static struct task_heap_node nodes[TASKS];
 static bool inside[TASKS];
 static uint32_t count;
 static struct task_heap heap;
-
-static uint64_t random_state = 1;
-
-/* xorshift64* (Marsaglia 2003, Vigna 2016) */
-static uint64_t random_below(uint64_t limit)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
-}
 
 static void begin(void)
 {

@@ -10,6 +10,7 @@
  */
 
 #include "../host/policy_harness.h"
+#include "../host/random.h"
 
 #define STEPS         1500
 #define TASKS_MAX     40
@@ -21,17 +22,6 @@ static void print_case(void)
 {
     if (current_case[0] != '\0')
         fprintf(stderr, "in the case: %s\n", current_case);
-}
-
-/* xorshift64* (Marsaglia 2003, Vigna 2016) */
-static uint64_t random_state;
-
-static uint64_t random_below(uint64_t limit)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
 }
 
 static uint32_t living(const struct model *model)

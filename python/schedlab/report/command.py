@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,9 +17,12 @@ from schedlab import collection as runs
 from schedlab.errors import WrongUsage
 from schedlab.report.build import write_report
 from schedlab.report.output import check_place
-from schedlab.terminal import messages
+from schedlab.terminal import messages, say
+from schedlab.units import format_duration
 
 DEFAULT_NAME = "report"
+_STEPS = 10
+"""Lines for each kind of work, where there is no terminal."""
 
 
 def report(
@@ -29,7 +33,7 @@ def report(
     check_place(place)
     collection = runs.read(places)
     with ExitStack() as stack:
-        tell = stack.enter_context(progress_bars())
+        tell = stack.enter_context(progress())
         if from_traces:
             from schedlab.report.remeasure import remeasured
 
@@ -52,18 +56,38 @@ def default_place(places: Sequence[Path]) -> Path:
 
 
 @contextmanager
-def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """On standard error, a bar for each kind of work; nothing if that is no terminal."""
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """On standard error, a bar for each kind of work; lines if that is no terminal."""
+    if messages().is_terminal:
+        with _bars() as tell:
+            yield tell
+    else:
+        yield progress_lines()
+
+
+def progress_lines() -> Callable[[str, int, int], None]:
+    """A line for each tenth of each kind of work: `[40/80] pictures  12 s`, since the beginning."""
+    began = time.monotonic()
+    told: dict[str, int] = {}
+
+    def tell(what: str, done: int, of: int) -> None:
+        tenths = done * _STEPS // of if of else 0
+        if tenths > told.get(what, 0):
+            say(f"[{done}/{of}] {what}  {format_duration(time.monotonic() - began)}")
+        told[what] = tenths
+
+    return tell
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[str, int, int], None]]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    console = messages()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bars:
+    with Progress(*columns, console=messages(), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
         def tell(what: str, done: int, of: int) -> None:

@@ -19,7 +19,7 @@ from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.suites import COMPARED, Suite, suites
-from schedlab.statistics import Quantity, as_text, fitting, number_as_text
+from schedlab.statistics import Quantity, fitting, in_column
 from schedlab.units import format_time
 
 NOTHING = Cell("–", "muted")
@@ -338,9 +338,7 @@ def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> C
         return Cell("failed", "failed", suite.failed[policy])
     if (policy, measure.name) not in suite.means:
         return NOTHING
-    mean = suite.means[policy, measure.name]
-    bare = Quantity("", unit.factor)
-    text = as_text(mean, bare) if mean.bounded else number_as_text(mean.mean, bare)
+    text = in_column(suite.means[policy, measure.name], unit)
     if measure.name not in suite.rankings:
         return Cell(text)
     good = suite.as_good(measure)

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from schedlab.report.model import Cell, Column, Row, Table, Tone
 from schedlab.report.wording import NOTHING as NOTHING
-from schedlab.report.wording import Unit, with_interval
-from schedlab.statistics import Estimate, Within, estimate
+from schedlab.statistics import Estimate, Within, estimate, in_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,10 +81,10 @@ class Measured:
         return self.estimate.mean if self.estimate else None
 
     def text(self, decimals: int) -> str:
-        """`86.0`, and in a second line its interval; or `not run`."""
-        return (
-            with_interval(self.estimate, Unit(1, "", decimals)) if self.estimate else self.missing
-        )
+        """`86.0 [85.1, 86.9]`, or `not run`."""
+        if self.estimate is None:
+            return self.missing
+        return in_column(self.estimate, decimals=decimals)
 
 
 def measure(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -48,6 +48,8 @@ class Suite:
     cpus: int
     tick_ns: int
     machine: str
+    title: str
+    """The command that was run; the commands, where seeds or policies had others."""
     policies: tuple[str, ...]
     """In the order of all tables."""
     seeds: tuple[int, ...]
@@ -56,12 +58,6 @@ class Suite:
     samples: Mapping[tuple[str, str], Sample]
     """By policy and metric, where every seed has a value."""
     means: Mapping[tuple[str, str], Estimate]
-
-    @property
-    def title(self) -> str:
-        """The command, as a person would type it."""
-        known = EXPERIMENTS.get(self.experiment)
-        return known.command if known else self.experiment
 
     @property
     def study(self) -> int | None:
@@ -243,7 +239,14 @@ def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples
                     [value for value, _ in values],
                     max(resolution for _, resolution in values),
                 )
-    return Suite(*key, tuple(in_policy_order(by_policy)), seeds, failed, own, {})
+    title = "; ".join(_commands(setups, seeds))
+    return Suite(*key, title, tuple(in_policy_order(by_policy)), seeds, failed, own, {})
+
+
+def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]:
+    """Each once. A quick run of an experiment has another than a full one."""
+    runs = (run for each in setups for run in each.runs if run.seed in seeds)
+    return dict.fromkeys(str(run.manifest["workload"]) for run in runs)
 
 
 def _how(setup: Repeated, seeds: Sequence[int]) -> str:

@@ -12,7 +12,7 @@ from schedlab.measures import BY_NAME, Measure
 from schedlab.metrics.tables import percent
 from schedlab.report.model import Cell, Column, Section, Table, Text
 from schedlab.report.suites import Suite
-from schedlab.statistics import Estimate, Quantity, as_text, estimate, fitting, number_as_text
+from schedlab.statistics import Estimate, estimate, fitting, in_column, number_as_text
 
 TURNAROUND, RESPONSE, OVERHEAD = (BY_NAME[name] for name in ("turnaround", "response", "overhead"))
 _SHOWN = (TURNAROUND, RESPONSE, OVERHEAD)
@@ -125,7 +125,7 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
         (
             Cell(policy),
             *(
-                _cell(means[policy], unit)
+                Cell(in_column(means[policy], unit))
                 for (_, _, means), unit in zip(columns, units, strict=True)
             ),
         )
@@ -151,7 +151,3 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
         f"By the length of a turn: running time ÷ times picked. {processes} processes,"
         f" {len(suite.seeds)} seeds.",
     )
-
-
-def _cell(mean: Estimate, unit: Quantity) -> Cell:
-    return Cell(as_text(mean, Quantity("", unit.factor)))

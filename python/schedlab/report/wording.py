@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers as tables print them: three digits, one unit a column, and their interval behind."""
+"""Numbers as tables print them, one unit a column, and how many of what there are in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from schedlab.metrics.tables import three_digits
-from schedlab.statistics import Estimate, Within, estimate
+from schedlab.statistics import (
+    TIME,
+    Estimate,
+    Quantity,
+    Within,
+    estimate,
+    fitting,
+    in_column,
+)
 
 NOTHING = "–"
 """There is no such value."""
@@ -21,11 +29,12 @@ class Unit:
     factor: float
     name: str = ""
     digits: int | None = None
-    """Decimals; None: three significant digits."""
+    """Decimals; None: as many as count."""
     within: Within = (0, math.inf)
     """What values are possible, before they are multiplied."""
 
     def number(self, value: float) -> str:
+        """One of which no interval is known, of three digits if `digits` does not say how many."""
         scaled = value * self.factor
         return three_digits(scaled) if self.digits is None else f"{scaled:,.{self.digits}f}"
 
@@ -33,21 +42,20 @@ class Unit:
         return f"{title},\N{NO-BREAK SPACE}{self.name}" if self.name else title
 
 
+PLAIN = Unit(1)
 COUNT = Unit(1, digits=0)
-RATE = Unit(1)
+"""Of one run; the mean of several is as any number."""
 INDEX = Unit(1, digits=3, within=(0, 1))
 PERCENT = Unit(100, "%", within=(0, 1))
 PERCENT_OF_SHARES = Unit(100, "%", digits=1, within=(0, 1))
-_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+_SHORTEST_UNIT_NS = 1000
 
 
 def time_unit(nanoseconds: Iterable[float | None]) -> Unit:
     """Of s, ms and µs, the largest of which the greatest of these times is one or more."""
-    greatest = max((abs(value) for value in nanoseconds if value is not None), default=0.0)
-    for length, name in _TIMES:
-        if greatest >= length:
-            return Unit(1 / length, name)
-    return Unit(1 / 1e3, "µs")
+    times = [abs(value) for value in nanoseconds if value is not None]
+    shown = fitting(TIME, max([_SHORTEST_UNIT_NS, *times]))
+    return Unit(shown.factor, shown.unit)
 
 
 def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
@@ -57,11 +65,8 @@ def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
 
 
 def with_interval(mean: Estimate | None, unit: Unit) -> str:
-    """`214 [211, 218]`; the mean alone if all that would be printed of the interval is it."""
-    if mean is None:
-        return NOTHING
-    low, middle, high = (unit.number(each) for each in (mean.low, mean.mean, mean.high))
-    return middle if low == middle == high else f"{middle} [{low}, {high}]"
+    """As all tables have it; of none, a dash."""
+    return NOTHING if mean is None else in_column(mean, Quantity("", unit.factor), unit.digits)
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:

@@ -112,9 +112,9 @@ def carried_out(wanted: Plan) -> Iterator[Kept]:
 def make_report(runs: Collection, folder: Path) -> Path:
     """The file to open."""
     from schedlab.report.build import write_report
-    from schedlab.report.command import progress_bars
+    from schedlab.report.command import progress
 
-    with progress_bars() as tell:
+    with progress() as tell:
         return write_report(runs, folder, progress=tell)
 
 

@@ -143,10 +143,10 @@ def _table(collection: Collection, stories: Mapping[str, Story]) -> Block:
         rows[policy] = (
             story.measure(mean_wait),
             story.measure(lambda waits: waits[0].length),
-            story.measure(lambda waits: max(wait.length for wait in waits)),
+            story.measure(longest_wait),
             Measured((IDEAL_TICKS,)),
             story.measure(hogs_part, _PERCENT),
-            story.measure(lambda waits: max(wait.longest_turn for wait in waits)),
+            story.measure(longest_turn),
             measure(story.setup, first_run),
         )
     return measured_table(
@@ -164,6 +164,16 @@ def _table(collection: Collection, stories: Mapping[str, Story]) -> Block:
 def mean_wait(waits: tuple[Wait, ...]) -> float:
     """In ticks."""
     return fmean(wait.length for wait in waits)
+
+
+def longest_wait(waits: tuple[Wait, ...]) -> float:
+    """In ticks."""
+    return max(wait.length for wait in waits)
+
+
+def longest_turn(waits: tuple[Wait, ...]) -> float:
+    """Of a hog while the reader waits, in ticks."""
+    return max(wait.longest_turn for wait in waits)
 
 
 def hogs_part(waits: tuple[Wait, ...]) -> float:
@@ -206,9 +216,7 @@ def _of_priority(story: Story) -> str:
 def _of_round_robin(story: Story) -> str:
     needed = {
         "the mean wait": story.measure(mean_wait),
-        "the longest turn of a hog": story.measure(
-            lambda waits: max(wait.longest_turn for wait in waits)
-        ),
+        "the longest turn of a hog": story.measure(longest_turn),
     }
     return "**Round-robin** (`rr:table-scan`) knows no rank, and so no inversion: " + if_known(
         needed,
@@ -222,10 +230,8 @@ def _of_round_robin(story: Story) -> str:
 
 def _of_quanta(story: Story) -> str:
     needed = {
-        "the longest wait": story.measure(lambda waits: max(wait.length for wait in waits)),
-        "the longest turn of a hog": story.measure(
-            lambda waits: max(wait.longest_turn for wait in waits)
-        ),
+        "the longest wait": story.measure(longest_wait),
+        "the longest turn of a hog": story.measure(longest_turn),
     }
     return "**The study's feedback queue** (`mlfq:four-quanta`): " + if_known(
         needed,

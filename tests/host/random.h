@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HOST_RANDOM_H
+#define TESTS_HOST_RANDOM_H
+
+#include <stdint.h>
+
+/* The seed, and never 0. */
+static uint64_t random_state = 1;
+
+/* xorshift64* (Marsaglia 2003, Vigna 2016): from 0 to `limit` - 1; the same seed gives the same. */
+static uint64_t random_below(uint64_t limit)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return (random_state * 0x2545f4914f6cdd1dull >> 16) % limit;
+}
+
+#endif
