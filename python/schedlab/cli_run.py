@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from schedlab.plan import Plan
     from schedlab.run import Finished
     from schedlab.studies.experiments import Depth
-    from schedlab.workload_files import WorkloadFile
+    from schedlab.workload_model import WorkloadFile
 
 ALL_STUDIES = "study"
 STUDIES = {f"study-{number}": number for number in range(1, 6)}

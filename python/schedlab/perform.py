@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from schedlab.build import PARTS, build, host_processors
@@ -29,7 +30,7 @@ def perform(
     check_policies(read_catalogue(), wanted)
     machine = machine_named(machine_name)
     parts = {name: PARTS[name] for name in machine.parts}
-    build(*(str(path.relative_to(ROOT)) for path in parts.values()))
+    build(*(os.path.relpath(path, ROOT) for path in parts.values()))
     machine.release()
     slots = host_processors()
     with software(parts, commit()) as base:

@@ -13,7 +13,8 @@ from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE
 from schedlab.policies import PolicyChoice
 from schedlab.units import format_time
-from schedlab.workload_files import WorkloadFile, is_workload_file
+from schedlab.workload_files import is_workload_file
+from schedlab.workload_model import WorkloadFile
 
 MEMORY_MIB = (32, 65536)
 TICK_NS = (100_000, 1_000_000_000)
