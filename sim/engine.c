@@ -453,6 +453,19 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
     return (ticks < most ? ticks : most) * tick_ns;
 }
 
+/* A timer that is behind goes on from now, unless it is `absolute`. */
+static uint64_t timer_next(struct simulator *simulator, const struct process *process,
+                           const struct simulator_step *step)
+{
+    uint64_t *due =
+        &simulator->timer_times[process->task.slot * simulator->timer_count + step->detail];
+    bool absolute = step->target == 1;
+    *due = *due + step->value < TIME_MAX ? *due + step->value : TIME_MAX;
+    if (*due < simulator->now && !absolute)
+        *due = simulator->now;
+    return *due;
+}
+
 static void act_yield(struct simulator *simulator, struct cpu *cpu)
 {
     advance(simulator, cpu->current);
@@ -533,10 +546,29 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
     reschedule(simulator, cpu, STOP_ENDED, ENQUEUE_WOKEN, true);
 }
 
-static void act_take(struct simulator *simulator, struct cpu *cpu, struct channel *channel)
+/* To those that wait, in their order, before others can take it. How much of `count` is left. */
+static uint64_t give_waiting(struct simulator *simulator, struct cpu *cpu, struct channel *channel,
+                             uint64_t count)
+{
+    while (channel->first != NOBODY && count > 0) {
+        struct process *process = process_at(simulator, channel->first);
+        channel->first = process->link;
+        count--;
+        make_runnable(simulator, cpu->id, process, ENQUEUE_WOKEN, cpu->current);
+    }
+    return count;
+}
+
+static void act_take(struct simulator *simulator, struct cpu *cpu,
+                     const struct simulator_step *step)
 {
     struct process *process = cpu->current;
+    struct channel *channel = &simulator->channels[step->target];
     advance(simulator, process);
+    if (step->value > 0) {
+        struct channel *released = &simulator->channels[step->value - 1];
+        released->count += give_waiting(simulator, cpu, released, 1);
+    }
     if (channel->count > 0) {
         channel->count--;
         return;
@@ -550,19 +582,15 @@ static void act_take(struct simulator *simulator, struct cpu *cpu, struct channe
     block(simulator, cpu, BLOCK_PIPE);
 }
 
-/* Who waits is given one before others can take it. */
-static void act_give(struct simulator *simulator, struct cpu *cpu, struct channel *channel,
-                     uint64_t count)
+static void act_give(struct simulator *simulator, struct cpu *cpu,
+                     const struct simulator_step *step)
 {
-    bool to_all = count == 0;
+    struct channel *channel = &simulator->channels[step->target];
+    bool to_all = step->value == 0;
     advance(simulator, cpu->current);
-    while (channel->first != NOBODY && (to_all || count > 0)) {
-        struct process *process = process_at(simulator, channel->first);
-        channel->first = process->link;
-        count -= !to_all;
-        make_runnable(simulator, cpu->id, process, ENQUEUE_WOKEN, cpu->current);
-    }
-    channel->count += count;
+    uint64_t left = give_waiting(simulator, cpu, channel, to_all ? UINT64_MAX : step->value);
+    if (!to_all && step->detail == 0)
+        channel->count += left;
 }
 
 static void store_attribute(struct task *task, uint8_t kind, uint64_t value)
@@ -631,6 +659,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     case STEP_SLEEP_UNTIL:
         act_sleep(simulator, cpu, step->value);
         break;
+    case STEP_TIMER:
+        act_sleep(simulator, cpu, timer_next(simulator, process, step));
+        break;
     case STEP_YIELD:
         act_yield(simulator, cpu);
         break;
@@ -644,10 +675,10 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         act_reap(simulator, cpu);
         break;
     case STEP_TAKE:
-        act_take(simulator, cpu, &simulator->channels[step->target]);
+        act_take(simulator, cpu, step);
         break;
     case STEP_GIVE:
-        act_give(simulator, cpu, &simulator->channels[step->target], step->value);
+        act_give(simulator, cpu, step);
         break;
     case STEP_ATTRIBUTE:
         act_attribute(simulator, cpu, step);

@@ -238,6 +238,8 @@ struct process *process_create(struct simulator *simulator, struct process *pare
     if (simulator->loop_depth > 0)
         memset(&simulator->loop_rounds[slot * simulator->loop_depth], 0,
                simulator->loop_depth * sizeof(uint32_t));
+    for (uint32_t i = 0; i < simulator->timer_count; i++)
+        simulator->timer_times[slot * simulator->timer_count + i] = simulator->now;
     begin_step(simulator, process);
     simulator->counts.forks++;
     simulator->counts.processes++;
@@ -450,12 +452,16 @@ static const char *step_flaw(const struct simulator_workload *workload,
     bool to_self = step->kind == STEP_ATTRIBUTE && step->target == SIMULATOR_SELF;
     if (step->kind >= STEP_COUNT)
         return "there is no such act";
-    if (step->kind <= STEP_SLEEP_UNTIL && step->value > TIME_MAX)
+    if (step->kind <= STEP_TIMER && step->value > TIME_MAX)
         return "the time is too long";
     if (to_program && !to_self && step->target >= workload->program_count)
         return "there is no such program";
     if (to_channel && step->target >= workload->channel_count)
         return "there is no such channel";
+    if (step->kind == STEP_TAKE && step->value > workload->channel_count)
+        return "there is no such channel to give to";
+    if (step->kind == STEP_TIMER && step->detail >= SIMULATOR_TIMERS_MAX)
+        return "a process has at most 8 timers";
     if (to_text && step->target >= workload->text_count)
         return "there is no such text";
     if (step->kind == STEP_ATTRIBUTE && !check_attribute(step))
@@ -553,6 +559,8 @@ static bool copy_programs(struct simulator *simulator, const struct simulator_wo
                 if (step.detail >= simulator->loop_depth)
                     simulator->loop_depth = step.detail + 1u;
             }
+            if (step.kind == STEP_TIMER && step.detail >= simulator->timer_count)
+                simulator->timer_count = step.detail + 1u;
             simulator->steps[next++] = step;
         }
     }
@@ -663,9 +671,13 @@ static bool make_processes(struct simulator *simulator, const struct simulator_s
     if (simulator->loop_depth > 0)
         simulator->loop_rounds =
             calloc((size_t)simulator->process_limit * simulator->loop_depth, sizeof(uint32_t));
+    if (simulator->timer_count > 0)
+        simulator->timer_times =
+            calloc((size_t)simulator->process_limit * simulator->timer_count, sizeof(uint64_t));
     if (simulator->processes)
         guard_states(simulator);
     return simulator->processes && (simulator->loop_depth == 0 || simulator->loop_rounds) &&
+           (simulator->timer_count == 0 || simulator->timer_times) &&
            slots_create(&simulator->slots, simulator->process_limit);
 }
 
@@ -770,6 +782,7 @@ void simulator_destroy(struct simulator *simulator)
     free(simulator->players);
     free(simulator->channels);
     free(simulator->loop_rounds);
+    free(simulator->timer_times);
     free(simulator->processes);
     slots_free(&simulator->slots);
     free(simulator->timers.heap);

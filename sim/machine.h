@@ -113,6 +113,8 @@ struct simulator {
     uint32_t channel_count;
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
+    uint64_t *timer_times; /* by slot and timer: when it was due last */
+    uint32_t timer_count;
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */

@@ -34,11 +34,16 @@ enum simulator_step_kind {
     STEP_SLEEP,       /* for `value` ns, from when it does this */
     STEP_SLEEP_TICKS, /* until `value` ticks have passed, the next one counted as the first */
     STEP_SLEEP_UNTIL, /* until the time `value`; no sleep if it is over */
+    STEP_TIMER,       /* until `value` after the timer `detail` of its own was due last, at first
+                       * after its fork; no sleep if that is over, and the timer goes on from now,
+                       * or, if `target` is 1, from then */
     STEP_YIELD,
     STEP_FORK, /* a child that does what program `target` says */
     STEP_WAIT, /* for a child to end; goes on at once if there is none */
-    STEP_TAKE, /* one of the channel `target`; waits, first come, first served, if it is empty */
-    STEP_GIVE, /* `value` to the channel `target`; 0: one to each that waits there */
+    STEP_TAKE, /* one of the channel `target`; waits, first come, first served, if it is empty.
+                * `value`: before it, gives one to the channel `value` - 1; 0: to none */
+    STEP_GIVE, /* `value` to the channel `target`; 0: one to each that waits there. `detail` 1: only
+                * to those that wait */
     STEP_ATTRIBUTE,   /* `detail` (enum attribute_kind) of `target` becomes `value` */
     STEP_MARK,        /* `detail` (enum mark_kind), `value`: into the trace */
     STEP_SET_POLICY,  /* the machine's, to text `target`: "name" or "name:preset" */
@@ -53,7 +58,8 @@ enum simulator_step_kind {
  * process that was forked last to play it; if there is none, nothing happens. */
 #define SIMULATOR_SELF UINT32_MAX
 
-#define SIMULATOR_LOOPS_MAX 8 /* within each other */
+#define SIMULATOR_LOOPS_MAX  8 /* within each other */
+#define SIMULATOR_TIMERS_MAX 8 /* of a process */
 
 struct simulator_step {
     uint8_t kind;

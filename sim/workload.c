@@ -374,8 +374,25 @@ static void read_give(struct reader *reader)
     struct simulator_step step = {.kind = STEP_GIVE, .target = find_channel(reader, 1), .value = 1};
     if (reader->word_count > 2 && word_is(&reader->words[2], "all"))
         step.value = 0;
+    else if (reader->word_count > 2 && word_is(&reader->words[2], "waiting"))
+        step.detail = 1;
     else if (reader->word_count > 2)
         step.value = read_number(reader, 2, 1, UINT32_MAX);
+    add_step(reader, step);
+}
+
+/* `timer 0 TIME`, or `timer 0 TIME absolute`. */
+static void read_timer(struct reader *reader)
+{
+    bool ticks;
+    struct simulator_step step = {.kind = STEP_TIMER};
+    step.detail = (uint8_t)read_number(reader, 1, 0, SIMULATOR_TIMERS_MAX - 1);
+    step.value = read_time(reader, 2, &ticks);
+    if (reader->word_count > 3) {
+        if (!word_is(&reader->words[3], "absolute"))
+            complain(reader, "absolute, or the end of the line", &reader->words[3]);
+        step.target = 1;
+    }
     add_step(reader, step);
 }
 
@@ -463,8 +480,13 @@ static void read_wait(struct reader *reader)
 
 static void read_take(struct reader *reader)
 {
-    uint32_t channel = find_channel(reader, 1);
-    add_step(reader, (struct simulator_step){.kind = STEP_TAKE, .target = channel});
+    struct simulator_step step = {.kind = STEP_TAKE, .target = find_channel(reader, 1)};
+    if (reader->word_count > 2) {
+        if (!word_is(&reader->words[2], "releasing"))
+            complain(reader, "releasing, or the end of the line", &reader->words[2]);
+        step.value = (uint64_t)find_channel(reader, 3) + 1;
+    }
+    add_step(reader, step);
 }
 
 static void read_group(struct reader *reader)
@@ -507,11 +529,11 @@ static const struct line {
 } lines[] = {
     {"program", read_program, 2}, {"channel", read_channel, 3}, {"run", read_run, 3},
     {"sleep", read_sleep, 3},     {"yield", read_yield, 1},     {"fork", read_fork, 2},
-    {"wait", read_wait, 1},       {"take", read_take, 2},       {"give", read_give, 3},
+    {"wait", read_wait, 1},       {"take", read_take, 4},       {"give", read_give, 3},
     {"loop", read_loop, 2},       {"end", read_end, 1},         {"priority", read_priority, 3},
     {"tickets", read_tickets, 3}, {"weight", read_weight, 3},   {"mark", read_mark, 3},
     {"group", read_group, 2},     {"policy", read_policy, 2},   {"set", read_tunable, 2},
-    {"exit", read_exit, 2},
+    {"timer", read_timer, 4},     {"exit", read_exit, 2},
 };
 
 static void read_line(struct reader *reader)
@@ -524,10 +546,11 @@ static void read_line(struct reader *reader)
             lines[i].read(reader);
         return;
     }
-    complain(reader,
-             "program, channel, run, sleep, yield, fork, wait, take, give, loop, end, priority, "
-             "tickets, weight, mark, group, policy, set or exit",
-             &reader->words[0]);
+    complain(
+        reader,
+        "program, channel, run, sleep, timer, yield, fork, wait, take, give, loop, end, priority, "
+        "tickets, weight, mark, group, policy, set or exit",
+        &reader->words[0]);
 }
 
 static void read_lines(struct reader *reader, const char *text)

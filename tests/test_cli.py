@@ -26,7 +26,7 @@ from schedlab.policy_listing import listing
 from schedlab.units import format_time, parse_counts, parse_time
 
 WRONG = [
-    ("--cpus", "0", "1 to 64"),
+    ("--cpus", "0", "1 to 256"),
     ("--cpus", "65", "1 to 64"),
     ("--cpus", "4-1", "lowest first"),
     ("--cpus", "", "numbers and ranges"),

@@ -18,7 +18,7 @@ from conftest import ROOT, Programs
 from schedlab import run as running
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import machine_named
-from schedlab.machines.base import Boot, Release
+from schedlab.machines.base import KERNEL_PARTS, Boot, Release
 from schedlab.machines.qemu import find_qemu
 from schedlab.machines.spike import INSTRUCTION_SET, spike_problem
 from schedlab.machines.spike_install import copy_hashing, install
@@ -46,6 +46,9 @@ class ScriptMachine:
 
     name = "script"
     repeatable = True
+    parts = KERNEL_PARTS
+    cpus_max = 64
+    limit_status = 102
 
     def __init__(self, script: str, seconds: float = 60) -> None:
         self.script = script
@@ -73,7 +76,7 @@ def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[runnin
     kernel.write_bytes(b"kernel")
     durations = Durations(plan.folder.parent / "durations.json")
     with (
-        running.software(kernel, kernel, {"commit": "abc"}) as base,
+        running.software({"kernel": kernel, "disk": kernel}, {"commit": "abc"}) as base,
         Board(plan, slots, durations) as board,
     ):
         return running.carry_out(plan, machine, base, slots, board)

@@ -257,7 +257,7 @@ def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
     build("kernel", "image")
     (base,) = product(tmp_path / "o", SMALL_RUN, (PolicyChoice("rr"),), (2,), 1).runs
     with (
-        software(KERNEL, IMAGE, {}) as copies,
+        software({"kernel": KERNEL, "disk": IMAGE}, {}) as copies,
         Board(Plan(tmp_path / "o", (base,)), 1, Durations(tmp_path / "durations")) as board,
     ):
         (each,) = carry_out(board.plan, machine_named("spike"), copies, 1, board)

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from conftest import Command
 from schedlab import cli_run, collection, perform, results
 from schedlab import run as running
+from schedlab.build import PARTS
 from schedlab.collection import Collection
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Release
@@ -302,7 +303,7 @@ def test_runs_of_another_make_are_refused(
     if changed in ("kernel", "disk"):
         other = tmp_path / "other"
         other.write_text("other")
-        monkeypatch.setattr(perform, "KERNEL" if changed == "kernel" else "IMAGE", other)
+        monkeypatch.setitem(PARTS, changed, other)
     elif changed == "version":
         release = Release("/bin/sh", "2", "test")
         monkeypatch.setattr(ScriptMachine, "release", lambda self: release)

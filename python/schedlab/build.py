@@ -15,12 +15,15 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from schedlab.errors import BuildFailed
+from schedlab.machines import sim
 from schedlab.paths import BUILD, ROOT
 from schedlab.terminal import messages
 from schedlab.tools import compiler, first_line
 
 KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
+PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": sim.PROGRAM}
+"""What machines start from, by the names that manifests have for them."""
 POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
 

@@ -14,7 +14,6 @@ import click
 from schedlab import __version__
 from schedlab.cli_options import (
     CPUS,
-    MACHINE_NAMES,
     POLICIES,
     TICK,
     Parsed,
@@ -24,8 +23,9 @@ from schedlab.cli_options import (
 )
 from schedlab.cli_run import perform, run
 from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.machines import KERNEL_MACHINES
+from schedlab.machines.base import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
-from schedlab.plan import CPUS_MAX
 from schedlab.policies import PolicyChoice
 from schedlab.terminal import results, say
 from schedlab.units import format_time, parse_counts
@@ -58,10 +58,14 @@ cli.add_command(run)
 
 @cli.command()
 @click.option(
-    "--cpus", default=1, show_default=True, type=click.IntRange(1, CPUS_MAX), help="How many CPUs."
+    "--cpus",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, KERNEL_CPUS_MAX),
+    help="How many CPUs.",
 )
 @click.option("--policy", "policies", default="rr", show_default=True, type=POLICIES)
-@click.option("--machine", default="qemu", show_default=True, type=click.Choice(MACHINE_NAMES))
+@click.option("--machine", default="qemu", show_default=True, type=click.Choice(KERNEL_MACHINES))
 @click.option("--tick", default="10ms", show_default=True, type=TICK, help="Length of a tick.")
 @memory_option
 def boot(

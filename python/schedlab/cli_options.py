@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
-from schedlab.plan import CPUS_MAX, MEMORY_MIB, TICK_NS
+from schedlab.machines.base import KERNEL_CPUS_MAX
+from schedlab.machines.sim import Simulator
+from schedlab.plan import MEMORY_MIB, TICK_NS
 from schedlab.policies import parse_choices, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
 
 T = TypeVar("T")
-MACHINE_NAMES = ("spike", "qemu")
 
 
 class Parsed(click.ParamType[Any]):
@@ -44,7 +45,8 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
     return read
 
 
-CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, CPUS_MAX))
+CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
+CPUS_OF_ANY = Parsed("CPUS", lambda text: parse_counts(text, 1, Simulator.cpus_max))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
 TICK = Parsed("TIME", time_between(*TICK_NS))

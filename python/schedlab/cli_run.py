@@ -11,9 +11,8 @@ from click.core import ParameterSource
 
 from schedlab import __version__
 from schedlab.cli_options import (
-    CPUS,
+    CPUS_OF_ANY,
     LIMIT,
-    MACHINE_NAMES,
     POLICIES,
     SEED,
     SETTING,
@@ -23,6 +22,7 @@ from schedlab.cli_options import (
     memory_option,
 )
 from schedlab.errors import WrongUsage
+from schedlab.machines import MACHINES, SIMULATOR
 from schedlab.paths import new_runs_folder
 from schedlab.policies import PolicyChoice
 from schedlab.terminal import results, say
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from schedlab.plan import Plan
     from schedlab.run import Finished
     from schedlab.studies.experiments import Depth
+    from schedlab.workload_model import WorkloadFile
 
 ALL_STUDIES = "study"
 STUDIES = {f"study-{number}": number for number in range(1, 6)}
@@ -55,7 +56,8 @@ OF_A_WORKLOAD = {
     default="mixed -n 24 -g 80",
     show_default=True,
     metavar="COMMAND",
-    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'.",
+    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or, on sim,"
+    " a workload file.",
 )
 @click.option(
     "--policy",
@@ -69,14 +71,18 @@ OF_A_WORKLOAD = {
     "--set", "settings", multiple=True, type=SETTING, help="A tunable's value. May be repeated."
 )
 @click.option(
-    "--cpus", default="1-4", show_default=True, type=CPUS, help="How many CPUs: 4, 1,2,8 or 1-4."
+    "--cpus",
+    default="1-4",
+    show_default=True,
+    type=CPUS_OF_ANY,
+    help="How many CPUs: 4, 1,2,8 or 1-4.",
 )
 @click.option(
     "--machine",
     default="spike",
     show_default=True,
-    type=click.Choice(MACHINE_NAMES),
-    help="spike gives the same run every time; qemu does not.",
+    type=click.Choice(MACHINES),
+    help="spike and sim give the same run every time; qemu does not. sim runs workload files.",
 )
 @click.option(
     "--runs",
@@ -145,6 +151,11 @@ def run(
         )
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
+    memory_given = context.get_parameter_source("memory") == ParameterSource.COMMANDLINE
+    if options["machine"] == SIMULATOR:
+        if memory_given:
+            raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+        options["memory"] = 0
     if given:
         run_workload(out=out, as_json=as_json, **options)
     else:
@@ -203,7 +214,10 @@ def run_workload(
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
-    base = plan.Run(workload, policies[0], values, cpus[0], machine, seed, tick, limit, memory)
+    file = workload_file(workload) if machine == SIMULATOR else None
+    base = plan.Run(
+        workload, policies[0], values, cpus[0], machine, seed, tick, limit, memory, file=file
+    )
     folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
     wanted = plan.product(folder, base, policies, cpus, repeats)
     wanted.check()
@@ -212,6 +226,18 @@ def run_workload(
     show(finished, as_json)
     if not all(each.outcome.succeeded for each in finished):
         raise SystemExit(1)
+
+
+def workload_file(workload: str) -> WorkloadFile | None:
+    """Says what in it has no effect. None: it is none."""
+    from schedlab import workload_files
+
+    if not workload_files.is_workload_file(workload):
+        return None
+    file = workload_files.read(Path(workload.strip()))
+    for note in file.notes:
+        say(f"schedlab: {workload}, {note}")
+    return file
 
 
 def one_value_each(settings: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
@@ -226,9 +252,9 @@ def one_value_each(settings: tuple[tuple[str, int], ...]) -> tuple[tuple[str, in
 
 def folder_name(workload: str, policies: tuple[PolicyChoice, ...]) -> str:
     """Program and policies, in characters that are safe in names."""
+    first = workload.removesuffix(".json").split()[0:1]
     program = "".join(
-        c if c.isalnum() or c in "-_" else "-"
-        for c in workload.split()[0:1] and workload.split()[0]
+        c if c.isalnum() or c in "-_" else "-" for c in first and first[0].rpartition("/")[2]
     )
     names = "+".join(dict.fromkeys(choice.name for choice in policies))[:40]
     return f"{program or 'run'}-{names}"

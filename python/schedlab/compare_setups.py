@@ -106,6 +106,8 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
     "machine's version": lambda run: str(run.manifest.get("machine_version")),
     "kernel": lambda run: str(run.manifest.get("kernel_sha256"))[:12],
     "disk": lambda run: str(run.manifest.get("disk_sha256"))[:12],
+    "simulator": lambda run: str(run.manifest.get("simulator_sha256"))[:12],
+    "workload file": lambda run: str(run.manifest.get("workload_sha256"))[:12],
     "schedlab": lambda run: _commit(run.manifest),
     "host": lambda run: str(run.manifest.get("host")),
 }

@@ -34,10 +34,10 @@ def _is_done(plan: Plan, run: Run, machine: Machine, base: Software) -> bool:
     manifest = results.read_manifest(place)
     wanted = inputs(run, machine, base)
     for key, what in results.DECISIVE.items():
-        if manifest.get(key) != wanted[key]:
+        if manifest.get(key) != wanted.get(key):
             raise WrongUsage(
                 f"--out {plan.folder}: {run.name} in it was made with other {what}:"
-                f" {_shown(key, manifest.get(key))}, now {_shown(key, wanted[key])}. The two do not"
+                f" {_shown(key, manifest.get(key))}, now {_shown(key, wanted.get(key))}. The two do not"
                 " belong together: name another folder, or move that one away"
             )
     return results.succeeded(manifest)

@@ -7,8 +7,10 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.machines.base import KERNEL_LIMIT
+
 # abi/machine_status.h
-SUCCESS, FAILED, PANIC, LIMIT = 0, 1, 101, 102
+SUCCESS, FAILED, PANIC, LIMIT = 0, 1, 101, KERNEL_LIMIT
 
 _PANIC_LINES = 40
 _LAST_LINES = 12
@@ -26,13 +28,13 @@ class Outcome:
         return self.status == "success"
 
 
-def outcome_of(exit_status: int, console: str) -> Outcome:
-    """`exit_status` as Python gives it: negative for a signal."""
+def outcome_of(exit_status: int, console: str, limit_status: int = LIMIT) -> Outcome:
+    """`exit_status` as Python gives it: negative for a signal. `limit_status`: the machine's."""
     if exit_status == SUCCESS:
         return Outcome("success")
     if exit_status == PANIC:
         return Outcome("panic", "the kernel panicked:\n" + indent(panic_lines(console)))
-    if exit_status == LIMIT:
+    if exit_status == limit_status:
         return Outcome("limit", "the guest reached its time limit (--limit) and was ended")
     if exit_status < 0:
         name = signal.Signals(-exit_status).name

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
-from schedlab.build import IMAGE, KERNEL, build, host_processors
+from schedlab.build import PARTS, build, host_processors
 from schedlab.machines import machine_named
 from schedlab.machines.base import Machine
+from schedlab.paths import ROOT
 from schedlab.plan import Plan
 from schedlab.policies import Catalogue, check_choices, read_catalogue
 from schedlab.progress import Board
@@ -26,11 +28,12 @@ def perform(
 ) -> list[Finished]:
     """Gives the runs in the plan's order. Raises Interrupted (schedlab.run) on a signal."""
     check_policies(read_catalogue(), wanted)
-    build("kernel", "image")
     machine = machine_named(machine_name)
+    parts = {name: PARTS[name] for name in machine.parts}
+    build(*(os.path.relpath(path, ROOT) for path in parts.values()))
     machine.release()
     slots = host_processors()
-    with software(KERNEL, IMAGE, commit()) as base:
+    with software(parts, commit()) as base:
         left = select(wanted, machine, base) if select else wanted
         with Board(left, slots) as board:
             return carry_out(left, machine, base, slots, board, with_metrics)

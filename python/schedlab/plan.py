@@ -4,20 +4,25 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE
 from schedlab.policies import PolicyChoice
 from schedlab.units import format_time
+from schedlab.workload_files import is_workload_file
+from schedlab.workload_model import WorkloadFile
 
-CPUS_MAX = 64
 MEMORY_MIB = (32, 65536)
 TICK_NS = (100_000, 1_000_000_000)
 BOOT_ARGUMENTS_MAX = 1023
 """Bytes; kernel/device/device_tree.h."""
 _SETTINGS_NAME_MAX = 80
+WORKLOAD_TEXT = "workload.txt"
+"""Of the simulator: what it runs, in the run's folder."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Run:
     memory_mib: int
     label: str = ""
     """A name for the workload, where those of a plan differ in it."""
+    file: WorkloadFile | None = field(default=None, compare=False, repr=False)
+    """What the simulator runs. None: the workload is a command of the kernel."""
 
     @property
     def name(self) -> str:
@@ -63,7 +70,32 @@ class Run:
         return f"{self.label}, {title}" if self.label else title
 
     def boot_arguments(self) -> str:
-        """What the kernel is told. Nothing of the host is in it: no path, no date."""
+        """What the kernel, or the simulator, is told. Nothing of the host is in it: no path, no date.
+
+        With them a simulated run can be repeated by hand, in its folder.
+        """
+        return self._simulator_options(self.file) if self.file else self._kernel_arguments()
+
+    def files(self) -> dict[str, str]:
+        """Texts that must be in the run's folder before it begins, by name."""
+        return {WORKLOAD_TEXT: self.file.text(self.seed, self.tick_ns)} if self.file else {}
+
+    def _simulator_options(self, file: WorkloadFile) -> str:
+        options = {
+            "policy": self.policy,
+            "cpus": self.cpus,
+            "processes": file.processes(),
+            "seed": self.seed,
+            "tick": self.tick_ns,
+            "limit": self.limit_ns,
+            "trace": TRACE_FILE,
+        }
+        if self.settings:
+            options["set"] = self.settings_text
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        return shlex.join([*words, WORKLOAD_TEXT])
+
+    def _kernel_arguments(self) -> str:
         words = [
             f"policy={self.policy}",
             f"tick={format_time(self.tick_ns)}",
@@ -87,6 +119,7 @@ class Plan:
     def check(self) -> None:
         """Says what cannot be, before anything is written."""
         for run in self.runs:
+            check_cpus(run)
             check_workload(run)
 
     def check_new(self) -> None:
@@ -99,9 +132,29 @@ class Plan:
                 )
 
 
+def check_cpus(run: Run) -> None:
+    """Each machine has a number of them that it can have."""
+    most = machine_named(run.machine).cpus_max
+    if run.cpus > most:
+        cure = f"; --machine {SIMULATOR} has more" if run.machine != SIMULATOR else ""
+        raise WrongUsage(f"--cpus {run.cpus}: only 1 to {most} are possible on {run.machine}{cure}")
+
+
 def check_workload(run: Run) -> None:
-    """It must pass through the boot arguments as it is."""
+    """It must be what its machine runs, and pass through the boot arguments as it is."""
     workload = run.workload
+    if run.file:
+        return
+    if run.machine == SIMULATOR:
+        raise WrongUsage(
+            f"--workload {workload!r}: --machine {SIMULATOR} runs workload files, such as"
+            " workloads/files/cpu-heavy.json; programs run on spike and qemu"
+        )
+    if is_workload_file(workload):
+        raise WrongUsage(
+            f"--workload {workload!r}: a workload file runs in the simulator alone: add"
+            f" --machine {SIMULATOR}"
+        )
     if not workload.strip():
         raise WrongUsage(
             "--workload: name a program of the guest, such as mixed or 'cpu-bound -n 10'"

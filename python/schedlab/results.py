@@ -25,13 +25,15 @@ UNFINISHED = ".unfinished-"
 DECISIVE = {
     "kernel_sha256": "kernel",
     "disk_sha256": "disk image",
+    "simulator_sha256": "simulator",
+    "workload_sha256": "workload file",
     "machine": "machine",
     "machine_version": "machine's version",
     "boot_arguments": "boot arguments",
     "cpus": "CPUs",
     "memory_mib": "memory",
 }
-"""Of a manifest: what a run's trace depends on, in words."""
+"""Of a manifest: what a run's trace depends on, in words. Not every machine has all of it."""
 
 
 @contextmanager

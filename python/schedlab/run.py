@@ -12,7 +12,7 @@ import signal
 import tempfile
 import time
 import traceback
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from schedlab import __version__, results
+from schedlab.machines import machine_named
 from schedlab.machines.base import TRACE_FILE, Boot, Machine
 from schedlab.outcome import Outcome, hung, outcome_of, read_console
 from schedlab.plan import Plan, Run
@@ -51,8 +52,8 @@ class Finished:
 class Software:
     """What all runs of a plan start from."""
 
-    kernel: Path
-    disk: Path
+    program: Path
+    disk: Path | None
     facts: dict[str, Any]
 
 
@@ -66,15 +67,16 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def software(kernel: Path, disk: Path, facts: dict[str, Any]) -> Iterator[Software]:
-    """Copies of kernel and disk, so that a build during the runs does not change them."""
+def software(parts: Mapping[str, Path], facts: dict[str, Any]) -> Iterator[Software]:
+    """Copies of a machine's parts, so that a build during the runs does not change them.
+
+    The program is the first of them.
+    """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        copies = [Path(shutil.copy(path, folder)) for path in (kernel, disk)]
-        hashes = {
-            "kernel_sha256": results.file_hash(copies[0]),
-            "disk_sha256": results.file_hash(copies[1]),
-        }
-        yield Software(copies[0], copies[1], {**facts, **hashes})
+        copies = {name: Path(shutil.copy(path, folder)) for name, path in parts.items()}
+        hashes = {f"{name}_sha256": results.file_hash(path) for name, path in copies.items()}
+        program = next(iter(copies.values()))
+        yield Software(program, copies.get("disk"), {**facts, **hashes})
 
 
 def carry_out(
@@ -189,13 +191,17 @@ class _Conductor:
 
     async def run_machine(self, run: Run, folder: Path) -> Outcome:
         boot = Boot(
-            self.base.kernel, self.base.disk, run.cpus, run.memory_mib, run.boot_arguments()
+            self.base.program, self.base.disk, run.cpus, run.memory_mib, run.boot_arguments()
         )
+        for name, text in run.files().items():
+            (folder / name).write_text(text)
         seconds = self.machine.host_limit(run.cpus, run.limit_ns)
         console = folder / results.CONSOLE
         status = await supervise(self.machine.command(boot), folder, console, seconds)
         text = read_console(console)
-        return hung(seconds, text) if status is None else outcome_of(status, text)
+        if status is None:
+            return hung(seconds, text)
+        return outcome_of(status, text, self.machine.limit_status)
 
     def manifest_before(self, run: Run) -> dict[str, Any]:
         return {
@@ -214,6 +220,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         **base.facts,
         "label": run.label,
         "workload": run.workload,
+        **({"workload_sha256": run.file.sha256} if run.file else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),
         "cpus": run.cpus,
@@ -319,7 +326,8 @@ def as_json(finished: list[Finished]) -> str:
 def label(run: Run, several_seeds: bool) -> str:
     """Of the run's column in a table."""
     seed = f", seed {run.seed}" if several_seeds else ""
-    mark = "" if run.machine == "spike" else f" ({run.machine}: not repeatable)"
+    repeatable = machine_named(run.machine).repeatable
+    mark = "" if repeatable else f" ({run.machine}: not repeatable)"
     return f"{run.title}{seed}{mark}"
 
 

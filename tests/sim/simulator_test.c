@@ -197,6 +197,46 @@ static void test_channels(void)
     check_fails("program a\n take nothing\n", "nothing is left that could wake one");
 }
 
+static void test_a_signal_is_for_who_waits(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    /* The first is lost; the second wakes one of two. */
+    check(run(&setup, "program root\n give c waiting\n fork a\n fork a\n sleep 1ms\n"
+                      " give c waiting\n wait\n"
+                      "program a\n take c\n run 1ms\n")
+              .now == 2 * MS);
+    check_fails("program a\n give c waiting\n take c\n", "nothing is left that could wake one");
+}
+
+static void test_who_waits_releases(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    const char *text = "channel lock 1\n"
+                       "program root\n fork a\n sleep 1ms\n"
+                       " take lock\n give c waiting\n run 2ms\n give lock\n wait\n"
+                       "program a\n"
+                       " take lock\n take c releasing lock\n take lock\n run 1ms\n give lock\n";
+    check(run(&setup, text).now == 4 * MS);
+    setup.cpus = 2;
+    check(run(&setup, text).now == 4 * MS);
+}
+
+static void test_a_process_has_timers(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    check(run(&setup, "program a\n loop 3\n run 1ms\n timer 0 5ms\n end\n").now == 15 * MS);
+    /* What was missed is made up for only by one that is absolute. */
+    check(run(&setup, "program a\n run 7ms\n timer 0 5ms\n run 1ms\n timer 0 5ms\n").now ==
+          12 * MS);
+    check(run(&setup, "program a\n run 7ms\n timer 0 5ms absolute\n run 1ms\n"
+                      " timer 0 5ms absolute\n")
+              .now == 10 * MS);
+    /* Each counts by itself, for each process, from its fork. */
+    check(run(&setup, "program root\n loop 2\n sleep 4ms\n fork a\n wait\n end\n"
+                      "program a\n timer 0 5ms\n timer 7 7ms\n timer 0 5ms\n")
+              .now == 2 * 14 * MS);
+}
+
 static void test_orphans_are_reaped(void)
 {
     struct simulator_setup setup = setup_of("rr", 2);
@@ -381,6 +421,11 @@ static void test_wrong_workloads(void)
     check_no_workload("run 1ms\n", "test:1: run: expected `program NAME` before");
     check_no_workload("program a\n\n walk 1ms\n", "test:3: walk: expected program, channel, run");
     check_no_workload("program a\n run\n", "test:2: expected a time");
+    check_no_workload("program a\n timer 8 1ms\n", "test:2: 8: expected a number from 0 to 7");
+    check_no_workload("program a\n timer 0 1\n", "test:2: 1: expected a time");
+    check_no_workload("program a\n timer 0 1ms late\n", "late: expected absolute, or the end");
+    check_no_workload("program a\n take c holding m\n", "holding: expected releasing, or the end");
+    check_no_workload("program a\n take c releasing\n", "test:2: expected a channel's name");
     check_no_workload("program a\n run 1\n", "test:2: 1: expected a time");
     check_no_workload("program a\n run 1h\n", "test:2: 1h: expected a time");
     check_no_workload("program a\n run 99999999999s\n", "test:2: 99999999999s: expected a time");
@@ -513,6 +558,9 @@ int main(void)
     test_costs();
     test_a_tick_waits_until_the_kernel_is_left();
     test_channels();
+    test_a_signal_is_for_who_waits();
+    test_who_waits_releases();
+    test_a_process_has_timers();
     test_orphans_are_reaped();
     test_slots_are_used_again();
     test_no_time_passes();

@@ -10,12 +10,18 @@ from typing import Protocol
 TRACE_FILE = "trace.bin"
 """Where a machine leaves the trace, in the folder that it runs in."""
 
+KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
+KERNEL_CPUS_MAX = 64
+KERNEL_LIMIT = 102
+"""abi/machine_status.h."""
+
 
 @dataclass(frozen=True)
 class Boot:
-    """One start of a machine. The kernel sees of it only CPUs, memory, disk and arguments."""
+    """One start of a machine. The program sees of it only CPUs, memory, disk and arguments."""
 
-    kernel: Path
+    program: Path
+    """What runs: our kernel; or the simulator, which has the policies within."""
     disk: Path | None
     """None: of no use to what is booted."""
     cpus: int
@@ -35,11 +41,17 @@ class Release:
 
 
 class Machine(Protocol):
-    """A simulator or emulator."""
+    """A simulator or emulator of a computer; or the simulator without one."""
 
     name: str
     repeatable: bool
     """The same boot gives the same trace, byte for byte."""
+
+    parts: tuple[str, ...]
+    """What it starts from, of schedlab.build.PARTS: the program first."""
+    cpus_max: int
+    limit_status: int
+    """Its exit status after it has ended itself at its limit."""
 
     def release(self) -> Release:
         """The program to start, installed if need be. MachineUnfit says what is wrong with it."""

@@ -7,7 +7,14 @@ import shutil
 from functools import cache
 
 from schedlab.errors import MachineUnfit
-from schedlab.machines.base import TRACE_FILE, Boot, Release
+from schedlab.machines.base import (
+    KERNEL_CPUS_MAX,
+    KERNEL_LIMIT,
+    KERNEL_PARTS,
+    TRACE_FILE,
+    Boot,
+    Release,
+)
 from schedlab.tools import first_line, version_in
 
 PROGRAM = "qemu-system-riscv64"
@@ -41,6 +48,9 @@ class Qemu:
 
     name = "qemu"
     repeatable = False
+    parts = KERNEL_PARTS
+    cpus_max = KERNEL_CPUS_MAX
+    limit_status = KERNEL_LIMIT
 
     def release(self) -> Release:
         return find_qemu()
@@ -50,7 +60,7 @@ class Qemu:
         command += ["-smp", str(boot.cpus), "-m", f"{boot.memory_mib}M"]
         command += ["-bios", "none", "-nographic"]
         command += ["-global", "virtio-mmio.force-legacy=false"]
-        command += ["-kernel", str(boot.kernel), "-append", boot.arguments]
+        command += ["-kernel", str(boot.program), "-append", boot.arguments]
         if boot.disk:
             disk = str(boot.disk).replace(",", ",,")
             command += ["-drive", f"file={disk},if=none,format=raw,id=disk,snapshot=on"]

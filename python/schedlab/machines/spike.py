@@ -9,7 +9,7 @@ import subprocess
 from functools import cache
 
 from schedlab.errors import MachineUnfit
-from schedlab.machines.base import Boot, Release
+from schedlab.machines.base import KERNEL_CPUS_MAX, KERNEL_LIMIT, KERNEL_PARTS, Boot, Release
 from schedlab.machines.spike_install import installed_spike, spike_path
 
 INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
@@ -87,6 +87,9 @@ class Spike:
 
     name = "spike"
     repeatable = True
+    parts = KERNEL_PARTS
+    cpus_max = KERNEL_CPUS_MAX
+    limit_status = KERNEL_LIMIT
 
     def release(self) -> Release:
         return find_spike()
@@ -96,7 +99,7 @@ class Spike:
         command += [f"--isa={INSTRUCTION_SET}", f"--bootargs={boot.arguments}"]
         if boot.disk:
             command.append(f"--initrd={boot.disk}")
-        return [*command, str(boot.kernel)]
+        return [*command, str(boot.program)]
 
     def host_cpus(self, cpus: int) -> int:
         return 1

@@ -1,0 +1,478 @@
+# SPDX-License-Identifier: MIT
+"""Workloads as files: JSON that follows rt-app's (docs/workload-files.md), for the simulator.
+
+`read` checks a file and gives a WorkloadFile, which knows its text in the simulator's form
+(docs/simulator.md) for each seed and length of a tick.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeGuard
+
+from schedlab.errors import WrongUsage
+from schedlab.json_lines import JsonError, Node, Object, Value, parse
+from schedlab.workload_model import ATTRIBUTES, ROOT, Arrivals, Task, Time, WorkloadFile, repeated
+
+SUFFIX = ".json"
+GROUP_MAX = 8
+"""Characters; a mark of the trace holds no more."""
+NAME_MAX = 26
+"""Characters; the simulator's names have 31, of which a few say what is named."""
+COUNT_MAX = 2**32 - 1
+INSTANCES_MAX = 1_000_000
+NANOSECONDS_MAX = 10**18
+TIMERS_MAX = 8
+"""A process has; sim/simulator.h."""
+
+_NAME = re.compile(rf"[A-Za-z0-9_.+/:-]{{1,{NAME_MAX}}}")
+_EVENT = re.compile(r"([a-z]+)\d*")
+_TIME = re.compile(r"(\d{1,18})(ns|us|ms|s|ticks?)")
+_NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+NOT_BEHAVIOUR = {
+    **dict.fromkeys(("logdir", "log_basename", "log_size", "gnuplot", "ftrace"), "a log of rt-app"),
+    "cumulative_slack": "a log of rt-app",
+    "calibration": "a run event's time is exact here",
+    "lock_pages": "there is no memory here",
+    "io_device": "there are no devices here",
+    "mem_buffer_size": "there is no memory here",
+}
+"""Of `global`: what does not change what tasks do, and why. The reader says so."""
+
+REFUSED = {
+    "mem": "memory is not modelled; say `run` with the time that it takes",
+    "iorun": "devices are not modelled; say `run` and `sleep` with the times that it takes",
+    "barrier": "it is not modelled; use `wait` and `broad`",
+    "policy": "all processes have the policy of the machine: ./schedlab run --policy",
+    **dict.fromkeys(
+        ("dl-runtime", "dl-period", "dl-deadline", "period", "deadline"),
+        "there are no deadlines; `timer` gives a period",
+    ),
+    "cpus": "processes have no affinity",
+    **dict.fromkeys(("util_min", "util_max"), "CPUs have one speed"),
+    "membind_nodes": "memory is not modelled",
+    "taskgroup": "there are no groups of processes for the policy",
+}
+"""rt-app's keys that would change what happens and cannot be had."""
+
+
+def is_workload_file(workload: str) -> bool:
+    """Rather than a program and its options: they do not end so."""
+    return workload.strip().endswith(SUFFIX)
+
+
+def read(path: Path) -> WorkloadFile:
+    """WrongUsage says what is wrong in it, and where."""
+    try:
+        content = path.read_bytes()
+        text = content.decode()
+    except OSError as error:
+        raise WrongUsage(f"--workload {path}: it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise WrongUsage(f"--workload {path}: expected UTF-8: {error.reason}") from None
+    try:
+        return _Reader(parse(text), hashlib.sha256(content).hexdigest()).file()
+    except JsonError as error:
+        raise WrongUsage(f"{path}:{error.line}: {error}") from None
+
+
+def wrong(node: Node, expected: str) -> JsonError:
+    """The error that says what stands there, and what was expected."""
+    place = f"{node.path}: " if node.path else ""
+    return JsonError(node.line, f"{place}{_shown(node)}: expected {expected}")
+
+
+def refused(node: Node, why: str) -> JsonError:
+    return JsonError(node.line, f"{node.path}: it cannot be had here: {why}")
+
+
+def _shown(node: Node) -> str:
+    if isinstance(node.value, Object):
+        return "an object"
+    if isinstance(node.value, tuple):
+        return "an array"
+    return json.dumps(node.value, ensure_ascii=False)[:40]
+
+
+# --- values
+
+
+def members(node: Node, expected: str) -> tuple[tuple[str, Node], ...]:
+    """Of an object."""
+    if not isinstance(node.value, Object):
+        raise wrong(node, expected)
+    return node.value.members
+
+
+def by_key(node: Node, expected: str, keys: tuple[str, ...]) -> dict[str, Node]:
+    """Of an object that has these keys at most, each once."""
+    found: dict[str, Node] = {}
+    for key, value in members(node, expected):
+        if key not in keys:
+            raise JsonError(value.line, f"{value.path}: unknown: expected {', '.join(keys)}")
+        if key in found:
+            raise JsonError(value.line, f"{value.path}: it is there twice: expected one of it")
+        found[key] = value
+    return found
+
+
+def whole(node: Node, least: int, most: int, expected: str | None = None) -> int:
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise wrong(node, expected or f"a whole number from {least} to {most}")
+    return value
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def time(node: Node) -> Time:
+    """A number of microseconds, as rt-app's; or, ours, a text with a unit."""
+    value = node.value
+    if isinstance(value, str) and (match := _TIME.fullmatch(value)):
+        in_ticks = match[2].startswith("tick")
+        result = Time(int(match[1]) * _NANOSECONDS.get(match[2], 1), in_ticks)
+        if result.number <= (COUNT_MAX if in_ticks else NANOSECONDS_MAX):
+            return result
+    if is_number(value) and 0 <= value <= NANOSECONDS_MAX // 1000:
+        return Time(round(value * 1000))
+    raise wrong(node, 'a time: a number of microseconds, or a text such as "3ms" or "5ticks"')
+
+
+def seconds(node: Node) -> int | None:
+    """Nanoseconds of rt-app's `duration`; None: until all tasks have ended."""
+    value = node.value
+    if is_number(value) and value == -1:
+        return None
+    if is_number(value) and 0 < value <= NANOSECONDS_MAX // 10**9:
+        return round(value * 10**9)
+    raise wrong(node, "-1, which is until all tasks have ended, or a number of seconds")
+
+
+def name(node: Node, what: str) -> str:
+    if not isinstance(node.value, str) or not _NAME.fullmatch(node.value):
+        raise wrong(node, f"{what}: {_NAME_WORDS}")
+    return node.value
+
+
+_NAME_WORDS = f"1 to {NAME_MAX} letters, digits and _ . + / : -"
+
+
+def rounds(node: Node | None, standard: int) -> float:
+    """rt-app's `loop`: -1 is for ever."""
+    if node is None:
+        number = standard
+    elif node.value == 0:
+        raise wrong(node, "-1, which is for ever, or a number from 1 on")
+    else:
+        number = whole(node, -1, COUNT_MAX, "-1, which is for ever, or a number from 1 on")
+    return math.inf if number == -1 else number
+
+
+# --- the file
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, node: Node, sha256: str) -> None:
+        self.sha256 = sha256
+        self.top = by_key(
+            node,
+            "an object with `tasks`",
+            ("description", "global", "tasks", "resources"),
+        )
+        if "tasks" not in self.top:
+            raise wrong(node, "an object with `tasks`")
+        self.channels: dict[str, int] = {}
+        self.notes: list[str] = []
+        self.timers: dict[str, str] = {}
+        """Timers that are not a process's own: the task that uses each."""
+
+    def file(self) -> WorkloadFile:
+        if "description" in self.top and not isinstance(self.top["description"].value, str):
+            raise wrong(self.top["description"], "a text")
+        if "resources" in self.top:
+            self.note(self.top["resources"], "what is named in events is there")
+        duration = self.duration()
+        found = members(self.top["tasks"], "an object whose keys are the names of tasks")
+        if not found:
+            raise wrong(self.top["tasks"], "at least one task in it")
+        self.check_names(found)
+        names = tuple(key for key, _ in found)
+        tasks = tuple(_TaskReader(self, key, node, names).task() for key, node in found)
+        self.check_groups(found, tasks)
+        self.check_timers(found, tasks)
+        if not any(task.instances for task in tasks):
+            raise wrong(self.top["tasks"], "at least one task with an `instance` other than 0")
+        return WorkloadFile(self.sha256, duration, tasks, self.channels, tuple(self.notes))
+
+    def note(self, node: Node, why: str) -> None:
+        self.notes.append(f"line {node.line}: {node.path} has no effect: {why}")
+
+    def duration(self) -> int | None:
+        """Nanoseconds; None: until all tasks have ended."""
+        if "global" not in self.top:
+            return None
+        known = ("duration", "default_policy", "pi_enabled", *NOT_BEHAVIOUR)
+        found = by_key(self.top["global"], "an object", known)
+        for key, node in found.items():
+            if key in NOT_BEHAVIOUR:
+                self.note(node, NOT_BEHAVIOUR[key])
+        if "default_policy" in found:
+            if found["default_policy"].value != "SCHED_OTHER":
+                raise refused(found["default_policy"], REFUSED["policy"])
+            self.note(found["default_policy"], REFUSED["policy"])
+        if "pi_enabled" in found and found["pi_enabled"].value is not False:
+            raise refused(found["pi_enabled"], "locks do not pass priorities on")
+        return seconds(found["duration"]) if "duration" in found else None
+
+    def check_names(self, found: tuple[tuple[str, Node], ...]) -> None:
+        seen: set[str] = set()
+        for key, node in found:
+            if not _NAME.fullmatch(key):
+                raise JsonError(node.line, f"{node.path}: expected a name of {_NAME_WORDS}")
+            if key == ROOT:
+                raise JsonError(
+                    node.line, f"{node.path}: expected another name: {ROOT} is who starts the tasks"
+                )
+            if key in seen:
+                raise JsonError(node.line, f"{node.path}: there are two tasks of this name")
+            seen.add(key)
+
+    def check_groups(self, found: tuple[tuple[str, Node], ...], tasks: tuple[Task, ...]) -> None:
+        """A name that was cut off may not be taken for another one."""
+        for (_, node), task in zip(found, tasks, strict=True):
+            others = [other for other in tasks if other.group == task.group and other is not task]
+            cut = len(task.name) > GROUP_MAX and task.name.startswith(task.group)
+            if cut and others:
+                raise JsonError(
+                    node.line,
+                    f"{node.path}: the first {GROUP_MAX} characters name the group of"
+                    f" {others[0].name} too: expected a `group` of its own",
+                )
+
+    def check_timers(self, found: tuple[tuple[str, Node], ...], tasks: tuple[Task, ...]) -> None:
+        """Of a timer that is named for all, there may be one process that uses it."""
+        forked = {each for task in tasks for each in task.forks}
+        for (_, node), task in zip(found, tasks, strict=True):
+            shared = [timer for timer, user in self.timers.items() if user == task.name]
+            if shared and (task.instances > 1 or task.name in forked):
+                raise JsonError(
+                    node.line,
+                    f"{node.path}: several processes would share the timer {shared[0]}: expected"
+                    f" a name for it that begins with unique, such as unique-{shared[0]}",
+                )
+
+
+TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTES)
+PHASE_KEYS = ("loop", *ATTRIBUTES)
+
+
+class _TaskReader:
+    """Reads one task."""
+
+    def __init__(self, file: _Reader, key: str, node: Node, tasks: tuple[str, ...]) -> None:
+        self.file = file
+        self.name = key
+        self.node = node
+        self.tasks = tasks
+        self.timers: dict[str, int] = {}
+        self.forks: dict[str, float] = {}
+        self.times = 1.0
+        """That what is read now is done."""
+        self.events: dict[str, Callable[[Node], list[str]]] = {
+            "run": lambda node: [f"run {time(node)}"],
+            "runtime": lambda node: [f"run {time(node)}"],
+            "sleep": lambda node: [f"sleep {time(node)}"],
+            "timer": self.timer,
+            "lock": lambda node: [f"take {self.lock(node)}"],
+            "unlock": lambda node: [f"give {self.lock(node)}"],
+            "wait": self.wait,
+            "signal": lambda node: [f"give {self.condition(node)} waiting"],
+            "broad": lambda node: [f"give {self.condition(node)} all"],
+            "sync": self.sync,
+            "suspend": self.suspend,
+            "resume": self.resume,
+            "yield": self.give_way,
+            "fork": self.fork,
+        }
+
+    def task(self) -> Task:
+        properties, events = self.split(self.node, TASK_KEYS)
+        phases = properties.get("phases")
+        if phases and events:
+            raise JsonError(
+                events[0][1].line,
+                f"{events[0][1].path}: expected it within a phase: the task has `phases`",
+            )
+        self.times = rounds(properties.get("loop"), -1)
+        body = self.phases(phases) if phases else self.sequence(self.node, events)
+        return Task(
+            name=self.name,
+            group=self.group(properties.get("group")),
+            instances=self.instances(properties.get("instance")),
+            delay=time(properties["delay"]) if "delay" in properties else Time(0),
+            arrivals=self.arrivals(properties.get("arrivals")),
+            attributes=attributes(properties),
+            lines=tuple(repeated(rounds(properties.get("loop"), -1), body)),
+            forks=self.forks,
+        )
+
+    def split(
+        self, node: Node, keys: tuple[str, ...]
+    ) -> tuple[dict[str, Node], list[tuple[str, Node]]]:
+        """Properties, each once; and events, as they come."""
+        properties: dict[str, Node] = {}
+        events: list[tuple[str, Node]] = []
+        for key, value in members(node, "an object"):
+            event = _EVENT.fullmatch(key)
+            if key in keys and key not in properties:
+                properties[key] = value
+            elif key in keys:
+                raise JsonError(value.line, f"{value.path}: it is there twice: expected one of it")
+            elif event and event[1] in self.events:
+                events.append((event[1], value))
+            elif key in REFUSED or (event and event[1] in REFUSED):
+                raise refused(value, REFUSED.get(key) or REFUSED[event[1] if event else key])
+            else:
+                known = ", ".join((*keys, *self.events))
+                raise JsonError(value.line, f"{value.path}: unknown: expected one of {known}")
+        return properties, events
+
+    def phases(self, node: Node) -> list[str]:
+        lines: list[str] = []
+        found = members(node, "an object whose keys are the names of phases")
+        if not found:
+            raise wrong(node, "at least one phase in it")
+        outer = self.times
+        for _, phase in found:
+            properties, events = self.split(phase, PHASE_KEYS)
+            count = rounds(properties.get("loop"), 1)
+            self.times = outer * count
+            own = [f"{key} {value}" for key, value in attributes(properties).items()]
+            lines += [*own, *repeated(count, self.sequence(phase, events))]
+        return lines
+
+    def sequence(self, node: Node, events: list[tuple[str, Node]]) -> list[str]:
+        if not events:
+            raise wrong(node, "at least one event in it, such as `run`")
+        return [line for event, value in events for line in self.events[event](value)]
+
+    # --- properties
+
+    def instances(self, node: Node | None) -> int:
+        return 1 if node is None else whole(node, 0, INSTANCES_MAX)
+
+    def group(self, node: Node | None) -> str:
+        if node is None:
+            return self.name[:GROUP_MAX]
+        label = name(node, f"a group of at most {GROUP_MAX} characters")
+        if len(label) > GROUP_MAX:
+            raise wrong(node, f"a group of at most {GROUP_MAX} characters")
+        return label
+
+    def arrivals(self, node: Node | None) -> Arrivals | None:
+        if node is None:
+            return None
+        expected = 'an object such as {"distribution": "exponential", "mean": 1000}'
+        found = by_key(node, expected, ("distribution", "mean"))
+        if len(found) < 2:
+            raise wrong(node, expected)
+        distribution = found["distribution"].value
+        if distribution not in ("uniform", "exponential"):
+            raise wrong(found["distribution"], '"uniform" or "exponential"')
+        return Arrivals(str(distribution), time(found["mean"]))
+
+    # --- events
+
+    def channel(self, kind: str, label: str, count: int) -> str:
+        channel = f"{kind}:{label}"
+        self.file.channels[channel] = count
+        return channel
+
+    def lock(self, node: Node) -> str:
+        return self.channel("lock", name(node, "the name of a lock"), 1)
+
+    def condition(self, node: Node) -> str:
+        return self.channel("cond", name(node, "the name of what is waited for"), 0)
+
+    def timer(self, node: Node) -> list[str]:
+        found = by_key(node, _TIMER, ("ref", "period", "mode"))
+        if "ref" not in found or "period" not in found:
+            raise wrong(node, _TIMER)
+        reference = name(found["ref"], "the name of a timer")
+        if not reference.startswith("unique"):
+            user = self.file.timers.setdefault(reference, self.name)
+            if user != self.name:
+                raise wrong(
+                    found["ref"],
+                    f"a timer of its own, such as unique: {user} uses this one, too",
+                )
+        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
+            raise wrong(found["ref"], f"at most {TIMERS_MAX} timers in a task")
+        mode = found["mode"].value if "mode" in found else "relative"
+        if mode not in ("relative", "absolute"):
+            raise wrong(found["mode"], '"relative" or "absolute"')
+        period = time(found["period"])
+        if period.number == 0:
+            raise wrong(found["period"], "a period longer than 0")
+        absolute = " absolute" if mode == "absolute" else ""
+        return [f"timer {self.timers[reference]} {period}{absolute}"]
+
+    def wait_objects(self, node: Node) -> tuple[str, str]:
+        found = by_key(node, _WAIT, ("ref", "mutex"))
+        if len(found) < 2:
+            raise wrong(node, _WAIT)
+        return self.condition(found["ref"]), self.lock(found["mutex"])
+
+    def wait(self, node: Node) -> list[str]:
+        condition, lock = self.wait_objects(node)
+        return [f"take {condition} releasing {lock}", f"take {lock}"]
+
+    def sync(self, node: Node) -> list[str]:
+        condition, lock = self.wait_objects(node)
+        own = [f"take {lock}", f"give {condition} waiting"]
+        return [*own, *self.wait(node), f"give {lock}"]
+
+    def suspend(self, node: Node) -> list[str]:
+        if node.value not in ("", self.name):
+            raise wrong(node, f'"" or "{self.name}": a task suspends itself')
+        return [f"take {self.channel('task', self.name, 0)}"]
+
+    def resume(self, node: Node) -> list[str]:
+        return [f"give {self.channel('task', self.other_task(node), 0)} all"]
+
+    def give_way(self, node: Node) -> list[str]:
+        if not isinstance(node.value, str):
+            raise wrong(node, 'a text, which may be ""')
+        return ["yield"]
+
+    def fork(self, node: Node) -> list[str]:
+        other = self.other_task(node)
+        self.forks[other] = self.forks.get(other, 0) + self.times
+        return [f"fork {other}"]
+
+    def other_task(self, node: Node) -> str:
+        if node.value not in self.tasks:
+            raise wrong(node, f"the name of a task: {', '.join(self.tasks)}")
+        return str(node.value)
+
+
+_TIMER = 'an object such as {"ref": "unique", "period": 10000}'
+_WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
+
+
+def attributes(properties: Mapping[str, Node]) -> dict[str, int]:
+    return {
+        key: whole(properties[key], least, most)
+        for key, (least, most, _, _) in ATTRIBUTES.items()
+        if key in properties
+    }

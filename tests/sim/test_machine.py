@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""The simulator as a machine of `./schedlab run`: the same folder as of a kernel's run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from simulator_command import built
+
+from conftest import ROOT, Command
+from schedlab import trace
+from schedlab.outcome import outcome_of
+from schedlab.results import file_hash
+
+FILES = ROOT / "workloads" / "files"
+
+
+def written(folder: Path, content: object) -> str:
+    """A workload file with this content."""
+    path = folder / "w.json"
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def run(schedlab: Command, out: Path, workload: str, *options: str) -> list[dict[str, Any]]:
+    """Runs on the simulator; gives what the command says of each run."""
+    words = ("run", "--machine", "sim", "--workload", workload, "--out", str(out), "--json")
+    done = schedlab(*words, *options)
+    assert done.returncode == 0, done.stderr
+    runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    return runs
+
+
+def groups(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The metrics of each group."""
+    rows = pl.read_parquet(Path(run["folder"]) / "metrics" / "groups.parquet").to_dicts()
+    return {row["group"]: row for row in rows}
+
+
+def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    tasks = {"cpu": {"instance": 3, "loop": 1, "run": 20_000}}
+    workload = written(tmp_path, {"tasks": tasks})
+    options = ("--policy", "rr,rr:table-scan", "--cpus", "1", "--set", "slice=4", "--seed", "7")
+    runs = run(schedlab, out, workload, *options)
+    assert [each["manifest"]["policy"] for each in runs] == ["rr", "rr:table-scan"]
+    for each in runs:
+        folder = Path(each["folder"])
+        assert {"console.log", "manifest.json", "metrics", "trace.bin", "workload.txt"} == {
+            path.name for path in folder.iterdir()
+        }
+        manifest = each["manifest"]
+        assert manifest["status"] == "success"
+        assert manifest["machine"] == "sim"
+        assert manifest["repeatable"] is True
+        assert manifest["tunables"] == {"slice": 4}
+        assert manifest["seed"] == 7
+        assert manifest["simulator_sha256"] == file_hash(built("sim/schedlab-sim"))
+        assert manifest["workload_sha256"] == file_hash(Path(workload))
+        assert "kernel_sha256" not in manifest
+        cpu = groups(each)["cpu"]
+        assert cpu["processes"] == cpu["finished"] == 3
+        assert cpu["running_ns"] == pytest.approx(60e6, rel=0.02)
+        # In turns of 4 ms, the first of three has done its 20 ms when the others have done 16 each.
+        assert 52e6 <= cpu["turnaround_mean_ns"] <= 61e6
+        assert cpu["turnaround_max_ns"] == pytest.approx(60e6, rel=0.02)
+        trace.validate(trace.read(folder / "trace.bin"))
+    assert schedlab("trace", runs[0]["folder"]).returncode == 0
+    assert schedlab("compare", runs[0]["folder"], runs[1]["folder"]).returncode == 0
+    assert schedlab("report", str(out)).returncode == 0
+
+
+def test_a_run_can_be_repeated_by_hand(schedlab: Command, tmp_path: Path) -> None:
+    (each,) = run(
+        schedlab, tmp_path / "out", str(FILES / "cpu-heavy.json"), "--cpus", "2", "--policy", "mlfq"
+    )
+    folder = Path(each["folder"])
+    before = (folder / "trace.bin").read_bytes()
+    (folder / "trace.bin").unlink()
+    command = [str(built("sim/schedlab-sim")), *each["manifest"]["boot_arguments"].split()]
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, timeout=60, check=True)
+    assert (folder / "trace.bin").read_bytes() == before
+
+
+def test_the_seed_decides_what_is_random_and_nothing_else_does(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    gaps = {"distribution": "exponential", "mean": 3000}
+    tasks = {"cpu": {"instance": 20, "loop": 1, "arrivals": gaps, "run": 2000}}
+    workload = written(tmp_path, {"tasks": tasks})
+    options = ("--cpus", "1", "--runs", "2")
+    first, again = (
+        [
+            (Path(each["folder"]) / "trace.bin").read_bytes()
+            for each in run(schedlab, tmp_path / name, workload, *options)
+        ]
+        for name in ("first", "again")
+    )
+    assert first == again
+    assert first[0] != first[1]
+    texts = [(tmp_path / f"first/rr-1cpu-seed{i}/workload.txt").read_text() for i in (1, 2)]
+    assert texts[0] != texts[1]
+
+
+IDEAL = {
+    "lottery-low": {"A": 30 / 60, "B": 20 / 60, "C": 10 / 60},
+    "lottery-basic": {"A+B": 60 / 130, "C+D": 40 / 130, "E+F": 20 / 130, "G+H": 10 / 130},
+}
+
+
+@pytest.mark.parametrize("name", IDEAL)
+def test_lottery_gives_the_ideal_shares(schedlab: Command, tmp_path: Path, name: str) -> None:
+    """Each of 10,000 draws of a run is independent; of the mean of all, 4 standard deviations."""
+    count, draws = 3, 10_000
+    options = ("--policy", "lottery", "--cpus", "1", "--runs", str(count))
+    runs = run(schedlab, tmp_path / "out", str(FILES / f"{name}.json"), *options)
+    shares = [groups(each) for each in runs]
+    for group, ideal in IDEAL[name].items():
+        share = sum(each[group]["share"] for each in shares) / count
+        bound = 4 * (ideal * (1 - ideal) / (count * draws)) ** 0.5
+        assert share == pytest.approx(ideal, abs=bound)
+        assert all(each[group]["ideal_share"] == pytest.approx(ideal) for each in shares)
+
+
+def test_many_cpus_and_a_process_that_is_late(schedlab: Command, tmp_path: Path) -> None:
+    tasks = {
+        "cpu": {"instance": 256, "loop": 1, "run": 10_000},
+        "late": {"loop": 1, "delay": 5000, "priority": 0, "run": 1000},
+    }
+    (each,) = run(
+        schedlab, tmp_path / "out", written(tmp_path, {"tasks": tasks}), "--cpus", "256",
+        "--policy", "priority",
+    )  # fmt: skip
+    found = groups(each)
+    assert found["cpu"]["finished"] == 256
+    assert found["late"]["turnaround_max_ns"] == pytest.approx(1e6, rel=0.1)
+
+
+def test_a_periodic_task_keeps_its_period(schedlab: Command, tmp_path: Path) -> None:
+    timer = {"ref": "unique", "period": 10_000}
+    tasks = {"tick": {"loop": 50, "run": 1000, "timer": timer}}
+    (each,) = run(schedlab, tmp_path / "out", written(tmp_path, {"tasks": tasks}), "--cpus", "1")
+    # Without drift, but for the fork's and the last steps' own time.
+    assert groups(each)["tick"]["turnaround_max_ns"] == pytest.approx(500e6, abs=100e3)
+
+
+def test_failures_are_told(schedlab: Command, tmp_path: Path) -> None:
+    words = ("run", "--machine", "sim", "--cpus", "1", "--workload")
+    endless = written(tmp_path, {"tasks": {"a": {"run": 1000}}})
+    done = schedlab(*words, endless, "--out", str(tmp_path / "o1"), "--limit", "20ms")
+    assert done.returncode == 1
+    assert "reached its time limit (--limit)" in done.stderr
+    stuck = written(tmp_path, {"tasks": {"a": {"loop": 1, "suspend": ""}}})
+    done = schedlab(*words, stuck, "--out", str(tmp_path / "o2"))
+    assert done.returncode == 1
+    assert "nothing is left that could wake one" in done.stderr
+    manifests = [
+        json.loads(path.read_text()) for path in sorted(tmp_path.glob("o*/*/manifest.json"))
+    ]
+    assert [manifest["status"] for manifest in manifests] == ["limit", "failed"]
+
+
+def test_statuses_of_the_simulator_are_outcomes() -> None:
+    found = [outcome_of(status, "", limit_status=3).status for status in (0, 1, 2, 3, -9)]
+    assert found == ["success", "failed", "failed", "limit", "killed"]
+    assert outcome_of(3, "").status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--machine", "sim"), ["--machine sim runs workload files, such as workloads/files/"]),
+        (
+            ("--workload", "FILE"),
+            ["a workload file runs in the simulator alone: add --machine sim"],
+        ),
+        (("--machine", "qemu", "--workload", "FILE"), ["add --machine sim"]),
+        (("--machine", "sim", "--workload", "no.json"), ["no.json: it cannot be read"]),
+        (
+            ("--machine", "sim", "--workload", "FILE", "--memory", "64"),
+            ["--memory", "leave it out"],
+        ),
+        (("--workload", "mixed", "--cpus", "65"), ["1 to 64", "--machine sim has more"]),
+        (("--machine", "sim", "--workload", "FILE", "--policy", "none"), ["none"]),
+    ],
+    ids=str,
+)
+def test_wrong_usage_names_the_cure(
+    schedlab: Command, tmp_path: Path, options: tuple[str, ...], words: list[str]
+) -> None:
+    out = tmp_path / "out"
+    file = str(FILES / "mixed.json")
+    done = schedlab(
+        "run", "--out", str(out), *(file if word == "FILE" else word for word in options)
+    )
+    assert done.returncode == 2, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert not out.exists()

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: MIT
+"""Workload files: what the simulator is told, and what is said of files that are wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab import workload_files
+from schedlab.errors import WrongUsage
+from schedlab.json_lines import JsonError, Object, parse
+from schedlab.policies import PolicyChoice
+from schedlab.workload_model import ATTRIBUTES, WorkloadFile
+
+FILES = sorted((ROOT / "workloads" / "files").glob("*.json"))
+TICK = 1_000_000
+
+
+def read(folder: Path, content: object) -> WorkloadFile:
+    """A file with this content, as text or to be written as JSON."""
+    path = folder / "w.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+    return workload_files.read(path)
+
+
+def program(file: WorkloadFile, name: str, seed: int = 1) -> list[str]:
+    """The steps of one program, without their indents."""
+    programs = file.text(seed, TICK).split("program ")[1:]
+    (found,) = (each.split("\n") for each in programs if each.split("\n")[0] == name)
+    return [line.strip() for line in found[1:] if line.strip()]
+
+
+def behaviour(folder: Path, task: object) -> list[str]:
+    """What one task does, without its group."""
+    file = read(folder, {"tasks": {"a": task, "b": {"instance": 0, "loop": 1, "run": 1}}})
+    return program(file, "a")[1:]
+
+
+def complaint(folder: Path, content: object) -> str:
+    """What is said of a file that is wrong, without its folder."""
+    with pytest.raises(WrongUsage) as error:
+        read(folder, content)
+    return str(error.value).replace(f"{folder}/", "")
+
+
+# --- what is translated
+
+
+@pytest.mark.parametrize(
+    ("task", "steps"),
+    [
+        ({"loop": 1, "run": 10, "sleep": 20}, ["run 10000ns", "sleep 20000ns"]),
+        ({"loop": 1, "runtime": 21.5}, ["run 21500ns"]),
+        ({"loop": 1, "run0": 1, "run1": 2}, ["run 1000ns", "run 2000ns"]),
+        ({"loop": 1, "run": "3ms", "sleep": "5ticks"}, ["run 3000000ns", "sleep 5ticks"]),
+        ({"loop": 3, "run": 1}, ["loop 3", "run 1000ns", "end"]),
+        ({"run": 1}, ["loop", "run 1000ns", "end"]),
+        ({"loop": 1, "yield": "", "run": 1}, ["yield", "run 1000ns"]),
+        ({"loop": 1, "lock": "m", "unlock": "m"}, ["take lock:m", "give lock:m"]),
+        (
+            {"loop": 1, "wait": {"ref": "c", "mutex": "m"}},
+            ["take cond:c releasing lock:m", "take lock:m"],
+        ),
+        ({"loop": 1, "signal": "c", "broad": "c"}, ["give cond:c waiting", "give cond:c all"]),
+        (
+            {"loop": 1, "sync": {"ref": "c", "mutex": "m"}},
+            [
+                *("take lock:m", "give cond:c waiting"),
+                *("take cond:c releasing lock:m", "take lock:m", "give lock:m"),
+            ],
+        ),
+        ({"loop": 1, "suspend": "", "resume": "b"}, ["take task:a", "give task:b all"]),
+        ({"loop": 1, "fork": "b"}, ["fork b"]),
+        (
+            {"loop": 2, "run": 1, "timer": {"ref": "unique", "period": 10}},
+            ["loop 2", "run 1000ns", "timer 0 10000ns", "end"],
+        ),
+        (
+            {
+                "loop": 1,
+                "timer0": {"ref": "unique0", "period": 10, "mode": "absolute"},
+                "timer1": {"ref": "mine", "period": 20, "mode": "relative"},
+                "timer2": {"ref": "unique0", "period": 30},
+            },
+            ["timer 0 10000ns absolute", "timer 1 20000ns", "timer 0 30000ns"],
+        ),
+    ],
+)
+def test_each_event_becomes_steps(tmp_path: Path, task: object, steps: list[str]) -> None:
+    assert behaviour(tmp_path, task) == steps
+
+
+def test_phases_come_one_after_another_with_their_loops_and_attributes(tmp_path: Path) -> None:
+    task = {
+        "loop": 2,
+        "phases": {"x": {"loop": 3, "run": 1}, "y": {"priority": 7, "sleep": 2}},
+    }
+    assert behaviour(tmp_path, task) == [
+        *("loop 2", "loop 3", "run 1000ns", "end"),
+        *("priority 7", "sleep 2000ns", "end"),
+    ]
+
+
+def test_equal_keys_and_comments_are_read_as_rt_app_and_its_workgen_do(tmp_path: Path) -> None:
+    text = '{"tasks": {"a": {"loop": 1, "run": 1, /* and */ "sleep": 2, "run": 3}}} // end\n'
+    assert program(read(tmp_path, text), "a")[1:] == ["run 1000ns", "sleep 2000ns", "run 3000ns"]
+
+
+def test_the_root_starts_all_in_order_and_waits(tmp_path: Path) -> None:
+    file = read(
+        tmp_path,
+        {
+            "tasks": {
+                "late": {"loop": 1, "delay": 5000, "run": 1},
+                "many": {"loop": 1, "instance": 3, "run": 1},
+            }
+        },
+    )
+    assert program(file, "root") == [
+        *("group root", "mark begin"),
+        *("loop 3", "fork many", "end"),
+        *("sleep until 5000000ns", "fork late"),
+        *("loop 4", "wait", "end", "mark end"),
+    ]
+
+
+def test_a_duration_ends_the_run(tmp_path: Path) -> None:
+    file = read(tmp_path, {"global": {"duration": 2}, "tasks": {"a": {"run": 1}}})
+    assert program(file, "root")[-2:] == ["sleep until 2000000000ns", "mark end"]
+
+
+def test_the_root_has_the_best_of_what_is_given_and_its_children_what_is_theirs(
+    tmp_path: Path,
+) -> None:
+    tasks = {"a": {"tickets": 30, "run": 1}, "b": {"run": 1}}
+    root = program(read(tmp_path, {"tasks": tasks}), "root")
+    assert root[:3] == ["group root", "tickets 1000000", "mark begin"]
+    assert root[3:7] == ["fork a", "tickets 30 a", "fork b", "tickets 1 b"]
+
+
+def test_the_run_lasts_until_forked_tasks_have_ended(tmp_path: Path) -> None:
+    file = read(
+        tmp_path,
+        {
+            "tasks": {
+                "a": {"instance": 2, "loop": 3, "phases": {"p": {"loop": 5, "fork": "b"}}},
+                "b": {"instance": 1, "loop": 1, "priority": 2, "run": 1},
+            }
+        },
+    )
+    root = program(file, "root")
+    assert root[-7:] == [
+        *("loop 3", "wait", "end"),
+        *("loop 30", "take finished", "end"),
+        "mark end",
+    ]
+    assert program(file, "b") == ["group b", "priority 2", "run 1000ns", "give finished"]
+    assert program(file, "a")[-1] == "end"
+    assert file.processes() == 4096
+
+
+def test_room_is_made_for_all_processes(tmp_path: Path) -> None:
+    many = read(tmp_path, {"tasks": {"a": {"instance": 9000, "loop": 1, "run": 1}}})
+    assert many.processes() == 9002
+    endless = read(tmp_path, {"tasks": {"a": {"loop": 1, "run": 1, "fork": "a"}}})
+    assert endless.processes() == 65536
+
+
+def test_groups_are_names_or_their_beginnings(tmp_path: Path) -> None:
+    tasks = {"a_long_name": {"run": 1}, "b": {"group": "shared", "run": 1}}
+    file = read(tmp_path, {"tasks": tasks})
+    assert [program(file, name)[0] for name in tasks] == ["group a_long_n", "group shared"]
+
+
+def arrivals(file: WorkloadFile, seed: int) -> list[int]:
+    """When processes are started."""
+    text = file.text(seed, TICK)
+    return [int(when) for when in re.findall(r"sleep until (\d+)ns", text)]
+
+
+@pytest.mark.parametrize(("distribution", "deviation"), [("exponential", 1), ("uniform", 3**-0.5)])
+def test_arrivals_are_drawn_from_the_seed(
+    tmp_path: Path, distribution: str, deviation: float
+) -> None:
+    count, mean = 10_000, 2_000
+    gaps = {"distribution": distribution, "mean": mean}
+    task = {"instance": count, "loop": 1, "delay": 7, "arrivals": gaps, "run": 1}
+    file = read(tmp_path, {"tasks": {"a": task}})
+    found = arrivals(file, 1)
+    assert found == arrivals(file, 1) == sorted(found)
+    assert found != arrivals(file, 2)
+    assert len(found) == count
+    drawn = [after - before for before, after in zip([7000, *found], found, strict=False)]
+    mean_ns = mean * 1000
+    assert sum(drawn) / count == pytest.approx(mean_ns, rel=4 * deviation / count**0.5)
+    squares = sum((gap - mean_ns) ** 2 for gap in drawn) / count
+    assert squares**0.5 == pytest.approx(mean_ns * deviation, rel=0.05)
+    if distribution == "uniform":
+        assert max(drawn) <= 2 * mean_ns
+
+
+def test_times_in_ticks_follow_the_tick(tmp_path: Path) -> None:
+    file = read(tmp_path, {"tasks": {"a": {"loop": 1, "delay": "3ticks", "run": 1}}})
+    assert "sleep until 30000ns" in file.text(1, 10_000)
+
+
+def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
+    file = read(
+        tmp_path,
+        {
+            "global": {"logdir": "./", "calibration": "CPU0", "default_policy": "SCHED_OTHER"},
+            "resources": {},
+            "tasks": {"a": {"run": 1}},
+        },
+    )
+    said = "\n".join(file.notes)
+    for line, key in (
+        (3, "global.logdir"),
+        (4, "global.calibration"),
+        (5, "global.default_policy"),
+        (7, "resources"),
+    ):
+        assert f"line {line}: {key} has no effect: " in said
+
+
+def test_attributes_have_the_bounds_of_the_policies() -> None:
+    header = (ROOT / "policies" / "policy.h").read_text()
+    bounds = {
+        name: int(value)
+        for name, value in re.findall(
+            r"#define (\w+_(?:HIGHEST|LOWEST|MAX|DEFAULT)) +(\d+)\b", header
+        )
+    }
+    priority = [bounds[f"PRIORITY_{word}"] for word in ("HIGHEST", "LOWEST", "DEFAULT", "HIGHEST")]
+    assert list(ATTRIBUTES["priority"]) == priority
+    for name in ("tickets", "weight"):
+        most, standard = bounds[f"{name.upper()}_MAX"], bounds[f"{name.upper()}_DEFAULT"]
+        assert ATTRIBUTES[name] == (1, most, standard, most)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ({"run": -1}, ["w.json:4: tasks.a.run: -1: expected a time"]),
+        ({"run": "3m"}, ['tasks.a.run: "3m": expected a time', '"3ms"']),
+        ({"run": True}, ["tasks.a.run: true: expected a time"]),
+        ({"run": 1e300}, ["tasks.a.run", "expected a time"]),
+        ({"jump": 1}, ["tasks.a.jump: unknown", "run, runtime, sleep"]),
+        ({"run": 1, "instance": -1}, ["w.json:5: tasks.a.instance: -1", "from 0 to 1000000"]),
+        ({"run": 1, "instance": 1.5}, ["tasks.a.instance: 1.5: expected a whole number"]),
+        ({"run": 1, "instance": 0}, ["at least one task with an `instance`"]),
+        ({"run": 1, "loop": 0}, ["tasks.a.loop: 0: expected -1, which is for ever"]),
+        ({"run": 1, "loop": -2}, ["tasks.a.loop: -2: expected -1"]),
+        (
+            {"run": 1, "priority": 11},
+            ["tasks.a.priority: 11: expected a whole number from 0 to 10"],
+        ),
+        ({"run": 1, "tickets": 0}, ["tasks.a.tickets: 0", "from 1 to 1000000"]),
+        ({"run": 1, "weight": "x"}, ['tasks.a.weight: "x"', "from 1 to 10"]),
+        ({"run": 1, "group": "longer than8"}, ["tasks.a.group", "at most 8 characters"]),
+        ({}, ["tasks.a: an object: expected at least one event in it"]),
+        (3, ["tasks.a: 3: expected an object"]),
+        ({"phases": {}}, ["tasks.a.phases: an object: expected at least one phase"]),
+        (
+            {"phases": {"p": {"loop": 2}}},
+            ["tasks.a.phases.p: an object: expected at least one event"],
+        ),
+        ({"phases": {"p": {"run": 1}}, "run": 1}, ["tasks.a.run: expected it within a phase"]),
+        ({"phases": {"p": {"run": 1, "delay": 1}}}, ["tasks.a.phases.p.delay: unknown"]),
+        ({"lock": "a b"}, ['tasks.a.lock: "a b": expected the name of a lock']),
+        ({"wait": "c"}, ['tasks.a.wait: "c": expected an object such as', "mutex"]),
+        ({"wait": {"ref": "c"}}, ["tasks.a.wait: an object: expected an object such as", "mutex"]),
+        ({"fork": "c"}, ['tasks.a.fork: "c": expected the name of a task: a']),
+        ({"resume": 1}, ["tasks.a.resume: 1: expected the name of a task"]),
+        ({"suspend": "b"}, ['tasks.a.suspend: "b"', "a task suspends itself"]),
+        ({"yield": 1}, ["tasks.a.yield: 1: expected a text"]),
+        ({"timer": {"ref": "t"}}, ["tasks.a.timer: an object: expected an object such as"]),
+        ({"timer": {"ref": "t", "period": 0}}, ["tasks.a.timer.period: 0: expected a period"]),
+        (
+            {"timer": {"ref": "t", "period": 1, "mode": "x"}},
+            ['tasks.a.timer.mode: "x": expected "relative" or "absolute"'],
+        ),
+        (
+            {"instance": 2, "timer": {"ref": "t", "period": 1}},
+            ["several processes would share the timer t", "unique-t"],
+        ),
+        (
+            {f"timer{i}": {"ref": f"unique{i}", "period": 1} for i in range(9)},
+            ["tasks.a.timer8.ref", "at most 8 timers"],
+        ),
+        ({"run": 1, "arrivals": {"mean": 1}}, ["tasks.a.arrivals: an object: expected"]),
+        (
+            {"run": 1, "arrivals": {"mean": 1, "distribution": "normal"}},
+            ['tasks.a.arrivals.distribution: "normal": expected "uniform" or "exponential"'],
+        ),
+        *(
+            ({"run": 1, key: 1}, [f"w.json:5: tasks.a.{key}: it cannot be had here: "])
+            for key in workload_files.REFUSED
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str]) -> None:
+    said = complaint(tmp_path, {"tasks": {"a": task}})
+    for word in words:
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", ["w.json:1: the file ends: expected a value"]),
+        ('{"tasks":\n {"a": {"run": 1,}}}', ["w.json:2: }}}: expected another value after"]),
+        ('{"tasks":\n\n {"a" 1}}', ["w.json:3: 1}}: expected :"]),
+        ('{"tasks": {"a": {"run": 1}}} x', ["w.json:1: x: expected the end of the file"]),
+        ('{"tasks": "a\nb"}', ["w.json:1: Invalid control character"]),
+        ("[" * 200, ["w.json:1: expected at most 100 levels"]),
+        ('{"tasks": ' + "9" * 50 + "}", ["w.json:1: ", "at most 30 characters"]),
+        ("[]", ["w.json:1: an array: expected an object with `tasks`"]),
+        ({}, ["an object: expected an object with `tasks`"]),
+        ({"tasks": {}}, ["tasks: an object: expected at least one task"]),
+        ({"tasks": {}, "more": 1}, ["more: unknown: expected description, global, tasks"]),
+        ({"tasks": {"root": {"run": 1}}}, ["tasks.root: expected another name"]),
+        ({"tasks": {"a b": {"run": 1}}}, ["tasks.a b: expected a name"]),
+        ('{"tasks": {"a": {"run": 1},\n "a": {"run": 1}}}', ["w.json:2: tasks.a: there are two"]),
+        (
+            '{"tasks": {"a": {"loop": 1,\n "loop": 2}}}',
+            ["w.json:2: tasks.a.loop: it is there twice"],
+        ),
+        ('{"tasks": {},\n "tasks": {}}', ["w.json:2: tasks: it is there twice"]),
+        (
+            {"tasks": {"long_name_1": {"run": 1}, "long_name_2": {"run": 1}}},
+            ["tasks.long_name_1: the first 8 characters name the group of long_name_2 too"],
+        ),
+        (
+            {
+                "tasks": {
+                    "a": {"timer": {"ref": "t", "period": 1}},
+                    "b": {"timer": {"ref": "t", "period": 1}},
+                }
+            },
+            ['tasks.b.timer.ref: "t": expected a timer of its own', "a uses this one"],
+        ),
+        ({"global": {"duration": 0}, "tasks": {}}, ["global.duration: 0: expected -1"]),
+        ({"global": {"duration": "1s"}, "tasks": {}}, ['global.duration: "1s": expected -1']),
+        ({"global": {"speed": 1}, "tasks": {}}, ["global.speed: unknown: expected duration"]),
+        ({"global": {"pi_enabled": True}, "tasks": {}}, ["global.pi_enabled: it cannot be had"]),
+        (
+            {"global": {"default_policy": "SCHED_FIFO"}, "tasks": {}},
+            ["global.default_policy: it cannot be had here", "--policy"],
+        ),
+        ({"description": 1, "tasks": {}}, ["description: 1: expected a text"]),
+    ],
+    ids=str,
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, content: object, words: list[str]) -> None:
+    said = complaint(tmp_path, content)
+    for word in words:
+        assert word in said
+
+
+def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match=r"no\.json: it cannot be read: No such file"):
+        workload_files.read(tmp_path / "no.json")
+    (tmp_path / "w.json").write_bytes(b"\xff")
+    with pytest.raises(WrongUsage, match="expected UTF-8"):
+        workload_files.read(tmp_path / "w.json")
+
+
+# --- JSON with lines
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": [1, -2.5e3, "\\u00e9\\n", true, false, null, {}, []]}', "7"]
+)
+def test_json_is_read_as_python_reads_it(text: str) -> None:
+    assert plain(parse(text).value) == json.loads(text)
+
+
+def plain(value: object) -> object:
+    """As Python's reader gives it."""
+    if isinstance(value, Object):
+        return {key: plain(node.value) for key, node in value.members}
+    if isinstance(value, tuple):
+        return [plain(node.value) for node in value]
+    return value
+
+
+@pytest.mark.parametrize("text", ["{", '{"a"}', "[1 2]", "tru", "01", "[1,]", "{1: 2}", '"', "-"])
+def test_what_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(JsonError):
+        parse(text)
+
+
+# --- the project's own
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_files_of_the_project_are_good(path: Path) -> None:
+    file = workload_files.read(path)
+    assert not file.notes
+    assert file.text(1, TICK)
+
+
+def test_the_name_of_a_run_is_that_of_its_file() -> None:
+    from schedlab.cli_run import folder_name
+
+    choice = (PolicyChoice("rr"),)
+    assert folder_name("workloads/files/mixed.json", choice) == "mixed-rr"
+    assert folder_name("mixed -n 24", choice) == "mixed-rr"
