@@ -383,3 +383,13 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str]) ->
         places[1] = str(tmp_path / "empty")
     done = schedlab("compare", *places)
     assert done.returncode == 2 and done.stderr and "Traceback" not in done.stderr
+
+
+def test_only_what_a_machine_has_is_told(tmp_path: Path) -> None:
+    """The simulator has no kernel, and the kernel no file of a workload."""
+    for side in ("a", "b"):
+        keep_figures(
+            tmp_path / side, manifest={"kernel_sha256": None, "workload_sha256": "cc" * 32}
+        )
+    told = {fact.name for fact in compared(tmp_path / "a", tmp_path / "b").facts}
+    assert "workload file" in told and "kernel" not in told

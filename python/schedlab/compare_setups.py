@@ -98,16 +98,21 @@ def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> s
     )
 
 
+def _hash(name: str) -> Callable[[Kept], str]:
+    """Of a manifest; its beginning tells enough. "" where the machine has no such thing."""
+    return lambda run: str(run.manifest.get(f"{name}_sha256") or "")[:12]
+
+
 _MADE_WITH: dict[str, Callable[[Kept], str]] = {
     "seeds": lambda run: str(run.seed),
     "command": lambda run: str(run.manifest["workload"]),
     "memory": lambda run: f"{run.manifest.get('memory_mib')} MiB",
     "limit": lambda run: format_time(run.manifest.get("limit_ns") or 0),
     "machine's version": lambda run: str(run.manifest.get("machine_version")),
-    "kernel": lambda run: str(run.manifest.get("kernel_sha256"))[:12],
-    "disk": lambda run: str(run.manifest.get("disk_sha256"))[:12],
-    "simulator": lambda run: str(run.manifest.get("simulator_sha256"))[:12],
-    "workload file": lambda run: str(run.manifest.get("workload_sha256"))[:12],
+    "kernel": _hash("kernel"),
+    "disk": _hash("disk"),
+    "simulator": _hash("simulator"),
+    "workload file": _hash("workload"),
     "schedlab": lambda run: _commit(run.manifest),
     "host": lambda run: str(run.manifest.get("host")),
 }
@@ -126,5 +131,7 @@ def facts(before: Collection, after: Collection) -> Iterable[Fact]:
         values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
         yield Fact(name, *values)
     for name, read in _MADE_WITH.items():
-        values = [tuple(dict.fromkeys(read(run) for run in side)) for side in (before, after)]
-        yield Fact(name, *values)
+        told = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
+        values = [tuple(value for value in side if value) for side in told]
+        if any(values):
+            yield Fact(name, *values)
