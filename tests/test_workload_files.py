@@ -212,7 +212,12 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
     file = read(
         tmp_path,
         {
-            "global": {"logdir": "./", "calibration": "CPU0", "default_policy": "SCHED_OTHER"},
+            "global": {
+                "logdir": "./",
+                "calibration": "CPU0",
+                "default_policy": "SCHED_OTHER",
+                "pi_enabled": False,
+            },
             "resources": {},
             "tasks": {"a": {"run": 1}},
         },
@@ -222,7 +227,8 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
         (3, "global.logdir"),
         (4, "global.calibration"),
         (5, "global.default_policy"),
-        (7, "resources"),
+        (6, "global.pi_enabled"),
+        (8, "resources"),
     ):
         assert f"line {line}: {key} has no effect: " in said
 
@@ -240,6 +246,21 @@ def test_attributes_have_the_bounds_of_the_policies() -> None:
     for name in ("tickets", "weight"):
         most, standard = bounds[f"{name.upper()}_MAX"], bounds[f"{name.upper()}_DEFAULT"]
         assert ATTRIBUTES[name] == (1, most, standard, most)
+
+
+def test_the_example_of_the_documentation_is_good(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "workload-files.md").read_text()
+    example = page.split("```json\n")[1].split("```")[0]
+    file = read(tmp_path, example)
+    assert not file.notes
+    assert [task.name for task in file.tasks] == ["editor", "server", "request"]
+
+
+def test_the_documentation_names_every_key() -> None:
+    page = (ROOT / "docs" / "workload-files.md").read_text()
+    keys = {*workload_files.REFUSED, *workload_files.NOT_BEHAVIOUR}
+    keys |= {*workload_files.TASK_KEYS, *workload_files.PHASE_KEYS}
+    assert not [key for key in keys if f"`{key}`" not in page]
 
 
 # --- what is refused
@@ -300,6 +321,14 @@ def test_attributes_have_the_bounds_of_the_policies() -> None:
             {"run": 1, "arrivals": {"mean": 1, "distribution": "normal"}},
             ['tasks.a.arrivals.distribution: "normal": expected "uniform" or "exponential"'],
         ),
+        (
+            {
+                "run": 1,
+                "instance": 10,
+                "arrivals": {"mean": "999999999s", "distribution": "uniform"},
+            },
+            ["tasks.a.arrivals.mean", "expected a shorter time"],
+        ),
         *(
             ({"run": 1, key: 1}, [f"w.json:5: tasks.a.{key}: it cannot be had here: "])
             for key in workload_files.REFUSED
@@ -355,6 +384,15 @@ def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str])
         (
             {"global": {"default_policy": "SCHED_FIFO"}, "tasks": {}},
             ["global.default_policy: it cannot be had here", "--policy"],
+        ),
+        (
+            {
+                "tasks": {
+                    "a": {"loop": 2**20, "phases": {"p": {"loop": 2**20, "fork": "b"}}},
+                    "b": {"loop": 1, "run": 1},
+                }
+            },
+            ["tasks: an object: expected at most 2147483638 processes"],
         ),
         ({"description": 1, "tasks": {}}, ["description: 1: expected a text"]),
     ],

@@ -25,7 +25,10 @@ GROUP_MAX = 8
 NAME_MAX = 26
 """Characters; the simulator's names have 31, of which a few say what is named."""
 COUNT_MAX = 2**32 - 1
+PIDS_MAX = 2**31 - 10
 INSTANCES_MAX = 1_000_000
+ARRIVALS_MAX = 10**17
+"""Nanoseconds, three years, that arrivals may go on, on the mean, at a tick of a second."""
 NANOSECONDS_MAX = 10**18
 TIMERS_MAX = 8
 """A process has; sim/simulator.h."""
@@ -35,6 +38,7 @@ _EVENT = re.compile(r"([a-z]+)\d*")
 _TIME = re.compile(r"(\d{1,18})(ns|us|ms|s|ticks?)")
 _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
+PRIORITIES_STAY = "locks do not pass priorities on"
 NOT_BEHAVIOUR = {
     **dict.fromkeys(("logdir", "log_basename", "log_size", "gnuplot", "ftrace"), "a log of rt-app"),
     "cumulative_slack": "a log of rt-app",
@@ -212,7 +216,10 @@ class _Reader:
         self.check_timers(found, tasks)
         if not any(task.instances for task in tasks):
             raise wrong(self.top["tasks"], "at least one task with an `instance` other than 0")
-        return WorkloadFile(self.sha256, duration, tasks, self.channels, tuple(self.notes))
+        file = WorkloadFile(self.sha256, duration, tasks, self.channels, tuple(self.notes))
+        if file.total() > PIDS_MAX and not math.isinf(file.total()):
+            raise wrong(self.top["tasks"], f"at most {PIDS_MAX} processes in all, forked ones too")
+        return file
 
     def note(self, node: Node, why: str) -> None:
         self.notes.append(f"line {node.line}: {node.path} has no effect: {why}")
@@ -230,8 +237,10 @@ class _Reader:
             if found["default_policy"].value != "SCHED_OTHER":
                 raise refused(found["default_policy"], REFUSED["policy"])
             self.note(found["default_policy"], REFUSED["policy"])
-        if "pi_enabled" in found and found["pi_enabled"].value is not False:
-            raise refused(found["pi_enabled"], "locks do not pass priorities on")
+        if "pi_enabled" in found:
+            if found["pi_enabled"].value is not False:
+                raise refused(found["pi_enabled"], PRIORITIES_STAY)
+            self.note(found["pi_enabled"], PRIORITIES_STAY)
         return seconds(found["duration"]) if "duration" in found else None
 
     def check_names(self, found: tuple[tuple[str, Node], ...]) -> None:
@@ -320,7 +329,7 @@ class _TaskReader:
             group=self.group(properties.get("group")),
             instances=self.instances(properties.get("instance")),
             delay=time(properties["delay"]) if "delay" in properties else Time(0),
-            arrivals=self.arrivals(properties.get("arrivals")),
+            arrivals=self.arrivals(properties.get("arrivals"), properties.get("instance")),
             attributes=attributes(properties),
             lines=tuple(repeated(rounds(properties.get("loop"), -1), body)),
             forks=self.forks,
@@ -379,7 +388,7 @@ class _TaskReader:
             raise wrong(node, f"a group of at most {GROUP_MAX} characters")
         return label
 
-    def arrivals(self, node: Node | None) -> Arrivals | None:
+    def arrivals(self, node: Node | None, instances: Node | None) -> Arrivals | None:
         if node is None:
             return None
         expected = 'an object such as {"distribution": "exponential", "mean": 1000}'
@@ -389,7 +398,10 @@ class _TaskReader:
         distribution = found["distribution"].value
         if distribution not in ("uniform", "exponential"):
             raise wrong(found["distribution"], '"uniform" or "exponential"')
-        return Arrivals(str(distribution), time(found["mean"]))
+        mean = time(found["mean"])
+        if mean.nanoseconds(10**9) * self.instances(instances) > ARRIVALS_MAX:
+            raise wrong(found["mean"], "a shorter time: arrivals would go on for years")
+        return Arrivals(str(distribution), mean)
 
     # --- events
 

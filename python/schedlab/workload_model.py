@@ -95,8 +95,12 @@ class WorkloadFile:
     def processes(self) -> int:
         """For how many the simulator must have room."""
         least, unknown, most = PROCESSES
-        total = sum(self._played().values())
+        total = self.total()
         return unknown if math.isinf(total) else min(max(least, int(total) + 2), most)
+
+    def total(self) -> float:
+        """How many processes there are in all, if nothing ends the run; may be infinite."""
+        return sum(self._played().values())
 
     def text(self, seed: int, tick_ns: int) -> str:
         """In the simulator's form. Whatever is random in it is drawn from the seed."""
@@ -176,7 +180,7 @@ class WorkloadFile:
         }
 
     def _forked(self) -> float:
-        return sum(self._played().values()) - sum(task.instances for task in self.tasks)
+        return self.total() - sum(task.instances for task in self.tasks)
 
 
 def _sets(task: Task, attribute: str) -> bool:

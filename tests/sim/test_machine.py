@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from simulator_command import built
+from simulator_command import built, simulate
 
 from conftest import ROOT, Command
-from schedlab import trace
+from schedlab import trace, workload_files
 from schedlab.outcome import outcome_of
 from schedlab.results import file_hash
 
@@ -147,6 +147,55 @@ def test_a_periodic_task_keeps_its_period(schedlab: Command, tmp_path: Path) -> 
     (each,) = run(schedlab, tmp_path / "out", written(tmp_path, {"tasks": tasks}), "--cpus", "1")
     # Without drift, but for the fork's and the last steps' own time.
     assert groups(each)["tick"]["turnaround_max_ns"] == pytest.approx(500e6, abs=100e3)
+
+
+ALL_EVENTS = {
+    "tasks": {
+        "periodic": {
+            "instance": 2,
+            "loop": 5,
+            "weight": 7,
+            "run": 1000,
+            "timer1": {"ref": "unique", "period": 5000},
+            "timer2": {"ref": "unique-2", "period": 9000, "mode": "absolute"},
+        },
+        "waiter": {
+            "instance": 3,
+            "phases": {
+                "one": {"loop": 4, "lock": "m", "wait": {"ref": "c", "mutex": "m"}, "unlock": "m"},
+                "two": {"tickets": 9, "suspend": "", "run": "3ticks", "yield": ""},
+            },
+            "loop": 1,
+        },
+        "waker": {
+            "loop": 400,
+            "lock": "m",
+            "signal": "c",
+            "unlock": "m",
+            "run": 100,
+            "broad": "c",
+            "sleep": 300,
+            "resume": "waiter",
+            "fork": "child",
+        },
+        "child": {"instance": 0, "priority": 2, "loop": 1, "runtime": 10.5},
+        "pair": {"instance": 2, "loop": 2, "run": 100, "sync": {"ref": "d", "mutex": "n"}},
+        "freer": {"delay": 50_000, "loop": 3, "broad": "d", "sleep": 9000},
+    }
+}
+
+
+@pytest.mark.parametrize("policy", ["rr", "lottery", "priority", "mlfq"])
+@pytest.mark.parametrize("cpus", ["1", "5"])
+def test_all_events_are_what_the_simulator_reads(tmp_path: Path, policy: str, cpus: str) -> None:
+    file = workload_files.read(Path(written(tmp_path, ALL_EVENTS)))
+    options = ("--policy", policy, "--cpus", cpus, "--trace", str(tmp_path / "trace.bin"))
+    program = "sim-safe/schedlab-sim"
+    done = simulate(tmp_path, file.text(1, 1_000_000), *options, program=program)
+    assert done.returncode == 0, done.stderr
+    # init, root, 2 + 3 + 1 + 2 + 1 tasks, and a child for each round of the waker
+    assert "\nforks 411\n" in done.stdout
+    trace.validate(trace.read(tmp_path / "trace.bin"))
 
 
 def test_failures_are_told(schedlab: Command, tmp_path: Path) -> None:
