@@ -93,12 +93,12 @@ static double time_bare(uint32_t processes)
 static struct simulator *create(uint32_t processes, uint32_t cpus, const char *trace)
 {
     struct simulator_error error;
-    const struct simulator_step root[] = {{.kind = STEP_FORK, .target = 1},
-                                          {.kind = STEP_LOOP, .target = 0, .value = processes},
-                                          {.kind = STEP_WAIT},
-                                          {.kind = STEP_EXIT}};
-    const struct simulator_step worker[] = {{.kind = STEP_RUN, .value = 1ull << 60},
-                                            {.kind = STEP_EXIT}};
+    const struct workload_step root[] = {{.kind = STEP_FORK, .target = 1},
+                                         {.kind = STEP_LOOP, .target = 0, .value = processes},
+                                         {.kind = STEP_WAIT},
+                                         {.kind = STEP_EXIT}};
+    const struct workload_step worker[] = {{.kind = STEP_RUN, .value = 1ull << 60},
+                                           {.kind = STEP_EXIT}};
     const struct simulator_program programs[] = {{"root", root, 4}, {"worker", worker, 2}};
     const struct simulator_workload workload = {.programs = programs, .program_count = 2};
     const struct simulator_setup setup = {.policy = "rr",

@@ -239,7 +239,7 @@ static void make_runnable(struct simulator *simulator, uint32_t here, struct pro
 /* When the CPU's process will have done its present step. */
 static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
 {
-    const struct simulator_step *step = step_of(simulator, cpu->current);
+    const struct workload_step *step = step_of(simulator, cpu->current);
     uint64_t done = cpu->resumes + cpu->current->left;
     return step->kind == STEP_RUN_UNTIL && step->value > done ? step->value : done;
 }
@@ -455,7 +455,7 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
 
 /* A timer that is behind goes on from now, unless it is `absolute`. */
 static uint64_t timer_next(struct simulator *simulator, const struct process *process,
-                           const struct simulator_step *step)
+                           const struct workload_step *step)
 {
     uint64_t *due =
         &simulator->timer_times[process->task.slot * simulator->timer_count + step->detail];
@@ -559,8 +559,7 @@ static uint64_t give_waiting(struct simulator *simulator, struct cpu *cpu, struc
     return count;
 }
 
-static void act_take(struct simulator *simulator, struct cpu *cpu,
-                     const struct simulator_step *step)
+static void act_take(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct process *process = cpu->current;
     struct channel *channel = &simulator->channels[step->target];
@@ -582,8 +581,7 @@ static void act_take(struct simulator *simulator, struct cpu *cpu,
     block(simulator, cpu, BLOCK_PIPE);
 }
 
-static void act_give(struct simulator *simulator, struct cpu *cpu,
-                     const struct simulator_step *step)
+static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct channel *channel = &simulator->channels[step->target];
     bool to_all = step->value == 0;
@@ -607,7 +605,7 @@ static void store_attribute(struct task *task, uint8_t kind, uint64_t value)
 static struct process *find_player(const struct simulator *simulator, struct process *self,
                                    uint32_t target)
 {
-    if (target == SIMULATOR_SELF)
+    if (target == WORKLOAD_SELF)
         return self;
     const struct player *player = &simulator->players[target];
     if (player->slot == NOBODY)
@@ -619,7 +617,7 @@ static struct process *find_player(const struct simulator *simulator, struct pro
 }
 
 static void act_attribute(struct simulator *simulator, struct cpu *cpu,
-                          const struct simulator_step *step)
+                          const struct workload_step *step)
 {
     struct process *process = find_player(simulator, cpu->current, step->target);
     advance(simulator, cpu->current);
@@ -644,7 +642,7 @@ static void act_attribute(struct simulator *simulator, struct cpu *cpu,
 static void act(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
-    const struct simulator_step *step = step_of(simulator, process);
+    const struct workload_step *step = step_of(simulator, process);
     switch (step->kind) {
     case STEP_RUN:
     case STEP_RUN_UNTIL:

@@ -186,13 +186,13 @@ void record_name(struct simulator *simulator, struct cpu *cpu)
 
 static void begin_step(const struct simulator *simulator, struct process *process)
 {
-    const struct simulator_step *step = step_of(simulator, process);
+    const struct workload_step *step = step_of(simulator, process);
     process->left = step->kind == STEP_RUN ? step->value : simulator->step_cost[step->kind];
 }
 
 void advance(struct simulator *simulator, struct process *process)
 {
-    const struct simulator_step *step = &simulator->steps[++process->step];
+    const struct workload_step *step = &simulator->steps[++process->step];
     while (step->kind == STEP_LOOP) {
         uint32_t *rounds =
             &simulator->loop_rounds[process->task.slot * simulator->loop_depth + step->detail];
@@ -428,7 +428,7 @@ static void record_set_tunables(struct simulator *simulator, const char *text)
 
 /* ---- a workload is checked and copied ---- */
 
-static bool check_attribute(const struct simulator_step *step)
+static bool check_attribute(const struct workload_step *step)
 {
     switch (step->detail) {
     case ATTRIBUTE_PRIORITY:
@@ -444,12 +444,12 @@ static bool check_attribute(const struct simulator_step *step)
 
 /* Null: the step is sound; else what is wrong. `place`: within its program. */
 static const char *step_flaw(const struct simulator_workload *workload,
-                             const struct simulator_step *step, uint32_t place)
+                             const struct workload_step *step, uint32_t place)
 {
     bool to_program = step->kind == STEP_FORK || step->kind == STEP_ATTRIBUTE;
     bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE;
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
-    bool to_self = step->kind == STEP_ATTRIBUTE && step->target == SIMULATOR_SELF;
+    bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
     if (step->kind >= STEP_COUNT)
         return "there is no such act";
     if (step->kind <= STEP_TIMER && step->value > TIME_MAX)
@@ -460,7 +460,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such channel";
     if (step->kind == STEP_TAKE && step->value > workload->channel_count)
         return "there is no such channel to give to";
-    if (step->kind == STEP_TIMER && step->detail >= SIMULATOR_TIMERS_MAX)
+    if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
     if (to_text && step->target >= workload->text_count)
         return "there is no such text";
@@ -468,7 +468,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such attribute, or its value is out of its range";
     if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
         return "there is no such mark";
-    if (step->kind == STEP_LOOP && step->detail >= SIMULATOR_LOOPS_MAX)
+    if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
         return "the loop is within too many others";
     if (step->kind == STEP_LOOP && (step->target >= place || step->value > UINT32_MAX))
         return "the loop must go back, over one step at least, and no more than 2^32 - 1 times";
@@ -553,7 +553,7 @@ static bool copy_programs(struct simulator *simulator, const struct simulator_wo
         if (!simulator->names[i])
             return false;
         for (uint32_t j = 0; j < program->count; j++) {
-            struct simulator_step step = program->steps[j];
+            struct workload_step step = program->steps[j];
             if (step.kind == STEP_LOOP) {
                 step.target += simulator->program_first[i];
                 if (step.detail >= simulator->loop_depth)
@@ -566,8 +566,8 @@ static bool copy_programs(struct simulator *simulator, const struct simulator_wo
     }
     simulator->program_first[count] = next;
     simulator->names[count] = copy_text("init");
-    simulator->steps[next++] = (struct simulator_step){.kind = STEP_FORK};
-    simulator->steps[next] = (struct simulator_step){.kind = STEP_REAP};
+    simulator->steps[next++] = (struct workload_step){.kind = STEP_FORK};
+    simulator->steps[next] = (struct workload_step){.kind = STEP_REAP};
     return simulator->names[count] != NULL;
 }
 

@@ -102,10 +102,10 @@ struct simulator {
     struct simulator_costs costs;
     uint64_t step_cost[STEPS_ALL];
 
-    struct simulator_step *steps; /* of all programs, then of init */
-    uint32_t *program_first;      /* by program, and then of init: its first step */
-    struct player *players;       /* by program */
-    char **names;                 /* by program, and then of init */
+    struct workload_step *steps; /* of all programs, then of init */
+    uint32_t *program_first;     /* by program, and then of init: its first step */
+    struct player *players;      /* by program */
+    char **names;                /* by program, and then of init */
     uint32_t program_count;
     char **texts;
     uint32_t text_count;
@@ -168,8 +168,8 @@ static inline uint32_t pid_of(const struct process *process)
     return process ? (uint32_t)process->task.pid : 0;
 }
 
-static inline const struct simulator_step *step_of(const struct simulator *simulator,
-                                                   const struct process *process)
+static inline const struct workload_step *step_of(const struct simulator *simulator,
+                                                  const struct process *process)
 {
     return &simulator->steps[process->step];
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/workload_steps.h"
+
 /*
  * A machine of several CPUs without a kernel: a discrete-event simulation that runs
  * the policies of policies/ under a workload and writes the event trace of
@@ -26,53 +28,12 @@ struct simulator_error {
     char text[240]; /* the cause and, where there is one, the cure; no full stop, no new line */
 };
 
-/* ---- what processes do ---- */
-
-enum simulator_step_kind {
-    STEP_RUN,         /* computes for `value` ns */
-    STEP_RUN_UNTIL,   /* computes until it finds, on a CPU, that the time `value` has come */
-    STEP_SLEEP,       /* for `value` ns, from when it does this */
-    STEP_SLEEP_TICKS, /* until `value` ticks have passed, the next one counted as the first */
-    STEP_SLEEP_UNTIL, /* until the time `value`; no sleep if it is over */
-    STEP_TIMER,       /* until `value` after the timer `detail` of its own was due last, at first
-                       * after its fork; no sleep if that is over, and the timer goes on from now,
-                       * or, if `target` is 1, from then */
-    STEP_YIELD,
-    STEP_FORK, /* a child that does what program `target` says */
-    STEP_WAIT, /* for a child to end; goes on at once if there is none */
-    STEP_TAKE, /* one of the channel `target`; waits, first come, first served, if it is empty.
-                * `value`: before it, gives one to the channel `value` - 1; 0: to none */
-    STEP_GIVE, /* `value` to the channel `target`; 0: one to each that waits there. `detail` 1: only
-                * to those that wait */
-    STEP_ATTRIBUTE,   /* `detail` (enum attribute_kind) of `target` becomes `value` */
-    STEP_MARK,        /* `detail` (enum mark_kind), `value`: into the trace */
-    STEP_SET_POLICY,  /* the machine's, to text `target`: "name" or "name:preset" */
-    STEP_SET_TUNABLE, /* text `target`: "name=value" */
-    STEP_LOOP, /* back to the step `target` of its program, which so is done `value` times in all;
-                 0: for ever. `detail`: how many loops it is within */
-    STEP_EXIT, /* with the status `value` */
-    STEP_COUNT
-};
-
-/* Of STEP_ATTRIBUTE: the process that does it. Else `target` is a program, and meant is the living
- * process that was forked last to play it; if there is none, nothing happens. */
-#define SIMULATOR_SELF UINT32_MAX
-
-#define SIMULATOR_LOOPS_MAX  8 /* within each other */
-#define SIMULATOR_TIMERS_MAX 8 /* of a process */
-
-struct simulator_step {
-    uint8_t kind;
-    uint8_t detail;
-    uint16_t reserved;
-    uint32_t target;
-    uint64_t value;
-};
+/* ---- what processes do: the steps are those of abi/workload_steps.h ---- */
 
 /* A list of steps; the last one is STEP_EXIT. A process plays one program. */
 struct simulator_program {
     const char *name;
-    const struct simulator_step *steps;
+    const struct workload_step *steps;
     uint32_t count;
 };
 

@@ -55,7 +55,7 @@ struct reader {
     struct array channels;      /* of uint64_t */
     struct array channel_names; /* of char[NAME_LENGTH_MAX + 1] */
     uint32_t present;           /* program */
-    struct loop loops[SIMULATOR_LOOPS_MAX];
+    struct loop loops[WORKLOAD_LOOPS_MAX];
     uint32_t depth;
     bool failed;
     struct simulator_error *error;
@@ -282,11 +282,11 @@ static bool is_in_program(struct reader *reader)
     return begun;
 }
 
-static void add_step(struct reader *reader, struct simulator_step step)
+static void add_step(struct reader *reader, struct workload_step step)
 {
     if (!is_in_program(reader))
         return;
-    struct simulator_step *added =
+    struct workload_step *added =
         append(reader, &draft_at(reader, reader->present)->steps, sizeof(*added));
     if (added)
         *added = step;
@@ -301,9 +301,9 @@ static void end_program(struct reader *reader)
     if (reader->drafts.count == 0 || reader->failed)
         return;
     struct draft *draft = draft_at(reader, reader->present);
-    const struct simulator_step *steps = draft->steps.items;
+    const struct workload_step *steps = draft->steps.items;
     if (draft->steps.count == 0 || steps[draft->steps.count - 1].kind != STEP_EXIT)
-        add_step(reader, (struct simulator_step){.kind = STEP_EXIT});
+        add_step(reader, (struct workload_step){.kind = STEP_EXIT});
 }
 
 static void read_program(struct reader *reader)
@@ -349,7 +349,7 @@ static void read_run(struct reader *reader)
     bool ticks;
     uint64_t value = read_duration(reader, &until, &ticks);
     add_step(reader,
-             (struct simulator_step){.kind = until ? STEP_RUN_UNTIL : STEP_RUN, .value = value});
+             (struct workload_step){.kind = until ? STEP_RUN_UNTIL : STEP_RUN, .value = value});
 }
 
 static void read_sleep(struct reader *reader)
@@ -357,21 +357,21 @@ static void read_sleep(struct reader *reader)
     bool until;
     bool ticks = false;
     uint64_t value = read_duration(reader, &until, &ticks);
-    struct simulator_step step = {.kind = until ? STEP_SLEEP_UNTIL : STEP_SLEEP, .value = value};
+    struct workload_step step = {.kind = until ? STEP_SLEEP_UNTIL : STEP_SLEEP, .value = value};
     if (ticks && !until)
-        step = (struct simulator_step){.kind = STEP_SLEEP_TICKS, .value = value / reader->tick_ns};
+        step = (struct workload_step){.kind = STEP_SLEEP_TICKS, .value = value / reader->tick_ns};
     add_step(reader, step);
 }
 
 static void read_fork(struct reader *reader)
 {
     uint32_t program = find_program(reader, 1);
-    add_step(reader, (struct simulator_step){.kind = STEP_FORK, .target = program});
+    add_step(reader, (struct workload_step){.kind = STEP_FORK, .target = program});
 }
 
 static void read_give(struct reader *reader)
 {
-    struct simulator_step step = {.kind = STEP_GIVE, .target = find_channel(reader, 1), .value = 1};
+    struct workload_step step = {.kind = STEP_GIVE, .target = find_channel(reader, 1), .value = 1};
     if (reader->word_count > 2 && word_is(&reader->words[2], "all"))
         step.value = 0;
     else if (reader->word_count > 2 && word_is(&reader->words[2], "waiting"))
@@ -385,8 +385,8 @@ static void read_give(struct reader *reader)
 static void read_timer(struct reader *reader)
 {
     bool ticks;
-    struct simulator_step step = {.kind = STEP_TIMER};
-    step.detail = (uint8_t)read_number(reader, 1, 0, SIMULATOR_TIMERS_MAX - 1);
+    struct workload_step step = {.kind = STEP_TIMER};
+    step.detail = (uint8_t)read_number(reader, 1, 0, WORKLOAD_TIMERS_MAX - 1);
     step.value = read_time(reader, 2, &ticks);
     if (reader->word_count > 3) {
         if (!word_is(&reader->words[3], "absolute"))
@@ -400,8 +400,8 @@ static void read_timer(struct reader *reader)
 static void read_attribute(struct reader *reader, enum attribute_kind kind, uint64_t least,
                            uint64_t most)
 {
-    struct simulator_step step = {
-        .kind = STEP_ATTRIBUTE, .detail = (uint8_t)kind, .target = SIMULATOR_SELF};
+    struct workload_step step = {
+        .kind = STEP_ATTRIBUTE, .detail = (uint8_t)kind, .target = WORKLOAD_SELF};
     step.value = read_number(reader, 1, least, most);
     if (reader->word_count > 2)
         step.target = find_program(reader, 2);
@@ -411,7 +411,7 @@ static void read_attribute(struct reader *reader, enum attribute_kind kind, uint
 static void read_mark(struct reader *reader)
 {
     const struct word *word = word_at(reader, 1, "begin, end or note");
-    struct simulator_step step = {.kind = STEP_MARK};
+    struct workload_step step = {.kind = STEP_MARK};
     if (!word)
         return;
     if (word_is(word, "begin"))
@@ -432,7 +432,7 @@ static void read_loop(struct reader *reader)
 {
     bool for_ever = reader->word_count == 1;
     uint64_t rounds = for_ever ? 0 : read_number(reader, 1, 1, UINT32_MAX);
-    if (is_in_program(reader) && reader->depth == SIMULATOR_LOOPS_MAX)
+    if (is_in_program(reader) && reader->depth == WORKLOAD_LOOPS_MAX)
         complain(reader, "at most 8 loops within each other", &reader->words[0]);
     if (reader->failed)
         return;
@@ -449,38 +449,38 @@ static void read_end(struct reader *reader)
     const struct loop *loop = &reader->loops[--reader->depth];
     if (loop->first == draft_at(reader, reader->present)->steps.count)
         complain(reader, "a step within the loop", &reader->words[0]);
-    add_step(reader, (struct simulator_step){.kind = STEP_LOOP,
-                                             .detail = (uint8_t)reader->depth,
-                                             .target = loop->first,
-                                             .value = loop->rounds});
+    add_step(reader, (struct workload_step){.kind = STEP_LOOP,
+                                            .detail = (uint8_t)reader->depth,
+                                            .target = loop->first,
+                                            .value = loop->rounds});
 }
 
 static void read_exit(struct reader *reader)
 {
     uint64_t status = reader->word_count > 1 ? read_number(reader, 1, 0, INT32_MAX) : 0;
-    add_step(reader, (struct simulator_step){.kind = STEP_EXIT, .value = status});
+    add_step(reader, (struct workload_step){.kind = STEP_EXIT, .value = status});
 }
 
-static void read_text_step(struct reader *reader, enum simulator_step_kind kind,
+static void read_text_step(struct reader *reader, enum workload_step_kind kind,
                            const char *expected)
 {
     uint32_t text = add_text(reader, 1, expected);
-    add_step(reader, (struct simulator_step){.kind = (uint8_t)kind, .target = text});
+    add_step(reader, (struct workload_step){.kind = (uint8_t)kind, .target = text});
 }
 
 static void read_yield(struct reader *reader)
 {
-    add_step(reader, (struct simulator_step){.kind = STEP_YIELD});
+    add_step(reader, (struct workload_step){.kind = STEP_YIELD});
 }
 
 static void read_wait(struct reader *reader)
 {
-    add_step(reader, (struct simulator_step){.kind = STEP_WAIT});
+    add_step(reader, (struct workload_step){.kind = STEP_WAIT});
 }
 
 static void read_take(struct reader *reader)
 {
-    struct simulator_step step = {.kind = STEP_TAKE, .target = find_channel(reader, 1)};
+    struct workload_step step = {.kind = STEP_TAKE, .target = find_channel(reader, 1)};
     if (reader->word_count > 2) {
         if (!word_is(&reader->words[2], "releasing"))
             complain(reader, "releasing, or the end of the line", &reader->words[2]);
@@ -493,7 +493,7 @@ static void read_group(struct reader *reader)
 {
     uint64_t label = read_label(reader, 1);
     add_step(reader,
-             (struct simulator_step){.kind = STEP_MARK, .detail = MARK_GROUP, .value = label});
+             (struct workload_step){.kind = STEP_MARK, .detail = MARK_GROUP, .value = label});
 }
 
 static void read_priority(struct reader *reader)

@@ -23,10 +23,10 @@
 #define ROLES_MAX         16
 #define PROGRAM_STEPS_MAX (3 * SCENARIO_STEPS_MAX + 4)
 
-static struct simulator_step steps[ROLES_MAX][PROGRAM_STEPS_MAX];
+static struct workload_step steps[ROLES_MAX][PROGRAM_STEPS_MAX];
 static struct simulator_program programs[ROLES_MAX];
 
-static void append(uint32_t role, struct simulator_step step)
+static void append(uint32_t role, struct workload_step step)
 {
     struct simulator_program *program = &programs[role];
     check(program->count < PROGRAM_STEPS_MAX);
@@ -51,12 +51,11 @@ static void append_act(const struct scenario *scenario, uint32_t role, const str
         [ACT_SET_TICKETS] = STEP_ATTRIBUTE,
         [ACT_SET_WEIGHT] = STEP_ATTRIBUTE,
     };
-    struct simulator_step made = {.kind = kinds[step->act], .target = step->role};
+    struct workload_step made = {.kind = kinds[step->act], .target = step->role};
     if (step->act == ACT_FORK)
-        append(role,
-               (struct simulator_step){.kind = STEP_MARK,
-                                       .detail = MARK_NOTE,
-                                       .value = scenario_label(&scenario->roles[step->role])});
+        append(role, (struct workload_step){.kind = STEP_MARK,
+                                            .detail = MARK_NOTE,
+                                            .value = scenario_label(&scenario->roles[step->role])});
     if (made.kind == STEP_ATTRIBUTE) {
         made.detail = (uint8_t)(ATTRIBUTE_PRIORITY + (step->act - ACT_SET_PRIORITY));
         made.value = (uint64_t)step->value;
@@ -71,7 +70,7 @@ static void append_role(const struct scenario *scenario, uint32_t role)
     const struct step *step = scenario->roles[role].steps;
     for (;; step++) {
         append(role,
-               (struct simulator_step){.kind = STEP_RUN, .value = step->work * SCENARIO_WORK_NS});
+               (struct workload_step){.kind = STEP_RUN, .value = step->work * SCENARIO_WORK_NS});
         append_act(scenario, role, step);
         if (step->act == ACT_END)
             return;
@@ -81,12 +80,12 @@ static void append_role(const struct scenario *scenario, uint32_t role)
 /* The first role waits for the start, and switches to the policy. */
 static void append_start(const struct scenario *scenario)
 {
-    append(0, (struct simulator_step){.kind = STEP_SLEEP_UNTIL, .value = tick_time(0)});
-    append(0, (struct simulator_step){.kind = STEP_SET_POLICY});
-    append(0, (struct simulator_step){.kind = STEP_MARK,
-                                      .detail = MARK_GROUP,
-                                      .value = scenario_label(scenario->roles)});
-    append(0, (struct simulator_step){.kind = STEP_MARK, .detail = MARK_BEGIN});
+    append(0, (struct workload_step){.kind = STEP_SLEEP_UNTIL, .value = tick_time(0)});
+    append(0, (struct workload_step){.kind = STEP_SET_POLICY});
+    append(0, (struct workload_step){.kind = STEP_MARK,
+                                     .detail = MARK_GROUP,
+                                     .value = scenario_label(scenario->roles)});
+    append(0, (struct workload_step){.kind = STEP_MARK, .detail = MARK_BEGIN});
 }
 
 static struct simulator_workload make_workload(const struct scenario *scenario,

@@ -121,9 +121,9 @@ static void test_longest_times(void)
                                     STEP_SLEEP_UNTIL};
     for (size_t i = 0; i < sizeof(kinds); i++) {
         struct simulator_error error = {""};
-        const struct simulator_step steps[] = {{.kind = STEP_RUN, .value = 1},
-                                               {.kind = kinds[i], .value = 1ull << 61},
-                                               {.kind = STEP_EXIT}};
+        const struct workload_step steps[] = {{.kind = STEP_RUN, .value = 1},
+                                              {.kind = kinds[i], .value = 1ull << 61},
+                                              {.kind = STEP_EXIT}};
         const struct simulator_program program = {"p", steps, 3};
         const struct simulator_workload workload = {.programs = &program, .program_count = 1};
         const struct simulator_setup setup = setup_of("rr", 1);
@@ -449,14 +449,14 @@ static void test_wrong_workloads(void)
 
 static void test_wrong_steps(void)
 {
-    const struct simulator_step wrong[] = {
+    const struct workload_step wrong[] = {
         {.kind = STEP_COUNT},
         {.kind = STEP_FORK, .target = 1},
         {.kind = STEP_TAKE},
         {.kind = STEP_SET_POLICY},
         {.kind = STEP_LOOP, .target = 0},
         {.kind = STEP_RUN, .value = UINT64_MAX},
-        {.kind = STEP_ATTRIBUTE, .detail = 9, .target = SIMULATOR_SELF},
+        {.kind = STEP_ATTRIBUTE, .detail = 9, .target = WORKLOAD_SELF},
         {.kind = STEP_ATTRIBUTE, .detail = ATTRIBUTE_WEIGHT, .target = 1, .value = 1},
         {.kind = STEP_MARK},
         {.kind = STEP_RUN}, /* and no exit after it */
@@ -464,7 +464,7 @@ static void test_wrong_steps(void)
     struct simulator_setup setup = setup_of("rr", 1);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct simulator_error error = {""};
-        const struct simulator_step steps[] = {wrong[i], {.kind = STEP_EXIT}};
+        const struct workload_step steps[] = {wrong[i], {.kind = STEP_EXIT}};
         bool lacks_exit = i == sizeof(wrong) / sizeof(wrong[0]) - 1;
         struct simulator_program program = {"p", steps, lacks_exit ? 1 : 2};
         struct simulator_workload workload = {.programs = &program, .program_count = 1};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_CONTROL_H
+#define SIM_CONTROL_H
+
+#include "sim/simulator.h"
+
+/*
+ * A hand that reaches into a simulator from outside, between two calls of
+ * simulator_run(): for tests that decide as they go, for bindings, and for a run
+ * that is put aside and continued.
+ *
+ * Each act happens at the time at which the machine stands, takes no time, and has
+ * no process as its author: what it wakes is woken by an interrupt. CPUs that it
+ * concerns are called, as by another CPU; so they hear of it in the next
+ * simulator_run(), be it until the same time.
+ *
+ * A function that can fail gives false and says why; then nothing has happened. A
+ * process that is not there is such a failure.
+ */
+
+enum simulator_place {
+    SIMULATOR_QUEUED = 1,
+    SIMULATOR_RUNNING,
+    SIMULATOR_BLOCKED,
+    SIMULATOR_ENDED, /* and not reaped yet */
+};
+
+struct simulator_process {
+    int32_t pid;
+    int32_t parent;
+    uint32_t place;   /* enum simulator_place */
+    uint32_t cpu;     /* that it runs on, is queued on, or ran on last */
+    uint32_t program; /* that it plays; UINT32_MAX: it is init */
+    int32_t priority;
+    uint32_t tickets;
+    uint32_t weight;
+    uint64_t run_time; /* ns, until now */
+};
+
+/* A child of init that plays the program, with the attributes that a process has which is given
+ * none; 0: failed. */
+int32_t simulator_fork(struct simulator *simulator, uint32_t program,
+                       struct simulator_error *error);
+/* It ends when it is on a CPU next; if it is blocked, it is woken for that. */
+bool simulator_kill(struct simulator *simulator, int32_t pid, struct simulator_error *error);
+/* Ends the sleep of one that sleeps, or its waiting for a channel or a child, as if what it waits
+ * for had come. */
+bool simulator_wake(struct simulator *simulator, int32_t pid, struct simulator_error *error);
+/* To another CPU's queue: one that is queued, as a balance of the policy does it. */
+bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
+                       struct simulator_error *error);
+bool simulator_give(struct simulator *simulator, uint32_t channel, uint64_t count,
+                    struct simulator_error *error);
+/* `kind`: enum attribute_kind of policies/policy.h. */
+bool simulator_set_attribute(struct simulator *simulator, int32_t pid, uint32_t kind,
+                             uint64_t value, struct simulator_error *error);
+/* "name" or "name:preset". */
+bool simulator_set_policy(struct simulator *simulator, const char *text,
+                          struct simulator_error *error);
+/* "name=value". */
+bool simulator_set_tunable(struct simulator *simulator, const char *text,
+                           struct simulator_error *error);
+
+/* The processes that live or have not been reaped, init among them, in the order of their slots:
+ * as many as there is room for. Gives how many there are. */
+uint32_t simulator_processes(const struct simulator *simulator, struct simulator_process *processes,
+                             uint32_t room);
+
+/*
+ * Puts all of the machine's state into a file, and takes it out again, in this process
+ * or a later one of the same build; another build's is refused. What goes on then is what
+ * would have gone on, and the traces before and after, one behind the other, are the trace
+ * of one run. `trace`: the file that is written from now on, or null.
+ */
+bool simulator_save(struct simulator *simulator, const char *path, struct simulator_error *error);
+struct simulator *simulator_restore(const char *path, const char *trace,
+                                    struct simulator_error *error);
+
+#endif
