@@ -11,12 +11,13 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeGuard
 
 from schedlab.errors import WrongUsage
 from schedlab.json_lines import JsonError, Node, Object, Value, parse
+from schedlab.workload_changes import NOT_OF_THE_FILE, Change, changed, checked
 from schedlab.workload_model import ATTRIBUTES, ROOT, Arrivals, Task, Time, WorkloadFile, repeated
 
 SUFFIX = ".json"
@@ -71,8 +72,11 @@ def is_workload_file(workload: str) -> bool:
     return workload.strip().endswith(SUFFIX)
 
 
-def read(path: Path) -> WorkloadFile:
-    """WrongUsage says what is wrong in it, and where."""
+def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
+    """With other values, if any: (("tasks.cpu.instance", "40"), …).
+
+    WrongUsage says what is wrong in the file or in a change, and where.
+    """
     try:
         content = path.read_bytes()
         text = content.decode()
@@ -81,9 +85,14 @@ def read(path: Path) -> WorkloadFile:
     except UnicodeDecodeError as error:
         raise WrongUsage(f"--workload {path}: expected UTF-8: {error.reason}") from None
     try:
-        return _Reader(parse(text), hashlib.sha256(content).hexdigest()).file()
+        wanted = checked(changes)
+        top = changed(parse(text), wanted)
+        return _Reader(top, hashlib.sha256(content).hexdigest(), wanted).file()
     except JsonError as error:
-        raise WrongUsage(f"{path}:{error.line}: {error}") from None
+        place = f"{path}, --with" if error.line == NOT_OF_THE_FILE else f"{path}:{error.line}"
+        raise WrongUsage(f"{place}: {error}") from None
+    except ValueError as error:
+        raise WrongUsage(f"--with {error}") from None
 
 
 def wrong(node: Node, expected: str) -> JsonError:
@@ -186,8 +195,9 @@ def rounds(node: Node | None, standard: int) -> float:
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, node: Node, sha256: str) -> None:
+    def __init__(self, node: Node, sha256: str, changes: tuple[Change, ...]) -> None:
         self.sha256 = sha256
+        self.changes = changes
         self.top = by_key(
             node,
             "an object with `tasks`",
@@ -216,7 +226,9 @@ class _Reader:
         self.check_timers(found, tasks)
         if not any(task.instances for task in tasks):
             raise wrong(self.top["tasks"], "at least one task with an `instance` other than 0")
-        file = WorkloadFile(self.sha256, duration, tasks, self.channels, tuple(self.notes))
+        file = WorkloadFile(
+            self.sha256, self.changes, duration, tasks, self.channels, tuple(self.notes)
+        )
         if file.total() > PIDS_MAX and not math.isinf(file.total()):
             raise wrong(self.top["tasks"], f"at most {PIDS_MAX} processes in all, forked ones too")
         return file

@@ -8,6 +8,8 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from schedlab.workload_changes import Change
+
 ROOT = "root"
 """The program that starts the tasks."""
 PROCESSES = (4096, 65536, 2**24)
@@ -77,6 +79,9 @@ class WorkloadFile:
     """A file that was read and found good."""
 
     sha256: str
+    """Of the file as it lies there."""
+    changes: tuple[Change, ...]
+    """Values that it was given beside those of the file."""
     duration_ns: int | None
     tasks: tuple[Task, ...]
     channels: Mapping[str, int]
