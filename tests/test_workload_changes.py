@@ -80,7 +80,7 @@ def test_what_is_no_change_is_refused(text: str) -> None:
         ("tasks.cpu.instnce=40", "tasks.cpu.instnce: unknown: expected one of instance, delay"),
         ("tasks.cpu.instance=many", 'tasks.cpu.instance: "many": expected a whole number'),
         ("tasks.cpu.instance.x=1", "tasks.cpu.instance: there is no x in it"),
-        ('tasks.new={"run": {"x": 1}}', "tasks.new.run: an object: expected a time"),
+        ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected from, to"),
         ("tasks.cpu=1", "tasks.cpu: 1: expected an object"),
     ],
 )

@@ -173,7 +173,7 @@ def check_workload(run: Run) -> None:
     if run.machine == SIMULATOR:
         raise WrongUsage(
             f"--workload {workload!r}: --machine {SIMULATOR} runs workload files, such as"
-            " workloads/files/cpu-heavy.json; programs run on spike and qemu"
+            " workloads/files/timing-cpu-heavy.json; programs run on spike and qemu"
         )
     if is_workload_file(workload):
         raise WrongUsage(
