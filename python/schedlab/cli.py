@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from schedlab import __version__
+from schedlab.cli_agreement import bench_agreement
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -236,7 +237,8 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     """Count the instructions of the kernel's operations, and compare.
 
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
-    status 1 if an aim is not met. `bench shares` measures something else: CPU shares.
+    status 1 if an aim is not met. `bench shares` measures something else, CPU shares, and
+    `bench agreement` holds the simulator against the kernel.
     """
     if context.invoked_subcommand is None:
         bench_instructions(of_host, as_json)
@@ -309,6 +311,9 @@ def new_table(title: str = "") -> Table:
     from rich.table import Table
 
     return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+
+
+bench.add_command(bench_agreement)
 
 
 @bench.command("shares")
