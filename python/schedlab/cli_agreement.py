@@ -12,7 +12,7 @@ import click
 from schedlab.cli_options import CPUS, POLICIES, echo_json, json_option
 from schedlab.paths import RUNS
 from schedlab.policies import PolicyChoice
-from schedlab.terminal import results, say
+from schedlab.terminal import new_table, results, say
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -112,16 +112,9 @@ def show(found: Sequence[Judged], everything: bool) -> None:
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> Table:
-    from rich import box
-    from rich.table import Table
-
     from schedlab.agreement.text import HEADINGS, LEFT
 
-    made = Table(
-        title="Simulator against kernel: ticks and ± (95 %) are of the difference",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
+    made = new_table("Simulator against kernel: ticks and ± (95 %) are of the difference")
     for heading in HEADINGS:
         made.add_column(heading, justify="left" if heading in LEFT else "right")
     for each in rows:

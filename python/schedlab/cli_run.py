@@ -43,6 +43,7 @@ OF_A_WORKLOAD = {
     "machine": "--machine",
     "repeats": "--runs",
     "limit": "--limit",
+    "costs": "--costs",
 }
 """Options that say what is run; a study says that itself."""
 
@@ -109,6 +110,14 @@ OF_A_WORKLOAD = {
     type=TICK,
     help="Length of a tick. Of a study: all work grows with it (study size: 10ms).",
 )
+@click.option(
+    "--costs",
+    default="kernel",
+    show_default=True,
+    metavar="PROFILE",
+    help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
+    " changes: kernel,fork=20000.",
+)
 @memory_option
 @click.option(
     "--out",
@@ -133,8 +142,8 @@ def run(
     policies and all others; what comes out is one report. Without arguments: `study --quick`. A
     study that was interrupted goes on where it was, with its folder as --out.
 
-    With --workload, --policy, --set, --cpus, --machine, --runs or --limit instead: every policy
-    runs on every number of CPUs, --runs times, side by side on the CPUs of this host.
+    With --workload, --policy, --set, --cpus, --machine, --runs, --limit or --costs instead: every
+    policy runs on every number of CPUs, --runs times, side by side on the CPUs of this host.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
@@ -156,6 +165,11 @@ def run(
         if memory_given:
             raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
         options["memory"] = 0
+    elif context.get_parameter_source("costs") == ParameterSource.COMMANDLINE:
+        raise WrongUsage(
+            f"--costs: on --machine {options['machine']} things take what they take; leave it out, or"
+            f" add --machine {SIMULATOR}"
+        )
     if given:
         run_workload(out=out, as_json=as_json, **options)
     else:
@@ -204,20 +218,22 @@ def run_workload(
     seed: int,
     tick: int,
     limit: int,
+    costs: str,
     memory: int,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
+    from schedlab import costs as cost_profiles
     from schedlab import plan
 
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
     file = workload_file(workload) if machine == SIMULATOR else None
-    base = plan.Run(
-        workload, policies[0], values, cpus[0], machine, seed, tick, limit, memory, file=file
-    )
+    chosen = cost_profiles.choose(costs)
+    setting = (values, cpus[0], machine, seed, tick, limit, memory)
+    base = plan.Run(workload, policies[0], *setting, file=file, costs=chosen)
     folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
     wanted = plan.product(folder, base, policies, cpus, repeats)
     wanted.check()

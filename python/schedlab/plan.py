@@ -8,6 +8,7 @@ import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from schedlab.costs import KERNEL, Costs
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE
@@ -42,6 +43,8 @@ class Run:
     """A name for the workload, where those of a plan differ in it."""
     file: WorkloadFile | None = field(default=None, compare=False, repr=False)
     """What the simulator runs. None: the workload is a command of the kernel."""
+    costs: Costs = KERNEL
+    """What things take, in the simulator."""
 
     @property
     def name(self) -> str:
@@ -88,6 +91,7 @@ class Run:
             "seed": self.seed,
             "tick": self.tick_ns,
             "limit": self.limit_ns,
+            "costs": self.costs.text,
             "trace": TRACE_FILE,
         }
         if self.settings:

@@ -220,7 +220,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         **base.facts,
         "label": run.label,
         "workload": run.workload,
-        **({"workload_sha256": run.file.sha256} if run.file else {}),
+        **({"workload_sha256": run.file.sha256, "costs": run.costs.name} if run.file else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),
         "cpus": run.cpus,
