@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from schedlab import __version__
+from schedlab.cli_agreement import bench_agreement
 from schedlab.cli_bench import bench_simulator
 from schedlab.cli_options import (
     CPUS,
@@ -241,7 +242,7 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
 
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
     status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
-    `bench simulator` the simulator.
+    `bench simulator` the simulator, which `bench agreement` holds against the kernel.
     """
     if context.invoked_subcommand is None:
         bench_instructions(of_host, as_json)
@@ -310,6 +311,7 @@ def policies_table(rows: list[PolicyRow]) -> Table:
 
 
 bench.add_command(bench_simulator)
+bench.add_command(bench_agreement)
 
 
 @bench.command("shares")
