@@ -16,7 +16,7 @@ from schedlab.replay.acts import KILLED, Acts, Deed
 from schedlab.replay.charges import Charges
 from schedlab.replay.progress import Stays, life_of, stays
 from schedlab.replay.text import NAME_MAX, safe_name, with_loops
-from schedlab.trace import AttributeKind, Kind, MarkKind, ProcessState, Trace, mark_text
+from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, ProcessState, Trace, mark_text
 from schedlab.trace.model import Integers
 
 INIT = 1
@@ -29,6 +29,8 @@ _GROUPS_MAX = 20_000
 """Of processes that are woken at once: each takes a channel, which the simulator has to find."""
 _AT_ONCE_NS = 100_000
 """A first process that begins so early needs not be told when."""
+_FOREVER = {BlockReason.SLEEP: "sleep 1000000s", BlockReason.CHILD: "wait"}
+"""What those do that were not woken until the trace ended."""
 _LIMITS = {
     AttributeKind.PRIORITY: (0, 10),
     AttributeKind.TICKETS: (1, 10**6),
@@ -100,6 +102,7 @@ class _Recording:
         self.at_end = self._at_windows_end()
         self.groups = self._woken_together()
         self.forked_by = self._children()
+        self.left_children = self._left_children()
 
     # --- what is known of processes
 
@@ -116,14 +119,25 @@ class _Recording:
         return np.where(row >= 0, status, -1) if len(self.trace.events) else row
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
-        """Of each life: the rows where children ended that it may have waited for, with the child,
-        in order. One that was killed is not waited for: nobody kills it here."""
+        """Of each life: the rows where children ended, with the child, in order."""
         found: dict[int, list[tuple[int, int]]] = {}
         for child in np.argsort(self.who.exit_row, kind="stable").tolist():
             parent, row = int(self.who.parent[child]), int(self.who.exit_row[child])
             if parent >= 0 and row >= 0:
                 found.setdefault(parent, []).append((row, child))
         return found
+
+    def _left_children(self) -> frozenset[int]:
+        """Who ended without having waited for all children that had: init wakes for them."""
+        if self.init < 0:
+            return frozenset()
+        row = self.trace.rows(Kind.WAKEUP)
+        row = row[self.trace.column("process")[row] == self.who.pid[self.init]]
+        waker = life_of(self.who, self.trace.column("first")[row].astype(np.int64), row)
+        known = waker >= 0
+        row, waker = row[known], waker[known]
+        ended = (self.who.exit_row[waker] >= 0) & (self.who.exit_row[waker] < row)
+        return frozenset(waker[ended & (self.who.parent[waker] != self.init)].tolist())
 
     def _at_windows_end(self) -> dict[int, int]:
         """Who of the workload computes or could when the window ends, and what it had computed."""
@@ -327,6 +341,8 @@ class _Writer:
             return f"sleep {number}ticks"
         if deed == Deed.TAKE:
             return f"take {self._channel(row)}"
+        if deed == Deed.FOREVER:
+            return _FOREVER.get(self.of.trace.column("first")[row], "take never")
         if deed == Deed.YIELD:
             return "yield"
         if deed == Deed.MARK:
@@ -383,7 +399,7 @@ class _Writer:
 
     def _reap(self, row: int, computed: int, in_any_case: bool = False) -> None:
         """Waits for children that have ended already are not in a trace."""
-        if not (self.waiting or in_any_case):
+        if self.life in self.of.left_children or not (self.waiting or in_any_case):
             return
         ended = bisect_left(self.children, (row, -1))
         for _ in range(ended - self.waited):
@@ -415,9 +431,10 @@ class _Writer:
         last = int(np.searchsorted(steps.life, self.life, side="right")) - 1
         if self.splits:
             self._windows_end(self.of.window.end_row + 1, 0, 0, 0)
-        ready = (ProcessState.RUNNABLE, ProcessState.RUNNING)
-        what = "run 1s" if steps.after[last] in ready else "sleep 1000000s"
-        self.program.lines += ["loop", f"  {what}", "end"]
+        if steps.after[last] in (ProcessState.RUNNABLE, ProcessState.RUNNING):
+            self.program.lines += ["loop", "  run 1s", "end"]
+        elif self.act == self.of.first_act[self.life]:
+            self.program.lines.append("take never")
 
 
 def _mark(detail: int, number: int) -> str:
