@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# make simulator   build/sim/schedlab-sim, and the library build/sim/simulator.a
+# make simulator   build/sim/schedlab-sim, and the library as build/sim/simulator.a and
+#                  build/sim/libschedlab-sim.so
 #
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each
 # policy, from the policy's file and sim/engine.c: the same source, as it is.
@@ -15,7 +16,7 @@ SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
 SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
 
 .PHONY: simulator simulator-tests
-simulator: $B/sim/schedlab-sim $B/sim/simulator.a
+simulator: $B/sim/schedlab-sim $B/sim/simulator.a $B/sim/libschedlab-sim.so
 simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-sim
 
 # An engine's name in C: a - of the policy's is a _.
@@ -48,6 +49,10 @@ $B/$(1)/simulator.a: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
 	@echo "  $$@"
 	@rm -f $$@
 	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
+
+$B/$(1)/libschedlab-sim.so: $(SIMULATOR_OBJECTS:%=$B/$(1)/%) sim/exported.map
+	@echo "  $$@"
+	@$$(CLANG) $(2) -shared -Wl,--version-script=sim/exported.map $$(filter %.o,$$^) -o $$@
 
 $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/simulator.a
 	@echo "  $$@"
