@@ -386,7 +386,7 @@ class _Reader:
 
 
 TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTES)
-STARTER_KEYS = ("phases", "loop", *ATTRIBUTES)
+STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTES)
 PHASE_KEYS = ("loop", *ATTRIBUTES)
 
 
@@ -453,7 +453,8 @@ class _TaskReader:
 
     def starter(self) -> Starter:
         properties, body = self.whole(STARTER_KEYS, standard=1)
-        return Starter(attributes(properties), body)
+        delay = time(properties["delay"]) if "delay" in properties else Time(0)
+        return Starter(delay, attributes(properties), body)
 
     def whole(
         self, keys: tuple[str, ...], standard: int
