@@ -24,6 +24,7 @@ from schedlab.cli_options import (
     memory_option,
 )
 from schedlab.cli_run import perform, run
+from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import KERNEL_MACHINES
 from schedlab.machines.base import KERNEL_CPUS_MAX
@@ -56,6 +57,8 @@ def cli() -> None:
 
 
 cli.add_command(run)
+cli.add_command(sweep)
+cli.add_command(dask)
 
 
 @cli.command()
