@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kept_runs import MS, keep_figures, keep_run
+from kept_runs import MS, keep_run
 from schedlab import collection
 from schedlab.agreement import known
 from schedlab.agreement.cells import Cell, Key, cells
@@ -16,7 +16,7 @@ from schedlab.agreement.plan import draws, setting
 from schedlab.agreement.text import row, summary
 from schedlab.errors import WrongUsage
 from schedlab.report.agreement import page
-from schedlab.report.build import make_report
+from schedlab.report.build import without_simulated
 from schedlab.report.model import Table
 
 EXPERIMENT = "s1-timing-cpu-heavy"
@@ -210,9 +210,14 @@ def test_no_page_without_both_machines(tmp_path: Path) -> None:
 
 def test_simulated_runs_are_no_runs_of_the_study(tmp_path: Path) -> None:
     """They would be taken for more seeds of the kernel's, or instead of them."""
-    keep_figures(tmp_path, experiment=EXPERIMENT, manifest={"machine": "sim"})
-    report = make_report(collection.read([tmp_path]))
-    assert [each.name for each in report.pages] == ["index", "runs"]
+    keep(tmp_path, "spike", 100, a=(150, 1))
+    keep(tmp_path, "sim", 101, a=(150, 1))
+    keep_run(tmp_path / "sim", "mine.json", "rr", machine="sim")
+    left = without_simulated(collection.read([tmp_path]))
+    assert {(run.setup.machine, run.setup.experiment) for run in left} == {
+        ("spike", EXPERIMENT),
+        ("sim", "mine.json"),
+    }
 
 
 # --- what is run
