@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# make simulator   build/sim/schedlab-sim, and the library build/sim/simulator.a
+# make simulator   build/sim/schedlab-sim, and the library: build/sim/simulator.a and
+#                  build/sim/libschedlab-sim.so
 #
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each
 # policy, from the policy's file and sim/engine.c: the same source, as it is.
@@ -15,7 +16,7 @@ SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
 SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
 
 .PHONY: simulator simulator-tests
-simulator: $B/sim/schedlab-sim $B/sim/simulator.a
+simulator: $B/sim/schedlab-sim $B/sim/simulator.a $B/sim/libschedlab-sim.so
 simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-sim
 
 # An engine's name in C: a - of the policy's is a _.
@@ -55,6 +56,17 @@ $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/simulator.a
 endef
 $(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
 $(eval $(call SIMULATOR_RULES,sim-safe,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE)))
+
+# The library for other languages. It carries its own headers, so that what reads its declarations
+# there can never read those of another build.
+$B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile sim/sim.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) -c $< -o $@
+
+$B/sim/libschedlab-sim.so: $(SIMULATOR_OBJECTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
+	@echo "  $@"
+	@$(CLANG) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
 
 $B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
 	@mkdir -p $(@D)
