@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# make simulator   build/sim/schedlab-sim, and the library as build/sim/simulator.a and
+# make simulator   build/sim/schedlab-sim, and the library: build/sim/simulator.a and
 #                  build/sim/libschedlab-sim.so
 #
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each
@@ -50,16 +50,23 @@ $B/$(1)/simulator.a: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
 	@rm -f $$@
 	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
 
-$B/$(1)/libschedlab-sim.so: $(SIMULATOR_OBJECTS:%=$B/$(1)/%) sim/exported.map
-	@echo "  $$@"
-	@$$(CLANG) $(2) -shared -Wl,--version-script=sim/exported.map $$(filter %.o,$$^) -o $$@
-
 $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/simulator.a
 	@echo "  $$@"
 	@$$(CLANG) $(2) $$^ -o $$@
 endef
 $(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
 $(eval $(call SIMULATOR_RULES,sim-safe,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE)))
+
+# The library for other languages. It carries its own headers, so that what reads its declarations
+# there can never read those of another build.
+$B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile sim/sim.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) -c $< -o $@
+
+$B/sim/libschedlab-sim.so: $(SIMULATOR_OBJECTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
+	@echo "  $@"
+	@$(CLANG) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
 
 $B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
 	@mkdir -p $(@D)

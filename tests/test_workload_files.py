@@ -155,7 +155,7 @@ def test_the_run_lasts_until_forked_tasks_have_ended(tmp_path: Path) -> None:
     root = program(file, "root")
     assert root[-7:] == [
         *("loop 3", "wait", "end"),
-        *("loop 30", "take finished", "end"),
+        *("loop 31", "take finished", "end"),
         "mark end",
     ]
     assert program(file, "b") == ["group b", "priority 2", "run 1000ns", "give finished"]
@@ -355,7 +355,7 @@ def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str])
         ("[]", ["w.json:1: an array: expected an object with `tasks`"]),
         ({}, ["an object: expected an object with `tasks`"]),
         ({"tasks": {}}, ["tasks: an object: expected at least one task"]),
-        ({"tasks": {}, "more": 1}, ["more: unknown: expected description, global, tasks"]),
+        ({"tasks": {}, "more": 1}, ["more: unknown: expected description, global, starter, tasks"]),
         ({"tasks": {"root": {"run": 1}}}, ["tasks.root: expected another name"]),
         ({"tasks": {"a b": {"run": 1}}}, ["tasks.a b: expected a name"]),
         ('{"tasks": {"a": {"run": 1},\n "a": {"run": 1}}}', ["w.json:2: tasks.a: there are two"]),

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from schedlab import __version__
+from schedlab.cli_agreement import bench_agreement
+from schedlab.cli_bench import bench_simulator
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -22,12 +24,13 @@ from schedlab.cli_options import (
     memory_option,
 )
 from schedlab.cli_run import perform, run
+from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import KERNEL_MACHINES
 from schedlab.machines.base import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
 from schedlab.policies import PolicyChoice
-from schedlab.terminal import results, say
+from schedlab.terminal import new_table, results, say
 from schedlab.units import format_time, parse_counts
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ def cli() -> None:
 
 
 cli.add_command(run)
+cli.add_command(sweep)
+cli.add_command(dask)
 
 
 @cli.command()
@@ -236,7 +241,8 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     """Count the instructions of the kernel's operations, and compare.
 
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
-    status 1 if an aim is not met. `bench shares` measures something else: CPU shares.
+    status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
+    `bench simulator` the simulator, which `bench agreement` holds against the kernel.
     """
     if context.invoked_subcommand is None:
         bench_instructions(of_host, as_json)
@@ -304,11 +310,8 @@ def policies_table(rows: list[PolicyRow]) -> Table:
     return table
 
 
-def new_table(title: str = "") -> Table:
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+bench.add_command(bench_simulator)
+bench.add_command(bench_agreement)
 
 
 @bench.command("shares")

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from schedlab import __version__
 from schedlab.cli_options import (
+    CHANGE,
     CPUS_OF_ANY,
     LIMIT,
     POLICIES,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from schedlab.plan import Plan
     from schedlab.run import Finished
     from schedlab.studies.experiments import Depth
+    from schedlab.workload_changes import Change
     from schedlab.workload_model import WorkloadFile
 
 ALL_STUDIES = "study"
@@ -38,11 +40,13 @@ STUDIES = {f"study-{number}": number for number in range(1, 6)}
 OF_A_WORKLOAD = {
     "workload": "--workload",
     "policies": "--policy",
+    "changes": "--with",
     "settings": "--set",
     "cpus": "--cpus",
     "machine": "--machine",
     "repeats": "--runs",
     "limit": "--limit",
+    "costs": "--costs",
 }
 """Options that say what is run; a study says that itself."""
 
@@ -58,6 +62,13 @@ OF_A_WORKLOAD = {
     metavar="COMMAND",
     help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or, on sim,"
     " a workload file.",
+)
+@click.option(
+    "--with",
+    "changes",
+    multiple=True,
+    type=CHANGE,
+    help="Another value in the workload file: tasks.cpu.instance=40. May be repeated.",
 )
 @click.option(
     "--policy",
@@ -109,6 +120,14 @@ OF_A_WORKLOAD = {
     type=TICK,
     help="Length of a tick. Of a study: all work grows with it (study size: 10ms).",
 )
+@click.option(
+    "--costs",
+    default="kernel",
+    show_default=True,
+    metavar="PROFILE",
+    help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
+    " changes: kernel,fork=20000.",
+)
 @memory_option
 @click.option(
     "--out",
@@ -133,8 +152,8 @@ def run(
     policies and all others; what comes out is one report. Without arguments: `study --quick`. A
     study that was interrupted goes on where it was, with its folder as --out.
 
-    With --workload, --policy, --set, --cpus, --machine, --runs or --limit instead: every policy
-    runs on every number of CPUs, --runs times, side by side on the CPUs of this host.
+    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit or --costs instead:
+    every policy runs on every number of CPUs, --runs times, side by side on this host's CPUs.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
@@ -156,6 +175,11 @@ def run(
         if memory_given:
             raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
         options["memory"] = 0
+    elif context.get_parameter_source("costs") == ParameterSource.COMMANDLINE:
+        raise WrongUsage(
+            f"--costs: on --machine {options['machine']} things take what they take; leave it out, or"
+            f" add --machine {SIMULATOR}"
+        )
     if given:
         run_workload(out=out, as_json=as_json, **options)
     else:
@@ -196,6 +220,7 @@ def run_studies(
 
 def run_workload(
     workload: str,
+    changes: tuple[Change, ...],
     policies: tuple[PolicyChoice, ...],
     settings: tuple[tuple[str, int], ...],
     cpus: tuple[int, ...],
@@ -204,19 +229,33 @@ def run_workload(
     seed: int,
     tick: int,
     limit: int,
+    costs: str,
     memory: int,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
+    from schedlab import costs as cost_profiles
     from schedlab import plan
 
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
-    file = workload_file(workload) if machine == SIMULATOR else None
+    file = workload_file(workload, changes, machine)
+    chosen = cost_profiles.choose(costs)
     base = plan.Run(
-        workload, policies[0], values, cpus[0], machine, seed, tick, limit, memory, file=file
+        workload,
+        policies[0],
+        values,
+        cpus[0],
+        machine,
+        seed,
+        tick,
+        limit,
+        memory,
+        file=file,
+        costs=chosen,
+        changes=file.changes if file else (),
     )
     folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
     wanted = plan.product(folder, base, policies, cpus, repeats)
@@ -228,13 +267,18 @@ def run_workload(
         raise SystemExit(1)
 
 
-def workload_file(workload: str) -> WorkloadFile | None:
+def workload_file(workload: str, changes: tuple[Change, ...], machine: str) -> WorkloadFile | None:
     """Says what in it has no effect. None: it is none."""
     from schedlab import workload_files
 
-    if not workload_files.is_workload_file(workload):
+    if machine != SIMULATOR or not workload_files.is_workload_file(workload):
+        if changes:
+            raise WrongUsage(
+                f"--with {changes[0][0]}: --workload {workload!r} is no workload file of --machine"
+                f" {SIMULATOR}; programs have options of their own"
+            )
         return None
-    file = workload_files.read(Path(workload.strip()))
+    file = workload_files.read(Path(workload.strip()), changes)
     for note in file.notes:
         say(f"schedlab: {workload}, {note}")
     return file

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from schedlab.costs import KERNEL, Costs
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE
 from schedlab.policies import PolicyChoice
 from schedlab.units import format_time
+from schedlab.workload_changes import Change, changes_text
 from schedlab.workload_files import is_workload_file
 from schedlab.workload_model import WorkloadFile
 
@@ -21,6 +24,7 @@ TICK_NS = (100_000, 1_000_000_000)
 BOOT_ARGUMENTS_MAX = 1023
 """Bytes; kernel/device/device_tree.h."""
 _SETTINGS_NAME_MAX = 80
+_SAFE_NAME = re.compile(rf"[A-Za-z0-9_.,=+-]{{0,{_SETTINGS_NAME_MAX}}}")
 WORKLOAD_TEXT = "workload.txt"
 """Of the simulator: what it runs, in the run's folder."""
 
@@ -42,20 +46,33 @@ class Run:
     """A name for the workload, where those of a plan differ in it."""
     file: WorkloadFile | None = field(default=None, compare=False, repr=False)
     """What the simulator runs. None: the workload is a command of the kernel."""
+    costs: Costs = KERNEL
+    """What things take, in the simulator."""
+    changes: tuple[Change, ...] = ()
+    """Of the workload file: values that it is given beside its own; those of `file`."""
 
     @property
     def name(self) -> str:
         """Of its folder: what tells it from the others of its plan."""
         policy = str(self.policy).replace(":", "-")
-        parts = [self.label, policy, self._settings_name(), f"{self.cpus}cpu", f"seed{self.seed}"]
+        parts = [
+            self.label or self._changes_name(),
+            policy,
+            self._settings_name(),
+            f"{self.cpus}cpu",
+            f"seed{self.seed}",
+        ]
         return "-".join(part for part in parts if part)
 
     def _settings_name(self) -> str:
         """As they are, or a number for many of them: a name has at most 255 bytes."""
         text = self.settings_text
-        if len(text) <= _SETTINGS_NAME_MAX:
-            return text
-        return f"set-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return text if len(text) <= _SETTINGS_NAME_MAX else _number("set", text)
+
+    def _changes_name(self) -> str:
+        """The same of the workload file's, where a name can hold them."""
+        text = changes_text(self.changes).replace(" ", ",")
+        return text if _SAFE_NAME.fullmatch(text) else _number("with", text)
 
     @property
     def settings_text(self) -> str:
@@ -68,6 +85,12 @@ class Run:
         policy = " ".join(part for part in (str(self.policy), self.settings_text) if part)
         title = f"{policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         return f"{self.label}, {title}" if self.label else title
+
+    @property
+    def workload_title(self) -> str:
+        """With what is changed in its file."""
+        changed = changes_text(self.changes)
+        return f"{self.workload} with {changed}" if changed else self.workload
 
     def boot_arguments(self) -> str:
         """What the kernel, or the simulator, is told. Nothing of the host is in it: no path, no date.
@@ -88,6 +111,7 @@ class Run:
             "seed": self.seed,
             "tick": self.tick_ns,
             "limit": self.limit_ns,
+            "costs": self.costs.text,
             "trace": TRACE_FILE,
         }
         if self.settings:
@@ -107,6 +131,11 @@ class Run:
             words.append(f"set={self.settings_text}")
         words.append(f'run="{self.workload}"')
         return " ".join(words)
+
+
+def _number(word: str, text: str) -> str:
+    """For a text that is too much for a name."""
+    return f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -148,7 +177,7 @@ def check_workload(run: Run) -> None:
     if run.machine == SIMULATOR:
         raise WrongUsage(
             f"--workload {workload!r}: --machine {SIMULATOR} runs workload files, such as"
-            " workloads/files/cpu-heavy.json; programs run on spike and qemu"
+            " workloads/files/timing-cpu-heavy.json; programs run on spike and qemu"
         )
     if is_workload_file(workload):
         raise WrongUsage(

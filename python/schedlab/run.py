@@ -220,7 +220,8 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         **base.facts,
         "label": run.label,
         "workload": run.workload,
-        **({"workload_sha256": run.file.sha256} if run.file else {}),
+        **({"workload_sha256": run.file.sha256, "costs": run.costs.name} if run.file else {}),
+        **({"with": dict(run.changes)} if run.changes else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),
         "cpus": run.cpus,
@@ -342,4 +343,4 @@ def describe(finished: list[Finished]) -> Iterator[str]:
 def summary(run: Run) -> str:
     """One line on what all runs of a plan share."""
     settings = "".join(f", {name}={value}" for name, value in run.settings)
-    return f"{run.workload} on {run.machine}, tick {format_time(run.tick_ns)}{settings}"
+    return f"{run.workload_title} on {run.machine}, tick {format_time(run.tick_ns)}{settings}"

@@ -77,7 +77,13 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
 
 def test_a_run_can_be_repeated_by_hand(schedlab: Command, tmp_path: Path) -> None:
     (each,) = run(
-        schedlab, tmp_path / "out", str(FILES / "cpu-heavy.json"), "--cpus", "2", "--policy", "mlfq"
+        schedlab,
+        tmp_path / "out",
+        str(FILES / "timing-cpu-heavy.json"),
+        "--cpus",
+        "2",
+        "--policy",
+        "mlfq",
     )
     folder = Path(each["folder"])
     before = (folder / "trace.bin").read_bytes()
