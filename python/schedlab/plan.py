@@ -14,6 +14,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE
 from schedlab.policies import PolicyChoice
+from schedlab.recording import Recording
 from schedlab.units import format_time
 from schedlab.workload_changes import Change, changes_text
 from schedlab.workload_files import is_workload_file
@@ -50,6 +51,8 @@ class Run:
     """What things take, in the simulator."""
     changes: tuple[Change, ...] = ()
     """Of the workload file: values that it is given beside its own; those of `file`."""
+    replay: Recording | None = field(default=None, compare=False, repr=False)
+    """What the simulator replays, instead of a workload file."""
 
     @property
     def name(self) -> str:
@@ -97,13 +100,20 @@ class Run:
 
         With them a simulated run can be repeated by hand, in its folder.
         """
-        return self._simulator_options(self.file) if self.file else self._kernel_arguments()
+        given = self.simulated
+        return self._simulator_options(given) if given else self._kernel_arguments()
 
     def files(self) -> dict[str, str]:
         """Texts that must be in the run's folder before it begins, by name."""
-        return {WORKLOAD_TEXT: self.file.text(self.seed, self.tick_ns)} if self.file else {}
+        given = self.simulated
+        return {WORKLOAD_TEXT: given.text(self.seed, self.tick_ns)} if given else {}
 
-    def _simulator_options(self, file: WorkloadFile) -> str:
+    @property
+    def simulated(self) -> WorkloadFile | Recording | None:
+        """What the simulator runs. None: the machine is another one."""
+        return self.replay or self.file
+
+    def _simulator_options(self, file: WorkloadFile | Recording) -> str:
         options = {
             "policy": self.policy,
             "cpus": self.cpus,
@@ -172,7 +182,7 @@ def check_cpus(run: Run) -> None:
 def check_workload(run: Run) -> None:
     """It must be what its machine runs, and pass through the boot arguments as it is."""
     workload = run.workload
-    if run.file:
+    if run.simulated:
         return
     if run.machine == SIMULATOR:
         raise WrongUsage(

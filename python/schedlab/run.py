@@ -220,7 +220,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         **base.facts,
         "label": run.label,
         "workload": run.workload,
-        **({"workload_sha256": run.file.sha256, "costs": run.costs.name} if run.file else {}),
+        **_simulated(run),
         **({"with": dict(run.changes)} if run.changes else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),
@@ -235,6 +235,15 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
     }
+
+
+def _simulated(run: Run) -> dict[str, Any]:
+    """Of a run on the simulator: what it was told, and of what recording it is a replay."""
+    given = run.simulated
+    if not given:
+        return {}
+    told = {"workload_sha256": given.sha256, "costs": run.costs.name}
+    return {**told, "replay_of": run.replay.facts} if run.replay else told
 
 
 async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:
