@@ -32,6 +32,8 @@ enum workload_step_kind {
     STEP_LOOP, /* back to the step `target` of its program, which so is done `value` times in all;
                  0: for ever. `detail`: how many loops it is within */
     STEP_EXIT, /* with the status `value` */
+    STEP_KILL, /* the process of program `target` that lives and was forked last; if there is none,
+                * nothing happens */
     STEP_COUNT
 };
 

@@ -369,6 +369,12 @@ static void read_fork(struct reader *reader)
     add_step(reader, (struct workload_step){.kind = STEP_FORK, .target = program});
 }
 
+static void read_kill(struct reader *reader)
+{
+    uint32_t program = find_program(reader, 1);
+    add_step(reader, (struct workload_step){.kind = STEP_KILL, .target = program});
+}
+
 static void read_give(struct reader *reader)
 {
     struct workload_step step = {.kind = STEP_GIVE, .target = find_channel(reader, 1), .value = 1};
@@ -533,7 +539,7 @@ static const struct line {
     {"loop", read_loop, 2},       {"end", read_end, 1},         {"priority", read_priority, 3},
     {"tickets", read_tickets, 3}, {"weight", read_weight, 3},   {"mark", read_mark, 3},
     {"group", read_group, 2},     {"policy", read_policy, 2},   {"set", read_tunable, 2},
-    {"timer", read_timer, 4},     {"exit", read_exit, 2},
+    {"timer", read_timer, 4},     {"kill", read_kill, 2},       {"exit", read_exit, 2},
 };
 
 static void read_line(struct reader *reader)
@@ -549,7 +555,7 @@ static void read_line(struct reader *reader)
     complain(
         reader,
         "program, channel, run, sleep, timer, yield, fork, wait, take, give, loop, end, priority, "
-        "tickets, weight, mark, group, policy, set or exit",
+        "tickets, weight, mark, group, policy, set, kill or exit",
         &reader->words[0]);
 }
 

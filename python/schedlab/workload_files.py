@@ -386,7 +386,7 @@ class _Reader:
 
 
 TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTES)
-STARTER_KEYS = ("phases", "loop", *ATTRIBUTES)
+STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTES)
 PHASE_KEYS = ("loop", *ATTRIBUTES)
 
 
@@ -427,6 +427,7 @@ class _TaskReader:
             "take": lambda node: (Step(f"take {self.things(node)}"),),
             "give": lambda node: (Step(f"give {self.things(node)}"),),
             "mark": self.mark,
+            "call": lambda node: looped(whole(node, 1, COUNT_MAX), (CALL,)),
             "exit": lambda node: (Step(f"exit {whole(node, 0, 255)}"),),
         }
         if startable:
@@ -452,7 +453,8 @@ class _TaskReader:
 
     def starter(self) -> Starter:
         properties, body = self.whole(STARTER_KEYS, standard=1)
-        return Starter(attributes(properties), body)
+        delay = time(properties["delay"]) if "delay" in properties else Time(0)
+        return Starter(delay, attributes(properties), body)
 
     def whole(
         self, keys: tuple[str, ...], standard: int
@@ -623,14 +625,14 @@ class _TaskReader:
         return (Fork(self.other_task(node)),)
 
     def start(self, node: Node) -> tuple[Item, ...]:
-        """All instances of a task, and before each what the starter computes."""
+        """All instances of a task, and before each what the starter does."""
         if not isinstance(node.value, Object):
             return self.instances_of(self.other_task(node), ())
-        found = by_key(node, _START, ("task", "run"))
-        if "task" not in found:
+        properties, events = self.split(node, ("task",))
+        if "task" not in properties:
             raise wrong(node, _START)
-        before = (Step("run", drawn(found["run"])),) if "run" in found else ()
-        return self.instances_of(self.other_task(found["task"]), before)
+        before = (item for event, value in events for item in self.events[event](value))
+        return self.instances_of(self.other_task(properties["task"]), tuple(before))
 
     def instances_of(self, task: str, before: tuple[Item, ...]) -> tuple[Item, ...]:
         return looped(self.startable[task].instances, (*before, Fork(task)))
@@ -652,6 +654,8 @@ class _TaskReader:
         return str(node.value)
 
 
+CALL = Step("sleep until", Time(0))
+"""What the kernel answers at once: it is over."""
 _TIMER = 'an object such as {"ref": "unique", "period": 10000}'
 _START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
 _MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'

@@ -210,6 +210,7 @@ class Task:
 class Starter:
     """The first process, where the file says what it does."""
 
+    delay: Time
     attributes: Mapping[str, int]
     body: tuple[Item, ...]
 

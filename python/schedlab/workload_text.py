@@ -187,6 +187,8 @@ class _Writer:
         """Does what the file says, and at its end waits for all."""
         yield f"group {ROOT}"
         yield from (f"{key} {value}" for key, value in starter.attributes.items())
+        if delay := starter.delay.nanoseconds(self.tick_ns):
+            yield f"sleep until {delay}ns"
         if not any(item == BEGIN for body in self.file.bodies for item in everything(body)):
             yield BEGIN.words
         ends = () if starter.ends_itself else (AwaitAll(),)

@@ -7,41 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "policies/registry.h"
-#include "sim/machine.h"
-#include "sim/workload.h"
-#include "tests/host/check.h"
-
-#define TICK 1000000ull
-#define MS   1000000ull
-
-static struct simulator_workload read_text(const char *text)
-{
-    struct simulator_workload workload;
-    struct simulator_error error = {""};
-    if (!simulator_read_workload(&workload, "test", text, TICK, &error))
-        fprintf(stderr, "%s\n", error.text);
-    check(error.text[0] == '\0');
-    return workload;
-}
-
-static struct simulator_setup setup_of(const char *policy, uint32_t cpus)
-{
-    return (struct simulator_setup){
-        .policy = policy, .cpus = cpus, .processes = 300, .tick_ns = TICK, .seed = 1};
-}
-
-static struct simulator *create(const struct simulator_setup *setup, const char *text)
-{
-    struct simulator_error error = {""};
-    struct simulator_workload workload = read_text(text);
-    struct simulator *simulator = simulator_create(setup, &workload, &error);
-    simulator_free_workload(&workload);
-    if (!simulator)
-        fprintf(stderr, "%s\n", error.text);
-    check(simulator);
-    return simulator;
-}
+#include "tests/sim/machines.h"
 
 /* The run until its end, with a look at everything after each tick. */
 static struct simulator_counts run(const struct simulator_setup *setup, const char *text)
@@ -278,18 +244,6 @@ static const char *const everything =
     "program parent\n priority 7\n loop 3\n fork leaf\n run 100us\n end\n"
     " wait\n wait\n"
     "program leaf\n tickets 3\n run 1400us\n";
-
-static void for_each_policy(void (*test)(const char *policy))
-{
-    char text[128];
-    for (uint32_t i = 0; i < policies_count; i++) {
-        test(policies[i]->name);
-        for (uint32_t j = 0; j < policies[i]->preset_count; j++) {
-            snprintf(text, sizeof(text), "%s:%s", policies[i]->name, policies[i]->presets[j].name);
-            test(text);
-        }
-    }
-}
 
 static void test_policy(const char *policy)
 {

@@ -96,9 +96,14 @@ void host_print(bool error, const char *format, ...)
     va_end(arguments);
 }
 
-void host_fail(const char *what)
+void host_complain(const char *what)
 {
     host_print(true, "workload: %s: %s\n", what, strerror(errno));
+}
+
+void host_fail(const char *what)
+{
+    host_complain(what);
     _exit(1);
 }
 

@@ -30,7 +30,9 @@ class Deed(IntEnum):
     SLEEP_UNTIL = auto()  # until the time `number`
     FOREVER = auto()  # it was still asleep when the trace ended
     TAKE = auto()  # waits until another process wakes it
-    WAIT = auto()  # for a child. `other`: which one woke it, `number`: children to wait for, at most
+    WAIT = (
+        auto()
+    )  # for a child. `other`: which one woke it, `number`: children to wait for, at most
     YIELD = auto()
     FORK = auto()  # `other`
     GIVE = auto()  # wakes `other`
@@ -179,9 +181,7 @@ class _Waits:
         reason[at[found]] = self.trace.column("first")[block[found]]
         return reason
 
-    def _after(
-        self, life: Integers, row: Integers
-    ) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    def _after(self, life: Integers, row: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
         """The wake-up that ended each life's wait that began at a row, and whether there is one."""
         if len(self.order) == 0:
             return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
@@ -234,9 +234,7 @@ class _Waits:
         waker = np.where(deed == Deed.WAIT, self.waker[at], -1)
         return deed, number.astype(np.uint64), waker
 
-    def _ticks(
-        self, begin: Integers, end: Integers, asleep: npt.NDArray[np.bool_]
-    ) -> Integers:
+    def _ticks(self, begin: Integers, end: Integers, asleep: npt.NDArray[np.bool_]) -> Integers:
         """How many ticks sleeps lasted that end with one; 0: it was a time. Where most sleeps end
         with a tick, the machine's are counted in ticks."""
         tick, step = self.trace.header.tick_ns, self.trace.clock_step_ns

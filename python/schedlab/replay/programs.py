@@ -16,7 +16,15 @@ from schedlab.replay.acts import KILLED, Acts, Deed
 from schedlab.replay.charges import Charges
 from schedlab.replay.progress import Stays, life_of, stays
 from schedlab.replay.text import NAME_MAX, safe_name, with_loops
-from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, ProcessState, Trace, mark_text
+from schedlab.trace import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    ProcessState,
+    Trace,
+    mark_text,
+)
 from schedlab.trace.model import Integers
 
 INIT = 1
@@ -451,7 +459,10 @@ class _Programs:
     def __init__(self, recording: _Recording, bodies: Mapping[int, list[str]]) -> None:
         self.of = recording
         meant = {
-            int(line.rpartition("@")[2]) for lines in bodies.values() for line in lines if "@" in line
+            int(line.rpartition("@")[2])
+            for lines in bodies.values()
+            for line in lines
+            if "@" in line
         }
         self.program: dict[int, int] = {}
         """By life: the first life that does the same."""

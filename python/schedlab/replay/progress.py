@@ -88,7 +88,9 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
     last = cpu_end_times(trace)
     rows, cpu, next_row = rows[begun], cpu[begun], next_row[begun]
     ended = next_row < len(kind)
-    end = np.where(ended, time[np.minimum(next_row, len(kind) - 1)], last[cpu]) if len(rows) else rows
+    end = (
+        np.where(ended, time[np.minimum(next_row, len(kind) - 1)], last[cpu]) if len(rows) else rows
+    )
     pid = trace.column("process")[rows].astype(np.int64)
     return _with_sums(
         Stays(

@@ -115,7 +115,7 @@ def leave(client: Client, name: str) -> None:
     if client.status != "running":
         return
     with suppress(Exception):
-        client.run(worker.stop, name, on_error="ignore", wait=True)
+        client.run(worker.stop, name, on_error="ignore")
         client.unregister_worker_plugin(name)  # type: ignore[no-untyped-call]
 
 
