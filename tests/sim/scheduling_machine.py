@@ -147,8 +147,8 @@ class Scheduler(RuleBasedStateMachine):
     policy = "rr"
     switches = False
     """Policies are changed for all others, too."""
-    longest = 20
-    """Ticks, of a time in which nothing is done from outside."""
+    patience = 1
+    """Times in which nothing is done from outside are so many times longer."""
 
     case: Case
 
@@ -163,11 +163,13 @@ class Scheduler(RuleBasedStateMachine):
         for _ in range(count):
             self.case.fork(program)
 
-    @rule(data=st.data())
-    def run(self, data: st.DataObject) -> None:
-        longest = data.draw(st.integers(1, self.longest), label="ticks")
-        part = data.draw(st.sampled_from((0, 500 * US, 123_457)), label="and ns")
-        self.case.run(longest * MS - part)
+    @rule(ticks=st.integers(1, 20), less=st.sampled_from((0, 500 * US, 123_457)))
+    def run(self, ticks: int, less: int) -> None:
+        self.case.run(ticks * self.patience * MS - less)
+
+    @rule(part=st.integers(1, 9))
+    def run_a_little(self, part: int) -> None:
+        self.case.run(part * 100 * US)
 
     def someone(self, number: int, *places: Place) -> int | None:
         """One of those that are there, by a number that may be too large."""
