@@ -70,7 +70,7 @@ void trace_flush(struct trace *trace)
     trace->next = trace->buffer;
 }
 
-static bool trace_failed(struct simulator *simulator)
+bool trace_failed(struct simulator *simulator)
 {
     if (simulator->trace.error)
         fail(simulator, "the trace cannot be written: %s", strerror(simulator->trace.error));

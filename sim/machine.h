@@ -254,6 +254,8 @@ bool open_trace(struct simulator *simulator, const char *path, struct simulator_
 /* And writes what a trace begins with: the header, the CPUs, the policy. */
 bool begin_trace(struct simulator *simulator, const struct simulator_setup *setup,
                  struct simulator_error *error);
+/* It could not be written: then the run has failed. */
+bool trace_failed(struct simulator *simulator);
 /* As it is, if it is open: what is in the buffer is lost. */
 void close_trace(struct simulator *simulator);
 
