@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "policies/support/hooks.h"
+#include "sim/costs.h"
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
@@ -342,6 +343,41 @@ static void guard_states(const struct simulator *simulator)
 #endif
 }
 
+/* ---- costs ---- */
+
+static void set_step_costs(struct simulator *simulator)
+{
+    for (int kind = 0; kind < STEPS_ALL; kind++)
+        simulator->step_cost[kind] = simulator->costs.call;
+    simulator->step_cost[STEP_RUN_UNTIL] = 0;
+    for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
+        simulator->step_cost[kind] = simulator->costs.sleep;
+    simulator->step_cost[STEP_TAKE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_GIVE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
+    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
+}
+
+/* The costs under this policy come into force. False: no time is left between ticks. */
+static bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+                      struct simulator_error *error)
+{
+    const struct simulator_costs costs = costs_under(&simulator->all_costs, choice);
+    uint64_t tick_ns = simulator->scheduler.tick_ns;
+    if (costs.turn + costs.tick + costs.scheduler + costs.context_switch >= tick_ns) {
+        set_error(error,
+                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
+                  "switch cost as much",
+                  (unsigned long long)tick_ns);
+        return false;
+    }
+    simulator->costs = costs;
+    set_step_costs(simulator);
+    return true;
+}
+
+/* ---- another policy ---- */
+
 /* All processes leave the old policy, and nobody is known to the new one. */
 static uint32_t leave_policy(struct simulator *simulator)
 {
@@ -369,7 +405,8 @@ static void enter_policy(struct simulator *simulator, uint32_t cpu, uint32_t dra
 void switch_policy(struct simulator *simulator, uint32_t cpu, const char *text)
 {
     struct policy_choice choice;
-    if (!choose_policy(text, &choice, &simulator->error)) {
+    if (!choose_policy(text, &choice, &simulator->error) ||
+        !set_costs(simulator, &choice, &simulator->error)) {
         simulator->status = SIMULATOR_FAILED;
         return;
     }
@@ -531,13 +568,25 @@ static char *copy_text(const char *text)
     return copy ? memcpy(copy, text, bytes) : NULL;
 }
 
+/* Of init: as the machine boots, nothing is done; then it starts the workload, whose times count
+ * from there. */
+enum { INIT_STEPS = 3 };
+
+static void add_init(struct workload_step *next, uint64_t boot)
+{
+    if (boot > 0)
+        *next++ = (struct workload_step){.kind = STEP_SLEEP_UNTIL, .value = boot};
+    *next++ = (struct workload_step){.kind = STEP_FORK};
+    *next = (struct workload_step){.kind = STEP_REAP};
+}
+
 static bool copy_programs(struct simulator *simulator, const struct simulator_workload *workload)
 {
     uint32_t total = 0;
     uint32_t count = workload->program_count;
     for (uint32_t i = 0; i < count; i++)
         total += workload->programs[i].count;
-    simulator->steps = calloc(total + 2, sizeof(*simulator->steps));
+    simulator->steps = calloc(total + INIT_STEPS, sizeof(*simulator->steps));
     simulator->program_first = calloc(count + 1, sizeof(*simulator->program_first));
     simulator->names = calloc(count + 1, sizeof(*simulator->names));
     simulator->players = calloc(count, sizeof(*simulator->players));
@@ -561,13 +610,14 @@ static bool copy_programs(struct simulator *simulator, const struct simulator_wo
             }
             if (step.kind == STEP_TIMER && step.detail >= simulator->timer_count)
                 simulator->timer_count = step.detail + 1u;
+            if (step.kind == STEP_RUN_UNTIL || step.kind == STEP_SLEEP_UNTIL)
+                step.value += simulator->costs.boot;
             simulator->steps[next++] = step;
         }
     }
     simulator->program_first[count] = next;
     simulator->names[count] = copy_text("init");
-    simulator->steps[next++] = (struct workload_step){.kind = STEP_FORK};
-    simulator->steps[next] = (struct workload_step){.kind = STEP_REAP};
+    add_init(&simulator->steps[next], simulator->costs.boot);
     return simulator->names[count] != NULL;
 }
 
@@ -604,9 +654,6 @@ static bool copy_channels(struct simulator *simulator, const struct simulator_wo
 
 static bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
 {
-    const struct simulator_costs *costs = &setup->costs;
-    const uint64_t all[] = {costs->scheduler, costs->context_switch, costs->tick, costs->interrupt,
-                            costs->migration, costs->call,           costs->fork, costs->exit};
     if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
         set_error(error, "%u CPUs: there may be 1 to %u", setup->cpus, POLICY_CPUS_MAX);
         return false;
@@ -621,29 +668,9 @@ static bool check_setup(const struct simulator_setup *setup, struct simulator_er
                   (unsigned long long)setup->tick_ns);
         return false;
     }
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i] > TICK_LONGEST) {
-            set_error(error, "a cost of %llu ns: 1000 s is the most", (unsigned long long)all[i]);
-            return false;
-        }
-    }
-    if (costs->tick + costs->scheduler + costs->context_switch >= setup->tick_ns) {
-        set_error(error,
-                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
-                  "switch cost as much",
-                  (unsigned long long)setup->tick_ns);
+    if (!costs_check(&setup->costs, error))
         return false;
-    }
     return true;
-}
-
-static void set_step_costs(struct simulator *simulator)
-{
-    for (int kind = 0; kind < STEPS_ALL; kind++)
-        simulator->step_cost[kind] = simulator->costs.call;
-    simulator->step_cost[STEP_RUN_UNTIL] = 0;
-    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
-    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
 }
 
 /* Policies that come into force later may need more. */
@@ -712,7 +739,7 @@ static bool make(struct simulator *simulator, const struct simulator_setup *setu
         return false;
     simulator->engine = engines[policy_number(choice.policy)];
     simulator->state_bytes = state_bytes_of(choice.policy);
-    simulator->costs = setup->costs;
+    simulator->all_costs = setup->costs;
     simulator->next_tick = setup->tick_ns;
     simulator->counts.exit_status = -1;
     simulator->scheduler = (struct scheduler){
@@ -721,7 +748,8 @@ static bool make(struct simulator *simulator, const struct simulator_setup *setu
         .seed = setup->seed,
         .state = simulator->scheduler_state,
     };
-    set_step_costs(simulator);
+    if (!set_costs(simulator, &choice, error))
+        return false;
     policy_set_defaults(&simulator->scheduler, &choice);
     if (!set_tunables(simulator, setup->tunables, error))
         return false;

@@ -66,6 +66,7 @@ struct cpu {
     uint32_t due_last;
     bool reschedule; /* it should pick again, for the reason `why` */
     bool late_tick;  /* its tick was while it was in the kernel */
+    bool calls;      /* its process has called the kernel, which does at `resumes` what it wants */
     enum preempt_reason why;
 };
 
@@ -99,7 +100,8 @@ struct simulator {
     struct cpu_set called; /* asked to pick again, and not told yet when it does */
     struct timers timers;
     struct trace trace;
-    struct simulator_costs costs;
+    struct simulator_costs costs; /* under the policy that is in force */
+    struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
 
     struct workload_step *steps; /* of all programs, then of init */

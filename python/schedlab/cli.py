@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from schedlab import __version__
+from schedlab.cli_calibrate import calibrate
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -54,6 +55,7 @@ def cli() -> None:
 
 
 cli.add_command(run)
+cli.add_command(calibrate)
 
 
 @cli.command()
