@@ -102,8 +102,6 @@ class Observed:
     cycles_per_second: int
     turn: int
     """ns; 0: traps do not end turns."""
-    begin_ns: int = 0
-    """Of the window that is measured."""
     stays: list[Stay] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
     called: list[tuple[int, Stay]] = field(default_factory=list)
@@ -185,8 +183,6 @@ class _Reader:
         else:
             if kind == Kind.MARK and first == MarkKind.NOTE:
                 self.note = second
-            if kind == Kind.MARK and first == MarkKind.BEGIN:
-                self.found.begin_ns = time
             if kind == Kind.WAKEUP and self.cpus[second] is not cpu:
                 self.cpus[second].called_ns = time
             cpu.events.append((kind, time))
@@ -483,7 +479,6 @@ def reference_costs(calls: Observed, creation: Observed, several: Observed) -> d
     switch = switch_cost(calls, scheduler_cost(calls))
     of_policy = policy_costs(calls, creation, switch)
     return {
-        "boot": Cost(calls.begin_ns, 0, 1, "the first MARK_BEGIN"),
         "turn": Cost(calls.turn, 0, 0, "the step of the clock, in which each yield passes"),
         "scheduler": of_policy["scheduler"],
         "crowd": of_policy["crowd"],
