@@ -9,7 +9,7 @@
 SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c,$(sort $(wildcard sim/*.c)))
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
-                      policy_table.o engine_table.o
+                      policy_table.o engine_table.o costs_table.o
 SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
 SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
@@ -78,6 +78,10 @@ $B/sim/libschedlab-sim.so: $(SIMULATOR_PARTS:%=$B/sim/%) $B/sim/declarations.o s
 $B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
 	@mkdir -p $(@D)
 	sh $< $B/policy_table.c > $@
+
+$B/costs_table.c: sim/make_costs_table.sh sim/costs/kernel.json
+	@mkdir -p $(@D)
+	sh $^ > $@
 
 $B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@mkdir -p $(@D)

@@ -85,7 +85,7 @@ static void draw_machine(const char *policy, uint32_t number)
     setup.seed = number;
     setup.trace = trace_path;
     if (number % 2)
-        setup.costs = simulator_costs_kernel;
+        setup.costs = simulator_costs_kernel();
 }
 
 static struct simulator *make(void)
