@@ -19,6 +19,9 @@ from trace_levels import Values, longest_inversion, pieces_of
 
 Law = Callable[[Regime], Iterator[str]]
 
+DRAWN = ("hybrid", "lottery")
+"""Policies that draw whenever a CPU picks: who is interrupted in its turn begins no other."""
+
 CHANCE = 1e-9
 """That a fair lottery breaks its law."""
 
@@ -91,7 +94,7 @@ def slices_are_exact(regime: Regime) -> Iterator[str]:
                 f"the turn of pid {pid} on CPU {cpu} ends at {ns(end)}, after {ticks} of "
                 f"{slice_ticks} ticks"
             )
-        if why in (Why.WANTED, Why.AGAIN) and ticks < slice_ticks and regime.name != "hybrid":
+        if why in (Why.WANTED, Why.AGAIN) and ticks < slice_ticks and regime.name not in DRAWN:
             used[pid] = ticks
 
 

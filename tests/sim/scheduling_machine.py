@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-
 from scheduling_case import Case, Place, catalogue
+
 from schedlab_simulator import Attribute
 
 US = 1_000
@@ -97,6 +97,19 @@ VALUES = {
 ATTRIBUTES = st.sampled_from(tuple(Attribute)).flatmap(
     lambda kind: st.tuples(st.just(kind), VALUES[kind])
 )
+DECISIVE = {
+    "priority": Attribute.PRIORITY,
+    "hybrid": Attribute.PRIORITY,
+    "wrr": Attribute.WEIGHT,
+    "lottery:linux": Attribute.WEIGHT,
+}
+"""The attribute that a policy goes by; others go by tickets, if by any."""
+
+
+def attributes_for(policy: str) -> st.SearchStrategy[tuple[Attribute, int]]:
+    """One that matters to the policy, as often as any."""
+    kind = DECISIVE.get(policy, DECISIVE.get(policy.partition(":")[0], Attribute.TICKETS))
+    return st.one_of(st.tuples(st.just(kind), VALUES[kind]), ATTRIBUTES)
 
 
 def simple_steps() -> st.SearchStrategy[str]:
@@ -118,11 +131,9 @@ def simple_steps() -> st.SearchStrategy[str]:
 def programs(draw: st.DrawFn, name: str) -> str:
     """A program: some steps, perhaps again and again. Forks go to later programs alone, so that
     they come to an end."""
-    later = PROGRAMS[PROGRAMS.index(name) + 1 :]
-    steps = simple_steps()
-    if later:
-        forks = st.sampled_from(later).map(lambda other: f"fork {other}")
-        steps = st.one_of(steps, forks, st.just("wait"))
+    later = ("a", *PROGRAMS[PROGRAMS.index(name) + 1 :])
+    forks = st.sampled_from(later).map(lambda other: f"fork {other}")
+    steps = st.one_of(simple_steps(), forks, st.just("wait"))
     lines = draw(st.lists(steps, max_size=5))
     rounds = draw(st.sampled_from((1, 2, 5, 100)))
     if rounds > 1 and lines and not any(line.startswith("fork") for line in lines):
@@ -133,9 +144,10 @@ def programs(draw: st.DrawFn, name: str) -> str:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> str:
-    """The first process never ends; all others are forked from outside."""
-    parts = ["program root", "loop", "sleep 1000s", "end"]
-    return "\n".join([*parts, *(draw(programs(name)) for name in PROGRAMS)]) + "\n"
+    """The first process never ends; all others are forked from outside, the most of them to
+    compute without end."""
+    parts = ["program root", "loop", "sleep 1000s", "end", "program a", "run 1000s"]
+    return "\n".join([*parts, *(draw(programs(name)) for name in PROGRAMS[1:])]) + "\n"
 
 
 # ---- what is done from outside
@@ -163,11 +175,18 @@ class Scheduler(RuleBasedStateMachine):
         for _ in range(count):
             self.case.fork(program)
 
-    @rule(ticks=st.integers(1, 20), less=st.sampled_from((0, 500 * US, 123_457)))
+    @rule(data=st.data())
+    def fork_another(self, data: st.DataObject) -> None:
+        """One that is unlike the others."""
+        attribute = data.draw(attributes_for(self.policy), label="attribute")
+        if pid := self.case.fork("a"):
+            self.case.set_attribute(pid, *attribute)
+
+    @rule(ticks=st.integers(1, 40), less=st.sampled_from((0, 500 * US, 123_457)))
     def run(self, ticks: int, less: int) -> None:
         self.case.run(ticks * self.patience * MS - less)
 
-    @rule(part=st.integers(1, 9))
+    @rule(part=st.integers(1, 30))
     def run_a_little(self, part: int) -> None:
         self.case.run(part * 100 * US)
 
@@ -194,8 +213,9 @@ class Scheduler(RuleBasedStateMachine):
         if cpus > 1 and (pid := self.someone(number, Place.QUEUED)):
             self.case.migrate(pid, cpu % cpus)
 
-    @rule(number=WHO, attribute=ATTRIBUTES)
-    def set_attribute(self, number: int, attribute: tuple[Attribute, int]) -> None:
+    @rule(number=WHO, data=st.data())
+    def set_attribute(self, number: int, data: st.DataObject) -> None:
+        attribute = data.draw(attributes_for(self.policy), label="attribute")
         if pid := self.someone(number, Place.QUEUED, Place.RUNNING, Place.BLOCKED):
             self.case.set_attribute(pid, *attribute)
 
