@@ -59,7 +59,8 @@ static bool program_has(uint32_t which, enum workload_step_kind kind)
 
 static bool names_player(const struct workload_step *step)
 {
-    return step->kind == STEP_ATTRIBUTE && step->target != WORKLOAD_SELF;
+    return step->kind == STEP_KILL ||
+           (step->kind == STEP_ATTRIBUTE && step->target != WORKLOAD_SELF);
 }
 
 /* Does any step concern the latest process of a program? */
@@ -172,6 +173,13 @@ static void set_attribute(const struct workload_step *step)
         fail("an attribute");
 }
 
+static void end_player(uint32_t which)
+{
+    int process = player_of(which);
+    if (process > 0)
+        host_kill(process);
+}
+
 static void set_policy(const char *text)
 {
     if (!host_set_policy(text))
@@ -228,6 +236,9 @@ static void act(const struct workload_step *step)
         break;
     case STEP_ATTRIBUTE:
         set_attribute(step);
+        break;
+    case STEP_KILL:
+        end_player(step->target);
         break;
     case STEP_MARK:
         host_mark((enum mark_kind)step->detail, step->value);
