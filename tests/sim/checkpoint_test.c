@@ -138,7 +138,7 @@ static void test_policy(const char *policy)
 {
     static char whole[TRACE_MAX];
     static char parts[TRACE_MAX];
-    for (uint32_t number = 0; number < 6; number++) {
+    for (uint32_t number = 0; number < 4; number++) {
         draw_machine(policy, number);
         size_t length = uninterrupted(whole);
         for (uint32_t saves = 1; saves <= 9; saves += 4) {
