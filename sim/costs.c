@@ -30,6 +30,7 @@ static const struct {
     {"sleep", offsetof(struct simulator_costs, sleep)},
     {"pipe", offsetof(struct simulator_costs, pipe)},
     {"fork", offsetof(struct simulator_costs, fork)},
+    {"fork_new", offsetof(struct simulator_costs, fork_new)},
     {"fork_return", offsetof(struct simulator_costs, fork_return)},
     {"first_run", offsetof(struct simulator_costs, first_run)},
     {"exit", offsetof(struct simulator_costs, exit)},

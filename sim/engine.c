@@ -856,6 +856,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
 static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
 {
     cpu->resumes = after_trap(simulator, simulator->now) + cpu->current->left;
+    if (step_of(simulator, cpu->current)->kind == STEP_FORK &&
+        simulator->counts.processes == simulator->most_processes)
+        cpu->resumes += simulator->costs.fork_new;
     cpu->current->left = 0;
     cpu->calls = true;
 }

@@ -232,6 +232,8 @@ struct process *process_create(struct simulator *simulator, struct process *pare
     begin_step(simulator, process);
     simulator->counts.forks++;
     simulator->counts.processes++;
+    if (simulator->counts.processes > simulator->most_processes)
+        simulator->most_processes = simulator->counts.processes;
     return process;
 }
 

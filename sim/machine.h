@@ -144,6 +144,7 @@ struct simulator {
     size_t process_bytes;
     uint32_t state_bytes; /* that the policy has of them */
     uint32_t process_limit;
+    uint32_t most_processes; /* that lived at once, until now */
     int32_t last_pid;
     int32_t first_pid; /* of the workload's first process; 0: not forked yet */
 

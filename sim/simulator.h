@@ -73,6 +73,7 @@ struct simulator_costs {
     uint64_t sleep;          /* until the process sleeps */
     uint64_t pipe;           /* to put something into a channel, or take it out */
     uint64_t fork;           /* until the child is there */
+    uint64_t fork_new;       /* beside that, if there were never so many processes before */
     uint64_t fork_return;    /* until its parent goes on */
     uint64_t first_run;      /* until a new process does what it shall */
     uint64_t exit;

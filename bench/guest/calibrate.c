@@ -11,9 +11,9 @@
 #include "workloads/api/workload.h"
 
 /* Notes, which python/schedlab/calibration.py knows by these numbers. */
-enum { YIELD = 1, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, END };
+enum { YIELD = 1, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END };
 
-enum { PAGES = 8, PAGE = 4096, SLEEPERS = 8 };
+enum { PAGES = 8, PAGE = 4096, SLEEPERS = 8, CHILDREN = 40 };
 
 static volatile char pages[PAGES + 1][PAGE];
 static int64_t rounds = 24;
@@ -139,6 +139,19 @@ static void measure_crowd(void)
     workload_wait_all();
 }
 
+/* At the beginning of a tick: it ends before the next one. The first time, no process of the kernel
+ * has been where the children are. */
+static void measure_new(uint64_t what)
+{
+    workload_sleep(1);
+    note(what);
+    workload_yield();
+    for (int64_t i = 0; i < CHILDREN; i++)
+        workload_start(end_at_once, 0);
+    workload_yield();
+    workload_wait_all();
+}
+
 int main(int argc, char *argv[])
 {
     static const struct workload_option options[] = {
@@ -150,6 +163,8 @@ int main(int argc, char *argv[])
                   sizeof(options) / sizeof(options[0]));
     workload_channel_make(&channel);
     workload_begin();
+    measure_new(NEW);
+    measure_new(USED);
     measure_yield();
     measure_compute();
     measure_fork(0);

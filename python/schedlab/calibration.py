@@ -40,7 +40,7 @@ _TRAPS_OF_FORK = 2
 """Until the child is there: a page that the parent writes, and the call."""
 _BURN_NS = 3_000_000
 _CYCLES_OF_BURN = 3_000_000
-YIELD, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, END = range(1, 11)
+YIELD, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END = range(1, 13)
 
 Event = tuple[Kind, int]
 """Kind and time in ns."""
@@ -422,6 +422,19 @@ def _forks(creation: Observed, wait: Cost) -> _Forks:
     return _Forks(each, int(np.median(gaps)) // turn, int(np.min(after)) // turn - 1)
 
 
+def new_cost(calls: Observed) -> Cost:
+    """Of a fork, where no process has been yet."""
+    works = []
+    for note in (NEW, USED):
+        stays = [stay for stay in calls.quiet(note) if stay.count(Kind.FORK) > 1]
+        if not stays:
+            raise Unmeasurable("no tick must come while 40 children are forked: take a longer one")
+        works.append(calls.work(stays[0]) / stays[0].count(Kind.FORK))
+    return _measured(
+        [works[0] - works[1]], "40 forks, the first time, less those of the second, by 40"
+    )
+
+
 def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cost]:
     """`first_run` and `exit`, of children that mark their group and end."""
     lives = [
@@ -491,6 +504,7 @@ def reference_costs(calls: Observed, creation: Observed, several: Observed) -> d
         "sleep": sleep_cost(calls),
         "pipe": pipe_cost(calls, call),
         **fork_costs(creation, calls, call),
+        "fork_new": new_cost(calls),
         **child_costs(creation, calls, call),
         "reap": reap_cost(calls, call),
     }

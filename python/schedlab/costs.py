@@ -42,6 +42,7 @@ COSTS = {
     "sleep": "until the process sleeps",
     "pipe": "to put something into a channel, or take it out",
     "fork": "until the child is there",
+    "fork_new": "of a fork, where no process has been yet",
     "fork_return": "until its parent goes on",
     "first_run": "until a new process does what it shall",
     "exit": "until the process has ended",
