@@ -21,7 +21,7 @@ Progress = Callable[[str, int, int], None]
 """Is told what is being done, how many parts of it are done, and of how many."""
 
 TITLE = "schedlab report"
-_STUDIES = tuple(f"schedlab.report.study_{number}" for number in range(1, 6))
+_STUDIES = tuple(range(1, 6))
 _COMPARISON = "schedlab.report.comparison"
 
 
@@ -71,7 +71,7 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """All pages that there is something to say on. The first leads to the others."""
-    makers = [*(_page_of(name) for name in (*_STUDIES, _COMPARISON)), runs.page]
+    makers = [*(_page_of_study(number) for number in _STUDIES), _page_of(_COMPARISON), runs.page]
     pages = []
     for number, maker in enumerate(makers):
         progress("pages", number, len(makers))
@@ -80,6 +80,16 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
             pages.append(page)
     progress("pages", len(makers), len(makers))
     return Report(TITLE, (index.page(collection), *pages), facts(collection))
+
+
+def _page_of_study(number: int) -> Callable[[Collection], Page | None]:
+    def page(collection: Collection) -> Page | None:
+        from schedlab.report.studies.simulated import with_notice
+
+        made = _page_of(f"schedlab.report.study_{number}")(collection)
+        return made and with_notice(made, collection, number)
+
+    return page
 
 
 def _page_of(module: str) -> Callable[[Collection], Page | None]:
