@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# make simulator   build/sim/schedlab-sim, and the library build/sim/simulator.a
+# make simulator   build/sim/schedlab-sim, and the library as build/sim/simulator.a and
+#                  build/sim/libschedlab-sim.so
 #
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each
 # policy, from the policy's file and sim/engine.c: the same source, as it is.
@@ -9,13 +10,14 @@ SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c,$(sort $(wildcard sim
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
                       policy_table.o engine_table.o
+SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
 SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
                       -fsanitize=address,undefined -fno-sanitize-recover=all
 SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
 
 .PHONY: simulator simulator-tests
-simulator: $B/sim/schedlab-sim $B/sim/simulator.a
+simulator: $B/sim/schedlab-sim $B/sim/simulator.a $B/sim/libschedlab-sim.so
 simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-sim
 
 # An engine's name in C: a - of the policy's is a _.
@@ -44,7 +46,13 @@ $B/$(1)/%_table.o: $B/%_table.c
 	@echo "  $$@"
 	@$$(CLANG) $(2) -c $$< -o $$@
 
-$B/$(1)/simulator.a: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
+# Which build it is, by a hash of all that it is made of: it continues its own checkpoints alone.
+$B/$(1)/build_name.o: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
+	@echo "  $$@"
+	@hash=$$$$(cat $$^ | sha256sum | cut -c1-64) && \
+	    echo "const char build_name[] = \"$$$$hash\";" | $$(CLANG) $(filter-out -MMD -MP,$(2)) -x c -c - -o $$@
+
+$B/$(1)/simulator.a: $(SIMULATOR_PARTS:%=$B/$(1)/%)
 	@echo "  $$@"
 	@rm -f $$@
 	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
@@ -55,6 +63,17 @@ $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/simulator.a
 endef
 $(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
 $(eval $(call SIMULATOR_RULES,sim-safe,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE)))
+
+# The library for other languages. It carries its own headers, so that what reads its declarations
+# there can never read those of another build.
+$B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile sim/sim.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) -c $< -o $@
+
+$B/sim/libschedlab-sim.so: $(SIMULATOR_PARTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
+	@echo "  $@"
+	@$(CLANG) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
 
 $B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
 	@mkdir -p $(@D)

@@ -37,7 +37,7 @@ def schedlab() -> Command:
             cwd=cwd,
             env={
                 **os.environ,
-                "PYTHONPATH": str(ROOT / "python"),
+                "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python",
                 "PYTHONSAFEPATH": "1",
                 **(environment or {}),
             },

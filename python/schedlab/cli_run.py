@@ -22,6 +22,7 @@ from schedlab.cli_options import (
     json_option,
     memory_option,
 )
+from schedlab.cli_replay import recorded, replay_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, SIMULATOR
 from schedlab.paths import new_runs_folder
@@ -30,6 +31,7 @@ from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
     from schedlab.plan import Plan
+    from schedlab.recording import Recording
     from schedlab.run import Finished
     from schedlab.studies.experiments import Depth
     from schedlab.workload_changes import Change
@@ -46,6 +48,8 @@ OF_A_WORKLOAD = {
     "machine": "--machine",
     "repeats": "--runs",
     "limit": "--limit",
+    "costs": "--costs",
+    "replay": "--replay",
 }
 """Options that say what is run; a study says that itself."""
 
@@ -59,8 +63,8 @@ OF_A_WORKLOAD = {
     default="mixed -n 24 -g 80",
     show_default=True,
     metavar="COMMAND",
-    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or, on sim,"
-    " a workload file.",
+    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or a"
+    " workload file.",
 )
 @click.option(
     "--with",
@@ -92,7 +96,7 @@ OF_A_WORKLOAD = {
     default="spike",
     show_default=True,
     type=click.Choice(MACHINES),
-    help="spike and sim give the same run every time; qemu does not. sim runs workload files.",
+    help="spike and sim give the same run every time; qemu does not. sim runs workload files only.",
 )
 @click.option(
     "--runs",
@@ -119,6 +123,13 @@ OF_A_WORKLOAD = {
     type=TICK,
     help="Length of a tick. Of a study: all work grows with it (study size: 10ms).",
 )
+@click.option(
+    "--costs",
+    metavar="PROFILE",
+    help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
+    " changes: kernel,fork=20000.  [default: kernel]",
+)
+@replay_option
 @memory_option
 @click.option(
     "--out",
@@ -146,8 +157,9 @@ def run(
     With --machine sim, a study's suites run in the simulator, as workload files, in a fraction of
     the time.
 
-    With --workload, --with, --policy, --set, --cpus, --machine, --runs or --limit instead: every
-    policy runs on every number of CPUs, --runs times, side by side on the CPUs of this host.
+    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs or --replay
+    instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
+    CPUs.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
@@ -167,13 +179,19 @@ def run(
         )
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
+    replay = None if study else recorded(context, options)
     memory_given = context.get_parameter_source("memory") == ParameterSource.COMMANDLINE
     if options["machine"] == SIMULATOR:
         if memory_given:
             raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
         options["memory"] = 0
+    elif context.get_parameter_source("costs") == ParameterSource.COMMANDLINE:
+        raise WrongUsage(
+            f"--costs: on --machine {options['machine']} things take what they take; leave it out, or"
+            f" add --machine {SIMULATOR}"
+        )
     if given:
-        run_workload(out=out, as_json=as_json, **options)
+        run_workload(out=out, as_json=as_json, replay=replay, **options)
     else:
         shared = {name: options[name] for name in ("seed", "tick", "memory", "machine")}
         run_studies(what, "full" if full else "quick", out=out, as_json=as_json, **shared)
@@ -233,17 +251,21 @@ def run_workload(
     seed: int,
     tick: int,
     limit: int,
+    costs: str | None,
     memory: int,
     out: Path | None,
     as_json: bool,
+    replay: Recording | None = None,
 ) -> None:
     """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
+    from schedlab import costs as cost_profiles
     from schedlab import plan
 
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
-    file = workload_file(workload, changes, machine)
+    file = None if replay else workload_file(workload, changes)
+    chosen = replay.costs if replay and not costs else cost_profiles.choose(costs or "kernel")
     base = plan.Run(
         workload,
         policies[0],
@@ -255,7 +277,9 @@ def run_workload(
         limit,
         memory,
         file=file,
+        costs=chosen,
         changes=file.changes if file else (),
+        replay=replay,
     )
     folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
     wanted = plan.product(folder, base, policies, cpus, repeats)
@@ -267,15 +291,15 @@ def run_workload(
         raise SystemExit(1)
 
 
-def workload_file(workload: str, changes: tuple[Change, ...], machine: str) -> WorkloadFile | None:
+def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
     """Says what in it has no effect. None: it is none."""
     from schedlab import workload_files
 
-    if machine != SIMULATOR or not workload_files.is_workload_file(workload):
+    if not workload_files.is_workload_file(workload):
         if changes:
             raise WrongUsage(
-                f"--with {changes[0][0]}: --workload {workload!r} is no workload file of --machine"
-                f" {SIMULATOR}; programs have options of their own"
+                f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"
+                " have options of their own"
             )
         return None
     file = workload_files.read(Path(workload.strip()), changes)

@@ -114,6 +114,7 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
     "disk": _hash("disk"),
     "simulator": _hash("simulator"),
     "workload file": _hash("workload"),
+    "costs": lambda run: str(run.manifest.get("costs") or ""),
     "schedlab": lambda run: _commit(run.manifest),
     "host": lambda run: str(run.manifest.get("host")),
 }

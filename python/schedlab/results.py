@@ -27,6 +27,7 @@ DECISIVE = {
     "disk_sha256": "disk image",
     "simulator_sha256": "simulator",
     "workload_sha256": "workload file",
+    "costs": "costs",
     "with": "values of the workload file",
     "machine": "machine",
     "machine_version": "machine's version",

@@ -106,7 +106,13 @@ static bool tame(int64_t number, uint64_t arguments[4], struct random *random)
         if ((int32_t)arguments[0] > 2)
             arguments[0] = 1;
         return true;
+    case SYSTEM_CALL_SLEEP_NS:
+        arguments[0] &= 0xfffff;
+        return true;
+    case SYSTEM_CALL_SLEEP_UNTIL:
+        return (int64_t)arguments[0] < 1000000000;
     case SYSTEM_CALL_SBRK:
+    case SYSTEM_CALL_SHARED_MEMORY:
         if ((int64_t)arguments[0] > 0 && (int64_t)arguments[0] < 1ll << 40)
             arguments[0] &= 0xfffff;
         return true;

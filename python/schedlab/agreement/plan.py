@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""What is run on both machines: experiments of studies 1 and 4, policies, CPUs and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from schedlab.agreement.cells import KERNEL, SIMULATOR
+from schedlab.agreement.pairs import PAIRS, Pair
+from schedlab.errors import WrongUsage
+from schedlab.plan import Plan, Run
+from schedlab.policies import PolicyChoice, parse_choices
+from schedlab.studies.experiments import ALL_CPUS, OTHERS, TICK_NS
+
+MEMORY_MIB = 512
+_LIMIT_TICKS = 60_000
+
+OF_STUDIES = ("rr:table-scan", "priority:thesis", "lottery:thesis", "mlfq:allotment-boost")
+"""Under which studies 1 and 4 ran their suites."""
+OTHER_PRESETS = (
+    "priority:proposed",
+    "lottery:equal-lfsr",
+    "lottery:linux",
+    "mlfq:four-quanta",
+    "wrr:linux",
+)
+_RANDOM = ("lottery", "hybrid")
+"""Policies that draw by lot: what happens is another thing with each seed."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is run. The seed moves when processes come; where lots are drawn, all that follows."""
+
+    policies: tuple[PolicyChoice, ...]
+    cpus: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    seeds: int
+    """On the kernel, under policies that draw nothing."""
+    random_seeds: int
+    """Under those that draw."""
+    simulated_seeds: int
+    """The same on the simulator, where a run takes a second."""
+
+    def seeds_on(self, machine: str, policy: PolicyChoice) -> range:
+        if not draws(policy.name):
+            return range(1, self.seeds + 1)
+        count = self.random_seeds if machine == KERNEL else self.simulated_seeds
+        return range(1, count + 1)
+
+
+def draws(policy: str) -> bool:
+    """Does chance decide who runs? Of "lottery:thesis", too."""
+    return policy.partition(":")[0] in _RANDOM
+
+
+def setting(
+    full: bool,
+    policies: Sequence[PolicyChoice] = (),
+    cpus: Sequence[int] = (),
+    experiments: Sequence[str] = (),
+) -> Setting:
+    """As the command has it: `full` or in short, and less of it. WrongUsage for an unknown name."""
+    names = (*OTHERS, *OF_STUDIES, *(OTHER_PRESETS if full else ()))
+    return Setting(
+        policies=tuple(policies) or parse_choices(",".join(names)),
+        cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
+        pairs=tuple(chosen(experiments, full)),
+        seeds=3 if full else 1,
+        random_seeds=10 if full else 3,
+        simulated_seeds=20 if full else 10,
+    )
+
+
+def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
+    """Those that are named, by patterns such as `s1-timing-*`; or all, in short only some."""
+    unknown = [
+        pattern
+        for pattern in patterns
+        if not any(fnmatchcase(pair.experiment, pattern) for pair in PAIRS)
+    ]
+    if unknown:
+        names = ", ".join(pair.experiment for pair in PAIRS)
+        raise WrongUsage(f"--experiment {unknown[0]}: expected one of {names}; or a pattern: s4-*")
+    for pair in PAIRS:
+        named = any(fnmatchcase(pair.experiment, pattern) for pattern in patterns)
+        if named or (not patterns and (full or not pair.long)):
+            yield pair
+
+
+def plan(folder: Path, wanted: Setting, machine: str) -> Plan:
+    """All runs of one machine, in a folder of its own. Those that take long come last."""
+    one = kernel_run if machine == KERNEL else simulated_run
+    runs = tuple(_runs(wanted, machine, one))
+    return Plan(folder / machine, runs)
+
+
+def _runs(
+    wanted: Setting, machine: str, one: Callable[[Pair, PolicyChoice, int, int], Run]
+) -> Iterable[Run]:
+    most = max(len(wanted.seeds_on(machine, policy)) for policy in wanted.policies)
+    for seed in range(1, most + 1):
+        for pair in wanted.pairs:
+            for policy in wanted.policies:
+                if seed in wanted.seeds_on(machine, policy):
+                    yield from (one(pair, policy, cpus, seed) for cpus in wanted.cpus)
+
+
+def kernel_run(pair: Pair, policy: PolicyChoice, cpus: int, seed: int) -> Run:
+    return Run(
+        workload=pair.command,
+        policy=policy,
+        settings=(),
+        cpus=cpus,
+        machine=KERNEL,
+        seed=seed,
+        tick_ns=TICK_NS,
+        limit_ns=_LIMIT_TICKS * TICK_NS,
+        memory_mib=MEMORY_MIB,
+        label=pair.experiment,
+    )
+
+
+def simulated_run(pair: Pair, policy: PolicyChoice, cpus: int, seed: int) -> Run:
+    file = pair.file()
+    return Run(
+        workload=str(pair.path),
+        policy=policy,
+        settings=(),
+        cpus=cpus,
+        machine=SIMULATOR,
+        seed=seed,
+        tick_ns=TICK_NS,
+        limit_ns=_LIMIT_TICKS * TICK_NS,
+        memory_mib=0,
+        label=pair.experiment,
+        file=file,
+        changes=file.changes,
+    )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Profiles of costs: what is read from them, what is refused, and what a run remembers of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab import costs
+from schedlab.build import build
+from schedlab.errors import WrongUsage
+from schedlab.json_lines import parse
+from schedlab.machines import sim
+
+PROFILE = {
+    "format": 1,
+    "description": "A machine whose forks are slow.",
+    "base": "kernel",
+    "costs": {"fork": {"ns": 20000, "spread_ns": 30, "events": 7, "source": "told"}, "tick": 9},
+}
+
+
+def written(folder: Path, content: object) -> Path:
+    path = folder / "profile.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_names_and_changes() -> None:
+    assert costs.choose("kernel") == costs.KERNEL
+    assert costs.choose("none,fork=7").text == "none,fork=7"
+    assert costs.choose("fork=7").text == "kernel,fork=7"
+    assert costs.choose("kernel, fork=7 ,tick=0").name == "kernel,fork=7,tick=0"
+
+
+def test_a_file_and_changes(tmp_path: Path) -> None:
+    path = written(tmp_path, PROFILE)
+    chosen = costs.choose(f"{path},exit=5")
+    assert chosen.text == "kernel,fork=20000,tick=9,exit=5"
+    assert re.fullmatch(r"profile\.json \([0-9a-f]{12}\),exit=5", chosen.name)
+    path.write_text(path.read_text().replace("20000", "20001"))
+    assert costs.choose(f"{path},exit=5").name != chosen.name
+
+
+def test_a_profile_is_what_was_written(tmp_path: Path) -> None:
+    profile = costs.read(written(tmp_path, PROFILE))
+    assert profile.costs["fork"] == costs.Cost(20000, 30, 7, "told")
+    assert profile.costs["tick"] == costs.Cost(9)
+    assert costs.profile_of(parse(json.dumps(profile.to_dict()))) == profile
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("free", "'free': expected kernel, none, a profile"),
+        ("kernel,fork", "'fork': expected NAME=NANOSECONDS"),
+        ("kernel,fork=-1", "'fork=-1': expected NAME=NANOSECONDS"),
+        ("kernel,frok=1", "no cost is called 'frok'; did you mean 'fork'?"),
+        ("kernel,fork=9999999999999", "expected at most 1000000000000 ns"),
+        ("kernel,", "'': expected NAME=NANOSECONDS"),
+        ("nowhere.json", "nowhere.json: it cannot be read: No such file"),
+    ],
+)
+def test_wrong_choices(text: str, message: str) -> None:
+    with pytest.raises(WrongUsage, match=re.escape(message)):
+        costs.choose(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "profile.json:1: an array: expected an object: a profile of costs"),
+        ("{", "profile.json:1: the file ends: expected a key"),
+        ({"costs": {}}, "an object: expected the key format in it"),
+        ({"format": 2, "costs": {}}, "format: 2: expected 1, the only format there is"),
+        ({"format": 1}, "an object: expected the key costs in it"),
+        ({"format": 1, "costs": [], "x": 1}, "x: unknown: expected format, description"),
+        ({"format": 1, "costs": []}, "costs: an array: expected an object"),
+        ({"format": 1, "costs": {"frok": 1}}, "costs.frok: no cost is called 'frok'; did you mean"),
+        ({"format": 1, "costs": {"fork": "1us"}}, 'costs.fork: "1us": expected nanoseconds'),
+        ({"format": 1, "costs": {"fork": -1}}, "costs.fork: -1: expected nanoseconds"),
+        ({"format": 1, "costs": {"fork": {}}}, "costs.fork: an object: expected the key ns in it"),
+        ({"format": 1, "costs": {"fork": {"ns": 1.5}}}, "costs.fork.ns: 1.5: expected a whole"),
+        ({"format": 1, "costs": {"fork": {"ns": 1, "us": 1}}}, "costs.fork.us: unknown: expected"),
+        ({"format": 1, "base": "linux", "costs": {}}, 'base: "linux": expected kernel or none'),
+        ({"format": 1, "tick_ns": "1ms", "costs": {}}, 'tick_ns: "1ms": expected a whole number'),
+        ({"format": 1, "machine": 7, "costs": {}}, "machine: 7: expected a text"),
+        (
+            '{"format": 1, "costs": {\n"fork": 1,\n"fork": 2}}',
+            "json:3: costs.fork: it is there twice",
+        ),
+    ],
+)
+def test_wrong_profiles(tmp_path: Path, content: object, message: str) -> None:
+    with pytest.raises(WrongUsage, match=re.escape(message)):
+        costs.read(written(tmp_path, content))
+
+
+def simulator(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    build("simulator")
+    workload = folder / "workload.txt"
+    workload.write_text("program a\n  fork b\n  wait\nprogram b\n  run 3ms\n  yield\n  sleep 1ms\n")
+    command = [str(sim.PROGRAM), "--no-trace", "--costs", text, str(workload)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_simulator_knows_the_same_costs(tmp_path: Path) -> None:
+    every = ",".join(f"{name}=1" for name in costs.COSTS)
+    done = simulator(tmp_path, f"none,{every}")
+    assert done.returncode == 0, done.stderr
+    told = simulator(tmp_path, "none,frok=1").stderr
+    for name in costs.COSTS:
+        assert re.search(rf"\b{name}\b", told), told
+
+
+def test_what_ships_is_what_is_built_in(tmp_path: Path) -> None:
+    text = costs.read(costs.SHIPPED).text()
+    assert simulator(tmp_path, text).stdout == simulator(tmp_path, "kernel").stdout
+
+
+def command(folder: Path, *words: str) -> tuple[str, ...]:
+    workload = folder / "w.json"
+    workload.write_text(json.dumps({"tasks": {"cpu": {"instance": 2, "loop": 1, "run": 2000}}}))
+    options = ("run", "--machine", "sim", "--workload", str(workload), "--cpus", "1")
+    return (*options, "--out", str(folder / "out"), *words)
+
+
+def test_a_run_remembers_its_costs(schedlab: Command, tmp_path: Path) -> None:
+    path = written(tmp_path, PROFILE)
+    done = schedlab(*command(tmp_path, "--costs", f"{path},exit=5", "--json"))
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads(done.stdout)["runs"][0]["manifest"]
+    assert manifest["costs"] == costs.choose(f"{path},exit=5").name
+    assert "--costs kernel,fork=20000,tick=9,exit=5" in manifest["boot_arguments"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--costs", "frok=1"), "--costs frok=1: no cost is called 'frok'"),
+        (("--costs", "no.json"), "no.json: it cannot be read"),
+        (("--machine", "spike", "--costs", "none"), "--costs: on --machine spike things take what"),
+    ],
+)
+def test_wrong_usage(
+    schedlab: Command, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = schedlab(*command(tmp_path, *words))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
