@@ -474,17 +474,32 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
     return (ticks < most ? ticks : most) * tick_ns;
 }
 
-/* A timer that is behind goes on from now, unless it is `absolute`. */
-static uint64_t timer_next(struct simulator *simulator, const struct process *process,
-                           const struct workload_step *step)
+/* When a timer is due next that was due last at `*due`. One that is behind goes on from now, unless
+ * it is `absolute`. */
+static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uint64_t period,
+                           bool absolute)
 {
-    uint64_t *due =
-        &simulator->timer_times[process->task.slot * simulator->timer_count + step->detail];
-    bool absolute = step->target == 1;
-    *due = *due + step->value < TIME_MAX ? *due + step->value : TIME_MAX;
+    *due = *due + period < TIME_MAX ? *due + period : TIME_MAX;
     if (*due < simulator->now && !absolute)
         *due = simulator->now;
     return *due;
+}
+
+static uint64_t own_timer_next(struct simulator *simulator, const struct process *process,
+                               const struct workload_step *step)
+{
+    uint64_t *times = &simulator->timer_times[process->task.slot * simulator->timer_count];
+    return timer_next(simulator, &times[step->detail], step->value, step->target == 1);
+}
+
+static uint64_t shared_timer_next(struct simulator *simulator, const struct process *process,
+                                  const struct workload_step *step)
+{
+    uint64_t *due = &simulator->shared_times[step->target];
+    uint32_t count = simulator->timer_count;
+    if (*due == NEVER)
+        *due = simulator->timer_times[process->task.slot * count + count - 1];
+    return timer_next(simulator, due, step->value, step->detail == 1);
 }
 
 static void act_yield(struct simulator *simulator, struct cpu *cpu)
@@ -584,6 +599,7 @@ static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct 
     while (channel->first != NOBODY && count > 0) {
         struct process *process = process_at(simulator, channel->first);
         channel->first = process->link;
+        channel->waiting--;
         count--;
         make_runnable(simulator, here, process, ENQUEUE_WOKEN, actor);
     }
@@ -598,6 +614,19 @@ static void give(struct simulator *simulator, uint32_t here, struct channel *cha
     channel->count += count ? left : 0;
 }
 
+static void wait_in_line(struct simulator *simulator, struct cpu *cpu, struct channel *channel)
+{
+    struct process *process = cpu->current;
+    process->link = NOBODY;
+    if (channel->first == NOBODY)
+        channel->first = process->task.slot;
+    else
+        process_at(simulator, channel->last)->link = process->task.slot;
+    channel->last = process->task.slot;
+    channel->waiting++;
+    block(simulator, cpu, WAIT_CHANNEL, BLOCK_PIPE);
+}
+
 static void act_take(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct process *process = cpu->current;
@@ -609,13 +638,18 @@ static void act_take(struct simulator *simulator, struct cpu *cpu, const struct 
         advance(simulator, process);
         return;
     }
-    process->link = NOBODY;
-    if (channel->first == NOBODY)
-        channel->first = process->task.slot;
-    else
-        process_at(simulator, channel->last)->link = process->task.slot;
-    channel->last = process->task.slot;
-    block(simulator, cpu, WAIT_CHANNEL, BLOCK_PIPE);
+    wait_in_line(simulator, cpu, channel);
+}
+
+static void act_meet(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct channel *channel = &simulator->channels[step->target];
+    if (channel->waiting + 1 < step->value) {
+        wait_in_line(simulator, cpu, channel);
+        return;
+    }
+    advance(simulator, cpu->current);
+    give(simulator, cpu->id, channel, 0, cpu->current);
 }
 
 static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
@@ -709,7 +743,10 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         act_sleep(simulator, cpu, step->value);
         break;
     case STEP_TIMER:
-        act_sleep(simulator, cpu, timer_next(simulator, process, step));
+        act_sleep(simulator, cpu, own_timer_next(simulator, process, step));
+        break;
+    case STEP_SHARED_TIMER:
+        act_sleep(simulator, cpu, shared_timer_next(simulator, process, step));
         break;
     case STEP_YIELD:
         act_yield(simulator, cpu);
@@ -725,6 +762,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         break;
     case STEP_TAKE:
         act_take(simulator, cpu, step);
+        break;
+    case STEP_MEET:
+        act_meet(simulator, cpu, step);
         break;
     case STEP_GIVE:
         act_give(simulator, cpu, step);

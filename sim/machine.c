@@ -396,6 +396,7 @@ void stop_waiting(struct simulator *simulator, struct process *process)
     case WAIT_CHANNEL:
         channel = &simulator->channels[step_of(simulator, process)->target];
         leave_line(simulator, &channel->first, &channel->last, process);
+        channel->waiting--;
         break;
     }
     process->waits = WAIT_NONE;
@@ -585,12 +586,13 @@ static const char *step_flaw(const struct simulator_workload *workload,
 {
     bool to_program =
         step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ATTRIBUTE;
-    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE;
+    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
+    bool has_time = step->kind <= STEP_TIMER || step->kind == STEP_SHARED_TIMER;
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
     bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
     if (step->kind >= STEP_COUNT)
         return "there is no such act";
-    if (step->kind <= STEP_TIMER && step->value > TIME_MAX)
+    if (has_time && step->value > TIME_MAX)
         return "the time is too long";
     if (to_program && !to_self && step->target >= workload->program_count)
         return "there is no such program";
@@ -600,6 +602,10 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such channel to give to";
     if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
+    if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
+        return "there may be at most 65536 shared timers";
+    if (step->kind == STEP_MEET && (step->value < 1 || step->value > SIMULATOR_PROCESSES_MAX))
+        return "so many processes cannot meet";
     if (to_text && step->target >= workload->text_count)
         return "there is no such text";
     if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, step->value))
@@ -699,9 +705,12 @@ static bool copy_programs(struct simulator *simulator, const struct simulator_wo
             }
             if (step.kind == STEP_TIMER && step.detail >= simulator->timer_count)
                 simulator->timer_count = step.detail + 1u;
+            if (step.kind == STEP_SHARED_TIMER && step.target >= simulator->shared_timer_count)
+                simulator->shared_timer_count = step.target + 1u;
             simulator->steps[next++] = step;
         }
     }
+    simulator->timer_count += simulator->shared_timer_count > 0;
     simulator->program_first[count] = next;
     simulator->names[count] = copy_text("init");
     simulator->steps[next++] = (struct workload_step){.kind = STEP_FORK};
@@ -734,8 +743,19 @@ static bool copy_channels(struct simulator *simulator, const struct simulator_wo
         return false;
     simulator->channel_count = workload->channel_count;
     for (uint32_t i = 0; i < workload->channel_count; i++)
-        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY};
+        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY, 0};
     return true;
+}
+
+static bool make_shared_timers(struct simulator *simulator)
+{
+    uint32_t count = simulator->shared_timer_count;
+    if (count == 0)
+        return true;
+    simulator->shared_times = calloc(count, sizeof(*simulator->shared_times));
+    for (uint32_t i = 0; simulator->shared_times && i < count; i++)
+        simulator->shared_times[i] = NEVER;
+    return simulator->shared_times != NULL;
 }
 
 /* ---- the machine is made ---- */
@@ -861,7 +881,8 @@ static bool make(struct simulator *simulator, const struct simulator_setup *setu
     if (!set_tunables(simulator, setup->tunables, error))
         return false;
     if (!copy_programs(simulator, workload) || !copy_texts(simulator, workload) ||
-        !copy_channels(simulator, workload) || !make_cpus(simulator, setup->cpus) ||
+        !copy_channels(simulator, workload) || !make_shared_timers(simulator) ||
+        !make_cpus(simulator, setup->cpus) ||
         !make_processes(simulator, setup, switches_policy(workload))) {
         set_error(error, "no memory for the machine: fewer processes need less");
         return false;
@@ -917,6 +938,7 @@ void simulator_destroy(struct simulator *simulator)
     free(simulator->channels);
     free(simulator->loop_rounds);
     free(simulator->timer_times);
+    free(simulator->shared_times);
     free(simulator->processes);
     slots_free(&simulator->slots);
     free(simulator->timers.heap);

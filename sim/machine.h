@@ -85,6 +85,7 @@ struct channel {
     uint64_t count;
     uint32_t first; /* who waits */
     uint32_t last;
+    uint32_t waiting; /* how many do */
 };
 
 /* The latest process that was forked to play a program. */
@@ -125,8 +126,10 @@ struct simulator {
     uint32_t channel_count;
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
-    uint64_t *timer_times; /* by slot and timer: when it was due last */
-    uint32_t timer_count;
+    uint64_t *timer_times;  /* by slot and timer: when it was due last */
+    uint32_t timer_count;   /* with one more, the time of the fork, if there are shared ones */
+    uint64_t *shared_times; /* by shared timer; NEVER: nobody has used it yet */
+    uint32_t shared_timer_count;
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */

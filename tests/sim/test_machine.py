@@ -221,6 +221,7 @@ def test_a_periodic_task_keeps_its_period(schedlab: Command, tmp_path: Path) -> 
     assert groups(each)["tick"]["turnaround_max_ns"] == pytest.approx(500e6, abs=100e3)
 
 
+BEAT = {"ref": "beat", "period": 400}
 ALL_EVENTS = {
     "tasks": {
         "periodic": {
@@ -252,6 +253,8 @@ ALL_EVENTS = {
         },
         "child": {"instance": 0, "priority": 2, "loop": 1, "runtime": 10.5},
         "pair": {"instance": 2, "loop": 2, "run": 100, "sync": {"ref": "d", "mutex": "n"}},
+        "meeting": {"instance": 3, "loop": 5, "run": 700, "barrier": "e", "timer": BEAT},
+        "meets": {"loop": 5, "sleep": 900, "barrier": "e"},
         "freer": {"delay": 50_000, "loop": 3, "broad": "d", "sleep": 9000},
     }
 }
@@ -265,8 +268,8 @@ def test_all_events_are_what_the_simulator_reads(tmp_path: Path, policy: str, cp
     program = "sim-safe/schedlab-sim"
     done = simulate(tmp_path, file.text(1, 1_000_000), *options, program=program)
     assert done.returncode == 0, done.stderr
-    # init, root, 2 + 3 + 1 + 2 + 1 tasks, and a child for each round of the waker
-    assert "\nforks 411\n" in done.stdout
+    # init, root, 2 + 3 + 1 + 2 + 3 + 1 + 1 tasks, and a child for each round of the waker
+    assert "\nforks 415\n" in done.stdout
     trace.validate(trace.read(tmp_path / "trace.bin"))
 
 
