@@ -291,6 +291,61 @@ ORDERS = {
         """,
         [1, 2, 3],
     ),
+    "processes that meet": (
+        """
+        program root
+          mark begin
+          fork one
+          sleep 1tick
+          fork two
+          sleep 5ticks
+          mark note 8
+          meet point 3
+          mark note 9
+          sleep 2ticks
+          mark note 10
+          meet point 3         # the second time: both are there
+          wait
+          wait
+          mark note 11
+          mark end
+        program one
+          mark note 1
+          meet point 3
+          sleep 1tick
+          mark note 3
+          meet point 3
+        program two
+          mark note 2
+          meet point 3
+          meet point 3
+        """,
+        [1, 2, 8, 9, 3, 10, 11],
+    ),
+    "a timer that two share": (
+        """
+        program root
+          mark begin
+          fork first
+          sleep 1tick
+          fork second
+          wait
+          wait
+          mark end
+        program first          # at 3, 9
+          timer shared 3ticks
+          mark note 3
+          timer shared 3ticks
+          mark note 9
+        program second         # at 6, 12
+          sleep 1tick
+          timer shared 3ticks
+          mark note 6
+          timer shared 3ticks
+          mark note 12
+        """,
+        [3, 6, 9, 12],
+    ),
     "kills": (
         """
         program root
