@@ -7,39 +7,25 @@ import random
 from typing import Any
 
 
-def random_workload(seed: int, sleeping: bool = True) -> dict[str, Any]:
-    """Two to four tasks of one to three processes, of which each computes for 60 ms at most.
+def random_workload(seed: int) -> dict[str, Any]:
+    """Two to four tasks of one to three processes. Each process computes for 60 ms or so at most.
 
-    Not `sleeping`: they come at random times, compute, and end. Nobody comes at a tick: there, the
-    microseconds that a fork takes decide who runs next.
+    Nobody comes at a tick: there, the microseconds that a fork takes decide who runs next.
     """
     generator = random.Random(f"workload {seed}")
-    make = _sleeper if sleeping else _computer
-    tasks = {
-        f"task-{i}": {**_begin(generator), **make(generator)}
-        for i in range(generator.randint(2, 4))
-    }
-    return {"tasks": tasks}
+    return {"tasks": {f"task-{i}": _task(generator) for i in range(generator.randint(2, 4))}}
 
 
-def _begin(generator: random.Random) -> dict[str, Any]:
-    begin: dict[str, Any] = {
+def _task(generator: random.Random) -> dict[str, Any]:
+    loops = generator.randint(1, 8)
+    task: dict[str, Any] = {
         "instance": generator.randint(1, 3),
+        "loop": loops,
         "delay": generator.randint(0, 30) * 1000 + 500,
         "priority": generator.randint(0, 10),
         "tickets": generator.randint(1, 40),
         "weight": generator.randint(1, 10),
     }
-    return begin
-
-
-def _computer(generator: random.Random) -> dict[str, Any]:
-    return {"loop": 1, "run": generator.randint(5_000, 60_000)}
-
-
-def _sleeper(generator: random.Random) -> dict[str, Any]:
-    loops = generator.randint(1, 8)
-    task: dict[str, Any] = {"loop": loops}
     for step in range(generator.randint(1, 3)):
         task[f"run{step}"] = generator.randint(300, 20_000 // loops)
         if generator.random() < 0.3:
