@@ -63,8 +63,8 @@ OF_A_WORKLOAD = {
     default="mixed -n 24 -g 80",
     show_default=True,
     metavar="COMMAND",
-    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or, on sim,"
-    " a workload file.",
+    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or a"
+    " workload file.",
 )
 @click.option(
     "--with",
@@ -96,7 +96,7 @@ OF_A_WORKLOAD = {
     default="spike",
     show_default=True,
     type=click.Choice(MACHINES),
-    help="spike and sim give the same run every time; qemu does not. sim runs workload files.",
+    help="spike and sim give the same run every time; qemu does not. sim runs workload files only.",
 )
 @click.option(
     "--runs",
@@ -246,7 +246,7 @@ def run_workload(
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
-    file = None if replay else workload_file(workload, changes, machine)
+    file = None if replay else workload_file(workload, changes)
     chosen = replay.costs if replay and not costs else cost_profiles.choose(costs or "kernel")
     base = plan.Run(
         workload,
@@ -273,15 +273,15 @@ def run_workload(
         raise SystemExit(1)
 
 
-def workload_file(workload: str, changes: tuple[Change, ...], machine: str) -> WorkloadFile | None:
+def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
     """Says what in it has no effect. None: it is none."""
     from schedlab import workload_files
 
-    if machine != SIMULATOR or not workload_files.is_workload_file(workload):
+    if not workload_files.is_workload_file(workload):
         if changes:
             raise WrongUsage(
-                f"--with {changes[0][0]}: --workload {workload!r} is no workload file of --machine"
-                f" {SIMULATOR}; programs have options of their own"
+                f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"
+                " have options of their own"
             )
         return None
     file = workload_files.read(Path(workload.strip()), changes)

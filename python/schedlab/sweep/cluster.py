@@ -24,6 +24,9 @@ _QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.allowed-failures": _DEATHS,
     "distributed.admin.large-graph-warning-threshold": "100MB",
+    # Dask cannot be without its HTTP servers: they have any port that is free, and serve nothing.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
     "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
 }
 
@@ -44,27 +47,28 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Client]:
-    with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            protocol="tcp://",
-            dashboard_address=None,
-            worker_dashboard_address=None,
-            memory_limit=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    here = LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        protocol="tcp://",
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        worker_dashboard_address=None,
+        memory_limit=None,
+        silence_logs=logging.CRITICAL,
+    )
+    with here, Client(here, set_as_default=False) as client:  # type: ignore[no-untyped-call]
         yield client
 
 
 @contextmanager
 def _of_cluster(scheduler: str) -> Iterator[Client]:
     try:
-        client = Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+        client = Client(  # type: ignore[no-untyped-call]
+            scheduler, timeout=_CONNECT_SECONDS, set_as_default=False
+        )
     except ValueError as error:
         raise WrongUsage(
             f"--scheduler {scheduler}: {error}: expected an address such as tcp://10.0.0.1:8786"

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 
-from schedlab import workload_files
+from schedlab import costs, workload_files
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.plan import Run, check_cpus, check_workload
@@ -24,7 +23,6 @@ TRIED_MAX = 5_000_000
 """Setups that are looked at for conditions that few fulfil."""
 _DRAWN_PER_SETUP = 1000
 
-Change = tuple[str, ranges.Scalar]
 Settings = tuple[tuple[str, int], ...]
 
 
@@ -33,8 +31,6 @@ class Point:
     """One run of a sweep."""
 
     run: Run
-    changes: tuple[Change, ...] = ()
-    """What of the workload file was changed, by paths."""
     tunables: Settings = ()
     """All of the policy's, with the values that they have in this run."""
 
@@ -47,20 +43,20 @@ def expand(description: Description) -> list[Point]:
             f"that would be up to {count:,} runs: at most {RUNS_MAX:,} are possible. Take fewer"
             " values, or a sample"
         )
-    points: dict[tuple[Run, tuple[Change, ...]], Point] = {}
+    points: dict[Run, Point] = {}
     settings = [list(setups(entry)) for entry in description.policies]
     for base in _bases(description):
-        check_workload(base.run)
+        check_workload(base)
         for cpus in description.cpus:
-            check_cpus(replace(base.run, cpus=cpus))
+            check_cpus(replace(base, cpus=cpus))
             for entry, chosen in zip(description.policies, settings, strict=True):
                 standard = entry.standard()
                 for values in chosen:
                     effective = tuple({**standard, **dict(values)}.items())
-                    setup = replace(base.run, cpus=cpus, policy=entry.choice, settings=values)
+                    setup = replace(base, cpus=cpus, policy=entry.choice, settings=values)
                     for seed in description.seeds:
-                        point = Point(replace(setup, seed=seed), base.changes, effective)
-                        points.setdefault((point.run, point.changes), point)
+                        run = replace(setup, seed=seed)
+                        points.setdefault(run, Point(run, effective))
     return list(points.values())
 
 
@@ -146,15 +142,18 @@ def _fulfils(entry: PolicyEntry, values: Settings) -> bool:
 # --- everything else
 
 
-def _bases(description: Description) -> Iterator[Point]:
+def _bases(description: Description) -> Iterator[Run]:
     """A run for each workload, machine, tick and costs; CPUs, policy and seed are yet to be put."""
+    chosen = [costs.choose(text) for text in description.costs]
     for entry in description.workloads:
-        for changes, file in _files(entry):
+        for file in _files(entry):
             for machine in entry.machines:
                 for tick_ns in description.ticks_ns:
-                    for costs in description.costs if machine == SIMULATOR else ("kernel",):
-                        run = _base(description, entry, machine, tick_ns, costs, file)
-                        yield Point(run, changes)
+                    base = _base(description, entry, machine, tick_ns, file)
+                    if machine == SIMULATOR:
+                        yield from (replace(base, costs=each) for each in chosen)
+                    else:
+                        yield base
 
 
 def _base(
@@ -162,7 +161,6 @@ def _base(
     entry: WorkloadEntry,
     machine: str,
     tick_ns: int,
-    costs: str,
     file: WorkloadFile | None,
 ) -> Run:
     command, label = entry.name, ""
@@ -182,25 +180,24 @@ def _base(
         memory_mib=0 if machine == SIMULATOR else description.memory_mib,
         label=label,
         file=file,
+        changes=file.changes if file else (),
     )
 
 
-def _files(entry: WorkloadEntry) -> Iterator[tuple[tuple[Change, ...], WorkloadFile | None]]:
-    """The file with each choice of changes; nothing, once, of what is no file."""
+def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
+    """The file with each choice of changes; None, once, of what is no file."""
     if entry.place is None:
-        yield (), None
+        yield None
         return
     grids = []
     for values in entry.changes.values():
-        assert not isinstance(values, ranges.Logarithmic)
+        assert not isinstance(values, ranges.Logarithmic)  # the reader refuses it
         grids.append(values.values)
     for chosen in itertools.product(*grids):
-        changes = tuple(zip(entry.changes, chosen, strict=True))
-        yield changes, _file(entry.place, changes)
+        pairs = zip(entry.changes, chosen, strict=True)
+        yield workload_files.read(entry.place, [(place, _text(value)) for place, value in pairs])
 
 
-@lru_cache(maxsize=4096)
-def _file(place: Path, changes: tuple[Change, ...]) -> WorkloadFile:
-    if changes:
-        raise WrongUsage("values within workload files cannot be changed yet")
-    return workload_files.read(place)
+def _text(value: ranges.Scalar) -> str:
+    """As `--with` has it."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -19,13 +19,14 @@ from schedlab import __version__
 from schedlab.build import PARTS, build_lock
 from schedlab.machines import machine_named
 from schedlab.paths import ROOT
-from schedlab.sweep.expanding import Point
+from schedlab.plan import Run
 from schedlab.workload_model import WorkloadFile
 
 _MEASURING = (
     "trace/*.py",
     "metrics/*.py",
     "workload_model.py",
+    "workload_text.py",
     "outcome.py",
     "sweep/one_run.py",
     "sweep/columns.py",
@@ -86,15 +87,14 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def key_of(point: Point, make: Make) -> str:
+def key_of(run: Run, make: Make) -> str:
     """32 hexadecimal digits: the same for the same run by the same make, here and elsewhere."""
-    run = point.run
     decisive = {
         "measuring": make.measuring,
         "machine": {"name": run.machine, **make.machines[run.machine]},
         "label": run.label,
         "workload": run.workload,
-        "changes": point.changes,
+        "changes": run.changes,
         "file": _hash_of_file(run.file) if run.file else None,
         "boot_arguments": run.boot_arguments(),
         "cpus": run.cpus,

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,8 +12,9 @@ from typing import Any
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.sweep.columns import CHANGE, TUNABLE
-from schedlab.sweep.expanding import Change, Point
+from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of
+from schedlab.workload_changes import changes_text
 
 Row = dict[str, Any]
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
@@ -35,7 +35,7 @@ class SweepPlan:
     def dimensions(self) -> tuple[str, ...]:
         """Columns of tunables that some policy is given, and of values changed in workloads."""
         tunables = {name: None for point in self.points for name, _ in point.run.settings}
-        places = {place: None for point in self.points for place, _ in point.changes}
+        places = {place: None for point in self.points for place, _ in point.run.changes}
         columns = {change_column(place): place for place in places}
         if len(columns) < len(places):
             lost = next(place for place in places if place not in columns.values())
@@ -47,22 +47,22 @@ class SweepPlan:
 
     def by_key(self, make: Make) -> dict[str, Point]:
         """In the order of the points."""
-        return {key_of(point, make): point for point in self.points}
+        return {key_of(point.run, make): point for point in self.points}
 
     def identity(self, point: Point) -> Row:
         """What the data set says of a run before it has begun."""
         run = point.run
         simulated = run.machine == SIMULATOR
         tunables = {TUNABLE + name: value for name, value in point.tunables}
-        changes = {change_column(place): text_of(value) for place, value in point.changes}
+        changes = {change_column(place): value for place, value in run.changes}
         own = {**tunables, **changes}
         return {
             "workload": run.label or run.workload,
             "policy": str(run.policy),
             "settings": run.settings_text,
-            "changes": changes_text(point.changes),
+            "changes": changes_text(run.changes),
             "machine": run.machine,
-            "costs": "kernel" if simulated else None,
+            "costs": run.costs.name if simulated else None,
             "cpus": run.cpus,
             "tick_ns": run.tick_ns,
             "limit_ns": run.limit_ns,
@@ -77,21 +77,11 @@ def change_column(place: str) -> str:
     return CHANGE + _NOT_IN_NAMES.sub("_", place)
 
 
-def text_of(value: object) -> str:
-    """As in the file."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def changes_text(changes: Iterable[Change]) -> str:
-    return ",".join(f"{place}={text_of(value)}" for place, value in changes)
-
-
 def title_of(point: Point) -> str:
     """For people: one line."""
     run = point.run
     parts = (
-        run.label or run.workload,
-        changes_text(point.changes),
+        run.label or run.workload_title,
         run.title.removeprefix(f"{run.label}, ") if run.label else run.title,
         run.machine,
         f"seed {run.seed}",

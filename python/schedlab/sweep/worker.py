@@ -57,7 +57,7 @@ class Laboratory(WorkerPlugin):
             check_same(where, {name: facts["machine_version"]}, {name: version})
         if self.kept and not self.kept.is_dir():
             raise Unfit(f"{where}: there is no folder {self.kept}, where traces are to be kept")
-        self.folder = Path(tempfile.mkdtemp(prefix="schedlab-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="schedlab-", dir=worker.local_directory))
         self.programs = {name: self.write(name) for name in self.make.programs}
         self.lock = threading.Lock()
         self.running: set[subprocess.Popen[bytes]] = set()
