@@ -89,7 +89,7 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
         row: dict[str, Any] = {
             "setup": title_of(choice),
             "policy": choice[0],
-            "on_front": choice in found.members,
+            "place": found.members.index(choice) + 1 if choice in found.members else None,
         }
         for axis, value, quantity in zip("xy", both, shown, strict=True):
             row[axis] = value.mean * quantity.factor
@@ -102,7 +102,7 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
     ]
     return frontier(
         "frontier",
-        pl.DataFrame(rows),
+        pl.DataFrame(rows, schema_overrides={"place": pl.Int64}, infer_schema_length=None),
         title=f"{objectives[0].title} against {objectives[1].title}",
         caption=f"{listing.scene_title(values.scene)}; {len(values.seeds)} seeds.",
         x_title=titles[0],

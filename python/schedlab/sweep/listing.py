@@ -93,12 +93,14 @@ def _left_out(values: Values) -> Iterator[Text]:
 def front_table(values: Values, objectives: Sequence[Objective], found: Front) -> Table:
     """Who is on the front."""
     table = _table(f"Setups that no other surpasses in everything: {scene_title(values.scene)}")
+    table.add_column("", justify="right")
     table.add_column("setup")
     for each in objectives:
         table.add_column(f"{each.title}\n({each.better} is better)", justify="right")
-    for choice in found.members:
+    for number, choice in enumerate(found.members, start=1):
         cells = zip(found.estimates[choice], objectives, strict=True)
-        table.add_row(Text(title_of(choice)), *(as_text(value, o.quantity) for value, o in cells))
+        texts = (as_text(value, each.quantity) for value, each in cells)
+        table.add_row(str(number), Text(title_of(choice)), *texts)
     table.caption = Text("\n").join(_front_remarks(values, found))
     return table
 

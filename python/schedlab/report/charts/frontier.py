@@ -23,9 +23,8 @@ from schedlab.report.charts.parts import (
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, WIDTH
 from schedlab.report.model import Chart
 
-_NAMED_MAX = 12
-"""Setups on the line that have their names beside them; of more, they are below the pointer."""
-_NAME_MAX = 40
+_APART = 0.01
+"""Of an axis' length: points that are nearer to each other share one label."""
 
 
 def frontier(
@@ -37,17 +36,17 @@ def frontier(
     x_title: str,
     y_title: str,
     log: bool = False,
-    zero: bool = True,
+    zero: bool = False,
     height: int = 420,
     description: str = "",
 ) -> Chart:
-    """A point a setup; those that no other surpasses in both are on the line.
+    """A point a setup; those that no other surpasses in both are on the line, and numbered.
 
-    `data` has a row a setup: setup, policy, on_front, and the mean with its bounds of either
-    metric, in the units of the titles: x, x_low, x_high, y, y_low, y_high. Where less of both is
-    better, the line is at the lower left.
+    `data` has a row a setup: setup, policy, place (its number on the line; null: it is not on it),
+    and the mean with its bounds of either metric, in the units of the titles: x, x_low, x_high, y,
+    y_low, y_high. Where less of both is better, the line is at the lower left.
     """
-    ordered_rows = data.sort("on_front", "x")
+    ordered_rows = data.sort("place", "x", nulls_last=False)
     series = ordered(ordered_rows["policy"], None, policies=True)
     looks = Looks(series, policies=True)
     reaches = {
@@ -58,7 +57,7 @@ def frontier(
         reach.low > data[f"{axis}_low"].min() or reach.high < data[f"{axis}_high"].max()  # type: ignore[operator]
         for axis, reach in reaches.items()
     )
-    members = ordered_rows.filter("on_front")
+    members = ordered_rows.filter(pl.col("place").is_not_null())
     return Chart(
         name,
         title,
@@ -67,7 +66,7 @@ def frontier(
         sentences(
             caption,
             f"On the line: the {len(members)} of {len(data)} setups that no other surpasses in"
-            " both, with their 95 % intervals. Faint: the others.",
+            " both, with their 95 % intervals and their places in the table. Faint: the others.",
             CUT if cut else "",
         ),
         description or _words(members, x_title, y_title),
@@ -86,14 +85,14 @@ def _chart(
     x = alt.X("x:Q", title=x_title, scale=reaches["x"].scale(), axis=numbers)
     y = alt.Y("y:Q", title=y_title, scale=reaches["y"].scale(), axis=numbers)
     drawn = data.rename({"policy": "series"})
-    members = drawn.filter("on_front").drop("on_front")
-    others = drawn.filter(~pl.col("on_front")).drop("on_front")
+    members = drawn.filter(pl.col("place").is_not_null())
+    others = drawn.filter(pl.col("place").is_null()).drop("place")
     layers: list[Any] = []
     if len(others):
         layers.append(
             chart_of(others)
             .mark_point(filled=True, size=28, opacity=0.25)
-            .encode(x, y, looks.channel(alt.Color), tooltip=_tooltip(x_title, y_title))
+            .encode(x, y, looks.colour(), looks.shape(), tooltip=_tooltip(x_title, y_title))
         )
     layers += [
         chart_of(members).mark_line(style=IDEAL, interpolate="step-after").encode(x, y),
@@ -101,7 +100,7 @@ def _chart(
         chart_of(members)
         .mark_point(filled=True, size=70, opacity=1)
         .encode(x, y, looks.colour(), looks.shape(), tooltip=_tooltip(x_title, y_title)),
-        *_names(members, x, y),
+        _numbers(members, reaches, x, y),
     ]
     return alt.layer(*layers).properties(width=WIDTH, height=height)
 
@@ -110,25 +109,41 @@ def _intervals(members: pl.DataFrame, looks: Looks, x: alt.X, y: alt.Y) -> list[
     across, up = x.copy(), y.copy()
     across["shorthand"], up["shorthand"] = "x_low:Q", "y_low:Q"
     bars = chart_of(members).mark_rule(strokeWidth=1.2, clip=True, strokeOpacity=0.6)
-    colour = looks.channel(alt.Color)
+    colour = looks.colour()
     return [
         bars.encode(across, alt.X2("x_high:Q"), y, colour),
         bars.encode(x, up, alt.Y2("y_high:Q"), colour),
     ]
 
 
-def _names(members: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Any]:
-    if len(members) > _NAMED_MAX:
-        return []
-    short = members.with_columns(
-        setup=pl.when(pl.col("setup").str.len_chars() > _NAME_MAX)
-        .then(pl.col("setup").str.slice(0, _NAME_MAX - 1) + "…")
-        .otherwise("setup")
-    )
-    words = chart_of(short).mark_text(
-        style=ANNOTATION, align="left", baseline="bottom", dx=7, dy=-4
-    )
-    return [words.encode(x, y, alt.Text("setup:N"))]
+def _numbers(members: pl.DataFrame, reaches: dict[str, Reach], x: alt.X, y: alt.Y) -> Any:
+    """The places of the points, above the first of those that lie together."""
+    labels: list[dict[str, Any]] = []
+    near = {axis: _APART * (reach.high - reach.low) for axis, reach in reaches.items()}
+    for row in members.sort("place").to_dicts():
+        beside = [
+            each
+            for each in labels
+            if all(abs(each[axis] - row[axis]) < near[axis] for axis in near)
+        ]
+        if beside:
+            beside[0]["places"].append(row["place"])
+        else:
+            labels.append({"x": row["x"], "y": row["y"], "places": [row["place"]]})
+    table = pl.DataFrame([{**each, "places": _spans(each["places"])} for each in labels])
+    words = chart_of(table).mark_text(style=ANNOTATION, align="right", baseline="top", dx=-6, dy=5)
+    return words.encode(x, y, alt.Text("places:N"))
+
+
+def _spans(places: list[int]) -> str:
+    """`1–3, 5`."""
+    spans: list[list[int]] = []
+    for place in places:
+        if spans and place == spans[-1][-1] + 1:
+            spans[-1] = [spans[-1][0], place]
+        else:
+            spans.append([place])
+    return ", ".join("–".join(map(str, span)) for span in spans)
 
 
 def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:
@@ -141,7 +156,7 @@ def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:
 
 def _words(members: pl.DataFrame, x_title: str, y_title: str) -> str:
     told: Sequence[str] = [
-        f"{row['setup']}: {three_digits(row['x'])}, {three_digits(row['y'])}"
+        f"{row['place']}, {row['setup']}: {three_digits(row['x'])}, {three_digits(row['y'])}"
         for row in members.to_dicts()
     ]
     return f"Points of {x_title} and {y_title}. On the line: {'; '.join(told)}."
