@@ -18,6 +18,8 @@
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
 #define GUARD_BYTES 32
+#else
+#define GUARD_BYTES 0
 #endif
 
 #define TRACE_BUFFER_RECORDS  16384
@@ -77,13 +79,35 @@ static bool trace_failed(struct simulator *simulator)
     return simulator->trace.error != 0;
 }
 
+/* Who takes the interrupt of a hand from outside: the CPU that is back from the kernel first. */
+static struct cpu *outside_cpu(const struct simulator *simulator)
+{
+    struct cpu *found = &simulator->cpus[0];
+    for (uint32_t i = 1; i < simulator->scheduler.cpus && found->resumes > simulator->now; i++) {
+        if (simulator->cpus[i].resumes < found->resumes)
+            found = &simulator->cpus[i];
+    }
+    return found;
+}
+
 static void record_at(struct simulator *simulator, uint64_t time, uint32_t cpu,
                       enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second)
 {
     if (simulator->trace.next) {
+        if (cpu == OUTSIDE) {
+            const struct cpu *takes = outside_cpu(simulator);
+            cpu = takes->id;
+            time = takes->resumes > time ? takes->resumes : time;
+        }
         simulator->cpus[cpu].records++;
         trace_write(&simulator->trace, time, cpu, kind, process, first, second);
     }
+}
+
+void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
+                    uint32_t first, uint64_t second)
+{
+    record_at(simulator, simulator->now, OUTSIDE, kind, process, first, second);
 }
 
 /* A text in a record of the kind and, if it is long, TEXT records. */
@@ -163,13 +187,13 @@ static bool open_trace(struct simulator *simulator, const struct simulator_setup
 
 /* ---- processes ---- */
 
-static uint32_t program_of_step(const struct simulator *simulator, uint32_t step)
+uint32_t program_of(const struct simulator *simulator, const struct process *process)
 {
     uint32_t low = 0;
     uint32_t high = simulator->program_count + 1;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (simulator->program_first[middle] <= step)
+        if (simulator->program_first[middle] <= process->step)
             low = middle;
         else
             high = middle;
@@ -179,7 +203,7 @@ static uint32_t program_of_step(const struct simulator *simulator, uint32_t step
 
 void record_name(struct simulator *simulator, struct cpu *cpu)
 {
-    uint32_t program = program_of_step(simulator, cpu->current->step);
+    uint32_t program = program_of(simulator, cpu->current);
     record_text(simulator, cpu->resumes, cpu->id, TRACE_EXEC, pid_of(cpu->current),
                 simulator->names[program]);
 }
@@ -206,7 +230,7 @@ void advance(struct simulator *simulator, struct process *process)
 }
 
 struct process *process_create(struct simulator *simulator, struct process *parent,
-                               uint32_t first_step)
+                               uint32_t program)
 {
     uint32_t slot = slots_take(&simulator->slots);
     if (slot == UINT32_MAX) {
@@ -226,13 +250,15 @@ struct process *process_create(struct simulator *simulator, struct process *pare
                 .cpu = parent ? parent->task.cpu : 0,
                 .state = process + 1,
             },
-        .step = first_step,
+        .step = simulator->program_first[program],
         .link = NOBODY,
         .parent = parent ? parent->task.slot : FIRST_SLOT,
         .parent_pid = parent ? parent->task.pid : 0,
         .zombies = NOBODY,
         .place = PLACE_BLOCKED,
     };
+    if (program < simulator->program_count)
+        simulator->players[program] = (struct player){slot, process->task.pid};
     if (parent)
         parent->children++;
     if (simulator->loop_depth > 0)
@@ -297,6 +323,85 @@ bool zombies_bequeath(struct simulator *simulator, struct process *parent)
     return any;
 }
 
+/* ---- waiting ---- */
+
+static bool is_dead(const struct simulator *simulator, const struct timer *timer)
+{
+    const struct process *process = process_at(simulator, timer_slot(timer));
+    return process->waits != WAIT_TIMER || process->link != timer_number(timer);
+}
+
+/* Those are many: takes them all out of the heap. */
+static void remove_dead_timers(struct simulator *simulator)
+{
+    struct timers *timers = &simulator->timers;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < timers->count; i++) {
+        if (!is_dead(simulator, &timers->heap[i]))
+            timers->heap[kept++] = timers->heap[i];
+    }
+    timers->count = kept;
+    timers->dead = 0;
+    timers_order(timers);
+}
+
+void drop_dead_timers(struct simulator *simulator)
+{
+    struct timers *timers = &simulator->timers;
+    if (timers->dead > timers->count / 2)
+        remove_dead_timers(simulator);
+    while (timers->dead > 0 && is_dead(simulator, &timers->heap[0])) {
+        timers_take(timers);
+        timers->dead--;
+    }
+}
+
+/* Takes the process out of a line. False: it is not in it. */
+static bool leave_line(const struct simulator *simulator, uint32_t *first, uint32_t *last,
+                       const struct process *process)
+{
+    uint32_t before = NOBODY;
+    for (uint32_t slot = *first; slot != NOBODY; slot = process_at(simulator, slot)->link) {
+        if (slot != process->task.slot) {
+            before = slot;
+            continue;
+        }
+        if (before == NOBODY)
+            *first = process->link;
+        else
+            process_at(simulator, before)->link = process->link;
+        if (*last == slot)
+            *last = before;
+        return true;
+    }
+    return false;
+}
+
+void stop_waiting(struct simulator *simulator, struct process *process)
+{
+    struct cpu *cpu = &simulator->cpus[process->task.cpu];
+    struct channel *channel;
+    switch ((enum process_wait)process->waits) {
+    case WAIT_NONE:
+    case WAIT_CHILD:
+        break;
+    case WAIT_TIMER:
+        process->waits = WAIT_NONE;
+        simulator->timers.dead++;
+        drop_dead_timers(simulator);
+        break;
+    case WAIT_DUE:
+        leave_line(simulator, &cpu->due_first, &cpu->due_last, process);
+        break;
+    case WAIT_CHANNEL:
+        channel = &simulator->channels[step_of(simulator, process)->target];
+        leave_line(simulator, &channel->first, &channel->last, process);
+        channel->waiting--;
+        break;
+    }
+    process->waits = WAIT_NONE;
+}
+
 /* ---- policies ---- */
 
 static bool choose_policy(const char *text, struct policy_choice *choice,
@@ -330,16 +435,39 @@ static uint32_t state_bytes_of(const struct policy *policy)
 /* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
 static void guard_states(const struct simulator *simulator)
 {
-#ifdef GUARD_BYTES
+#if GUARD_BYTES > 0
+    size_t room = simulator->process_bytes - sizeof(struct process);
     for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
         char *state = (char *)(process_at(simulator, slot) + 1);
-        size_t room = simulator->process_bytes - sizeof(struct process);
         ASAN_UNPOISON_MEMORY_REGION(state, room);
         ASAN_POISON_MEMORY_REGION(state + simulator->state_bytes, room - simulator->state_bytes);
     }
 #else
     (void)simulator;
 #endif
+}
+
+static size_t bytes_of_process(uint32_t state_bytes)
+{
+    return sizeof(struct process) + state_bytes + GUARD_BYTES;
+}
+
+/* Puts all processes, of which none is queued, into a larger array. */
+static void move_processes(struct simulator *simulator, unsigned char *array, size_t bytes)
+{
+    unsigned char *old = simulator->processes;
+    for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
+        struct process *moved = (struct process *)(void *)(array + slot * bytes);
+        *moved = *process_at(simulator, slot);
+        moved->task.state = moved + 1;
+    }
+    simulator->processes = array;
+    simulator->process_bytes = bytes;
+    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
+        struct process **current = &simulator->cpus[i].current;
+        *current = *current ? process_at(simulator, (*current)->task.slot) : NULL;
+    }
+    free(old);
 }
 
 /* All processes leave the old policy, and nobody is known to the new one. */
@@ -366,35 +494,45 @@ static void enter_policy(struct simulator *simulator, uint32_t cpu, uint32_t dra
     }
 }
 
-void switch_policy(struct simulator *simulator, uint32_t cpu, const char *text)
+bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
+                   struct simulator_error *error)
 {
     struct policy_choice choice;
-    if (!choose_policy(text, &choice, &simulator->error)) {
-        simulator->status = SIMULATOR_FAILED;
-        return;
+    if (!choose_policy(text, &choice, error))
+        return false;
+    size_t bytes = bytes_of_process(state_bytes_of(choice.policy));
+    unsigned char *larger = NULL;
+    if (bytes > simulator->process_bytes) {
+        larger = calloc(simulator->process_limit, bytes);
+        if (!larger) {
+            set_error(error, "no memory for what policy %s keeps of each process", text);
+            return false;
+        }
     }
     uint32_t drained = leave_policy(simulator);
+    if (larger)
+        move_processes(simulator, larger, bytes);
     simulator->engine = engines[policy_number(choice.policy)];
     simulator->state_bytes = state_bytes_of(choice.policy);
     guard_states(simulator);
     policy_set_defaults(&simulator->scheduler, &choice);
     enter_policy(simulator, cpu, drained);
     record_policy(simulator, cpu, text);
+    return true;
 }
 
-void switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text)
+bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
+                    struct simulator_error *error)
 {
     uint32_t index;
     int64_t value;
-    if (!read_tunable(simulator->engine->policy, text, strlen(text), &index, &value,
-                      &simulator->error)) {
-        simulator->status = SIMULATOR_FAILED;
-        return;
-    }
+    if (!read_tunable(simulator->engine->policy, text, strlen(text), &index, &value, error))
+        return false;
     uint32_t drained = leave_policy(simulator);
     simulator->scheduler.tunable[index] = value;
     enter_policy(simulator, cpu, drained);
     record_tunable(simulator, cpu, index);
+    return true;
 }
 
 /* Sets those of "name=value,name=value"; null or empty: none. */
@@ -428,15 +566,15 @@ static void record_set_tunables(struct simulator *simulator, const char *text)
 
 /* ---- a workload is checked and copied ---- */
 
-static bool check_attribute(const struct workload_step *step)
+bool attribute_allowed(uint32_t kind, uint64_t value)
 {
-    switch (step->detail) {
+    switch (kind) {
     case ATTRIBUTE_PRIORITY:
-        return step->value <= PRIORITY_LOWEST;
+        return value <= PRIORITY_LOWEST;
     case ATTRIBUTE_TICKETS:
-        return step->value >= 1 && step->value <= TICKETS_MAX;
+        return value >= 1 && value <= TICKETS_MAX;
     case ATTRIBUTE_WEIGHT:
-        return step->value >= 1 && step->value <= WEIGHT_MAX;
+        return value >= 1 && value <= WEIGHT_MAX;
     default:
         return false;
     }
@@ -446,13 +584,15 @@ static bool check_attribute(const struct workload_step *step)
 static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {
-    bool to_program = step->kind == STEP_FORK || step->kind == STEP_ATTRIBUTE;
-    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE;
+    bool to_program =
+        step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ATTRIBUTE;
+    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
+    bool has_time = step->kind <= STEP_TIMER || step->kind == STEP_SHARED_TIMER;
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
     bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
     if (step->kind >= STEP_COUNT)
         return "there is no such act";
-    if (step->kind <= STEP_TIMER && step->value > TIME_MAX)
+    if (has_time && step->value > TIME_MAX)
         return "the time is too long";
     if (to_program && !to_self && step->target >= workload->program_count)
         return "there is no such program";
@@ -462,9 +602,13 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such channel to give to";
     if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
+    if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
+        return "there may be at most 65536 shared timers";
+    if (step->kind == STEP_MEET && (step->value < 1 || step->value > SIMULATOR_PROCESSES_MAX))
+        return "so many processes cannot meet";
     if (to_text && step->target >= workload->text_count)
         return "there is no such text";
-    if (step->kind == STEP_ATTRIBUTE && !check_attribute(step))
+    if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, step->value))
         return "there is no such attribute, or its value is out of its range";
     if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
         return "there is no such mark";
@@ -561,9 +705,12 @@ static bool copy_programs(struct simulator *simulator, const struct simulator_wo
             }
             if (step.kind == STEP_TIMER && step.detail >= simulator->timer_count)
                 simulator->timer_count = step.detail + 1u;
+            if (step.kind == STEP_SHARED_TIMER && step.target >= simulator->shared_timer_count)
+                simulator->shared_timer_count = step.target + 1u;
             simulator->steps[next++] = step;
         }
     }
+    simulator->timer_count += simulator->shared_timer_count > 0;
     simulator->program_first[count] = next;
     simulator->names[count] = copy_text("init");
     simulator->steps[next++] = (struct workload_step){.kind = STEP_FORK};
@@ -596,8 +743,19 @@ static bool copy_channels(struct simulator *simulator, const struct simulator_wo
         return false;
     simulator->channel_count = workload->channel_count;
     for (uint32_t i = 0; i < workload->channel_count; i++)
-        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY};
+        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY, 0};
     return true;
+}
+
+static bool make_shared_timers(struct simulator *simulator)
+{
+    uint32_t count = simulator->shared_timer_count;
+    if (count == 0)
+        return true;
+    simulator->shared_times = calloc(count, sizeof(*simulator->shared_times));
+    for (uint32_t i = 0; simulator->shared_times && i < count; i++)
+        simulator->shared_times[i] = NEVER;
+    return simulator->shared_times != NULL;
 }
 
 /* ---- the machine is made ---- */
@@ -663,10 +821,7 @@ static bool make_processes(struct simulator *simulator, const struct simulator_s
 {
     uint32_t room = any_policy ? POLICY_TASK_BYTES : simulator->state_bytes;
     simulator->process_limit = setup->processes ? setup->processes : PROCESSES_STANDARD;
-    simulator->process_bytes = sizeof(struct process) + room;
-#ifdef GUARD_BYTES
-    simulator->process_bytes += GUARD_BYTES;
-#endif
+    simulator->process_bytes = bytes_of_process(room);
     simulator->processes = calloc(simulator->process_limit, simulator->process_bytes);
     if (simulator->loop_depth > 0)
         simulator->loop_rounds =
@@ -726,7 +881,8 @@ static bool make(struct simulator *simulator, const struct simulator_setup *setu
     if (!set_tunables(simulator, setup->tunables, error))
         return false;
     if (!copy_programs(simulator, workload) || !copy_texts(simulator, workload) ||
-        !copy_channels(simulator, workload) || !make_cpus(simulator, setup->cpus) ||
+        !copy_channels(simulator, workload) || !make_shared_timers(simulator) ||
+        !make_cpus(simulator, setup->cpus) ||
         !make_processes(simulator, setup, switches_policy(workload))) {
         set_error(error, "no memory for the machine: fewer processes need less");
         return false;
@@ -736,8 +892,7 @@ static bool make(struct simulator *simulator, const struct simulator_setup *setu
         return false;
     record_policy(simulator, 0, setup->policy);
     record_set_tunables(simulator, setup->tunables);
-    struct process *init =
-        process_create(simulator, NULL, simulator->program_first[workload->program_count]);
+    struct process *init = process_create(simulator, NULL, workload->program_count);
     simulator->engine->start(simulator, init);
     return true;
 }
@@ -783,6 +938,7 @@ void simulator_destroy(struct simulator *simulator)
     free(simulator->channels);
     free(simulator->loop_rounds);
     free(simulator->timer_times);
+    free(simulator->shared_times);
     free(simulator->processes);
     slots_free(&simulator->slots);
     free(simulator->timers.heap);
@@ -842,10 +998,8 @@ void simulator_count(const struct simulator *simulator, struct simulator_counts 
     *counts = simulator->counts;
     counts->now = simulator->now;
     counts->records = simulator->trace.records;
-    counts->process_bytes = simulator->process_bytes + simulator->loop_depth * sizeof(uint32_t);
-#ifdef GUARD_BYTES
-    counts->process_bytes -= GUARD_BYTES;
-#endif
+    counts->process_bytes =
+        simulator->process_bytes - GUARD_BYTES + simulator->loop_depth * sizeof(uint32_t);
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         const struct cpu *cpu = &simulator->cpus[i];
         if (!cpu->current && simulator->now > cpu->idle_since)

@@ -31,20 +31,32 @@ enum { STEP_REAP = STEP_COUNT, STEPS_ALL };
 
 enum process_place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED, PLACE_ZOMBIE };
 
+/* What a blocked process waits for. Its step is the one that it does meanwhile. */
+enum process_wait {
+    WAIT_NONE,
+    WAIT_CHILD,
+    WAIT_TIMER,   /* its timer is in the heap */
+    WAIT_DUE,     /* its timer is due, and its CPU in the kernel */
+    WAIT_CHANNEL, /* it is in the channel's line */
+};
+
+/* In place of a CPU: nobody's; what it does is done by a hand from outside (sim/control.h). */
+#define OUTSIDE NO_CPU
+
 struct process {
     struct task task; /* first: policies hand out tasks */
     uint64_t left;    /* ns of its present step to compute */
     uint32_t step;    /* its place in simulator->steps */
     uint32_t link;    /* the next one in the line of a channel or of due timers, or in the ring of
-                         zombies */
+                         zombies; while it sleeps, the number of its timer */
     uint32_t parent;  /* slot; its process may be another by now: see parent_pid */
     int32_t parent_pid;
     uint32_t zombies;       /* children: the one that ended last, whose link is the first; NOBODY */
     uint32_t children : 24; /* that have not been reaped */
     uint32_t place : 3;     /* enum process_place */
     uint32_t known : 1;     /* to the policy */
-    uint32_t waits : 1;     /* for a child */
-    uint32_t killed : 1;    /* by its policy */
+    uint32_t waits : 3;     /* enum process_wait */
+    uint32_t killed : 1;    /* it ends when its CPU is in the kernel next */
 };
 
 _Static_assert(sizeof(struct process) <= 120, "with 136 bytes of policy state: 256");
@@ -73,6 +85,7 @@ struct channel {
     uint64_t count;
     uint32_t first; /* who waits */
     uint32_t last;
+    uint32_t waiting; /* how many do */
 };
 
 /* The latest process that was forked to play a program. */
@@ -113,8 +126,10 @@ struct simulator {
     uint32_t channel_count;
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
-    uint64_t *timer_times; /* by slot and timer: when it was due last */
-    uint32_t timer_count;
+    uint64_t *timer_times;  /* by slot and timer: when it was due last */
+    uint32_t timer_count;   /* with one more, the time of the fork, if there are shared ones */
+    uint64_t *shared_times; /* by shared timer; NEVER: nobody has used it yet */
+    uint32_t shared_timer_count;
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */
@@ -152,6 +167,15 @@ struct engine {
     void (*adopt)(struct simulator *simulator, uint32_t first);
     /* Queues init, which nobody forked. */
     void (*start)(struct simulator *simulator, struct process *process);
+
+    /* By a hand from outside (sim/control.h); what they ask for is possible. */
+    void (*fork)(struct simulator *simulator, uint32_t program);
+    void (*kill)(struct simulator *simulator, struct process *process);
+    void (*wake)(struct simulator *simulator, struct process *process);
+    void (*migrate)(struct simulator *simulator, struct process *process, uint32_t cpu);
+    void (*give)(struct simulator *simulator, struct channel *channel, uint64_t count);
+    void (*set_attribute)(struct simulator *simulator, struct process *process,
+                          enum attribute_kind kind, uint64_t value);
 };
 
 /* In the order of `policies`; made with the table of policies. */
@@ -182,9 +206,10 @@ __attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, con
 __attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,
                                                      const char *format, ...);
 
-/* A process that inherits from its parent (null: init), in a slot. Null: there is no room. */
+/* A process that inherits from its parent (null: from none), in a slot, and plays the program
+ * (program_count: it is init). Null: there is no room. */
 struct process *process_create(struct simulator *simulator, struct process *parent,
-                               uint32_t first_step);
+                               uint32_t program);
 /* It has been reaped. */
 void process_free(struct simulator *simulator, struct process *process);
 /* Its parent, or init if that has ended. */
@@ -198,12 +223,30 @@ bool zombies_bequeath(struct simulator *simulator, struct process *parent);
 /* Says in the trace what the CPU's process plays, on its first turn. */
 void record_name(struct simulator *simulator, struct cpu *cpu);
 
+/* The program that the process plays; program_count: it is init. */
+uint32_t program_of(const struct simulator *simulator, const struct process *process);
+
 /* The present step is done. */
 void advance(struct simulator *simulator, struct process *process);
 
-/* Another policy, or the same one with another tunable, from now on. */
-void switch_policy(struct simulator *simulator, uint32_t cpu, const char *text);
-void switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text);
+/* Out of the line of the channel or of the timers in which it waits. */
+void stop_waiting(struct simulator *simulator, struct process *process);
+/* Timers of processes that no longer wait for them are out of the heap, if they would be next. */
+void drop_dead_timers(struct simulator *simulator);
+
+/* The value can be one of that attribute. */
+bool attribute_allowed(uint32_t kind, uint64_t value);
+
+/* Another policy, or the same one with another tunable, from now on. False: it cannot be, and
+ * nothing has changed. */
+bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
+                   struct simulator_error *error);
+bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
+                    struct simulator_error *error);
+
+/* A record of what a hand from outside does. */
+void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
+                    uint32_t first, uint64_t second);
 
 /* ---- sets of CPUs ---- */
 

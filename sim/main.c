@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/compile.h"
 #include "sim/workload.h"
 
 static const char usage[] =
@@ -28,6 +29,8 @@ static const char usage[] =
     "  --trace FILE              where the event trace goes\n"
     "  --no-trace                no trace: needed if there is no --trace\n"
     "  --speed                   also how long it took, which differs from run to run\n"
+    "  --compile FILE            runs nothing: writes the workload as a file that the kernel's\n"
+    "                            program `play` acts out (abi/workload_file.h)\n"
     "\n"
     "Exit status: 0 the first process ended with status 0; 1 it did not, or the run failed;\n"
     "2 wrong usage; 3 the limit was reached.\n";
@@ -35,6 +38,7 @@ static const char usage[] =
 struct options {
     struct simulator_setup setup;
     const char *workload;
+    const char *compile; /* null: it is run */
     uint64_t limit;
     bool no_trace;
     bool speed;
@@ -69,19 +73,13 @@ static _Noreturn void wrong_usage(const char *text)
 }
 
 static const struct option long_options[] = {
-    {"policy", required_argument, NULL, 'p'},
-    {"set", required_argument, NULL, 's'},
-    {"cpus", required_argument, NULL, 'c'},
-    {"processes", required_argument, NULL, 'n'},
-    {"seed", required_argument, NULL, 'r'},
-    {"tick", required_argument, NULL, 't'},
-    {"limit", required_argument, NULL, 'l'},
-    {"costs", required_argument, NULL, 'k'},
-    {"trace", required_argument, NULL, 'o'},
-    {"no-trace", no_argument, NULL, 'x'},
-    {"speed", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"policy", required_argument, NULL, 'p'}, {"set", required_argument, NULL, 's'},
+    {"cpus", required_argument, NULL, 'c'},   {"processes", required_argument, NULL, 'n'},
+    {"seed", required_argument, NULL, 'r'},   {"tick", required_argument, NULL, 't'},
+    {"limit", required_argument, NULL, 'l'},  {"costs", required_argument, NULL, 'k'},
+    {"trace", required_argument, NULL, 'o'},  {"no-trace", no_argument, NULL, 'x'},
+    {"speed", no_argument, NULL, 'v'},        {"compile", required_argument, NULL, 'b'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 static void take_option(struct options *options, int letter, const char *name, const char *value)
@@ -123,6 +121,9 @@ static void take_option(struct options *options, int letter, const char *name, c
     case 'v':
         options->speed = true;
         break;
+    case 'b':
+        options->compile = value;
+        break;
     case 'h':
         fputs(usage, stdout);
         exit(0);
@@ -147,7 +148,7 @@ static struct options read_options(int argument_count, char **arguments)
         take_option(&options, letter, long_options[index].name, optarg);
     if (optind != argument_count - 1)
         wrong_usage("expected one workload");
-    if ((options.setup.trace != NULL) == options.no_trace)
+    if (!options.compile && (options.setup.trace != NULL) == options.no_trace)
         wrong_usage("expected either --trace FILE or --no-trace");
     options.workload = arguments[optind];
     return options;
@@ -201,6 +202,22 @@ static enum simulator_status simulate(const struct options *options,
     return status;
 }
 
+/* Checks the workload as a run of it would, and writes it as a file. The exit status. */
+static int compile(const struct options *options, const struct simulator_workload *workload)
+{
+    struct simulator_setup setup = options->setup;
+    struct simulator_error error;
+    setup.trace = NULL;
+    struct simulator *simulator = simulator_create(&setup, workload, &error);
+    bool good = simulator != NULL;
+    simulator_destroy(simulator);
+    int failed = good ? 1 : EXIT_WRONG_USAGE;
+    good = good && simulator_compile(workload, setup.tick_ns, options->compile, &error);
+    if (!good)
+        fprintf(stderr, "schedlab-sim: %s\n", error.text);
+    return good ? 0 : failed;
+}
+
 int main(int argument_count, char **arguments)
 {
     struct options options = read_options(argument_count, arguments);
@@ -211,6 +228,11 @@ int main(int argument_count, char **arguments)
     if (!simulator_load_workload(&workload, options.workload, options.setup.tick_ns, &error)) {
         fprintf(stderr, "schedlab-sim: %s\n", error.text);
         return EXIT_WRONG_USAGE;
+    }
+    if (options.compile) {
+        int status = compile(&options, &workload);
+        simulator_free_workload(&workload);
+        return status;
     }
     enum simulator_status status = simulate(&options, &workload, &counts, &seconds, &error);
     simulator_free_workload(&workload);

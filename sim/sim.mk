@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# make simulator   build/sim/schedlab-sim, and the library: build/sim/simulator.a and
+# make simulator   build/sim/schedlab-sim, and the library as build/sim/simulator.a and
 #                  build/sim/libschedlab-sim.so
 #
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each

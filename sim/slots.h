@@ -37,6 +37,11 @@ static inline void slots_give_back(struct slots *slots, uint32_t slot)
         slots->level[i][slot / 64] |= 1ull << (slot % 64);
 }
 
+static inline bool slots_any(const struct slots *slots)
+{
+    return slots->level[SLOT_LEVELS - 1][0] != 0;
+}
+
 /* All are free. False: no memory; slots_free() is due all the same. */
 static inline bool slots_create(struct slots *slots, uint32_t limit)
 {
@@ -54,7 +59,7 @@ static inline bool slots_create(struct slots *slots, uint32_t limit)
 static inline uint32_t slots_take(struct slots *slots)
 {
     uint32_t slot = 0;
-    if (!slots->level[SLOT_LEVELS - 1][0])
+    if (!slots_any(slots))
         return UINT32_MAX;
     for (uint32_t i = SLOT_LEVELS; i > 0; i--)
         slot = slot * 64 + (uint32_t)__builtin_ctzll(slots->level[i - 1][slot]);

@@ -22,6 +22,7 @@ from schedlab.cli_options import (
     json_option,
     memory_option,
 )
+from schedlab.cli_replay import recorded, replay_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, SIMULATOR
 from schedlab.paths import new_runs_folder
@@ -30,6 +31,7 @@ from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
     from schedlab.plan import Plan
+    from schedlab.recording import Recording
     from schedlab.run import Finished
     from schedlab.studies.experiments import Depth
     from schedlab.workload_changes import Change
@@ -47,6 +49,7 @@ OF_A_WORKLOAD = {
     "repeats": "--runs",
     "limit": "--limit",
     "costs": "--costs",
+    "replay": "--replay",
 }
 """Options that say what is run; a study says that itself."""
 
@@ -60,8 +63,8 @@ OF_A_WORKLOAD = {
     default="mixed -n 24 -g 80",
     show_default=True,
     metavar="COMMAND",
-    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or, on sim,"
-    " a workload file.",
+    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or a"
+    " workload file.",
 )
 @click.option(
     "--with",
@@ -93,7 +96,7 @@ OF_A_WORKLOAD = {
     default="spike",
     show_default=True,
     type=click.Choice(MACHINES),
-    help="spike and sim give the same run every time; qemu does not. sim runs workload files.",
+    help="spike and sim give the same run every time; qemu does not. sim runs workload files only.",
 )
 @click.option(
     "--runs",
@@ -122,12 +125,11 @@ OF_A_WORKLOAD = {
 )
 @click.option(
     "--costs",
-    default="kernel",
-    show_default=True,
     metavar="PROFILE",
     help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
-    " changes: kernel,fork=20000.",
+    " changes: kernel,fork=20000.  [default: kernel]",
 )
+@replay_option
 @memory_option
 @click.option(
     "--out",
@@ -152,8 +154,9 @@ def run(
     policies and all others; what comes out is one report. Without arguments: `study --quick`. A
     study that was interrupted goes on where it was, with its folder as --out.
 
-    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit or --costs instead:
-    every policy runs on every number of CPUs, --runs times, side by side on this host's CPUs.
+    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs or --replay
+    instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
+    CPUs.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
@@ -170,6 +173,7 @@ def run(
         )
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
+    replay = None if study else recorded(context, options)
     memory_given = context.get_parameter_source("memory") == ParameterSource.COMMANDLINE
     if options["machine"] == SIMULATOR:
         if memory_given:
@@ -181,7 +185,7 @@ def run(
             f" add --machine {SIMULATOR}"
         )
     if given:
-        run_workload(out=out, as_json=as_json, **options)
+        run_workload(out=out, as_json=as_json, replay=replay, **options)
     else:
         shared = {name: options[name] for name in ("seed", "tick", "memory")}
         run_studies(what, "full" if full else "quick", out=out, as_json=as_json, **shared)
@@ -229,10 +233,11 @@ def run_workload(
     seed: int,
     tick: int,
     limit: int,
-    costs: str,
+    costs: str | None,
     memory: int,
     out: Path | None,
     as_json: bool,
+    replay: Recording | None = None,
 ) -> None:
     """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
     from schedlab import costs as cost_profiles
@@ -241,8 +246,8 @@ def run_workload(
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
-    file = workload_file(workload, changes, machine)
-    chosen = cost_profiles.choose(costs)
+    file = None if replay else workload_file(workload, changes)
+    chosen = replay.costs if replay and not costs else cost_profiles.choose(costs or "kernel")
     base = plan.Run(
         workload,
         policies[0],
@@ -256,6 +261,7 @@ def run_workload(
         file=file,
         costs=chosen,
         changes=file.changes if file else (),
+        replay=replay,
     )
     folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
     wanted = plan.product(folder, base, policies, cpus, repeats)
@@ -267,15 +273,15 @@ def run_workload(
         raise SystemExit(1)
 
 
-def workload_file(workload: str, changes: tuple[Change, ...], machine: str) -> WorkloadFile | None:
+def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
     """Says what in it has no effect. None: it is none."""
     from schedlab import workload_files
 
-    if machine != SIMULATOR or not workload_files.is_workload_file(workload):
+    if not workload_files.is_workload_file(workload):
         if changes:
             raise WrongUsage(
-                f"--with {changes[0][0]}: --workload {workload!r} is no workload file of --machine"
-                f" {SIMULATOR}; programs have options of their own"
+                f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"
+                " have options of their own"
             )
         return None
     file = workload_files.read(Path(workload.strip()), changes)

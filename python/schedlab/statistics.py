@@ -316,18 +316,25 @@ def _signs(count: int) -> Floats:
 
 
 def probability_beyond(
-    before: Sequence[float] | Floats, after: Sequence[float] | Floats, margin: float
+    before: Sequence[float] | Floats,
+    after: Sequence[float] | Floats,
+    margin: float,
+    paired: bool,
 ) -> float:
     """How probable means so far apart are, if in truth they differ by `margin` at most (p-value).
 
-    One-sided, by Welch's t: small if they surely differ by more. Values of both sides are of
-    different seeds, two at least of each; ValueError.
+    One-sided, by Student's t of the differences; Welch's, if not `paired`: small if the means surely
+    differ by more. Each side has two values at least, of the same seeds if paired; else ValueError.
     """
     first, second = _checked(before), _checked(after)
-    if min(len(first), len(second)) < 2:
-        raise ValueError("one value of a side does not tell how much it varies")
+    if min(len(first), len(second)) < 2 or (paired and len(first) != len(second)):
+        raise ValueError("two values of each side at least, and as many if paired")
     beyond = abs(float(second.mean() - first.mean())) - margin
-    error, freedom = _welch(first, second, 0)
+    if paired:
+        freedom = len(first) - 1.0
+        error = float((second - first).std(ddof=1)) / math.sqrt(len(first))
+    else:
+        error, freedom = _welch(first, second, 0)
     if error <= _NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
         return 0.0 if beyond > 0 else 1.0
     return float(special.stdtr(freedom, -beyond / error))

@@ -28,6 +28,7 @@ from schedlab.workload_model import (
     Fork,
     Item,
     Loop,
+    Meet,
     Starter,
     Step,
     Task,
@@ -77,7 +78,6 @@ NOT_BEHAVIOUR = {
 REFUSED = {
     "mem": "memory is not modelled; say `run` with the time that it takes",
     "iorun": "devices are not modelled; say `run` and `sleep` with the times that it takes",
-    "barrier": "it is not modelled; use `wait` and `broad`",
     "policy": "all processes have the policy of the machine: ./schedlab run --policy",
     **dict.fromkeys(
         ("dl-runtime", "dl-period", "dl-deadline", "period", "deadline"),
@@ -256,8 +256,8 @@ class _Reader:
             raise wrong(node, "an object with `tasks`")
         self.channels: dict[str, int] = {}
         self.notes: list[str] = []
-        self.timers: dict[str, str] = {}
-        """Timers that are not a process's own: the task that uses each."""
+        self.barriers: dict[str, Node] = {}
+        """A place of each task at which it meets others."""
 
     def file(self) -> WorkloadFile:
         if "description" in self.top and not isinstance(self.top["description"].value, str):
@@ -273,7 +273,7 @@ class _Reader:
         tasks = tuple(_TaskReader(self, key, node, names).task() for key, node in found)
         starter = self.starter(tasks)
         self.check_groups(found, tasks)
-        self.check_timers(found, tasks, starter)
+        self.check_barriers(tasks)
         file = WorkloadFile(
             self.sha256,
             self.changes,
@@ -365,28 +365,19 @@ class _Reader:
                     f" {others[0].name} too: expected a `group` of its own",
                 )
 
-    def check_timers(
-        self,
-        found: tuple[tuple[str, Node], ...],
-        tasks: tuple[Task, ...],
-        starter: Starter | None,
-    ) -> None:
-        """Of a timer that is named for all, there may be one process that uses it."""
+    def check_barriers(self, tasks: tuple[Task, ...]) -> None:
+        """As in rt-app: it must be known how many will come."""
         forked = {each for task in tasks for each in forks(task.body)}
-        once = forks(starter.body) if starter else {}
-        forked |= {name for name, count in once.items() if count > 1}
-        for (_, node), task in zip(found, tasks, strict=True):
-            shared = [timer for timer, user in self.timers.items() if user == task.name]
-            if shared and (task.instances > 1 or task.name in forked):
-                raise JsonError(
-                    node.line,
-                    f"{node.path}: several processes would share the timer {shared[0]}: expected"
-                    f" a name for it that begins with unique, such as unique-{shared[0]}",
+        for task, node in self.barriers.items():
+            if task in forked:
+                raise wrong(
+                    node,
+                    f"no barrier in {task}: it is forked, and nobody knows how many will come",
                 )
 
 
 TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTES)
-STARTER_KEYS = ("phases", "loop", *ATTRIBUTES)
+STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTES)
 PHASE_KEYS = ("loop", *ATTRIBUTES)
 
 
@@ -408,6 +399,8 @@ class _TaskReader:
         self.startable = {task.name: task for task in startable}
         """Of the starter: all tasks."""
         self.timers: dict[str, int] = {}
+        """Its own: their numbers."""
+        self.barriers: set[str] = set()
         self.events: dict[str, Callable[[Node], tuple[Item, ...]]] = {
             "run": lambda node: (self.lasting("run", node),),
             "runtime": lambda node: (self.lasting("run", node),),
@@ -419,6 +412,7 @@ class _TaskReader:
             "signal": lambda node: (Step(f"give {self.condition(node)} waiting"),),
             "broad": lambda node: (Step(f"give {self.condition(node)} all"),),
             "sync": self.sync,
+            "barrier": self.barrier,
             "suspend": self.suspend,
             "resume": self.resume,
             "yield": self.give_way,
@@ -427,6 +421,7 @@ class _TaskReader:
             "take": lambda node: (Step(f"take {self.things(node)}"),),
             "give": lambda node: (Step(f"give {self.things(node)}"),),
             "mark": self.mark,
+            "call": lambda node: looped(whole(node, 1, COUNT_MAX), (CALL,)),
             "exit": lambda node: (Step(f"exit {whole(node, 0, 255)}"),),
         }
         if startable:
@@ -452,7 +447,8 @@ class _TaskReader:
 
     def starter(self) -> Starter:
         properties, body = self.whole(STARTER_KEYS, standard=1)
-        return Starter(attributes(properties), body)
+        delay = time(properties["delay"]) if "delay" in properties else Time(0)
+        return Starter(delay, attributes(properties), body)
 
     def whole(
         self, keys: tuple[str, ...], standard: int
@@ -572,16 +568,6 @@ class _TaskReader:
         found = by_key(node, _TIMER, ("ref", "period", "mode"))
         if "ref" not in found or "period" not in found:
             raise wrong(node, _TIMER)
-        reference = name(found["ref"], "the name of a timer")
-        if not reference.startswith("unique"):
-            user = self.file.timers.setdefault(reference, self.name)
-            if user != self.name:
-                raise wrong(
-                    found["ref"],
-                    f"a timer of its own, such as unique: {user} uses this one, too",
-                )
-        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
-            raise wrong(found["ref"], f"at most {TIMERS_MAX} timers in a task")
         mode = found["mode"].value if "mode" in found else "relative"
         if mode not in ("relative", "absolute"):
             raise wrong(found["mode"], '"relative" or "absolute"')
@@ -589,7 +575,24 @@ class _TaskReader:
         if period.number == 0:
             raise wrong(found["period"], "a period longer than 0")
         absolute = "absolute" if mode == "absolute" else ""
-        return (Step(f"timer {self.timers[reference]}", period, absolute),)
+        return (Step(f"timer {self.timer_name(found['ref'])}", period, absolute),)
+
+    def timer_name(self, node: Node) -> str:
+        """The number of one of its own, or a name that all share."""
+        reference = name(node, "the name of a timer")
+        if not reference.startswith("unique"):
+            return f"time:{reference}"
+        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
+            raise wrong(node, f"at most {TIMERS_MAX} timers of its own in a task")
+        return str(self.timers[reference])
+
+    def barrier(self, node: Node) -> tuple[Item, ...]:
+        label = name(node, "the name of a barrier")
+        if label in self.barriers:
+            raise wrong(node, "another name: the task meets others at a barrier of this one")
+        self.barriers.add(label)
+        self.file.barriers[self.name] = node
+        return (Meet(self.channel("meet", label, 0)),)
 
     def wait_objects(self, node: Node) -> tuple[str, str]:
         found = by_key(node, _WAIT, ("ref", "mutex"))
@@ -623,14 +626,14 @@ class _TaskReader:
         return (Fork(self.other_task(node)),)
 
     def start(self, node: Node) -> tuple[Item, ...]:
-        """All instances of a task, and before each what the starter computes."""
+        """All instances of a task, and before each what the starter does."""
         if not isinstance(node.value, Object):
             return self.instances_of(self.other_task(node), ())
-        found = by_key(node, _START, ("task", "run"))
-        if "task" not in found:
+        properties, events = self.split(node, ("task",))
+        if "task" not in properties:
             raise wrong(node, _START)
-        before = (Step("run", drawn(found["run"])),) if "run" in found else ()
-        return self.instances_of(self.other_task(found["task"]), before)
+        before = (item for event, value in events for item in self.events[event](value))
+        return self.instances_of(self.other_task(properties["task"]), tuple(before))
 
     def instances_of(self, task: str, before: tuple[Item, ...]) -> tuple[Item, ...]:
         return looped(self.startable[task].instances, (*before, Fork(task)))
@@ -652,6 +655,8 @@ class _TaskReader:
         return str(node.value)
 
 
+CALL = Step("sleep until", Time(0))
+"""What the kernel answers at once: it is over."""
 _TIMER = 'an object such as {"ref": "unique", "period": 10000}'
 _START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
 _MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'

@@ -14,6 +14,7 @@ from schedlab.workload_model import (
     Fork,
     Item,
     Loop,
+    Meet,
     Starter,
     Step,
     Task,
@@ -121,6 +122,7 @@ class _Writer:
         self.tasks = {task.name: task for task in file.tasks}
         self.drawing = file.drawing()
         self.forked = file.forked
+        self.parties = file.parties()
         self.programs: dict[str, list[str]] = {}
         self.own = 0
         """Programs so far that one process has for itself."""
@@ -187,6 +189,8 @@ class _Writer:
         """Does what the file says, and at its end waits for all."""
         yield f"group {ROOT}"
         yield from (f"{key} {value}" for key, value in starter.attributes.items())
+        if delay := starter.delay.nanoseconds(self.tick_ns):
+            yield f"sleep until {delay}ns"
         if not any(item == BEGIN for body in self.file.bodies for item in everything(body)):
             yield BEGIN.words
         ends = () if starter.ends_itself else (AwaitAll(),)
@@ -237,6 +241,8 @@ class _Writer:
         for item in items:
             if isinstance(item, Step):
                 yield self.step(item, numbers)
+            elif isinstance(item, Meet):
+                yield f"meet {item.channel} {max(self.parties[item.channel], 1)}"
             elif isinstance(item, Fork):
                 yield f"fork {self.program_of(item.task, numbers)}"
             elif isinstance(item, Loop) and numbers and _is_unrolled(item):

@@ -318,7 +318,7 @@ def test_refused_workloads(tmp_path: Path) -> None:
     with pytest.raises(WorkloadRefused, match="no step is called walk: there are attribute, "):
         step_kind("walk")
     with pytest.raises(WorkloadRefused, match="program a: steps are one array"):
-        Workload({"a": np.zeros((2, 2))})
+        Workload({"a": np.zeros((2, 2), step_type())})
     with pytest.raises(SetupRefused, match="program a, step 0: "):
         Simulator(Workload({"a": np.full(1, 77, step_type())}))
     with pytest.raises(SetupRefused, match="the workload has no program"):
@@ -338,12 +338,16 @@ def test_refused_acts() -> None:
             lambda: simulator.set_attribute(1, Attribute.PRIORITY, 11),
             lambda: simulator.set_policy("fifo"),
             lambda: simulator.set_tunable("slice", 0),
-            lambda: simulator.save("/nowhere/saved"),
         ):
             with pytest.raises(ActRefused):
                 act()
         with pytest.raises(WorkloadRefused, match="no program is called walker: there are root"):
             simulator.fork("walker")
+
+
+def test_refused_files() -> None:
+    with machine() as simulator, pytest.raises(ActRefused):
+        simulator.save("/nowhere/saved")
     with pytest.raises(SetupRefused):
         Simulator.restore("/nowhere/saved")
 
@@ -428,7 +432,7 @@ def library_of(folder: Path, headers: str) -> Path:
         ".size simulator_declarations, . - simulator_declarations\n"
         '.section .note.GNU-stack, "", @progbits\n'
     )
-    path = folder / "library.so"
+    path = folder / f"{abs(hash(headers))}.so"  # one that is open is not opened anew
     subprocess.run([compiler().clang, "-shared", source, "-o", path], check=True)
     return path
 
@@ -474,6 +478,7 @@ def test_a_drift_is_found(tmp_path: Path, old: str, new: str, words: str) -> Non
 
 
 def test_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(declarations.CHOICE, raising=False)
     with pytest.raises(LibraryUnusable, match="is no library of the simulator"):
         Library("/nowhere.so")
     monkeypatch.setattr(declarations, "__file__", str(tmp_path / "a/b/c/d.py"))

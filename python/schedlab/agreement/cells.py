@@ -51,6 +51,8 @@ class Cell:
     kernel: tuple[float, ...]
     """By seed; empty: a run failed, or there is no such figure."""
     simulator: tuple[float, ...]
+    paired: bool
+    """The same seeds on both sides: what a seed does to both falls out of the difference."""
     tick: float
     """What one tick is of it: in a share, a tick of one CPU among all that ran."""
     failure: str = ""
@@ -96,7 +98,7 @@ class Cell:
         """Of the change's interval of 95 %; None: a machine ran once, there is none."""
         if min(len(self.kernel), len(self.simulator)) < 2:
             return None
-        found = difference(self.kernel, self.simulator, paired=False)
+        found = difference(self.kernel, self.simulator, self.paired)
         return (found.high - found.low) / 2
 
     @property
@@ -180,7 +182,8 @@ def _cells_of(frames: _Frames, kernel: Repeated, simulator: Repeated) -> Iterabl
         run = failed[0]
         key = Key(setup.experiment, setup.policy_title, setup.cpus, COMPLETION)
         why = f"seed {run.seed} on {run.setup.machine}: {run.status}"
-        return [Cell(key, (), (), setup.tick_ns, failure=why)]
+        return [Cell(key, (), (), False, setup.tick_ns, failure=why)]
+    paired = [run.seed for run in kernel.runs] == [run.seed for run in simulator.runs]
     here, there = _figures(*frames.rows(simulator)), _figures(*frames.rows(kernel))
     ran = _ran(frames.rows(kernel)[1])
     return [
@@ -188,17 +191,20 @@ def _cells_of(frames: _Frames, kernel: Repeated, simulator: Repeated) -> Iterabl
             Key(setup.experiment, setup.policy_title, setup.cpus, what),
             there.get(what, ()),
             here.get(what, ()),
+            paired,
             setup.tick_ns / ran if what.startswith(SHARE) else float(setup.tick_ns),
         )
         for what in dict.fromkeys((*there, *here))
     ]
 
 
-def _cell(key: Key, kernel: Sequence[float], simulator: Sequence[float], tick: float) -> Cell:
+def _cell(
+    key: Key, kernel: Sequence[float], simulator: Sequence[float], paired: bool, tick: float
+) -> Cell:
     for values, machine in ((kernel, KERNEL), (simulator, SIMULATOR)):
         if not values:
-            return Cell(key, (), (), tick, failure=f"{machine} has no such figure")
-    return Cell(key, tuple(kernel), tuple(simulator), tick)
+            return Cell(key, (), (), paired, tick, failure=f"{machine} has no such figure")
+    return Cell(key, tuple(kernel), tuple(simulator), paired, tick)
 
 
 def _figures(summary: pl.DataFrame, groups: pl.DataFrame) -> Mapping[str, Sequence[float]]:
@@ -237,4 +243,4 @@ def _chance(cell: Cell) -> float:
     """0 where a machine ran once: what it shows is all there is."""
     if min(len(cell.kernel), len(cell.simulator)) < 2:
         return 0.0
-    return probability_beyond(cell.kernel, cell.simulator, cell.allowed)
+    return probability_beyond(cell.kernel, cell.simulator, cell.allowed, cell.paired)

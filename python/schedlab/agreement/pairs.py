@@ -9,7 +9,8 @@ from pathlib import Path
 
 from schedlab import workload_files
 from schedlab.paths import ROOT
-from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.experiments import EXPERIMENTS, PRIORITY_TESTS, TIMING_TESTS
+from schedlab.workload_changes import Change
 from schedlab.workload_model import WorkloadFile
 
 FILES = ROOT / "workloads" / "files"
@@ -23,6 +24,8 @@ class Pair:
     name: str
     """Of the file."""
     command: str
+    changes: tuple[Change, ...] = ()
+    """Of the file."""
     long: bool = False
     """It takes long, and says little more than others."""
 
@@ -31,21 +34,27 @@ class Pair:
         return FILES / f"{self.name}.json"
 
     def file(self) -> WorkloadFile:
-        return _read(self.path)
+        return _read(self.path, self.changes)
 
 
 @cache
-def _read(path: Path) -> WorkloadFile:
-    return workload_files.read(path)
+def _read(path: Path, changes: tuple[Change, ...]) -> WorkloadFile:
+    return workload_files.read(path, changes)
 
 
-def _pair(experiment: str, name: str, options: str = "", long: bool = False) -> Pair:
-    return Pair(experiment, name, EXPERIMENTS[experiment].command + options, long)
+def _pair(experiment: str, name: str, *changes: Change, long: bool = False) -> Pair:
+    return Pair(experiment, name, EXPERIMENTS[experiment].command, changes, long)
+
+
+def _mixed(size: int) -> Pair:
+    return _pair(f"s4-mixed-{size}", "mixed", ("tasks.cpu.instance", str(size)), long=size > 20)
 
 
 PAIRS = (
-    _pair("s1-timing-cpu-heavy", "cpu-heavy"),
-    _pair("s1-priority-starvation", "starvation"),
-    _pair("s4-mixed-20", "mixed"),
+    *(_pair(f"s1-timing-{test}", f"timing-{test}") for test in TIMING_TESTS),
+    *(_pair(f"s1-priority-{test}", f"priority-{test}") for test in PRIORITY_TESTS),
+    *(_mixed(size) for size in (2, 6, 20, 40)),
+    _pair("s4-trace", "study4-trace"),
     _pair("s4-sleeper", "sleeper"),
+    _pair("s4-sleeper-late", "sleeper-late"),
 )

@@ -138,4 +138,5 @@ def simulated_run(pair: Pair, policy: PolicyChoice, cpus: int, seed: int) -> Run
         memory_mib=0,
         label=pair.experiment,
         file=file,
+        changes=file.changes,
     )

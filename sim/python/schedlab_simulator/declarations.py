@@ -9,6 +9,7 @@ which cffi does read; the others are left out.
 
 from __future__ import annotations
 
+import os
 import re
 from os import PathLike, fspath
 from pathlib import Path
@@ -19,6 +20,8 @@ from cffi import FFI, CDefError, FFIError
 from schedlab_simulator.errors import LibraryUnusable
 
 NAME = "libschedlab-sim.so"
+CHOICE = "SCHEDLAB_SIMULATOR_LIBRARY"
+"""The environment variable that names another library: one with a policy of one's own, say."""
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DEFINE = re.compile(r"#define[ \t]+(\w+)[ \t]+([^\n]+)")
@@ -40,7 +43,10 @@ def declarations(headers: str) -> str:
 
 
 def find() -> Path:
-    """The library: beside this package, as in a wheel; in a checkout, where `make` puts it."""
+    """The library that CHOICE names; else that beside this package, as in a wheel; else, in a
+    checkout, where `make` puts it."""
+    if os.environ.get(CHOICE):
+        return Path(os.environ[CHOICE])
     here = Path(__file__).resolve().parent
     checkout = here.parents[2]
     places = [here / NAME, checkout / "build" / "sim" / NAME]
