@@ -460,8 +460,7 @@ static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t unt
         return;
     }
     process->link = simulator->timers.started;
-    if (!timers_start(&simulator->timers, until, cpu->id, process->task.slot))
-        fail(simulator, "no memory for another timer");
+    timers_start(&simulator->timers, until, cpu->id, process->task.slot);
     block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
 }
 

@@ -10,6 +10,7 @@ SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c,$(sort $(wildcard sim
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
                       policy_table.o engine_table.o
+SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
 SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
                       -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -45,7 +46,13 @@ $B/$(1)/%_table.o: $B/%_table.c
 	@echo "  $$@"
 	@$$(CLANG) $(2) -c $$< -o $$@
 
-$B/$(1)/simulator.a: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
+# Which build it is, by a hash of all that it is made of: it continues its own checkpoints alone.
+$B/$(1)/build_name.o: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
+	@echo "  $$@"
+	@hash=$$$$(cat $$^ | sha256sum | cut -c1-64) && \
+	    echo "const char build_name[] = \"$$$$hash\";" | $$(CLANG) $(filter-out -MMD -MP,$(2)) -x c -c - -o $$@
+
+$B/$(1)/simulator.a: $(SIMULATOR_PARTS:%=$B/$(1)/%)
 	@echo "  $$@"
 	@rm -f $$@
 	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
@@ -64,7 +71,7 @@ $B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile s
 	@echo "  $@"
 	@$(CLANG) -c $< -o $@
 
-$B/sim/libschedlab-sim.so: $(SIMULATOR_OBJECTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
+$B/sim/libschedlab-sim.so: $(SIMULATOR_PARTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
 	@echo "  $@"
 	@$(CLANG) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
 
