@@ -942,8 +942,8 @@ static void happen(struct simulator *simulator)
         settle(simulator, i);
 }
 
-/* Nothing goes on until the next timer: ticks of idle CPUs are left out. */
-static void skip_idle_ticks(struct simulator *simulator)
+/* Nothing goes on until the next timer: ticks of idle CPUs are left out. False: there is none. */
+static bool skip_idle_ticks(struct simulator *simulator)
 {
     uint64_t tick = simulator->scheduler.tick_ns;
     uint64_t timer = timers_next(&simulator->timers);
@@ -951,6 +951,7 @@ static void skip_idle_ticks(struct simulator *simulator)
         fail(simulator, "all processes wait, and nothing is left that could wake one");
     else if (timer > simulator->next_tick)
         simulator->next_tick = (timer + tick - 1) / tick * tick;
+    return timer != NEVER;
 }
 
 static void run(struct simulator *simulator, uint64_t until)
@@ -959,8 +960,9 @@ static void run(struct simulator *simulator, uint64_t until)
     while (simulator->status == SIMULATOR_TIME && simulator->engine == &ENGINE) {
         uint64_t event = events_next(simulator);
         uint64_t timer = timers_next(&simulator->timers);
-        if (simulator->busy == 0 && simulator->queued == 0 && event == NEVER)
-            skip_idle_ticks(simulator);
+        bool idle = simulator->busy == 0 && simulator->queued == 0 && event == NEVER;
+        if (idle && !skip_idle_ticks(simulator))
+            return;
         uint64_t earliest = timer < event ? timer : event;
         if (simulator->next_tick <= earliest) {
             if (simulator->next_tick > until)
