@@ -121,8 +121,13 @@ static bool check_lines(const struct simulator *simulator, const struct tally *t
     const struct timers *timers = &simulator->timers;
     uint64_t in_channels = 0;
     uint64_t due = 0;
-    for (uint32_t i = 0; i < simulator->channel_count; i++)
-        in_channels += line_length(simulator, simulator->channels[i].first, WAIT_CHANNEL);
+    for (uint32_t i = 0; i < simulator->channel_count; i++) {
+        const struct channel *channel = &simulator->channels[i];
+        uint32_t length = line_length(simulator, channel->first, WAIT_CHANNEL);
+        in_channels += length;
+        if (!compare(channel->waiting, length, "in the line of a channel", 0, error))
+            return false;
+    }
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++)
         due += line_length(simulator, simulator->cpus[i].due_first, WAIT_DUE);
     return compare(in_channels, tally->waiting[WAIT_CHANNEL], "in lines of channels", 0, error) &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The machine around the engine: how it is made, its processes, its trace, and how
- * another policy comes into force.
+ * The machine around the engine: its processes, its trace, and how another policy comes
+ * into force.
  */
 
 #include "sim/machine.h"
@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "policies/support/hooks.h"
+#include "sim/costs.h"
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
@@ -23,9 +25,6 @@
 #endif
 
 #define TRACE_BUFFER_RECORDS  16384
-#define PROCESSES_STANDARD    4096
-#define TICK_SHORTEST         1000ull
-#define TICK_LONGEST          1000000000000ull
 #define TEXT_BYTES_PER_RECORD 12
 
 /* ---- errors ---- */
@@ -72,7 +71,7 @@ void trace_flush(struct trace *trace)
     trace->next = trace->buffer;
 }
 
-static bool trace_failed(struct simulator *simulator)
+bool trace_failed(struct simulator *simulator)
 {
     if (simulator->trace.error)
         fail(simulator, "the trace cannot be written: %s", strerror(simulator->trace.error));
@@ -147,42 +146,6 @@ static void record_tunable(struct simulator *simulator, uint32_t cpu, uint32_t i
               (uint64_t)simulator->scheduler.tunable[index]);
     record_text(simulator, simulator->now, cpu, TRACE_TEXT, 0,
                 simulator->engine->policy->tunables[index].name);
-}
-
-static bool open_trace(struct simulator *simulator, const struct simulator_setup *setup,
-                       struct simulator_error *error)
-{
-    struct trace *trace = &simulator->trace;
-    const struct trace_header header = {
-        .magic = TRACE_MAGIC,
-        .version = TRACE_VERSION,
-        .header_bytes = sizeof(struct trace_header),
-        .record_bytes = sizeof(struct trace_record),
-        .cpus = setup->cpus,
-        .tick_ns = setup->tick_ns,
-        .cycles_per_second = 1000000000,
-        .seed = setup->seed,
-    };
-    trace->file = open(setup->trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (trace->file < 0) {
-        set_error(error, "the trace %s cannot be created: %s", setup->trace, strerror(errno));
-        return false;
-    }
-    trace->buffer = malloc(TRACE_BUFFER_RECORDS * sizeof(*trace->buffer));
-    if (!trace->buffer) {
-        set_error(error, "no memory for the trace's buffer");
-        return false;
-    }
-    trace->next = trace->buffer;
-    trace->end = trace->buffer + TRACE_BUFFER_RECORDS;
-    if (!write_all(trace, &header, sizeof(header))) {
-        set_error(error, "the trace %s cannot be written: %s", setup->trace,
-                  strerror(trace->error));
-        return false;
-    }
-    for (uint32_t cpu = 0; cpu < setup->cpus; cpu++)
-        record_at(simulator, 0, cpu, TRACE_START, 0, 0, 0);
-    return true;
 }
 
 /* ---- processes ---- */
@@ -269,6 +232,8 @@ struct process *process_create(struct simulator *simulator, struct process *pare
     begin_step(simulator, process);
     simulator->counts.forks++;
     simulator->counts.processes++;
+    if (simulator->counts.processes > simulator->most_processes)
+        simulator->most_processes = simulator->counts.processes;
     return process;
 }
 
@@ -396,15 +361,29 @@ void stop_waiting(struct simulator *simulator, struct process *process)
     case WAIT_CHANNEL:
         channel = &simulator->channels[step_of(simulator, process)->target];
         leave_line(simulator, &channel->first, &channel->last, process);
+        channel->waiting--;
         break;
     }
     process->waits = WAIT_NONE;
 }
 
-/* ---- policies ---- */
+/* ---- attributes, policies ---- */
 
-static bool choose_policy(const char *text, struct policy_choice *choice,
-                          struct simulator_error *error)
+bool attribute_allowed(uint32_t kind, uint64_t value)
+{
+    switch (kind) {
+    case ATTRIBUTE_PRIORITY:
+        return value <= PRIORITY_LOWEST;
+    case ATTRIBUTE_TICKETS:
+        return value >= 1 && value <= TICKETS_MAX;
+    case ATTRIBUTE_WEIGHT:
+        return value >= 1 && value <= WEIGHT_MAX;
+    default:
+        return false;
+    }
+}
+
+bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error)
 {
     enum policy_error problem = policy_choose(text, strlen(text), choice);
     if (problem)
@@ -425,14 +404,14 @@ static bool read_tunable(const struct policy *policy, const char *text, size_t l
     return !problem;
 }
 
-static uint32_t state_bytes_of(const struct policy *policy)
+uint32_t state_bytes_of(const struct policy *policy)
 {
     uint32_t bytes = policy->task_bytes ? policy->task_bytes : POLICY_TASK_BYTES;
     return (bytes + 7) / 8 * 8;
 }
 
 /* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
-static void guard_states(const struct simulator *simulator)
+void guard_states(const struct simulator *simulator)
 {
 #if GUARD_BYTES > 0
     size_t room = simulator->process_bytes - sizeof(struct process);
@@ -446,15 +425,53 @@ static void guard_states(const struct simulator *simulator)
 #endif
 }
 
-static size_t bytes_of_process(uint32_t state_bytes)
+/* ---- costs ---- */
+
+static void set_step_costs(struct simulator *simulator)
+{
+    for (int kind = 0; kind < STEPS_ALL; kind++)
+        simulator->step_cost[kind] = simulator->costs.call;
+    simulator->step_cost[STEP_RUN_UNTIL] = 0;
+    for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
+        simulator->step_cost[kind] = simulator->costs.sleep;
+    simulator->step_cost[STEP_TAKE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_GIVE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
+    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
+}
+
+bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+               struct simulator_error *error)
+{
+    const struct simulator_costs costs = costs_under(&simulator->all_costs, choice);
+    uint64_t tick_ns = simulator->scheduler.tick_ns;
+    if (costs.turn + costs.tick + costs.scheduler + costs.context_switch >= tick_ns) {
+        set_error(error,
+                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
+                  "switch cost as much",
+                  (unsigned long long)tick_ns);
+        return false;
+    }
+    simulator->costs = costs;
+    set_step_costs(simulator);
+    return true;
+}
+
+/* ---- another policy ---- */
+
+size_t bytes_of_process(uint32_t state_bytes)
 {
     return sizeof(struct process) + state_bytes + GUARD_BYTES;
 }
 
-/* Puts all processes, of which none is queued, into a larger array. */
-static void move_processes(struct simulator *simulator, unsigned char *array, size_t bytes)
+/* Puts all processes, of which none is queued, into an array with room for any policy's states. The
+ * arena has it. */
+static void move_processes(struct simulator *simulator)
 {
+    size_t bytes = bytes_of_process(POLICY_TASK_BYTES);
+    unsigned char *array = arena_take(&simulator->arena, simulator->process_limit, bytes);
     unsigned char *old = simulator->processes;
+    size_t old_bytes = simulator->process_limit * simulator->process_bytes;
     for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
         struct process *moved = (struct process *)(void *)(array + slot * bytes);
         *moved = *process_at(simulator, slot);
@@ -466,7 +483,10 @@ static void move_processes(struct simulator *simulator, unsigned char *array, si
         struct process **current = &simulator->cpus[i].current;
         *current = *current ? process_at(simulator, (*current)->task.slot) : NULL;
     }
-    free(old);
+#if GUARD_BYTES > 0
+    ASAN_UNPOISON_MEMORY_REGION(old, old_bytes);
+#endif
+    memset(old, 0, old_bytes); /* nobody's: checkpoints have no room for zeros */
 }
 
 /* All processes leave the old policy, and nobody is known to the new one. */
@@ -497,20 +517,12 @@ bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
                    struct simulator_error *error)
 {
     struct policy_choice choice;
-    if (!choose_policy(text, &choice, error))
+    if (!choose_policy(text, &choice, error) || !set_costs(simulator, &choice, error))
         return false;
     size_t bytes = bytes_of_process(state_bytes_of(choice.policy));
-    unsigned char *larger = NULL;
-    if (bytes > simulator->process_bytes) {
-        larger = calloc(simulator->process_limit, bytes);
-        if (!larger) {
-            set_error(error, "no memory for what policy %s keeps of each process", text);
-            return false;
-        }
-    }
     uint32_t drained = leave_policy(simulator);
-    if (larger)
-        move_processes(simulator, larger, bytes);
+    if (bytes > simulator->process_bytes)
+        move_processes(simulator);
     simulator->engine = engines[policy_number(choice.policy)];
     simulator->state_bytes = state_bytes_of(choice.policy);
     guard_states(simulator);
@@ -535,8 +547,7 @@ bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
 }
 
 /* Sets those of "name=value,name=value"; null or empty: none. */
-static bool set_tunables(struct simulator *simulator, const char *text,
-                         struct simulator_error *error)
+bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error)
 {
     while (text && *text) {
         size_t length = strcspn(text, ",");
@@ -563,368 +574,61 @@ static void record_set_tunables(struct simulator *simulator, const char *text)
     }
 }
 
-/* ---- a workload is checked and copied ---- */
+/* ---- the trace begins and ends ---- */
 
-bool attribute_allowed(uint32_t kind, uint64_t value)
+bool open_trace(struct simulator *simulator, const char *path, struct simulator_error *error)
 {
-    switch (kind) {
-    case ATTRIBUTE_PRIORITY:
-        return value <= PRIORITY_LOWEST;
-    case ATTRIBUTE_TICKETS:
-        return value >= 1 && value <= TICKETS_MAX;
-    case ATTRIBUTE_WEIGHT:
-        return value >= 1 && value <= WEIGHT_MAX;
-    default:
+    struct trace *trace = &simulator->trace;
+    trace->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (trace->file < 0) {
+        set_error(error, "the trace %s cannot be created: %s", path, strerror(errno));
         return false;
     }
-}
-
-/* Null: the step is sound; else what is wrong. `place`: within its program. */
-static const char *step_flaw(const struct simulator_workload *workload,
-                             const struct workload_step *step, uint32_t place)
-{
-    bool to_program =
-        step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ATTRIBUTE;
-    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE;
-    bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
-    bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
-    if (step->kind >= STEP_COUNT)
-        return "there is no such act";
-    if (step->kind <= STEP_TIMER && step->value > TIME_MAX)
-        return "the time is too long";
-    if (to_program && !to_self && step->target >= workload->program_count)
-        return "there is no such program";
-    if (to_channel && step->target >= workload->channel_count)
-        return "there is no such channel";
-    if (step->kind == STEP_TAKE && step->value > workload->channel_count)
-        return "there is no such channel to give to";
-    if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
-        return "a process has at most 8 timers";
-    if (to_text && step->target >= workload->text_count)
-        return "there is no such text";
-    if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, step->value))
-        return "there is no such attribute, or its value is out of its range";
-    if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
-        return "there is no such mark";
-    if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
-        return "the loop is within too many others";
-    if (step->kind == STEP_LOOP && (step->target >= place || step->value > UINT32_MAX))
-        return "the loop must go back, over one step at least, and no more than 2^32 - 1 times";
-    return NULL;
-}
-
-/* Loops that go to a loop within themselves alone would never end. */
-static bool loop_is_empty(const struct simulator_program *program, uint32_t place)
-{
-    for (uint32_t i = program->steps[place].target; i < place; i++) {
-        if (program->steps[i].kind != STEP_LOOP)
-            return false;
+    trace->buffer = malloc(TRACE_BUFFER_RECORDS * sizeof(*trace->buffer));
+    if (!trace->buffer) {
+        set_error(error, "no memory for the trace's buffer");
+        return false;
     }
+    trace->next = trace->buffer;
+    trace->end = trace->buffer + TRACE_BUFFER_RECORDS;
     return true;
 }
 
-static bool check_program(const struct simulator_workload *workload,
-                          const struct simulator_program *program, struct simulator_error *error)
+void close_trace(struct simulator *simulator)
 {
-    const char *flaw = NULL;
-    uint32_t place = 0;
-    for (; place < program->count; place++) {
-        flaw = step_flaw(workload, &program->steps[place], place);
-        if (!flaw && program->steps[place].kind == STEP_LOOP && loop_is_empty(program, place))
-            flaw = "nothing is in the loop";
-        if (flaw)
-            break;
-    }
-    if (!flaw && (program->count == 0 || program->steps[program->count - 1].kind != STEP_EXIT))
-        flaw = "the last step must be exit";
-    if (flaw)
-        set_error(error, "program %s, step %u: %s", program->name, place, flaw);
-    return !flaw;
+    struct trace *trace = &simulator->trace;
+    if (trace->file >= 0 && close(trace->file) != 0 && !trace->error)
+        trace->error = errno;
+    free(trace->buffer);
+    *trace = (struct trace){.file = -1, .records = trace->records, .error = trace->error};
 }
 
-static bool check_workload(const struct simulator_workload *workload, struct simulator_error *error)
+bool begin_trace(struct simulator *simulator, const struct simulator_setup *setup,
+                 struct simulator_error *error)
 {
-    uint64_t steps = 0;
-    if (workload->program_count == 0) {
-        set_error(error, "the workload has no program");
-        return false;
-    }
-    for (uint32_t i = 0; i < workload->program_count; i++) {
-        if (!check_program(workload, &workload->programs[i], error))
-            return false;
-        steps += workload->programs[i].count;
-    }
-    if (steps > SIMULATOR_STEPS_MAX || workload->channel_count > SIMULATOR_CHANNELS_MAX) {
-        set_error(error, "the workload has too many steps or channels: at most %u and %u",
-                  SIMULATOR_STEPS_MAX, SIMULATOR_CHANNELS_MAX);
-        return false;
-    }
-    return true;
-}
-
-static char *copy_text(const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = malloc(bytes);
-    return copy ? memcpy(copy, text, bytes) : NULL;
-}
-
-static bool copy_programs(struct simulator *simulator, const struct simulator_workload *workload)
-{
-    uint32_t total = 0;
-    uint32_t count = workload->program_count;
-    for (uint32_t i = 0; i < count; i++)
-        total += workload->programs[i].count;
-    simulator->steps = calloc(total + 2, sizeof(*simulator->steps));
-    simulator->program_first = calloc(count + 1, sizeof(*simulator->program_first));
-    simulator->names = calloc(count + 1, sizeof(*simulator->names));
-    simulator->players = calloc(count, sizeof(*simulator->players));
-    if (!simulator->steps || !simulator->program_first || !simulator->names || !simulator->players)
-        return false;
-    simulator->program_count = count;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct simulator_program *program = &workload->programs[i];
-        simulator->program_first[i] = next;
-        simulator->players[i].slot = NOBODY;
-        simulator->names[i] = copy_text(program->name);
-        if (!simulator->names[i])
-            return false;
-        for (uint32_t j = 0; j < program->count; j++) {
-            struct workload_step step = program->steps[j];
-            if (step.kind == STEP_LOOP) {
-                step.target += simulator->program_first[i];
-                if (step.detail >= simulator->loop_depth)
-                    simulator->loop_depth = step.detail + 1u;
-            }
-            if (step.kind == STEP_TIMER && step.detail >= simulator->timer_count)
-                simulator->timer_count = step.detail + 1u;
-            simulator->steps[next++] = step;
-        }
-    }
-    simulator->program_first[count] = next;
-    simulator->names[count] = copy_text("init");
-    simulator->steps[next++] = (struct workload_step){.kind = STEP_FORK};
-    simulator->steps[next] = (struct workload_step){.kind = STEP_REAP};
-    return simulator->names[count] != NULL;
-}
-
-static bool copy_texts(struct simulator *simulator, const struct simulator_workload *workload)
-{
-    if (workload->text_count == 0)
-        return true;
-    simulator->texts = calloc(workload->text_count, sizeof(*simulator->texts));
-    if (!simulator->texts)
-        return false;
-    simulator->text_count = workload->text_count;
-    for (uint32_t i = 0; i < workload->text_count; i++) {
-        simulator->texts[i] = copy_text(workload->texts[i]);
-        if (!simulator->texts[i])
-            return false;
-    }
-    return true;
-}
-
-static bool copy_channels(struct simulator *simulator, const struct simulator_workload *workload)
-{
-    if (workload->channel_count == 0)
-        return true;
-    simulator->channels = calloc(workload->channel_count, sizeof(*simulator->channels));
-    if (!simulator->channels)
-        return false;
-    simulator->channel_count = workload->channel_count;
-    for (uint32_t i = 0; i < workload->channel_count; i++)
-        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY};
-    return true;
-}
-
-/* ---- the machine is made ---- */
-
-static bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
-{
-    const struct simulator_costs *costs = &setup->costs;
-    const uint64_t all[] = {costs->scheduler, costs->context_switch, costs->tick, costs->interrupt,
-                            costs->migration, costs->call,           costs->fork, costs->exit};
-    if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
-        set_error(error, "%u CPUs: there may be 1 to %u", setup->cpus, POLICY_CPUS_MAX);
-        return false;
-    }
-    if (setup->processes > SIMULATOR_PROCESSES_MAX) {
-        set_error(error, "%u processes: there may be %u at most", setup->processes,
-                  SIMULATOR_PROCESSES_MAX);
-        return false;
-    }
-    if (setup->tick_ns < TICK_SHORTEST || setup->tick_ns > TICK_LONGEST) {
-        set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s",
-                  (unsigned long long)setup->tick_ns);
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i] > TICK_LONGEST) {
-            set_error(error, "a cost of %llu ns: 1000 s is the most", (unsigned long long)all[i]);
-            return false;
-        }
-    }
-    if (costs->tick + costs->scheduler + costs->context_switch >= setup->tick_ns) {
-        set_error(error,
-                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
-                  "switch cost as much",
-                  (unsigned long long)setup->tick_ns);
-        return false;
-    }
-    return true;
-}
-
-static void set_step_costs(struct simulator *simulator)
-{
-    for (int kind = 0; kind < STEPS_ALL; kind++)
-        simulator->step_cost[kind] = simulator->costs.call;
-    simulator->step_cost[STEP_RUN_UNTIL] = 0;
-    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
-    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
-}
-
-/* Policies that come into force later may need more. */
-static bool switches_policy(const struct simulator_workload *workload)
-{
-    for (uint32_t i = 0; i < workload->program_count; i++) {
-        for (uint32_t j = 0; j < workload->programs[i].count; j++) {
-            if (workload->programs[i].steps[j].kind == STEP_SET_POLICY)
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool make_processes(struct simulator *simulator, const struct simulator_setup *setup,
-                           bool any_policy)
-{
-    uint32_t room = any_policy ? POLICY_TASK_BYTES : simulator->state_bytes;
-    simulator->process_limit = setup->processes ? setup->processes : PROCESSES_STANDARD;
-    simulator->process_bytes = bytes_of_process(room);
-    simulator->processes = calloc(simulator->process_limit, simulator->process_bytes);
-    if (simulator->loop_depth > 0)
-        simulator->loop_rounds =
-            calloc((size_t)simulator->process_limit * simulator->loop_depth, sizeof(uint32_t));
-    if (simulator->timer_count > 0)
-        simulator->timer_times =
-            calloc((size_t)simulator->process_limit * simulator->timer_count, sizeof(uint64_t));
-    if (simulator->processes)
-        guard_states(simulator);
-    return simulator->processes && (simulator->loop_depth == 0 || simulator->loop_rounds) &&
-           (simulator->timer_count == 0 || simulator->timer_times) &&
-           slots_create(&simulator->slots, simulator->process_limit);
-}
-
-static bool make_cpus(struct simulator *simulator, uint32_t cpus)
-{
-    simulator->event_leaves = 1;
-    while (simulator->event_leaves < cpus)
-        simulator->event_leaves *= 2;
-    simulator->cpus = calloc(cpus, sizeof(*simulator->cpus));
-    simulator->events = calloc(2 * simulator->event_leaves, sizeof(*simulator->events));
-    simulator->queues = calloc(cpus, sizeof(*simulator->queues));
-    simulator->queue_states = calloc(cpus, POLICY_QUEUE_BYTES);
-    if (!simulator->cpus || !simulator->events || !simulator->queues || !simulator->queue_states)
-        return false;
-    for (uint32_t i = 0; i < 2 * simulator->event_leaves; i++)
-        simulator->events[i] = NEVER;
-    for (uint32_t i = 0; i < cpus; i++) {
-        simulator->cpus[i] = (struct cpu){.id = i, .due_first = NOBODY, .due_last = NOBODY};
-        cpu_set_add(&simulator->idle, i);
-        simulator->queues[i].state = (char *)simulator->queue_states + i * POLICY_QUEUE_BYTES;
-        simulator->scheduler.queue[i] = &simulator->queues[i];
-    }
-    simulator->ticked = cpus;
-    return true;
-}
-
-static bool make(struct simulator *simulator, const struct simulator_setup *setup,
-                 const struct simulator_workload *workload, struct simulator_error *error)
-{
-    struct policy_choice choice;
-    if (!choose_policy(setup->policy, &choice, error))
-        return false;
-    simulator->engine = engines[policy_number(choice.policy)];
-    simulator->state_bytes = state_bytes_of(choice.policy);
-    simulator->costs = setup->costs;
-    simulator->next_tick = setup->tick_ns;
-    simulator->counts.exit_status = -1;
-    simulator->scheduler = (struct scheduler){
+    struct trace *trace = &simulator->trace;
+    const struct trace_header header = {
+        .magic = TRACE_MAGIC,
+        .version = TRACE_VERSION,
+        .header_bytes = sizeof(struct trace_header),
+        .record_bytes = sizeof(struct trace_record),
         .cpus = setup->cpus,
         .tick_ns = setup->tick_ns,
+        .cycles_per_second = 1000000000,
         .seed = setup->seed,
-        .state = simulator->scheduler_state,
     };
-    set_step_costs(simulator);
-    policy_set_defaults(&simulator->scheduler, &choice);
-    if (!set_tunables(simulator, setup->tunables, error))
+    if (!open_trace(simulator, setup->trace, error))
         return false;
-    if (!copy_programs(simulator, workload) || !copy_texts(simulator, workload) ||
-        !copy_channels(simulator, workload) || !make_cpus(simulator, setup->cpus) ||
-        !make_processes(simulator, setup, switches_policy(workload))) {
-        set_error(error, "no memory for the machine: fewer processes need less");
+    if (!write_all(trace, &header, sizeof(header))) {
+        set_error(error, "the trace %s cannot be written: %s", setup->trace,
+                  strerror(trace->error));
         return false;
     }
-    simulator->engine->install(simulator);
-    if (setup->trace && !open_trace(simulator, setup, error))
-        return false;
+    for (uint32_t cpu = 0; cpu < setup->cpus; cpu++)
+        record_at(simulator, 0, cpu, TRACE_START, 0, 0, 0);
     record_policy(simulator, 0, setup->policy);
     record_set_tunables(simulator, setup->tunables);
-    struct process *init = process_create(simulator, NULL, workload->program_count);
-    simulator->engine->start(simulator, init);
     return true;
-}
-
-struct simulator *simulator_create(const struct simulator_setup *setup,
-                                   const struct simulator_workload *workload,
-                                   struct simulator_error *error)
-{
-    if (!check_setup(setup, error) || !check_workload(workload, error))
-        return NULL;
-    struct simulator *simulator = calloc(1, sizeof(*simulator));
-    if (!simulator) {
-        set_error(error, "no memory");
-        return NULL;
-    }
-    simulator->trace.file = -1;
-    if (!make(simulator, setup, workload, error)) {
-        simulator_destroy(simulator);
-        return NULL;
-    }
-    return simulator;
-}
-
-static void free_texts(char **texts, uint32_t count)
-{
-    for (uint32_t i = 0; texts && i < count; i++)
-        free(texts[i]);
-    free(texts);
-}
-
-void simulator_destroy(struct simulator *simulator)
-{
-    if (!simulator)
-        return;
-    if (simulator->trace.file >= 0)
-        close(simulator->trace.file);
-    free(simulator->trace.buffer);
-    free_texts(simulator->names, simulator->program_count + 1);
-    free_texts(simulator->texts, simulator->text_count);
-    free(simulator->steps);
-    free(simulator->program_first);
-    free(simulator->players);
-    free(simulator->channels);
-    free(simulator->loop_rounds);
-    free(simulator->timer_times);
-    free(simulator->processes);
-    slots_free(&simulator->slots);
-    free(simulator->timers.heap);
-    free(simulator->cpus);
-    free(simulator->events);
-    free(simulator->queues);
-    free(simulator->queue_states);
-    free(simulator);
 }
 
 /* ---- the machine runs ---- */
@@ -960,10 +664,7 @@ bool simulator_finish(struct simulator *simulator, struct simulator_error *error
             record_at(simulator, time, i, TRACE_END, 0, 0, cpu->records + 1);
         }
         trace_flush(trace);
-        if (close(trace->file) != 0 && !trace->error)
-            trace->error = errno;
-        trace->file = -1;
-        trace->next = NULL;
+        close_trace(simulator);
     }
     simulator->finished = true;
     if (trace_failed(simulator))

@@ -15,6 +15,7 @@
 #include "abi/system_calls.h"
 #include "abi/trace_format.h"
 #include "policies/registry.h"
+#include "sim/arena.h"
 #include "sim/simulator.h"
 #include "sim/slots.h"
 #include "sim/timers.h"
@@ -78,6 +79,7 @@ struct cpu {
     uint32_t due_last;
     bool reschedule; /* it should pick again, for the reason `why` */
     bool late_tick;  /* its tick was while it was in the kernel */
+    bool calls;      /* its process has called the kernel, which does at `resumes` what it wants */
     enum preempt_reason why;
 };
 
@@ -85,6 +87,7 @@ struct channel {
     uint64_t count;
     uint32_t first; /* who waits */
     uint32_t last;
+    uint32_t waiting; /* how many do */
 };
 
 /* The latest process that was forked to play a program. */
@@ -111,28 +114,37 @@ struct simulator {
     struct cpu_set called; /* asked to pick again, and not told yet when it does */
     struct timers timers;
     struct trace trace;
-    struct simulator_costs costs;
+    struct simulator_costs costs; /* under the policy that is in force */
+    struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
 
+    struct arena arena; /* in which all of this lies, but the engine and the trace's buffer */
+
     struct workload_step *steps; /* of all programs, then of init */
+    uint32_t step_count;         /* of programs */
     uint32_t *program_first;     /* by program, and then of init: its first step */
     struct player *players;      /* by program */
     char **names;                /* by program, and then of init */
     uint32_t program_count;
     char **texts;
     uint32_t text_count;
+    char *text_bytes; /* where those lie, and names */
+    size_t characters;
     struct channel *channels;
     uint32_t channel_count;
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
-    uint64_t *timer_times; /* by slot and timer: when it was due last */
-    uint32_t timer_count;
+    uint64_t *timer_times;  /* by slot and timer: when it was due last */
+    uint32_t timer_count;   /* with one more, the time of the fork, if there are shared ones */
+    uint64_t *shared_times; /* by shared timer; NEVER: nobody has used it yet */
+    uint32_t shared_timer_count;
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */
     size_t process_bytes;
     uint32_t state_bytes; /* that the policy has of them */
     uint32_t process_limit;
+    uint32_t most_processes; /* that lived at once, until now */
     int32_t last_pid;
     int32_t first_pid; /* of the workload's first process; 0: not forked yet */
 
@@ -231,9 +243,31 @@ void stop_waiting(struct simulator *simulator, struct process *process);
 /* Timers of processes that no longer wait for them are out of the heap, if they would be next. */
 void drop_dead_timers(struct simulator *simulator);
 
+/* Bytes of a process whose policy keeps so many of it. */
+size_t bytes_of_process(uint32_t state_bytes);
+uint32_t state_bytes_of(const struct policy *policy);
+/* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
+void guard_states(const struct simulator *simulator);
+bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error);
+/* Sets those of "name=value,name=value", before the policy is installed; null or empty: none. */
+bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error);
+
+/* Creates the file, to which records then go. */
+bool open_trace(struct simulator *simulator, const char *path, struct simulator_error *error);
+/* And writes what a trace begins with: the header, the CPUs, the policy. */
+bool begin_trace(struct simulator *simulator, const struct simulator_setup *setup,
+                 struct simulator_error *error);
+/* It could not be written: then the run has failed. */
+bool trace_failed(struct simulator *simulator);
+/* As it is, if it is open: what is in the buffer is lost. */
+void close_trace(struct simulator *simulator);
+
 /* The value can be one of that attribute. */
 bool attribute_allowed(uint32_t kind, uint64_t value);
 
+/* The costs under this policy come into force. False: no time is left between ticks. */
+bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+               struct simulator_error *error);
 /* Another policy, or the same one with another tunable, from now on. False: it cannot be, and
  * nothing has changed. */
 bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,

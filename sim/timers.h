@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 /*
  * The timers of sleeping processes: a heap in an array, each node with four
@@ -20,7 +19,6 @@ struct timer {
 struct timers {
     struct timer *heap;
     uint32_t count;
-    uint32_t room;
     uint32_t started;
     uint32_t dead; /* in the heap, though nobody waits for them: see drop_dead_timers() */
 };
@@ -56,18 +54,16 @@ static inline uint64_t timers_next(const struct timers *timers)
     return timers->count > 0 ? timers->heap[0].when : UINT64_MAX;
 }
 
-/* False: no memory. */
-static inline bool timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
+/* Among so many processes there are never more timers: one of each that sleeps, and dead ones,
+ * which drop_dead_timers() keeps to half of all. */
+static inline uint32_t timers_room(uint32_t processes)
+{
+    return 2 * processes + 2;
+}
+
+static inline void timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
 {
     struct timer timer = {when, (uint64_t)cpu << 56 | (uint64_t)timers->started++ << 24 | slot};
-    if (timers->count == timers->room) {
-        uint32_t room = timers->room ? 2 * timers->room : 64;
-        struct timer *heap = realloc(timers->heap, room * sizeof(*heap));
-        if (!heap)
-            return false;
-        timers->heap = heap;
-        timers->room = room;
-    }
     uint32_t place = timers->count++;
     while (place > 0) {
         uint32_t parent = (place - 1) / TIMER_CHILDREN;
@@ -77,7 +73,6 @@ static inline bool timers_start(struct timers *timers, uint64_t when, uint32_t c
         place = parent;
     }
     timers->heap[place] = timer;
-    return true;
 }
 
 static inline uint32_t timers_first_child(const struct timers *timers, uint32_t place)

@@ -14,6 +14,7 @@ import click
 from schedlab import __version__
 from schedlab.cli_agreement import bench_agreement
 from schedlab.cli_bench import bench_simulator
+from schedlab.cli_calibrate import calibrate
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -59,6 +60,7 @@ def cli() -> None:
 cli.add_command(run)
 cli.add_command(sweep)
 cli.add_command(dask)
+cli.add_command(calibrate)
 
 
 @cli.command()
@@ -113,8 +115,23 @@ def boot(
     type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write.  [default: trace.FORMAT in the run's folder]",
 )
+@click.option(
+    "--as-workload",
+    "workload",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
+)
 @json_option
-def trace(run: Path, file_format: Format, out: Path | None, as_json: bool) -> None:
+@click.pass_context
+def trace(
+    context: click.Context,
+    /,
+    run: Path,
+    file_format: Format,
+    out: Path | None,
+    workload: Path | None,
+    as_json: bool,
+) -> None:
     """Export the event trace of a RUN's folder, and check it.
 
     RUN may also be a folder that holds one run. A trace that says what cannot have happened is
@@ -123,6 +140,9 @@ def trace(run: Path, file_format: Format, out: Path | None, as_json: bool) -> No
     from schedlab import trace as traces
     from schedlab.results import find_run
 
+    if workload:
+        export_workload(context, run, workload, as_json)
+        return
     folder = find_run(run)
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()
@@ -190,6 +210,22 @@ def report(
         echo_json(made)
     else:
         click.echo(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
+
+
+def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
+    """docs/replay.md: a recording as a text that can be read, changed and run."""
+    from schedlab.cli_replay import write_workload
+
+    for name, option in (("file_format", "--format"), ("out", "--out")):
+        if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
+            raise WrongUsage(f"--as-workload and {option}: it names its file itself; leave one out")
+    found = write_workload(run, file)
+    if as_json:
+        echo_json({"file": str(file.absolute()), "replay_of": found.facts})
+    else:
+        click.echo(f"{file.absolute()}: {found.title}")
+    for note in found.notes:
+        say(f"schedlab: {run}: {note}")
 
 
 def trace_problem(read: Any) -> str | None:

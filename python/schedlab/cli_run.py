@@ -22,6 +22,7 @@ from schedlab.cli_options import (
     json_option,
     memory_option,
 )
+from schedlab.cli_replay import recorded, replay_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, SIMULATOR
 from schedlab.paths import new_runs_folder
@@ -30,6 +31,7 @@ from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
     from schedlab.plan import Plan
+    from schedlab.recording import Recording
     from schedlab.run import Finished
     from schedlab.studies.experiments import Depth
     from schedlab.workload_changes import Change
@@ -47,6 +49,7 @@ OF_A_WORKLOAD = {
     "repeats": "--runs",
     "limit": "--limit",
     "costs": "--costs",
+    "replay": "--replay",
 }
 """Options that say what is run; a study says that itself."""
 
@@ -122,12 +125,11 @@ OF_A_WORKLOAD = {
 )
 @click.option(
     "--costs",
-    default="kernel",
-    show_default=True,
     metavar="PROFILE",
     help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
-    " changes: kernel,fork=20000.",
+    " changes: kernel,fork=20000.  [default: kernel]",
 )
+@replay_option
 @memory_option
 @click.option(
     "--out",
@@ -152,8 +154,12 @@ def run(
     policies and all others; what comes out is one report. Without arguments: `study --quick`. A
     study that was interrupted goes on where it was, with its folder as --out.
 
-    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit or --costs instead:
-    every policy runs on every number of CPUs, --runs times, side by side on this host's CPUs.
+    With --machine sim, a study's suites run in the simulator, as workload files, in a fraction of
+    the time.
+
+    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs or --replay
+    instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
+    CPUs.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
@@ -163,6 +169,9 @@ def run(
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     ]
     study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]
+    if study and "--machine" in given:
+        given.remove("--machine")
+        check_machine_of_studies(study, options["machine"])
     if study and given:
         raise WrongUsage(
             f"{' '.join(study)} and {given[0]}: a study says itself what is run. Leave out"
@@ -170,6 +179,7 @@ def run(
         )
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
+    replay = None if study else recorded(context, options)
     memory_given = context.get_parameter_source("memory") == ParameterSource.COMMANDLINE
     if options["machine"] == SIMULATOR:
         if memory_given:
@@ -181,13 +191,24 @@ def run(
             f" add --machine {SIMULATOR}"
         )
     if given:
-        run_workload(out=out, as_json=as_json, **options)
+        run_workload(out=out, as_json=as_json, replay=replay, **options)
     else:
-        shared = {name: options[name] for name in ("seed", "tick", "memory")}
+        shared = {name: options[name] for name in ("seed", "tick", "memory", "machine")}
         run_studies(what, "full" if full else "quick", out=out, as_json=as_json, **shared)
 
 
 # --- studies
+
+
+def check_machine_of_studies(study: list[str], machine: str) -> None:
+    """A study's runs are compared with each other: they must be repeatable."""
+    from schedlab.machines import machine_named
+
+    if not machine_named(machine).repeatable:
+        raise WrongUsage(
+            f"{' '.join(study)} and --machine {machine}: its runs are not repeatable; spike and"
+            f" {SIMULATOR} run studies"
+        )
 
 
 def run_studies(
@@ -196,6 +217,7 @@ def run_studies(
     seed: int,
     tick: int,
     memory: int,
+    machine: str,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -203,7 +225,7 @@ def run_studies(
     from schedlab.studies.run import Request, reproduce
 
     numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
-    done = reproduce(Request(numbers, depth, seed, tick, memory), out)
+    done = reproduce(Request(numbers, depth, seed, tick, memory, machine), out)
     if as_json:
         runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
         place = {"folder": str(done.folder), "report": str(done.report)}
@@ -229,10 +251,11 @@ def run_workload(
     seed: int,
     tick: int,
     limit: int,
-    costs: str,
+    costs: str | None,
     memory: int,
     out: Path | None,
     as_json: bool,
+    replay: Recording | None = None,
 ) -> None:
     """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
     from schedlab import costs as cost_profiles
@@ -241,8 +264,8 @@ def run_workload(
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
-    file = workload_file(workload, changes)
-    chosen = cost_profiles.choose(costs)
+    file = None if replay else workload_file(workload, changes)
+    chosen = replay.costs if replay and not costs else cost_profiles.choose(costs or "kernel")
     base = plan.Run(
         workload,
         policies[0],
@@ -256,6 +279,7 @@ def run_workload(
         file=file,
         costs=chosen,
         changes=file.changes if file else (),
+        replay=replay,
     )
     folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
     wanted = plan.product(folder, base, policies, cpus, repeats)

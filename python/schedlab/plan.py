@@ -15,6 +15,7 @@ from schedlab.loading import COMMAND, check_room
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE
 from schedlab.policies import PolicyChoice
+from schedlab.recording import Recording
 from schedlab.units import format_time
 from schedlab.workload_changes import Change, changes_text
 from schedlab.workload_model import WorkloadFile
@@ -50,6 +51,8 @@ class Run:
     """What things take, in the simulator."""
     changes: tuple[Change, ...] = ()
     """Of the workload file: values that it is given beside its own; those of `file`."""
+    replay: Recording | None = field(default=None, compare=False, repr=False)
+    """What the simulator replays, instead of a workload file."""
 
     @property
     def name(self) -> str:
@@ -102,14 +105,20 @@ class Run:
 
         With them a simulated run can be repeated by hand, in its folder.
         """
-        simulated = self.file and self.machine == SIMULATOR
-        return self._simulator_options(self.file) if simulated else self._kernel_arguments()
+        given = self.simulated
+        return self._simulator_options(given) if given else self._kernel_arguments()
 
     def files(self) -> dict[str, str]:
         """Texts that must be in the run's folder before it begins, by name."""
-        return {WORKLOAD_TEXT: self.file.text(self.seed, self.tick_ns)} if self.file else {}
+        given = self.replay or self.file
+        return {WORKLOAD_TEXT: given.text(self.seed, self.tick_ns)} if given else {}
 
-    def _simulator_options(self, file: WorkloadFile) -> str:
+    @property
+    def simulated(self) -> WorkloadFile | Recording | None:
+        """What the simulator runs. None: the machine is another one."""
+        return None if self.is_loaded else self.replay or self.file
+
+    def _simulator_options(self, file: WorkloadFile | Recording) -> str:
         options = {
             "policy": self.policy,
             "cpus": self.cpus,
@@ -178,9 +187,10 @@ def check_cpus(run: Run) -> None:
 def check_workload(run: Run) -> None:
     """It must be what its machine runs, and pass through the boot arguments as it is."""
     workload = run.workload
-    if run.file:
-        if run.is_loaded:
-            check_room(workload, run.file, run.memory_mib)
+    if run.is_loaded and run.file:
+        check_room(workload, run.file, run.memory_mib)
+        return
+    if run.simulated:
         return
     if run.machine == SIMULATOR:
         raise WrongUsage(

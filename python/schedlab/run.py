@@ -234,8 +234,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         **base.facts,
         "label": run.label,
         "workload": run.workload,
-        **({"workload_sha256": run.file.sha256} if run.file else {}),
-        **({"costs": run.costs.name} if run.file and not run.is_loaded else {}),
+        **_given(run),
         **({"with": dict(run.changes)} if run.changes else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),
@@ -250,6 +249,17 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
     }
+
+
+def _given(run: Run) -> dict[str, Any]:
+    """Of a run of a file: which it is; on the simulator: what things took, what it is a replay of."""
+    given = run.replay or run.file
+    if not given:
+        return {}
+    told: dict[str, Any] = {"workload_sha256": given.sha256}
+    if run.simulated:
+        told["costs"] = run.costs.name
+    return {**told, "replay_of": run.replay.facts} if run.replay else told
 
 
 async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:

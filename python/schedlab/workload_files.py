@@ -27,14 +27,12 @@ from schedlab.workload_model import (
     Drawn,
     Fork,
     Item,
-    Loop,
+    Meet,
     Starter,
     Step,
     Task,
     Time,
     WorkloadFile,
-    awaiting,
-    everything,
     forks,
     looped,
 )
@@ -77,7 +75,6 @@ NOT_BEHAVIOUR = {
 REFUSED = {
     "mem": "memory is not modelled; say `run` with the time that it takes",
     "iorun": "devices are not modelled; say `run` and `sleep` with the times that it takes",
-    "barrier": "it is not modelled; use `wait` and `broad`",
     "policy": "all processes have the policy of the machine: ./schedlab run --policy",
     **dict.fromkeys(
         ("dl-runtime", "dl-period", "dl-deadline", "period", "deadline"),
@@ -256,8 +253,8 @@ class _Reader:
             raise wrong(node, "an object with `tasks`")
         self.channels: dict[str, int] = {}
         self.notes: list[str] = []
-        self.timers: dict[str, str] = {}
-        """Timers that are not a process's own: the task that uses each."""
+        self.barriers: dict[str, Node] = {}
+        """A place of each task at which it meets others."""
 
     def file(self) -> WorkloadFile:
         if "description" in self.top and not isinstance(self.top["description"].value, str):
@@ -273,7 +270,7 @@ class _Reader:
         tasks = tuple(_TaskReader(self, key, node, names).task() for key, node in found)
         starter = self.starter(tasks)
         self.check_groups(found, tasks)
-        self.check_timers(found, tasks, starter)
+        self.check_barriers(tasks)
         file = WorkloadFile(
             self.sha256,
             self.changes,
@@ -365,23 +362,14 @@ class _Reader:
                     f" {others[0].name} too: expected a `group` of its own",
                 )
 
-    def check_timers(
-        self,
-        found: tuple[tuple[str, Node], ...],
-        tasks: tuple[Task, ...],
-        starter: Starter | None,
-    ) -> None:
-        """Of a timer that is named for all, there may be one process that uses it."""
+    def check_barriers(self, tasks: tuple[Task, ...]) -> None:
+        """As in rt-app: it must be known how many will come."""
         forked = {each for task in tasks for each in forks(task.body)}
-        once = forks(starter.body) if starter else {}
-        forked |= {name for name, count in once.items() if count > 1}
-        for (_, node), task in zip(found, tasks, strict=True):
-            shared = [timer for timer, user in self.timers.items() if user == task.name]
-            if shared and (task.instances > 1 or task.name in forked):
-                raise JsonError(
-                    node.line,
-                    f"{node.path}: several processes would share the timer {shared[0]}: expected"
-                    f" a name for it that begins with unique, such as unique-{shared[0]}",
+        for task, node in self.barriers.items():
+            if task in forked:
+                raise wrong(
+                    node,
+                    f"no barrier in {task}: it is forked, and nobody knows how many will come",
                 )
 
 
@@ -408,6 +396,8 @@ class _TaskReader:
         self.startable = {task.name: task for task in startable}
         """Of the starter: all tasks."""
         self.timers: dict[str, int] = {}
+        """Its own: their numbers."""
+        self.barriers: set[str] = set()
         self.events: dict[str, Callable[[Node], tuple[Item, ...]]] = {
             "run": lambda node: (self.lasting("run", node),),
             "runtime": lambda node: (self.lasting("run", node),),
@@ -419,6 +409,7 @@ class _TaskReader:
             "signal": lambda node: (Step(f"give {self.condition(node)} waiting"),),
             "broad": lambda node: (Step(f"give {self.condition(node)} all"),),
             "sync": self.sync,
+            "barrier": self.barrier,
             "suspend": self.suspend,
             "resume": self.resume,
             "yield": self.give_way,
@@ -468,19 +459,7 @@ class _TaskReader:
                 f"{events[0][1].path}: expected it within a phase: the task has `phases`",
             )
         inner = self.phases(phases) if phases else self.sequence(self.node, events)
-        body = looped(rounds(properties.get("loop"), standard), inner)
-        self.check_awaiting(body)
-        return properties, body
-
-    def check_awaiting(self, body: tuple[Item, ...]) -> None:
-        """The children that are waited for must have a number."""
-        for item in everything(awaiting(body)[0]):
-            if item == Loop(math.inf, (Step("wait"),)):
-                raise JsonError(
-                    self.node.line,
-                    f"{self.node.path}: `await` would wait for children without number: expected"
-                    " it in the loop that forks them",
-                )
+        return properties, looped(rounds(properties.get("loop"), standard), inner)
 
     def split(
         self, node: Node, keys: tuple[str, ...]
@@ -574,16 +553,6 @@ class _TaskReader:
         found = by_key(node, _TIMER, ("ref", "period", "mode"))
         if "ref" not in found or "period" not in found:
             raise wrong(node, _TIMER)
-        reference = name(found["ref"], "the name of a timer")
-        if not reference.startswith("unique"):
-            user = self.file.timers.setdefault(reference, self.name)
-            if user != self.name:
-                raise wrong(
-                    found["ref"],
-                    f"a timer of its own, such as unique: {user} uses this one, too",
-                )
-        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
-            raise wrong(found["ref"], f"at most {TIMERS_MAX} timers in a task")
         mode = found["mode"].value if "mode" in found else "relative"
         if mode not in ("relative", "absolute"):
             raise wrong(found["mode"], '"relative" or "absolute"')
@@ -591,7 +560,24 @@ class _TaskReader:
         if period.number == 0:
             raise wrong(found["period"], "a period longer than 0")
         absolute = "absolute" if mode == "absolute" else ""
-        return (Step(f"timer {self.timers[reference]}", period, absolute),)
+        return (Step(f"timer {self.timer_name(found['ref'])}", period, absolute),)
+
+    def timer_name(self, node: Node) -> str:
+        """The number of one of its own, or a name that all share."""
+        reference = name(node, "the name of a timer")
+        if not reference.startswith("unique"):
+            return f"time:{reference}"
+        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
+            raise wrong(node, f"at most {TIMERS_MAX} timers of its own in a task")
+        return str(self.timers[reference])
+
+    def barrier(self, node: Node) -> tuple[Item, ...]:
+        label = name(node, "the name of a barrier")
+        if label in self.barriers:
+            raise wrong(node, "another name: the task meets others at a barrier of this one")
+        self.barriers.add(label)
+        self.file.barriers[self.name] = node
+        return (Meet(self.channel("meet", label, 0)),)
 
     def wait_objects(self, node: Node) -> tuple[str, str]:
         found = by_key(node, _WAIT, ("ref", "mutex"))

@@ -85,6 +85,13 @@ class Fork:
 
 
 @dataclass(frozen=True)
+class Meet:
+    """Waits at a barrier until all processes have come whose tasks have it."""
+
+    channel: str
+
+
+@dataclass(frozen=True)
 class AwaitAll:
     """Waits for all children that it has forked, and not waited for."""
 
@@ -96,7 +103,7 @@ class Loop:
     body: tuple[Item, ...]
 
 
-Item = Step | Fork | AwaitAll | Loop
+Item = Step | Fork | Meet | AwaitAll | Loop
 
 
 def looped(rounds: float, body: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -279,6 +286,17 @@ class WorkloadFile:
         from schedlab.workload_text import text
 
         return text(self, seed, tick_ns)
+
+    def parties(self) -> dict[str, int]:
+        """How many processes meet at each barrier: tasks fork none of them."""
+        found: dict[str, int] = {}
+        started = self._started()
+        own = ((self.starter.body, 1),) if self.starter else ()
+        for body, count in (*own, *((task.body, int(started[task.name])) for task in self.tasks)):
+            for item in everything(body):
+                if isinstance(item, Meet):
+                    found[item.channel] = found.get(item.channel, 0) + count
+        return found
 
     def _started(self) -> dict[str, float]:
         """How many processes of each task the first process starts."""

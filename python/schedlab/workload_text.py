@@ -14,6 +14,7 @@ from schedlab.workload_model import (
     Fork,
     Item,
     Loop,
+    Meet,
     Starter,
     Step,
     Task,
@@ -121,6 +122,7 @@ class _Writer:
         self.tasks = {task.name: task for task in file.tasks}
         self.drawing = file.drawing()
         self.forked = file.forked
+        self.parties = file.parties()
         self.programs: dict[str, list[str]] = {}
         self.own = 0
         """Programs so far that one process has for itself."""
@@ -239,6 +241,8 @@ class _Writer:
         for item in items:
             if isinstance(item, Step):
                 yield self.step(item, numbers)
+            elif isinstance(item, Meet):
+                yield f"meet {item.channel} {max(self.parties[item.channel], 1)}"
             elif isinstance(item, Fork):
                 yield f"fork {self.program_of(item.task, numbers)}"
             elif isinstance(item, Loop) and numbers and _is_unrolled(item):

@@ -203,6 +203,42 @@ static void test_a_process_has_timers(void)
               .now == 2 * 14 * MS);
 }
 
+static void test_processes_meet(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    /* Three, twice: the last one to come goes on at once, the others in their order. */
+    const char *text = "program root\n fork a\n fork b\n"
+                       " loop 2\n run 5ms\n meet c 3\n end\n wait\n wait\n"
+                       "program a\n loop 2\n sleep 1ms\n meet c 3\n end\n run 1ms\n"
+                       "program b\n loop 2\n meet c 3\n end\n run 1ms\n";
+    check(run(&setup, text).now == 12 * MS);
+    setup.cpus = 3;
+    check(run(&setup, text).now == 11 * MS);
+    check(run(&setup, "program a\n meet c 1\n run 1ms\n").now == MS);
+    /* One that is killed does not come. */
+    check(run(&setup, "program root\n fork b\n sleep 1ms\n kill b\n fork a\n sleep 1ms\n"
+                      " meet c 2\n wait\n wait\n"
+                      "program a\n meet c 2\n run 1ms\nprogram b\n meet c 2\n run 9ms\n")
+              .now == 3 * MS);
+    check_fails("program a\n fork b\n meet c 3\nprogram b\n meet c 3\n",
+                "nothing is left that could wake one");
+}
+
+static void test_timers_are_shared(void)
+{
+    struct simulator_setup setup = setup_of("rr", 2);
+    /* Each use moves it on by a period: of two processes, each goes every second period. */
+    check(run(&setup, "program root\n sleep 4ms\n fork a\n fork a\n wait\n wait\n"
+                      "program a\n loop 3\n timer beat 5ms\n end\n")
+              .now == 4 * MS + 6 * 5 * MS);
+    /* It counts from the fork of who uses it first; one that is behind goes on from now. */
+    check(run(&setup, "program a\n run 7ms\n timer t 5ms\n run 1ms\n timer t 5ms\n").now ==
+          12 * MS);
+    check(run(&setup, "program a\n run 7ms\n timer t 5ms absolute\n run 1ms\n"
+                      " timer t 5ms absolute\n timer 0 12ms\n")
+              .now == 12 * MS);
+}
+
 static void test_orphans_are_reaped(void)
 {
     struct simulator_setup setup = setup_of("rr", 2);
@@ -254,7 +290,7 @@ static void test_policy(const char *policy)
         check(plain.forks == 2 + 36 + 36);
         /* The work is 186 ms: no CPU can do more than one nanosecond of it in one. */
         check(plain.now * cpus[i] - plain.idle_time >= 170 * MS);
-        setup.costs = simulator_costs_kernel;
+        setup.costs = simulator_costs_kernel();
         struct simulator_counts costly = run(&setup, everything);
         check(costly.forks == 2 + 36 + 36);
         check(costly.now * cpus[i] - costly.idle_time > plain.now * cpus[i] - plain.idle_time);
@@ -305,7 +341,7 @@ static void write_trace(const char *path, uint64_t seed, uint64_t step)
 {
     struct simulator_error error = {""};
     struct simulator_setup setup = setup_of("lottery", 3);
-    setup.costs = simulator_costs_kernel;
+    setup.costs = simulator_costs_kernel();
     setup.seed = seed;
     setup.trace = path;
     struct simulator *simulator = create(&setup, everything);
@@ -378,6 +414,10 @@ static void test_wrong_workloads(void)
     check_no_workload("program a\n timer 8 1ms\n", "test:2: 8: expected a number from 0 to 7");
     check_no_workload("program a\n timer 0 1\n", "test:2: 1: expected a time");
     check_no_workload("program a\n timer 0 1ms late\n", "late: expected absolute, or the end");
+    check_no_workload("program a\n timer\n", "test:2: expected a number from 0 to 7, or a timer");
+    check_no_workload("program a\n timer beat\n", "test:2: expected a time");
+    check_no_workload("program a\n meet c\n", "test:2: expected a number from 1 to 16777216");
+    check_no_workload("program a\n kill b\n", "test:2: b: expected the name of a program");
     check_no_workload("program a\n take c holding m\n", "holding: expected releasing, or the end");
     check_no_workload("program a\n take c releasing\n", "test:2: expected a channel's name");
     check_no_workload("program a\n run 1\n", "test:2: 1: expected a time");
@@ -413,6 +453,9 @@ static void test_wrong_steps(void)
         {.kind = STEP_ATTRIBUTE, .detail = 9, .target = WORKLOAD_SELF},
         {.kind = STEP_ATTRIBUTE, .detail = ATTRIBUTE_WEIGHT, .target = 1, .value = 1},
         {.kind = STEP_MARK},
+        {.kind = STEP_KILL, .target = WORKLOAD_SELF},
+        {.kind = STEP_MEET},
+        {.kind = STEP_SHARED_TIMER, .target = WORKLOAD_SHARED_TIMERS_MAX},
         {.kind = STEP_RUN}, /* and no exit after it */
     };
     struct simulator_setup setup = setup_of("rr", 1);
@@ -434,7 +477,7 @@ static void test_costs_in_text(void)
     check(simulator_read_costs(&costs, "none", &error) && costs.fork == 0);
     check(simulator_read_costs(&costs, "kernel,fork=7,switch=8", &error));
     check(costs.fork == 7 && costs.context_switch == 8 &&
-          costs.scheduler == simulator_costs_kernel.scheduler);
+          costs.scheduler == simulator_costs_kernel().scheduler);
     check(simulator_read_costs(&costs, "tick=9", &error) && costs.tick == 9);
     check(!simulator_read_costs(&costs, "free", &error) && strstr(error.text, "cost free: "));
     check(!simulator_read_costs(&costs, "none,fork", &error));
@@ -447,8 +490,10 @@ static void test_costs_in_text(void)
 
 static void test_slots(void)
 {
-    struct slots slots = {0};
-    check(slots_create(&slots, 5000));
+    struct slots slots;
+    for (uint32_t i = 0; i < SLOT_LEVELS; i++)
+        slots.level[i] = calloc(slots_words(5000, i), sizeof(uint64_t));
+    slots_fill(&slots, 5000);
     for (uint32_t i = 0; i < 5000; i++)
         check(slots_take(&slots) == i);
     check(slots_take(&slots) == UINT32_MAX);
@@ -457,7 +502,8 @@ static void test_slots(void)
     slots_give_back(&slots, 4096);
     check(slots_take(&slots) == 64 && slots_take(&slots) == 4096 && slots_take(&slots) == 4999);
     check(slots_take(&slots) == UINT32_MAX);
-    slots_free(&slots);
+    for (uint32_t i = 0; i < SLOT_LEVELS; i++)
+        free(slots.level[i]);
 }
 
 static int compare_timers(const void *a, const void *b)
@@ -467,14 +513,15 @@ static int compare_timers(const void *a, const void *b)
 
 static void test_timers(void)
 {
-    struct timers timers = {.started = UINT32_MAX - 300}; /* the count of starts wraps */
+    static struct timer heap[1000];
+    struct timers timers = {.heap = heap, .started = UINT32_MAX - 300}; /* whose count wraps */
     struct timer expected[1000];
     uint32_t state = 1;
     for (uint32_t i = 0; i < 1000; i++) {
         state = state * 1103515245 + 12345;
         uint64_t when = state >> 28;
         uint32_t cpu = state >> 20 & 3;
-        check(timers_start(&timers, when, cpu, i));
+        timers_start(&timers, when, cpu, i);
         expected[i] =
             (struct timer){when, (uint64_t)cpu << 56 | (uint64_t)(UINT32_MAX - 300 + i) << 24 | i};
     }
@@ -485,7 +532,6 @@ static void test_timers(void)
         check(timer_slot(&taken) == timer_slot(&expected[i]));
     }
     check(timers_next(&timers) == UINT64_MAX);
-    free(timers.heap);
 }
 
 static void test_memory(void)
@@ -515,6 +561,8 @@ int main(void)
     test_a_signal_is_for_who_waits();
     test_who_waits_releases();
     test_a_process_has_timers();
+    test_processes_meet();
+    test_timers_are_shared();
     test_orphans_are_reaped();
     test_slots_are_used_again();
     test_no_time_passes();

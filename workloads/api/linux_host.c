@@ -78,7 +78,7 @@ void host_mark(enum mark_kind kind, uint64_t value)
     char text[24] = {0};
     if (kind == MARK_GROUP || kind == MARK_NAME)
         memcpy(text, &value, 8);
-    else if (kind == MARK_VALUE)
+    else if (kind == MARK_VALUE || kind == MARK_NOTE)
         snprintf(text, sizeof(text), "%" PRId64, (int64_t)value);
     host_print(true, "mark %d %s %s\n", getpid(), names[kind <= MARK_VALUE ? kind : 0], text);
 }

@@ -16,6 +16,7 @@ from schedlab.replay.progress import Stays, life_of
 from schedlab.trace import BlockReason, Kind, MarkKind, Step, Trace
 from schedlab.trace.model import Integers
 
+Flags = npt.NDArray[np.bool_]
 _TICK_NEARNESS = 4
 """Steps of a coarse clock after a tick in which a timer's wake-up may be recorded."""
 KILLED = 0xFFFF_FFFF
@@ -56,7 +57,7 @@ class Acts:
     """A life; -1: none."""
     detail: Integers
     number: npt.NDArray[np.uint64]
-    joined: npt.NDArray[np.bool_]
+    joined: Flags
     """It was done in one with the act before it: no other CPU did anything between."""
 
     def __len__(self) -> int:
@@ -129,7 +130,8 @@ def _rows(trace: Trace) -> Integers:
     kinds = kind[row]
     told = (kinds == Kind.MARK) & (first[row] > MarkKind.NOTE)
     by_interrupt = (kinds == Kind.WAKEUP) & (first[row] == 0)
-    return row[~told & ~by_interrupt]
+    kept: Integers = row[~told & ~by_interrupt]
+    return kept
 
 
 def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
@@ -181,7 +183,7 @@ class _Waits:
         reason[at[found]] = self.trace.column("first")[block[found]]
         return reason
 
-    def _after(self, life: Integers, row: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    def _after(self, life: Integers, row: Integers) -> tuple[Integers, Flags]:
         """The wake-up that ended each life's wait that began at a row, and whether there is one."""
         if len(self.order) == 0:
             return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
@@ -190,32 +192,34 @@ class _Waits:
         at = self.order[np.minimum(place, len(self.order) - 1)]
         return at, found & (self.woken[at] == life) & (life >= 0)
 
-    def _by_child(self, at: Integers) -> npt.NDArray[np.bool_]:
+    def _by_child(self, at: Integers) -> Flags:
         """Was the wake-up that of a parent, by a child that ended?"""
         waker = np.maximum(self.waker[at], 0)
         ended = self.who.exit_row[waker]
-        return (
+        found: Flags = (
             (self.reason[at] == BlockReason.CHILD)
             & (self.waker[at] >= 0)
             & (ended >= 0)
             & (ended <= self.wake_row[at])
         )
+        return found
 
-    def for_child(self, row: Integers) -> npt.NDArray[np.bool_]:
+    def for_child(self, row: Integers) -> Flags:
         """Which records are such wake-ups: nothing that the child does by itself."""
         place = np.searchsorted(self.wake_row, row)
         inside = place < len(self.wake_row)
         at = np.minimum(place, max(len(self.wake_row) - 1, 0))
         if len(self.wake_row) == 0:
             return np.zeros(len(row), bool)
-        return inside & (self.wake_row[at] == row) & self._by_child(at)
+        found: Flags = inside & (self.wake_row[at] == row) & self._by_child(at)
+        return found
 
     def of(
         self, life: Integers, row: Integers
     ) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
         """Deed, number and other of waits that begin at rows."""
         time = self.trace.column("time_ns")
-        reason = self.trace.column("first")[row]
+        reason = self.trace.column("first")[row].astype(np.int64)
         at, found = self._after(life, row)
         begin = time[row]
         if len(self.wake_row) == 0:
@@ -234,7 +238,7 @@ class _Waits:
         waker = np.where(deed == Deed.WAIT, self.waker[at], -1)
         return deed, number.astype(np.uint64), waker
 
-    def _ticks(self, begin: Integers, end: Integers, asleep: npt.NDArray[np.bool_]) -> Integers:
+    def _ticks(self, begin: Integers, end: Integers, asleep: Flags) -> Integers:
         """How many ticks sleeps lasted that end with one; 0: it was a time. Where most sleeps end
         with a tick, the machine's are counted in ticks."""
         tick, step = self.trace.header.tick_ns, self.trace.clock_step_ns
@@ -257,7 +261,7 @@ def is_exact(trace: Trace) -> bool:
     return trace.clock_step_ns <= 1 or bool(len(rows) and same.all())
 
 
-def _joined(trace: Trace, row: Integers, actor: Integers) -> npt.NDArray[np.bool_]:
+def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
     """Acts of one process at one time, between which nothing was recorded but who changed CPUs: by
     nobody, or, where the clock is too coarse to say, not on that CPU."""
     kind, cpu, time = trace.column("kind"), trace.column("cpu"), trace.column("time_ns")
@@ -298,17 +302,19 @@ class Start:
     number: int
 
 
-def first_wait(trace: Trace, who: Lives, life: int, omitted: Integers) -> Start | None:
-    """Of a life that the trace does not see begin. None: it did not wait."""
-    at = int(who.steps.first[life])
-    if who.fork_row[life] >= 0 or who.steps.step[at] != Step.WOKEN:
-        return None
-    row = int(who.steps.row[at])
-    pid = np.array([int(trace.column("first")[row])], np.int64)
-    waker = int(life_of(who, pid, np.array([row]))[0]) if pid[0] else -1
-    if waker < 0 or waker in omitted:
-        return Start(Deed.SLEEP_UNTIL, int(trace.column("time_ns")[row]))
-    return Start(Deed.TAKE, 0)
+def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]:
+    """Of lives that the trace does not see begin, and that wait at first."""
+    first = who.steps.first
+    waits = np.flatnonzero((who.fork_row < 0) & (who.steps.step[first] == Step.WOKEN))
+    row = who.steps.row[first[waits]]
+    pid = trace.column("first")[row].astype(np.int64)
+    waker = life_of(who, pid, row)
+    waker[(pid == 0) | np.isin(waker, omitted)] = -1
+    time = trace.column("time_ns")[row].tolist()
+    return {
+        life: Start(Deed.TAKE, 0) if by >= 0 else Start(Deed.SLEEP_UNTIL, when)
+        for life, by, when in zip(waits.tolist(), waker.tolist(), time, strict=True)
+    }
 
 
 def texts(trace: Trace) -> dict[int, str]:

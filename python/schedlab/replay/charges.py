@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 
+from schedlab import costs
 from schedlab.errors import WrongUsage
 
 
@@ -28,29 +29,28 @@ class Charges:
         return self.tick + self.scheduler + self.switch
 
 
-BUILT_IN: Mapping[str, Charges] = {
-    "none": Charges(),
-    "kernel": Charges(
-        scheduler=296, switch=145, tick=5523, interrupt=7500, call=2700, fork=15000, exit=17300
-    ),
-}
-"""By name, as `schedlab-sim --costs` knows them."""
-
 _NAMES = tuple(field.name for field in fields(Charges))
+
+
+@cache
+def _kernel() -> Charges:
+    profile = costs.read(costs.SHIPPED)
+    return Charges(**{name: cost.ns for name, cost in profile.costs.items()})
 
 
 def charges(text: str) -> Charges:
     """Of `kernel`, `none`, or either and changes: `kernel,fork=20000`; as the simulator reads it."""
-    values = vars(BUILT_IN["kernel"]).copy()
-    for place, part in enumerate(text.split(",") if text else []):
+    values: dict[str, int] | None = None
+    for place, part in enumerate(text.split(",")):
         name, _, number = part.partition("=")
-        if place == 0 and part in BUILT_IN:
-            values = vars(BUILT_IN[part]).copy()
+        if place == 0 and part in costs.BUILT_IN:
+            values = dict(vars(_kernel() if part == "kernel" else Charges()))
         elif name in _NAMES and number.isascii() and number.isdigit():
+            values = dict(vars(_kernel())) if values is None else values
             values[name] = int(number)
         else:
             raise WrongUsage(
                 f"costs {text}: {part!r}: expected kernel, none, or NAME=NANOSECONDS with one of"
                 f" {', '.join(_NAMES)}"
             )
-    return Charges(**values)
+    return Charges(**(values or {}))

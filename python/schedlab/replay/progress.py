@@ -129,11 +129,11 @@ def _with_sums(found: Stays) -> Stays:
     order = np.lexsort((found.row, found.life))
     life, cpu = found.life[order], found.cpu[order]
     same = np.append(False, life[1:] == life[:-1])
-    spent[order] -= found.charges.migration * (same & (cpu != np.roll(cpu, 1)))
-    total = np.cumsum(spent[order])
+    moved = found.charges.migration * (same & (cpu != np.roll(cpu, 1)))
+    own = spent[order] - moved
+    sums = np.cumsum(own) - own
     first = np.maximum.accumulate(np.where(same, 0, np.arange(len(life))))
-    sums = total - spent[order]
-    found.before[order] = sums - sums[first]
+    found.before[order] = sums - sums[first] - moved
     return found
 
 
@@ -142,11 +142,12 @@ def _computing(
 ) -> Integers:
     """Of the time since a stay began, what ticks left. A tick that came while the CPU was in the
     kernel took place when it had left it; one at `time` itself is charged to whoever comes then."""
-    spent = np.maximum(time - begin, 0)
+    spent: Integers = np.maximum(time - begin, 0)
     if tick_ns == 0 or cost == 0:
         return spent
     ticks = (time - 1) // tick_ns - decided // tick_ns
-    return spent - cost * np.where(time > begin, np.maximum(ticks, 0), 0)
+    spent -= cost * np.where(time > begin, np.maximum(ticks, 0), 0)
+    return spent
 
 
 def _key(of: Integers, row: Integers) -> Integers:

@@ -35,7 +35,7 @@ _THREADS_SECONDS = 2.0
 """After which it is asked again how many workers there are."""
 _PATIENCE_SECONDS = 30.0
 """Without workers, until that is said."""
-_KEEP_SECONDS = (1.0, 30.0)
+_KEEP_SECONDS = (0.3, 30.0)
 """Finished runs are kept after so long: the first soon, those of a long sweep in larger parts."""
 _KEEP_ROWS = 5000
 _LEAVE_SECONDS = 10.0

@@ -51,7 +51,7 @@ class Logarithmic:
 
 @dataclass(frozen=True)
 class Span:
-    """Whole numbers from `first` to `last`, one by one: kept as a range however long."""
+    """Whole numbers from `first` to `last`, which is one of them: kept as a range however long."""
 
     first: int
     last: int
@@ -158,7 +158,7 @@ def _range(node: Node, first: int, last: int, sign: str | None, by: int) -> Valu
     if sign != "*":
         if by < 1:
             raise wrong(node, "a step of 1 or more")
-        return Span(first, last, by)
+        return Span(first, first + (last - first) // by * by, by)
     if by < 2 or first < 1:
         raise wrong(node, "a factor of 2 or more, from a number from 1 on")
     values: list[Scalar] = []
