@@ -15,6 +15,7 @@ from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
     from schedlab.sweep.command import Doing, Done
+    from schedlab.sweep.objectives import Objective
     from schedlab.sweep.plan import SweepPlan
 
 _SHOWN = 10
@@ -68,6 +69,27 @@ _SHOWN = 10
     help="A cluster of Dask, such as tcp://10.0.0.1:8786.  [default: all CPUs of this host]",
 )
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes of this host.")
+@click.option(
+    "--best",
+    "metrics",
+    multiple=True,
+    metavar="METRIC",
+    help="Rank setups by it: turnaround, response@GROUP, min:migrations. Several: their front.",
+)
+@click.option(
+    "--top", default=10, show_default=True, type=click.IntRange(1), help="Setups that are shown."
+)
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With two --best: their frontier as a picture, .svg or .png.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Run nothing: rank what is in this folder of a sweep.",
+)
 @click.option("--keep-traces", is_flag=True, help="Keep each run's folder, with its trace.")
 @click.option("--retry-failed", is_flag=True, help="Run again what is there and failed.")
 @click.option(
@@ -84,6 +106,10 @@ def sweep(
     keep_traces: bool,
     retry_failed: bool,
     out: Path | None,
+    metrics: tuple[str, ...],
+    top: int,
+    chart: Path | None,
+    source: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -94,8 +120,15 @@ def sweep(
     a cluster. What is finished is not run again: the same command, with the same --out, goes on
     where it was ended. docs/sweeps.md has all of it.
     """
-    from schedlab.sweep import command
+    from schedlab.sweep import best, command
 
+    objectives = best.objectives_of(metrics)
+    if chart:
+        best.check_chart(chart, objectives)
+    if source:
+        check_source(source, [file, out, scheduler, workers, *options.values()], objectives)
+        show_best(source, objectives, top, chart, as_json)
+        return
     if scheduler and workers:
         raise WrongUsage("--scheduler and --workers: a cluster has the workers that it has")
     wanted = command.plan(file, given(options))
@@ -103,11 +136,35 @@ def sweep(
         show_plan(wanted, as_json)
         return
     folder = (out or new_runs_folder(f"sweep-{file.stem if file else 'options'}")).absolute()
-    doing = command.Doing(folder, scheduler, workers, keep_traces, retry_failed)
-    done = carry_out(wanted, doing)
-    show(done, as_json)
+    done = carry_out(wanted, command.Doing(folder, scheduler, workers, keep_traces, retry_failed))
+    if objectives and done.runs > done.failed:
+        show_best(folder, objectives, top, chart, as_json)
+    if not (objectives and as_json):
+        show(done, as_json)
     if done.failed:
         raise SystemExit(1)
+
+
+def check_source(source: Path, others: list[Any], objectives: list[Objective]) -> None:
+    if any(others):
+        raise WrongUsage(f"--from {source}: nothing is run then; leave out what says how")
+    if not objectives:
+        raise WrongUsage(f"--from {source}: by what? Add --best METRIC, such as --best turnaround")
+
+
+def show_best(
+    folder: Path, objectives: list[Objective], top: int, chart: Path | None, as_json: bool
+) -> None:
+    from schedlab.sweep import best
+
+    if as_json:
+        echo_json({"folder": str(folder), "scenes": best.as_dicts(folder, objectives)})
+    else:
+        for table in best.tables(folder, objectives, top):
+            results().print(table)
+    if chart:
+        for path in best.draw(folder, objectives, chart):
+            say(f"schedlab: {path}")
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

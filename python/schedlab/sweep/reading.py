@@ -12,6 +12,7 @@ from pathlib import Path
 from schedlab.errors import WrongUsage
 from schedlab.json_lines import JsonError, Node, Object
 from schedlab.machines import KERNEL_MACHINES, MACHINES, SIMULATOR, machine_named
+from schedlab.paths import ROOT
 from schedlab.plan import MEMORY_MIB, TICK_NS
 from schedlab.policies import Catalogue, Policy, PolicyChoice, parse_choices, unknown
 from schedlab.studies.experiments import EXPERIMENTS
@@ -188,7 +189,7 @@ class _Reader:
             values = {key: ranges.scalars(each) for key, each in paths_of(changes)}
             for key, each in paths_of(changes):
                 check_grid(each, values[key])
-            return WorkloadEntry("file", text, place, values, machines)
+            return WorkloadEntry("file", name_of(place, text), place, values, machines)
         if SIMULATOR in machines:
             raise wrong(
                 node,
@@ -270,6 +271,12 @@ class _Reader:
 
 
 # --- what several values have in common
+
+
+def name_of(place: Path, text: str) -> str:
+    """Of a file of this checkout, where it stands in it, from wherever it was named; else the text."""
+    found = place.resolve()
+    return found.relative_to(ROOT).as_posix() if found.is_relative_to(ROOT) else text
 
 
 def items(node: Node) -> tuple[Node, ...]:
