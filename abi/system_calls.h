@@ -60,6 +60,7 @@ enum system_call_number {
     SYSTEM_CALL_CHANNELS_MAKE = 87,      /* int channels_make(int count): for the caller's family */
     SYSTEM_CALL_CHANNEL_TAKE = 88,       /* int channel_take(int channel, int released) */
     SYSTEM_CALL_CHANNEL_GIVE = 89,       /* int channel_give(int channel, int64_t count, int to) */
+    SYSTEM_CALL_CHANNEL_MEET = 90,       /* int channel_meet(int channel, int processes) */
 };
 
 #define CHANNELS_MAX 128 /* of a family */

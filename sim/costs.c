@@ -2,42 +2,67 @@
 
 /* What things take, and how it is said in text. */
 
+#include "sim/costs.h"
+
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/machine.h"
 
-/* Measured from traces of our kernel on Spike, under round-robin: docs/simulator.md says how. */
-const struct simulator_costs simulator_costs_kernel = {
-    .scheduler = 296,
-    .context_switch = 145,
-    .tick = 5523,
-    .interrupt = 7500,
-    .migration = 0,
-    .call = 2700,
-    .fork = 15000,
-    .exit = 17300,
+#define COST_MOST 1000000000000ull
+
+static const struct {
+    const char *name;
+    size_t offset;
+} all_costs[] = {
+    {"boot", offsetof(struct simulator_costs, boot)},
+    {"turn", offsetof(struct simulator_costs, turn)},
+    {"scheduler", offsetof(struct simulator_costs, scheduler)},
+    {"crowd", offsetof(struct simulator_costs, crowd)},
+    {"switch", offsetof(struct simulator_costs, context_switch)},
+    {"tick", offsetof(struct simulator_costs, tick)},
+    {"wakeup", offsetof(struct simulator_costs, wakeup)},
+    {"interrupt", offsetof(struct simulator_costs, interrupt)},
+    {"migration", offsetof(struct simulator_costs, migration)},
+    {"call", offsetof(struct simulator_costs, call)},
+    {"sleep", offsetof(struct simulator_costs, sleep)},
+    {"pipe", offsetof(struct simulator_costs, pipe)},
+    {"fork", offsetof(struct simulator_costs, fork)},
+    {"fork_new", offsetof(struct simulator_costs, fork_new)},
+    {"fork_return", offsetof(struct simulator_costs, fork_return)},
+    {"first_run", offsetof(struct simulator_costs, first_run)},
+    {"exit", offsetof(struct simulator_costs, exit)},
+    {"reap", offsetof(struct simulator_costs, reap)},
 };
+
+enum { COSTS = sizeof(all_costs) / sizeof(all_costs[0]) };
 
 const struct simulator_costs simulator_costs_none = {0};
 
-static uint64_t *find_cost(struct simulator_costs *costs, const char *name, size_t length)
+struct simulator_costs simulator_costs_kernel(void)
 {
-    const struct {
-        const char *name;
-        uint64_t *value;
-    } all[] = {
-        {"scheduler", &costs->scheduler}, {"switch", &costs->context_switch},
-        {"tick", &costs->tick},           {"interrupt", &costs->interrupt},
-        {"migration", &costs->migration}, {"call", &costs->call},
-        {"fork", &costs->fork},           {"exit", &costs->exit},
-    };
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (strlen(all[i].name) == length && memcmp(all[i].name, name, length) == 0)
-            return all[i].value;
-    }
-    return NULL;
+    struct simulator_costs costs;
+    struct simulator_error error;
+    if (!simulator_read_costs(&costs, "kernel", &error))
+        abort(); /* a test reads it, too */
+    return costs;
+}
+
+static uint64_t *cost_at(struct simulator_costs *costs, uint32_t number)
+{
+    return (uint64_t *)(void *)((char *)costs + all_costs[number].offset);
+}
+
+/* COSTS: there is none of that name. */
+static uint32_t find_cost(const char *name, size_t length)
+{
+    uint32_t i = 0;
+    while (i < COSTS &&
+           (strlen(all_costs[i].name) != length || memcmp(all_costs[i].name, name, length) != 0))
+        i++;
+    return i;
 }
 
 static bool read_number(const char *text, size_t length, uint64_t *value)
@@ -50,19 +75,73 @@ static bool read_number(const char *text, size_t length, uint64_t *value)
     return errno == 0 && end == text + length;
 }
 
+/* The place of a policy's own cost, which is made if it is not there. Null: there is no room. */
+static uint64_t *cost_of_policy(struct simulator_costs *costs, uint32_t number, const char *policy,
+                                size_t length)
+{
+    struct simulator_policy_cost *found = costs->policies;
+    const struct simulator_policy_cost *end = found + costs->policy_count;
+    while (found < end && (found->cost != number || strlen(found->policy) != length ||
+                           memcmp(found->policy, policy, length) != 0))
+        found++;
+    if (found == costs->policies + SIMULATOR_POLICY_COSTS_MAX || length >= sizeof(found->policy))
+        return NULL;
+    if (found == end) {
+        *found = (struct simulator_policy_cost){.cost = number};
+        memcpy(found->policy, policy, length);
+        costs->policy_count++;
+    }
+    return &found->value;
+}
+
+static bool wrong_name(const char *text, size_t length, struct simulator_error *error)
+{
+    size_t used = (size_t)snprintf(error->text, sizeof(error->text),
+                                   "cost %.*s: expected kernel or none, then NAME=NANOSECONDS or "
+                                   "NAME.POLICY=NANOSECONDS, where NAME is one of",
+                                   (int)(length < 40 ? length : 40), text);
+    for (uint32_t i = 0; i < COSTS; i++)
+        used += (size_t)snprintf(error->text + used, sizeof(error->text) - used, " %s",
+                                 all_costs[i].name);
+    return false;
+}
+
+/* "NAME" or "NAME.POLICY": where its value goes. Null: there is none; the error says why. */
+static uint64_t *named_cost(struct simulator_costs *costs, const char *text, size_t length,
+                            struct simulator_error *error)
+{
+    const char *dot = memchr(text, '.', length);
+    size_t name = dot ? (size_t)(dot - text) : length;
+    uint32_t number = find_cost(text, name);
+    struct policy_choice choice;
+    if (number == COSTS)
+        return wrong_name(text, length, error), NULL;
+    if (!dot)
+        return cost_at(costs, number);
+    size_t rest = length - name - 1;
+    if (policy_choose(dot + 1, rest, &choice)) {
+        set_error(error, "cost %.*s: expected a policy, or POLICY:PRESET, after the dot",
+                  (int)length, text);
+        return NULL;
+    }
+    uint64_t *value = cost_of_policy(costs, number, dot + 1, rest);
+    if (!value)
+        set_error(error, "cost %.*s: expected at most %d costs of policies", (int)length, text,
+                  SIMULATOR_POLICY_COSTS_MAX);
+    return value;
+}
+
 static bool read_cost(struct simulator_costs *costs, const char *text, size_t length,
                       struct simulator_error *error)
 {
-    size_t name = strcspn(text, "=,");
-    uint64_t *cost = name < length ? find_cost(costs, text, name) : NULL;
-    if (!cost) {
-        set_error(error,
-                  "cost %.*s: expected kernel or none, then NAME=NANOSECONDS, where NAME is "
-                  "scheduler, switch, tick, interrupt, migration, call, fork or exit",
-                  (int)length, text);
+    const char *equals = memchr(text, '=', length);
+    if (!equals)
+        return wrong_name(text, length, error);
+    size_t name = (size_t)(equals - text);
+    uint64_t *cost = named_cost(costs, text, name, error);
+    if (!cost)
         return false;
-    }
-    if (!read_number(text + name + 1, length - name - 1, cost)) {
+    if (!read_number(equals + 1, length - name - 1, cost)) {
         set_error(error, "cost %.*s: expected a number of nanoseconds", (int)length, text);
         return false;
     }
@@ -72,16 +151,57 @@ static bool read_cost(struct simulator_costs *costs, const char *text, size_t le
 bool simulator_read_costs(struct simulator_costs *costs, const char *text,
                           struct simulator_error *error)
 {
-    *costs = simulator_costs_kernel;
-    for (bool first = true; *text; first = false) {
+    size_t first = strcspn(text, ",");
+    bool none = first == 4 && memcmp(text, "none", 4) == 0;
+    bool kernel = first == 6 && memcmp(text, "kernel", 6) == 0;
+    *costs = simulator_costs_none;
+    if (none || kernel)
+        text += first + (text[first] == ',');
+    if (!none && text != costs_of_kernel && !simulator_read_costs(costs, costs_of_kernel, error))
+        return false;
+    while (*text) {
         size_t length = strcspn(text, ",");
-        if (first && length == 6 && memcmp(text, "kernel", 6) == 0)
-            *costs = simulator_costs_kernel;
-        else if (first && length == 4 && memcmp(text, "none", 4) == 0)
-            *costs = simulator_costs_none;
-        else if (!read_cost(costs, text, length, error))
+        if (!read_cost(costs, text, length, error))
             return false;
         text += length + (text[length] == ',');
     }
     return true;
+}
+
+bool costs_check(const struct simulator_costs *costs, struct simulator_error *error)
+{
+    struct simulator_costs copy = *costs;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < COSTS; i++)
+        most = *cost_at(&copy, i) > most ? *cost_at(&copy, i) : most;
+    for (uint32_t i = 0; i < costs->policy_count; i++)
+        most = costs->policies[i].value > most ? costs->policies[i].value : most;
+    if (most > COST_MOST)
+        set_error(error, "a cost of %llu ns: 1000 s is the most", (unsigned long long)most);
+    return most <= COST_MOST;
+}
+
+static bool is_of(const struct simulator_policy_cost *cost, const struct policy_choice *choice,
+                  bool preset)
+{
+    size_t length = strlen(choice->policy->name);
+    if (strncmp(cost->policy, choice->policy->name, length) != 0)
+        return false;
+    if (!preset)
+        return cost->policy[length] == '\0';
+    return choice->preset && cost->policy[length] == ':' &&
+           strcmp(cost->policy + length + 1, choice->preset->name) == 0;
+}
+
+struct simulator_costs costs_under(const struct simulator_costs *costs,
+                                   const struct policy_choice *choice)
+{
+    struct simulator_costs result = *costs;
+    for (int preset = 0; preset < 2; preset++) {
+        for (uint32_t i = 0; i < costs->policy_count; i++) {
+            if (is_of(&costs->policies[i], choice, preset))
+                *cost_at(&result, costs->policies[i].cost) = costs->policies[i].value;
+        }
+    }
+    return result;
 }

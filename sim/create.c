@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "sim/costs.h"
 #include "sim/machine.h"
 
 #define PROCESSES_STANDARD 4096
@@ -102,9 +103,6 @@ static bool check_workload(const struct simulator_workload *workload, struct sim
 
 static bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
 {
-    const struct simulator_costs *costs = &setup->costs;
-    const uint64_t all[] = {costs->scheduler, costs->context_switch, costs->tick, costs->interrupt,
-                            costs->migration, costs->call,           costs->fork, costs->exit};
     if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
         set_error(error, "%u CPUs: there may be 1 to %u", setup->cpus, POLICY_CPUS_MAX);
         return false;
@@ -119,29 +117,7 @@ static bool check_setup(const struct simulator_setup *setup, struct simulator_er
                   (unsigned long long)setup->tick_ns);
         return false;
     }
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i] > TICK_LONGEST) {
-            set_error(error, "a cost of %llu ns: 1000 s is the most", (unsigned long long)all[i]);
-            return false;
-        }
-    }
-    if (costs->tick + costs->scheduler + costs->context_switch >= setup->tick_ns) {
-        set_error(error,
-                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
-                  "switch cost as much",
-                  (unsigned long long)setup->tick_ns);
-        return false;
-    }
-    return true;
-}
-
-static void set_step_costs(struct simulator *simulator)
-{
-    for (int kind = 0; kind < STEPS_ALL; kind++)
-        simulator->step_cost[kind] = simulator->costs.call;
-    simulator->step_cost[STEP_RUN_UNTIL] = 0;
-    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
-    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
+    return costs_check(&setup->costs, error);
 }
 
 /* Policies that come into force later may need more. */
@@ -157,6 +133,8 @@ static bool switches_policy(const struct simulator_workload *workload)
 }
 
 /* ---- the memory of the machine ---- */
+
+enum { INIT_STEPS = 3 };
 
 static uint32_t maximum(uint32_t a, uint32_t b)
 {
@@ -212,7 +190,8 @@ static void lay_out(struct simulator *simulator, uint32_t cpus)
     simulator->events = arena_take(arena, 2 * simulator->event_leaves, sizeof(*simulator->events));
     simulator->queues = arena_take(arena, cpus, sizeof(*simulator->queues));
     simulator->queue_states = arena_take(arena, cpus, POLICY_QUEUE_BYTES);
-    simulator->steps = arena_take(arena, simulator->step_count + 2, sizeof(*simulator->steps));
+    simulator->steps =
+        arena_take(arena, simulator->step_count + INIT_STEPS, sizeof(*simulator->steps));
     simulator->program_first = arena_take(arena, programs + 1, sizeof(*simulator->program_first));
     simulator->players = arena_take(arena, programs, sizeof(*simulator->players));
     simulator->names = arena_take(arena, programs + 1, sizeof(*simulator->names));
@@ -259,6 +238,16 @@ static char *copy_text(struct simulator *simulator, const char *text)
     return memcpy(copy, text, bytes);
 }
 
+/* Of init: as the machine boots, nothing is done; then it starts the workload, whose times count
+ * from there. */
+static void add_init(struct workload_step *next, uint64_t boot)
+{
+    if (boot > 0)
+        *next++ = (struct workload_step){.kind = STEP_SLEEP_UNTIL, .value = boot};
+    *next++ = (struct workload_step){.kind = STEP_FORK};
+    *next = (struct workload_step){.kind = STEP_REAP};
+}
+
 static void copy_programs(struct simulator *simulator, const struct simulator_workload *workload)
 {
     uint32_t next = 0;
@@ -270,14 +259,16 @@ static void copy_programs(struct simulator *simulator, const struct simulator_wo
         simulator->names[i] = copy_text(simulator, program->name);
         for (uint32_t j = 0; j < program->count; j++, next++) {
             simulator->steps[next] = program->steps[j];
-            if (program->steps[j].kind == STEP_LOOP)
-                simulator->steps[next].target += simulator->program_first[i];
+            struct workload_step *step = &simulator->steps[next];
+            if (step->kind == STEP_LOOP)
+                step->target += simulator->program_first[i];
+            if (step->kind == STEP_RUN_UNTIL || step->kind == STEP_SLEEP_UNTIL)
+                step->value += simulator->costs.boot;
         }
     }
     simulator->program_first[count] = next;
     simulator->names[count] = copy_text(simulator, "init");
-    simulator->steps[next++] = (struct workload_step){.kind = STEP_FORK};
-    simulator->steps[next] = (struct workload_step){.kind = STEP_REAP};
+    add_init(&simulator->steps[next], simulator->costs.boot);
 }
 
 static void copy_workload(struct simulator *simulator, const struct simulator_workload *workload)
@@ -312,15 +303,14 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
 {
     struct policy_choice choice;
     *draft = (struct simulator){
-        .costs = setup->costs,
+        .all_costs = setup->costs,
         .next_tick = setup->tick_ns,
         .counts = {.exit_status = -1},
         .scheduler = {.cpus = setup->cpus, .tick_ns = setup->tick_ns, .seed = setup->seed},
         .characters = sizeof("init"),
         .trace = {.file = -1},
     };
-    set_step_costs(draft);
-    if (!choose_policy(setup->policy, &choice, error))
+    if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
         return false;
     draft->engine = engines[policy_number(choice.policy)];
     draft->state_bytes = state_bytes_of(choice.policy);

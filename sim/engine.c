@@ -37,6 +37,21 @@ static inline void record(struct simulator *simulator, uint32_t here, enum trace
     }
 }
 
+/* ---- the way into the kernel ---- */
+
+/* When a CPU that a trap stops at this time begins in the kernel: what is left of its turn is
+ * lost. */
+static inline uint64_t after_trap(const struct simulator *simulator, uint64_t time)
+{
+    uint64_t turn = simulator->costs.turn;
+    return turn ? time - time % turn + turn : time;
+}
+
+static inline bool in_kernel(const struct simulator *simulator, const struct cpu *cpu)
+{
+    return cpu->resumes > simulator->now || cpu->calls;
+}
+
 /* ---- run queues (as kernel/scheduler/run_queue.c) ---- */
 
 static inline struct run_queue *queue_of(struct simulator *simulator, uint32_t cpu)
@@ -142,6 +157,33 @@ static bool queue_has_work(struct simulator *simulator, uint32_t cpu)
 
 /* ---- who hears of a process that was queued (as kernel/scheduler/scheduler.c) ---- */
 
+static inline void progress(const struct simulator *simulator, struct cpu *cpu);
+
+/*
+ * An interrupt from another CPU, or from outside. Where traps end turns, it comes at the called
+ * CPU's next turn, which is in the same round if its number is higher; and it is passed on to the
+ * kernel by another trap, if a process runs there.
+ */
+static inline void interrupt_other(struct simulator *simulator, uint32_t here, struct cpu *called)
+{
+    uint64_t turn = simulator->costs.turn;
+    uint64_t sent = here == OUTSIDE ? 0 : simulator->cpus[here].resumes;
+    sent = sent > simulator->now ? sent : simulator->now;
+    bool next_round = here != OUTSIDE && called->id < here;
+    uint64_t heard = after_trap(simulator, sent) + (next_round ? turn : 0);
+    if (turn && in_kernel(simulator, called)) {
+        called->resumes += turn;
+        heard = called->resumes;
+    } else if (turn && called->current) {
+        progress(simulator, called);
+        heard += turn + simulator->costs.interrupt;
+        called->resumes = heard;
+    } else {
+        heard += simulator->costs.interrupt;
+    }
+    called->called = heard;
+}
+
 /* The CPU should pick again. The end of a slice is the better reason: it decides where the process
  * is queued. */
 static inline void call(struct simulator *simulator, uint32_t here, uint32_t cpu,
@@ -150,8 +192,10 @@ static inline void call(struct simulator *simulator, uint32_t here, uint32_t cpu
     struct cpu *called = &simulator->cpus[cpu];
     if (!(called->reschedule && called->why == PREEMPT_SLICE))
         called->why = why;
-    if (!called->reschedule)
-        called->called = simulator->now + (cpu == here ? 0 : simulator->costs.interrupt);
+    if (!called->reschedule && cpu == here)
+        called->called = simulator->now;
+    else if (!called->reschedule)
+        interrupt_other(simulator, here, called);
     called->reschedule = true;
     cpu_set_add(&simulator->called, cpu);
 }
@@ -248,11 +292,17 @@ static void make_runnable(struct simulator *simulator, uint32_t here, struct pro
 
 /* ---- the change to another process (as kernel/scheduler/scheduler.c) ---- */
 
-/* When the CPU's process will have done its present step. */
+static inline bool is_computing(const struct workload_step *step)
+{
+    return step->kind <= STEP_RUN_UNTIL;
+}
+
+/* When the CPU's process will have computed; if it is about to act: when it calls the kernel, and
+ * then, when the kernel does it. */
 static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
 {
     const struct workload_step *step = step_of(simulator, cpu->current);
-    uint64_t done = cpu->resumes + cpu->current->left;
+    uint64_t done = cpu->resumes + (is_computing(step) ? cpu->current->left : 0);
     bool waits = step->kind == STEP_RUN_UNTIL && step->value > done && !cpu->current->killed;
     return waits ? step->value : done;
 }
@@ -276,7 +326,7 @@ static inline void plan(struct simulator *simulator, const struct cpu *cpu)
         uint64_t heard = cpu->called > cpu->resumes ? cpu->called : cpu->resumes;
         when = heard < when ? heard : when;
     }
-    if (is_kept(cpu))
+    if (is_kept(cpu) || cpu->calls)
         when = cpu->resumes;
     events_set(simulator, cpu->id, when);
 }
@@ -386,6 +436,8 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     if (next && queue->remark)
         record(simulator, cpu->id, TRACE_DECISION, next, queue->queued, queue->remark);
     cpu->resumes = begin + simulator->costs.scheduler;
+    if (simulator->costs.crowd)
+        cpu->resumes += queue->queued * simulator->costs.crowd / 100;
     if (next) {
         enter(simulator, queue, cpu, next);
         cpu_set_remove(&simulator->idle, cpu->id);
@@ -398,6 +450,8 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     }
     if (simulator->trace.next)
         record_exit(simulator, cpu);
+    if (next && next->task.selections == 1 && simulator->costs.first_run)
+        cpu->resumes = after_trap(simulator, cpu->resumes) + simulator->costs.first_run;
 }
 
 static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status);
@@ -416,7 +470,7 @@ static inline void preempt(struct simulator *simulator, struct cpu *cpu)
 
 static inline bool has_heard(const struct simulator *simulator, const struct cpu *cpu)
 {
-    return cpu->called <= simulator->now && cpu->resumes <= simulator->now;
+    return cpu->called <= simulator->now && !in_kernel(simulator, cpu);
 }
 
 /*
@@ -433,7 +487,8 @@ static void settle(struct simulator *simulator, uint32_t here)
          i = cpu_set_next(&simulator->called, i + 1, ticked)) {
         struct cpu *cpu = &simulator->cpus[i];
         cpu_set_remove(&simulator->called, i);
-        if (cpu->reschedule && (i == here ? !is_kept(cpu) : has_heard(simulator, cpu)))
+        if (cpu->reschedule &&
+            (i == here ? !is_kept(cpu) && !cpu->calls : has_heard(simulator, cpu)))
             preempt(simulator, cpu);
         plan(simulator, cpu);
     }
@@ -519,6 +574,8 @@ static void act_fork(struct simulator *simulator, struct cpu *cpu, uint32_t prog
         simulator->first_pid = child->task.pid;
     record(simulator, cpu->id, TRACE_FORK, parent, pid_of(child), 0);
     make_runnable(simulator, cpu->id, child, ENQUEUE_NEW, parent);
+    if (simulator->costs.fork_return)
+        cpu->resumes = after_trap(simulator, cpu->resumes) + simulator->costs.fork_return;
 }
 
 static void reap(struct simulator *simulator, struct process *child)
@@ -539,6 +596,7 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
     if (child) {
         reap(simulator, child);
         parent->children--;
+        cpu->resumes += simulator->costs.reap;
     }
     advance(simulator, parent);
 }
@@ -794,7 +852,19 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-/* The CPU's process has done its step. What follows computing is done with its end, as one. */
+/* The CPU's process calls the kernel, which is not interrupted until it has done what is wanted. */
+static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
+{
+    cpu->resumes = after_trap(simulator, simulator->now) + cpu->current->left;
+    if (step_of(simulator, cpu->current)->kind == STEP_FORK &&
+        simulator->counts.processes == simulator->most_processes)
+        cpu->resumes += simulator->costs.fork_new;
+    cpu->current->left = 0;
+    cpu->calls = true;
+}
+
+/* The CPU's process has computed, or acts. An act that takes no time is done with the computing
+ * before it, as one. */
 static void act_on(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
@@ -808,13 +878,21 @@ static void act_on(struct simulator *simulator, struct cpu *cpu)
              "pid %d does things without end and no time passes: let it compute or sleep",
              process->task.pid);
     if (process->killed) {
+        cpu->calls = false;
         end_process(simulator, cpu, -1);
         return;
     }
-    bool computed = step_of(simulator, process)->kind <= STEP_RUN_UNTIL;
-    act(simulator, cpu);
-    if (computed && process->left == 0 && step_of(simulator, process)->kind > STEP_RUN_UNTIL)
+    bool computed = is_computing(step_of(simulator, process));
+    if (computed)
         act(simulator, cpu);
+    if (is_computing(step_of(simulator, process)))
+        return;
+    if (process->left > 0) {
+        enter_call(simulator, cpu);
+        return;
+    }
+    cpu->calls = false;
+    act(simulator, cpu);
 }
 
 /* ---- ticks and timers (as kernel/time/timer.c) ---- */
@@ -845,6 +923,7 @@ static inline void wake_due(struct simulator *simulator, struct cpu *cpu)
         struct process *process = process_at(simulator, cpu->due_first);
         cpu->due_first = process->link;
         make_runnable(simulator, cpu->id, process, ENQUEUE_WOKEN, NULL);
+        cpu->resumes += simulator->costs.wakeup;
     }
 }
 
@@ -877,7 +956,6 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
     }
     struct run_queue *queue = queue_of(simulator, cpu->id);
     simulator->counts.ticks++;
-    progress(simulator, cpu);
     cpu->resumes += simulator->costs.tick;
     enum tick_verdict verdict =
         process->known ? policy->tick(queue, &process->task) : TICK_CONTINUE;
@@ -891,14 +969,26 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
         end_process(simulator, cpu, -1);
 }
 
+/* An idle CPU waits for interrupts, and needs no trap to see them. */
+static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
+{
+    if (cpu->current) {
+        progress(simulator, cpu);
+        cpu->resumes = after_trap(simulator, cpu->resumes);
+    } else if (cpu->resumes < simulator->now) {
+        cpu->resumes = simulator->now;
+    }
+}
+
 /* The CPU's timers that are due, then its tick if it is time for one; later if it is in the
  * kernel. */
 static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool with_tick)
 {
     take_due(simulator, cpu);
-    if (cpu->resumes > simulator->now) {
+    if (in_kernel(simulator, cpu)) {
         cpu->late_tick |= with_tick;
     } else {
+        enter_interrupt(simulator, cpu);
         wake_due(simulator, cpu);
         if (with_tick || cpu->late_tick)
             tick(simulator, cpu);
@@ -934,9 +1024,9 @@ static void happen(struct simulator *simulator)
     uint32_t i = events_first_cpu(simulator);
     struct cpu *cpu = &simulator->cpus[i];
     simulator->now = events_next(simulator);
-    if (is_kept(cpu))
+    if (is_kept(cpu) && !cpu->calls)
         interrupt(simulator, cpu, false);
-    else if (!cpu->reschedule || cpu->called > simulator->now)
+    else if (cpu->calls || !cpu->reschedule || cpu->called > simulator->now)
         act_on(simulator, cpu);
     if (simulator->engine == &ENGINE)
         settle(simulator, i);

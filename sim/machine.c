@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "policies/support/hooks.h"
+#include "sim/costs.h"
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
@@ -231,6 +232,8 @@ struct process *process_create(struct simulator *simulator, struct process *pare
     begin_step(simulator, process);
     simulator->counts.forks++;
     simulator->counts.processes++;
+    if (simulator->counts.processes > simulator->most_processes)
+        simulator->most_processes = simulator->counts.processes;
     return process;
 }
 
@@ -422,6 +425,40 @@ void guard_states(const struct simulator *simulator)
 #endif
 }
 
+/* ---- costs ---- */
+
+static void set_step_costs(struct simulator *simulator)
+{
+    for (int kind = 0; kind < STEPS_ALL; kind++)
+        simulator->step_cost[kind] = simulator->costs.call;
+    simulator->step_cost[STEP_RUN_UNTIL] = 0;
+    for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
+        simulator->step_cost[kind] = simulator->costs.sleep;
+    simulator->step_cost[STEP_TAKE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_GIVE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
+    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
+}
+
+bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+               struct simulator_error *error)
+{
+    const struct simulator_costs costs = costs_under(&simulator->all_costs, choice);
+    uint64_t tick_ns = simulator->scheduler.tick_ns;
+    if (costs.turn + costs.tick + costs.scheduler + costs.context_switch >= tick_ns) {
+        set_error(error,
+                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
+                  "switch cost as much",
+                  (unsigned long long)tick_ns);
+        return false;
+    }
+    simulator->costs = costs;
+    set_step_costs(simulator);
+    return true;
+}
+
+/* ---- another policy ---- */
+
 size_t bytes_of_process(uint32_t state_bytes)
 {
     return sizeof(struct process) + state_bytes + GUARD_BYTES;
@@ -480,7 +517,7 @@ bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
                    struct simulator_error *error)
 {
     struct policy_choice choice;
-    if (!choose_policy(text, &choice, error))
+    if (!choose_policy(text, &choice, error) || !set_costs(simulator, &choice, error))
         return false;
     size_t bytes = bytes_of_process(state_bytes_of(choice.policy));
     uint32_t drained = leave_policy(simulator);

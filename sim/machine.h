@@ -79,6 +79,7 @@ struct cpu {
     uint32_t due_last;
     bool reschedule; /* it should pick again, for the reason `why` */
     bool late_tick;  /* its tick was while it was in the kernel */
+    bool calls;      /* its process has called the kernel, which does at `resumes` what it wants */
     enum preempt_reason why;
 };
 
@@ -113,7 +114,8 @@ struct simulator {
     struct cpu_set called; /* asked to pick again, and not told yet when it does */
     struct timers timers;
     struct trace trace;
-    struct simulator_costs costs;
+    struct simulator_costs costs; /* under the policy that is in force */
+    struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
 
     struct arena arena; /* in which all of this lies, but the engine and the trace's buffer */
@@ -142,6 +144,7 @@ struct simulator {
     size_t process_bytes;
     uint32_t state_bytes; /* that the policy has of them */
     uint32_t process_limit;
+    uint32_t most_processes; /* that lived at once, until now */
     int32_t last_pid;
     int32_t first_pid; /* of the workload's first process; 0: not forked yet */
 
@@ -262,6 +265,9 @@ void close_trace(struct simulator *simulator);
 /* The value can be one of that attribute. */
 bool attribute_allowed(uint32_t kind, uint64_t value);
 
+/* The costs under this policy come into force. False: no time is left between ticks. */
+bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+               struct simulator_error *error);
 /* Another policy, or the same one with another tunable, from now on. False: it cannot be, and
  * nothing has changed. */
 bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,

@@ -184,7 +184,7 @@ static struct options read_options(int argument_count, char **arguments)
                   .cpus = 1,
                   .tick_ns = 1000000,
                   .seed = 1,
-                  .costs = simulator_costs_kernel},
+                  .costs = simulator_costs_kernel()},
         .limit = 60000000000,
         .save_at = NEVER,
     };

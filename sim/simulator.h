@@ -49,24 +49,46 @@ struct simulator_workload {
 
 /* ---- the machine ---- */
 
+/* What a cost is instead under a policy, or one of its presets. */
+struct simulator_policy_cost {
+    char policy[40]; /* "name" or "name:preset" */
+    uint32_t cost;   /* its place in the list of docs/simulator.md */
+    uint64_t value;
+};
+
+#define SIMULATOR_POLICY_COSTS_MAX 128
+
 /* What things take; see docs/simulator.md. */
 struct simulator_costs {
+    uint64_t boot;           /* until the workload begins, from whose begin its times count */
+    uint64_t turn;           /* a CPU that a trap stops goes on at a multiple of this; 0: at once */
     uint64_t scheduler;      /* to come to a decision */
+    uint64_t crowd;          /* of a decision, for each 100 processes that wait beside that */
     uint64_t context_switch; /* to load another process, or idle, beside that */
     uint64_t tick;           /* of each tick */
+    uint64_t wakeup;         /* of each process that a timer wakes */
     uint64_t interrupt;      /* until a CPU hears that another one wants it to pick again */
     uint64_t migration;      /* that a process computes longer after it was moved to another CPU */
     uint64_t call;           /* of each act but those below, and but computing */
-    uint64_t fork;
+    uint64_t sleep;          /* until the process sleeps */
+    uint64_t pipe;           /* to put something into a channel, or take it out */
+    uint64_t fork;           /* until the child is there */
+    uint64_t fork_new;       /* beside that, if there were never so many processes before */
+    uint64_t fork_return;    /* until its parent goes on */
+    uint64_t first_run;      /* until a new process does what it shall */
     uint64_t exit;
+    uint64_t reap; /* of a child that has ended, by its parent */
+    uint32_t policy_count;
+    struct simulator_policy_cost policies[SIMULATOR_POLICY_COSTS_MAX];
 };
 
-/* As our kernel on Spike; docs/simulator.md says how they were measured. */
-extern const struct simulator_costs simulator_costs_kernel;
 /* Only computing takes time. */
 extern const struct simulator_costs simulator_costs_none;
+/* As our kernel on Spike: sim/costs/kernel.json. */
+struct simulator_costs simulator_costs_kernel(void);
 
-/* Reads "kernel", "none", or either and then changes: "kernel,fork=20000,tick=0". */
+/* Reads "kernel", "none", or either and then changes, for all policies or for one:
+ * "kernel,fork=20000,scheduler.lottery=600". */
 bool simulator_read_costs(struct simulator_costs *costs, const char *text,
                           struct simulator_error *error);
 

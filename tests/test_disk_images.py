@@ -59,8 +59,8 @@ def test_files_that_are_added_later_make_no_difference(tmp_path: Path, count: in
     """Also when the directory grows by a block."""
     (tmp_path / "file").write_bytes(bytes(100_000))
     (tmp_path / "small").write_text("text")
-    first = [f"{tmp_path}/small=a{i}" for i in range(count)]
-    later = [tmp_path / "file", *(f"{tmp_path}/small=b{i}" for i in range(100))]
+    first: list[str | Path] = [f"{tmp_path}/small=a{i}" for i in range(count)]
+    later: list[str | Path] = [tmp_path / "file", *(f"{tmp_path}/small=b{i}" for i in range(100))]
     whole = make(tmp_path, *first, *later, blocks=2000).read_bytes()
     old = make(tmp_path, *first, blocks=2000)
     new = tmp_path / "new.img"

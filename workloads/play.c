@@ -14,11 +14,13 @@
 #define PIECE_NS       1000000000u /* of computing: no product overflows */
 #define LOOK_NS        20000       /* how often who computes until a time looks at the clock */
 
+#define TIME_MAX (INT64_MAX / 4)
+
 /* What all processes share. */
 struct board {
-    int root; /* PID of the first process */
-    int players[];
-    /* by program: the PID of the process that was forked last to play it, 0: none was */
+    int root;        /* PID of the first process */
+    int *players;    /* by program: who was forked last to play it; 0: nobody was */
+    int64_t *timers; /* by shared timer: when it was due last; 0: nobody has used it */
 };
 
 static struct loaded_workload workload;
@@ -30,6 +32,7 @@ static int64_t begin;  /* when the machine's time was 0 */
 static uint32_t program;
 static uint32_t next_step; /* of its program */
 static uint64_t rounds[WORKLOAD_LOOPS_MAX];
+static int64_t born;                        /* if it has timers */
 static int64_t timers[WORKLOAD_TIMERS_MAX]; /* when each was due last */
 
 /* Says that `what` failed, and why. Without its first process, the whole workload has failed. */
@@ -124,18 +127,49 @@ static int64_t clock_time(uint64_t time)
     return begin + (int64_t)time;
 }
 
+/* The time after a period from `last` on. */
+static int64_t later(int64_t last, uint64_t period)
+{
+    return period < (uint64_t)(TIME_MAX - last) ? last + (int64_t)period : TIME_MAX;
+}
+
 static void await_timer(const struct workload_step *step)
 {
     int64_t *due = &timers[step->detail];
     bool absolute = step->target == 1;
-    *due += (int64_t)step->value;
+    *due = later(*due, step->value);
     if (!host_sleep_until(*due) && !absolute)
         *due = workload_nanoseconds();
 }
 
+/* Several may come to it at once: each has a period of its own. */
+static void await_shared_timer(const struct workload_step *step)
+{
+    int64_t *timer = &board->timers[step->target];
+    bool absolute = step->detail == 1;
+    int64_t now = workload_nanoseconds();
+    int64_t last = __atomic_load_n(timer, __ATOMIC_SEQ_CST);
+    int64_t due;
+    do {
+        due = later(last ? last : born, step->value);
+        if (due < now && !absolute)
+            due = now;
+    } while (
+        !__atomic_compare_exchange_n(timer, &last, due, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    host_sleep_until(due);
+}
+
+static void begin_timers(int64_t now)
+{
+    born = now;
+    for (int i = 0; i < WORKLOAD_TIMERS_MAX; i++)
+        timers[i] = now;
+}
+
 static void fork_player(uint32_t which)
 {
-    int64_t now = program_has(which, STEP_TIMER) ? workload_nanoseconds() : 0;
+    bool timed = program_has(which, STEP_TIMER) || program_has(which, STEP_SHARED_TIMER);
+    int64_t now = timed ? workload_nanoseconds() : 0;
     int pid = host_fork();
     if (pid < 0)
         fail("fork");
@@ -143,8 +177,7 @@ static void fork_player(uint32_t which)
         note_player(which, pid ? pid : host_process());
     if (pid > 0)
         return;
-    for (int i = 0; i < WORKLOAD_TIMERS_MAX; i++)
-        timers[i] = now;
+    begin_timers(now);
     begin_program(which);
 }
 
@@ -153,6 +186,12 @@ static void take(const struct workload_step *step)
     int64_t released = step->value > 0 ? (int64_t)step->value - 1 : RELEASE_NONE;
     if (!host_channel_take(step->target, released))
         fail("take");
+}
+
+static void meet(const struct workload_step *step)
+{
+    if (!host_channel_meet(step->target, step->value))
+        fail("meet");
 }
 
 static void give(const struct workload_step *step)
@@ -219,6 +258,9 @@ static void act(const struct workload_step *step)
     case STEP_TIMER:
         await_timer(step);
         break;
+    case STEP_SHARED_TIMER:
+        await_shared_timer(step);
+        break;
     case STEP_YIELD:
         workload_yield();
         break;
@@ -233,6 +275,9 @@ static void act(const struct workload_step *step)
         break;
     case STEP_GIVE:
         give(step);
+        break;
+    case STEP_MEET:
+        meet(step);
         break;
     case STEP_ATTRIBUTE:
         set_attribute(step);
@@ -272,12 +317,27 @@ static const struct workload_step *take_step(void)
 
 /* ---- the beginning ---- */
 
+static uint64_t count_shared_timers(void)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < workload.header->step_count; i++) {
+        const struct workload_step *step = &workload.steps[i];
+        if (step->kind == STEP_SHARED_TIMER && step->target >= count)
+            count = step->target + 1ull;
+    }
+    return count;
+}
+
+/* Its arrays lie behind it. */
 static void make_board(void)
 {
-    uint64_t players = workload.header->program_count;
-    board = host_shared_memory(sizeof(*board) + players * sizeof(board->players[0]));
+    uint64_t timer_bytes = count_shared_timers() * sizeof(*board->timers);
+    uint64_t player_bytes = workload.header->program_count * sizeof(*board->players);
+    board = host_shared_memory(sizeof(*board) + timer_bytes + player_bytes);
     if (!board)
         host_fail("memory for what processes share");
+    board->timers = (int64_t *)(board + 1);
+    board->players = (int *)((char *)board->timers + timer_bytes);
     board->root = host_process();
     with_players = players_matter();
     note_player(0, board->root);
@@ -305,8 +365,7 @@ static void begin_time(const char *caller, const char *path)
     speed = host_burn_speed();
     host_sleep_ticks(1);
     begin = workload_nanoseconds() / (int64_t)tick * (int64_t)tick;
-    for (int i = 0; i < WORKLOAD_TIMERS_MAX; i++)
-        timers[i] = begin;
+    begin_timers(begin);
 }
 
 int main(int argc, char *argv[])

@@ -130,6 +130,32 @@ int64_t channel_take(int64_t number, int64_t released_number)
     return error;
 }
 
+static int64_t count_takers(struct channel *channel)
+{
+    int64_t count = 0;
+    list_for_each(node, &channel->takers)
+    {
+        count++;
+    }
+    return count;
+}
+
+int64_t channel_meet(int64_t number, int64_t processes)
+{
+    struct channel_set *set = current_process()->channels;
+    struct channel *channel = find_channel(set, number);
+    int error = 0;
+    if (!channel || processes < 1)
+        return -EINVAL;
+    spinlock_acquire(&set->lock);
+    if (count_takers(channel) + 1 < processes)
+        error = wait_to_be_served(set, channel);
+    else
+        serve_takers(channel, UINT64_MAX);
+    spinlock_release(&set->lock);
+    return error;
+}
+
 int64_t channel_give(int64_t number, int64_t count, int to)
 {
     struct channel_set *set = current_process()->channels;

@@ -24,6 +24,8 @@ int64_t channels_make(int64_t count);
 /* Of the current process's set. Gives one to the channel `released`, unless that is RELEASE_NONE,
  * and takes one, for which it may wait: both in one act. 0, -EINVAL (no such channel), -EINTR. */
 int64_t channel_take(int64_t channel, int64_t released);
+/* Waits there until it is the last of so many, which wakes the others. 0, -EINVAL, -EINTR. */
+int64_t channel_meet(int64_t channel, int64_t processes);
 /* `to`: enum give_to. 0 or -EINVAL. */
 int64_t channel_give(int64_t channel, int64_t count, int to);
 

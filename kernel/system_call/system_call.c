@@ -209,6 +209,11 @@ static int64_t call_channel_give(const uint64_t argument[])
     return channel_give((int)argument[0], (int64_t)argument[1], (int)argument[2]);
 }
 
+static int64_t call_channel_meet(const uint64_t argument[])
+{
+    return channel_meet((int)argument[0], (int)argument[1]);
+}
+
 static int64_t call_last_error(const uint64_t argument[])
 {
     (void)argument;
@@ -409,6 +414,7 @@ static system_call_function *const functions[] = {
     [SYSTEM_CALL_CHANNELS_MAKE] = call_channels_make,
     [SYSTEM_CALL_CHANNEL_TAKE] = call_channel_take,
     [SYSTEM_CALL_CHANNEL_GIVE] = call_channel_give,
+    [SYSTEM_CALL_CHANNEL_MEET] = call_channel_meet,
 };
 
 void system_call(struct trap_frame *frame)

@@ -14,6 +14,7 @@ import click
 from schedlab import __version__
 from schedlab.cli_agreement import bench_agreement
 from schedlab.cli_bench import bench_simulator
+from schedlab.cli_calibrate import calibrate
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -59,6 +60,7 @@ def cli() -> None:
 cli.add_command(run)
 cli.add_command(sweep)
 cli.add_command(dask)
+cli.add_command(calibrate)
 
 
 @cli.command()

@@ -80,11 +80,13 @@ def bench_agreement(
 
 def compared(setting: Setting, folder: Path) -> list[Judged]:
     """Says what is there if it is interrupted."""
+    from schedlab.agreement.cells import KERNEL, SIMULATOR
+    from schedlab.agreement.plan import cases
     from schedlab.agreement.run import agreement
     from schedlab.run import Interrupted
 
     try:
-        return agreement(setting, folder)
+        return agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
     except Interrupted as interruption:
         say(
             f"schedlab: interrupted; what was finished is kept in {folder}, and the same command"

@@ -154,6 +154,9 @@ def run(
     policies and all others; what comes out is one report. Without arguments: `study --quick`. A
     study that was interrupted goes on where it was, with its folder as --out.
 
+    With --machine sim, a study's suites run in the simulator, as workload files, in a fraction of
+    the time.
+
     With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs or --replay
     instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
     CPUs.
@@ -166,6 +169,9 @@ def run(
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     ]
     study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]
+    if study and "--machine" in given:
+        given.remove("--machine")
+        check_machine_of_studies(study, options["machine"])
     if study and given:
         raise WrongUsage(
             f"{' '.join(study)} and {given[0]}: a study says itself what is run. Leave out"
@@ -187,11 +193,22 @@ def run(
     if given:
         run_workload(out=out, as_json=as_json, replay=replay, **options)
     else:
-        shared = {name: options[name] for name in ("seed", "tick", "memory")}
+        shared = {name: options[name] for name in ("seed", "tick", "memory", "machine")}
         run_studies(what, "full" if full else "quick", out=out, as_json=as_json, **shared)
 
 
 # --- studies
+
+
+def check_machine_of_studies(study: list[str], machine: str) -> None:
+    """A study's runs are compared with each other: they must be repeatable."""
+    from schedlab.machines import machine_named
+
+    if not machine_named(machine).repeatable:
+        raise WrongUsage(
+            f"{' '.join(study)} and --machine {machine}: its runs are not repeatable; spike and"
+            f" {SIMULATOR} run studies"
+        )
 
 
 def run_studies(
@@ -200,6 +217,7 @@ def run_studies(
     seed: int,
     tick: int,
     memory: int,
+    machine: str,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -207,7 +225,7 @@ def run_studies(
     from schedlab.studies.run import Request, reproduce
 
     numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
-    done = reproduce(Request(numbers, depth, seed, tick, memory), out)
+    done = reproduce(Request(numbers, depth, seed, tick, memory, machine), out)
     if as_json:
         runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
         place = {"folder": str(done.folder), "report": str(done.report)}

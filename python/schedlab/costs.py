@@ -8,6 +8,8 @@ from which its own table is made.
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +18,7 @@ from pathlib import Path
 from schedlab.errors import WrongUsage
 from schedlab.json_lines import JsonError, Node, Object, parse
 from schedlab.paths import ROOT
-from schedlab.policies import unknown
+from schedlab.policies import is_choice, unknown
 from schedlab.workload_files import by_key, members, whole, wrong
 
 SUFFIX = ".json"
@@ -27,18 +29,28 @@ BUILT_IN = ("kernel", "none")
 """Profiles that the simulator knows by name."""
 
 COSTS = {
+    "boot": "until the workload begins",
+    "turn": "a CPU that a trap stops goes on at a multiple of this; 0: at once",
     "scheduler": "to come to a decision",
+    "crowd": "to that, for each 100 processes that wait",
     "switch": "to load another process, or idle, beside that",
     "tick": "a tick of a CPU that runs a process",
+    "wakeup": "of each process that a timer wakes",
     "interrupt": "until a called CPU hears it",
     "migration": "that a process computes longer after it was moved",
     "call": "a system call, but for those below",
+    "sleep": "until the process sleeps",
+    "pipe": "to put something into a channel, or take it out",
     "fork": "until the child is there",
+    "fork_new": "of a fork, where no process has been yet",
+    "fork_return": "until its parent goes on",
+    "first_run": "until a new process does what it shall",
     "exit": "until the process has ended",
+    "reap": "of a child that has ended, by its parent",
 }
 """Names, as in `--costs`, and what is paid. The same as in sim/costs.c."""
 
-_CHANGE = re.compile(r"([a-z][a-z0-9_.-]*)=(\d{1,18})")
+_CHANGE = re.compile(r"([a-z][a-z0-9_.:-]*)=(\d{1,18})")
 _PROFILE_KEYS = ("format", "description", "base", "machine", "tick_ns", "costs")
 _COST_KEYS = ("ns", "spread_ns", "events", "source")
 
@@ -83,9 +95,9 @@ class Profile:
         """As the simulator reads it."""
         return ",".join([self.base, *(f"{name}={cost.ns}" for name, cost in self.costs.items())])
 
-    def to_dict(self) -> dict[str, object]:
-        """The file's content."""
-        costs = {
+    def costs_as_dicts(self) -> dict[str, dict[str, int | str]]:
+        """By name, as in the file."""
+        return {
             name: {
                 "ns": cost.ns,
                 "spread_ns": cost.spread_ns,
@@ -94,13 +106,16 @@ class Profile:
             }
             for name, cost in self.costs.items()
         }
+
+    def to_dict(self) -> dict[str, object]:
+        """The file's content."""
         return {
             "format": FORMAT,
             "description": self.description,
             "base": self.base,
             "machine": self.machine,
             "tick_ns": self.tick_ns,
-            "costs": costs,
+            "costs": self.costs_as_dicts(),
         }
 
 
@@ -130,10 +145,21 @@ def _check_change(text: str, change: str) -> None:
         raise WrongUsage(
             f"--costs {text}: {change!r}: expected NAME=NANOSECONDS, such as fork=20000"
         )
-    if match[1] not in COSTS:
-        raise WrongUsage(f"--costs {text}: {unknown('cost', match[1], COSTS)}")
+    problem = _unknown(match[1])
+    if problem:
+        raise WrongUsage(f"--costs {text}: {problem}")
     if int(match[2]) > NANOSECONDS_MAX:
         raise WrongUsage(f"--costs {text}: {change}: expected at most {NANOSECONDS_MAX} ns")
+
+
+def _unknown(name: str) -> str:
+    """What is wrong with a cost's name, or the policy behind its dot; "": nothing."""
+    cost, dot, policy = name.partition(".")
+    if cost not in COSTS:
+        return unknown("cost", cost, COSTS)
+    if dot and not is_choice(policy):
+        return f"expected POLICY or POLICY:PRESET after the dot of {name}"
+    return ""
 
 
 def _of_file(path: Path) -> Costs:
@@ -147,6 +173,24 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise WrongUsage(f"costs {path}: it cannot be read: {error.strerror}") from None
+
+
+def write(path: Path, profile: Profile) -> None:
+    """All of it or nothing. A cost on each line: sim/make_costs_table.sh reads it so, too."""
+    content = profile.to_dict()
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(cost, ensure_ascii=False)}"
+        for name, cost in profile.costs_as_dicts().items()
+    ]
+    head = [f"{json.dumps(key)}: {json.dumps(content[key])}" for key in content if key != "costs"]
+    costs = '"costs": {\n        ' + ",\n        ".join(lines) + "\n    }"
+    text = "{\n    " + ",\n    ".join([*head, costs]) + "\n}\n"
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        new.write_text(text)
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Profile:
@@ -189,8 +233,9 @@ def _costs(node: Node) -> tuple[tuple[str, Node], ...]:
 
 
 def _cost(name: str, node: Node) -> Cost:
-    if name not in COSTS:
-        raise JsonError(node.line, f"{node.path}: {unknown('cost', name, COSTS)}")
+    problem = _unknown(name)
+    if problem:
+        raise JsonError(node.line, f"{node.path}: {problem}")
     if not isinstance(node.value, Object):
         return Cost(whole(node, 0, NANOSECONDS_MAX, _expected()))
     found = by_key(node, _expected(), _COST_KEYS)

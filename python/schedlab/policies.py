@@ -81,6 +81,11 @@ def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
     return tuple(choices)
 
 
+def is_choice(text: str) -> bool:
+    """Of the form POLICY or POLICY:PRESET."""
+    return _CHOICE.fullmatch(text) is not None
+
+
 def parse_setting(text: str) -> tuple[str, int]:
     """Of "slice=5"."""
     match = _SETTING.fullmatch(text.strip())

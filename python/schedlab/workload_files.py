@@ -27,15 +27,12 @@ from schedlab.workload_model import (
     Drawn,
     Fork,
     Item,
-    Loop,
     Meet,
     Starter,
     Step,
     Task,
     Time,
     WorkloadFile,
-    awaiting,
-    everything,
     forks,
     looped,
 )
@@ -462,19 +459,7 @@ class _TaskReader:
                 f"{events[0][1].path}: expected it within a phase: the task has `phases`",
             )
         inner = self.phases(phases) if phases else self.sequence(self.node, events)
-        body = looped(rounds(properties.get("loop"), standard), inner)
-        self.check_awaiting(body)
-        return properties, body
-
-    def check_awaiting(self, body: tuple[Item, ...]) -> None:
-        """The children that are waited for must have a number."""
-        for item in everything(awaiting(body)[0]):
-            if item == Loop(math.inf, (Step("wait"),)):
-                raise JsonError(
-                    self.node.line,
-                    f"{self.node.path}: `await` would wait for children without number: expected"
-                    " it in the loop that forks them",
-                )
+        return properties, looped(rounds(properties.get("loop"), standard), inner)
 
     def split(
         self, node: Node, keys: tuple[str, ...]

@@ -171,6 +171,39 @@ static void taking_and_releasing_is_one_act(void)
     check(test_wait(pid) == 0);
 }
 
+static int start_meeting(int processes, int64_t number)
+{
+    int pid = test_fork();
+    if (pid == 0) {
+        check(channel_meet(0, processes) == 0);
+        note(number);
+        exit(0);
+    }
+    return pid;
+}
+
+/* Who was killed does not count, and the next ones meet anew. */
+static void the_last_one_wakes_those_that_meet(void)
+{
+    make_board();
+    check(channels_make(1) == 0);
+    for (int round = 0; round < 3; round++) {
+        int killed = start_meeting(4, 0);
+        wait_until_blocked(killed, BLOCK_PIPE);
+        for (int64_t i = 1; i <= 3; i++) {
+            wait_until_blocked(start_meeting(4, i), BLOCK_PIPE);
+            if (i == 1)
+                end_child(killed);
+        }
+        check(board->next == (int64_t)round * 3);
+        check(channel_meet(0, 4) == 0);
+        wait_for_children(3);
+    }
+    check(channel_meet(0, 1) == 0 && board->next == 9);
+    check_error(channel_meet(0, 0), EINVAL);
+    check_error(channel_meet(1, 2), EINVAL);
+}
+
 /* Who is killed while it waits takes nothing with it. */
 static void a_taker_that_is_killed_leaves_the_line(void)
 {
@@ -273,6 +306,7 @@ int main(int argc, char *argv[])
         TEST(what_nobody_waits_for_lies_there),
         TEST(nobody_pushes_in),
         TEST(taking_and_releasing_is_one_act),
+        TEST(the_last_one_wakes_those_that_meet),
         TEST(a_taker_that_is_killed_leaves_the_line),
         TEST(sets_belong_to_families),
         TEST(wrong_channels_are_refused),

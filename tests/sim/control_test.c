@@ -483,7 +483,7 @@ static void test_at_random(const char *policy)
     for (uint32_t i = 0; i < 8; i++) {
         struct simulator_setup setup = setup_of(policy, cpus[i % 4]);
         if (i >= 4)
-            setup.costs = simulator_costs_kernel;
+            setup.costs = simulator_costs_kernel();
         struct simulator *simulator = create(&setup, busy);
         run_at_random(simulator, i, 300, i % 2);
         simulator_destroy(simulator);
@@ -495,7 +495,7 @@ static void write_trace(char **arguments)
     struct simulator_setup setup = setup_of(arguments[1], (uint32_t)atoi(arguments[2]));
     setup.seed = (uint64_t)atoi(arguments[3]);
     setup.trace = arguments[4];
-    setup.costs = simulator_costs_kernel;
+    setup.costs = simulator_costs_kernel();
     struct simulator *simulator = create(&setup, busy);
     struct dice dice = {setup.seed};
     for (uint64_t time = 100000; time < 40 * MS; time += draw(&dice, 400000)) {

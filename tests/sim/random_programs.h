@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "abi/system_calls.h"
+#include "abi/trace_format.h"
 #include "policies/registry.h"
 #include "sim/control.h"
 

@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from scheduling_history import History
 from scheduling_laws import breaches
-
-import numpy as np
 
 from schedlab import trace
 from schedlab.paths import BUILD, ROOT
@@ -68,6 +67,8 @@ class Case:
         self.arguments = {"policy": policy, "cpus": cpus, "seed": seed, "tunables": tunables or {}}
         self.text = workload
         self.calls: list[str] = []
+        self.duration = 0
+        """That it has gone on by since the last act: what is one run is told as one."""
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "trace.bin"
         self.workload = Workload.read(workload)
@@ -90,16 +91,18 @@ class Case:
 
     def run(self, duration: int) -> None:
         """Goes on by so many nanoseconds."""
-        self.calls.append(f"run({duration:_})")
+        self.duration += duration
         try:
             self.over = self.simulator.run(self.simulator.now + duration) is Status.DONE
         except RunFailed as error:
             self.fail([str(error)])
         self.audit()
 
-    def fork(self, program: str) -> None:
-        if self.simulator.counts().processes < PROCESSES - 8:
-            self.act("fork", program)
+    def fork(self, program: str) -> int:
+        """Its PID; 0: there is no room."""
+        if self.simulator.counts().processes >= PROCESSES - 8 or not self.act("fork", program):
+            return 0
+        return int(self.simulator.processes()["pid"].max())
 
     def kill(self, pid: int) -> None:
         if self.act("kill", pid):
@@ -129,6 +132,7 @@ class Case:
             getattr(self.simulator, name)(*arguments)
         except ActRefused:
             return False
+        self.note_time()
         self.calls.append(f"{name}({', '.join(map(as_code, arguments))})")
         self.audit()
         return True
@@ -211,8 +215,14 @@ class Case:
         path.write_text(script)
         raise LawBroken("\n".join([*found[:MOST_TOLD], "", script, command(path)]))
 
+    def note_time(self) -> None:
+        if self.duration:
+            self.calls.append(f"run({self.duration:_})")
+        self.duration = 0
+
     def script(self) -> str:
         """A program that does the same."""
+        self.note_time()
         folders = [str(ROOT / name) for name in ("tests/sim", "tests", "sim/python", "python")]
         arguments = "".join(
             f", {name}={value!r}" for name, value in self.arguments.items() if value

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from schedlab.policies import Catalogue
 from schedlab.trace import AttributeKind, Kind, PreemptReason, Trace
-from trace_story import Record, records_of
+from trace_story import Record
 
 
 class Why(Enum):
@@ -168,8 +168,10 @@ class History:
         self.catalogue = catalogue
         self.places = places
         self.cpus, self.tick = trace.header.cpus, trace.header.tick_ns
-        self.records = records_of(trace)
-        self.texts = dict(trace.texts.select("row", "text").iter_rows())
+        columns = (trace.column(name).tolist() for name in Record._fields)
+        self.records = [Record(*row) for row in zip(*columns, strict=True)]
+        texts = trace.texts
+        self.texts = dict(zip(texts["row"].to_list(), texts["text"].to_list(), strict=True))
         self.traces: dict[int, list[int]] = {}
         for row, each in enumerate(self.records):
             if each.kind in (Kind.MIGRATE, Kind.SCHEDULER_EXIT):

@@ -8,12 +8,13 @@ failure needs: few processes that do nothing but compute, on one CPU.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-
 from scheduling_case import Case, Place, catalogue
+
 from schedlab_simulator import Attribute
 
 US = 1_000
@@ -74,12 +75,35 @@ def choices_of(policy: str) -> tuple[Choice, ...]:
     return CHOICES.get(policy, (Choice(policy, {}),))
 
 
-@st.composite
-def settings_of(draw: st.DrawFn, policy: str) -> tuple[str, dict[str, int]]:
+@cache
+def settings_of(policy: str) -> st.SearchStrategy[tuple[str, dict[str, int]]]:
     """A policy, and values for some of its tunables."""
-    choice = draw(st.sampled_from(choices_of(policy)))
-    values = {name: draw(st.sampled_from(those)) for name, those in choice.tunables.items()}
-    return choice.policy, values
+    return st.one_of(
+        [
+            st.tuples(
+                st.just(choice.policy),
+                st.fixed_dictionaries(
+                    {name: st.sampled_from(values) for name, values in choice.tunables.items()}
+                ),
+            )
+            for choice in choices_of(policy)
+        ]
+    )
+
+
+@cache
+def tunables_of(policy: str) -> st.SearchStrategy[tuple[str, int]]:
+    """One tunable, and a value."""
+    return st.sampled_from(
+        sorted(
+            {
+                (name, value)
+                for choice in choices_of(policy)
+                for name, values in choice.tunables.items()
+                for value in values
+            }
+        )
+    )
 
 
 # ---- what processes do
@@ -97,8 +121,23 @@ VALUES = {
 ATTRIBUTES = st.sampled_from(tuple(Attribute)).flatmap(
     lambda kind: st.tuples(st.just(kind), VALUES[kind])
 )
+DECISIVE = {
+    "priority": Attribute.PRIORITY,
+    "hybrid": Attribute.PRIORITY,
+    "wrr": Attribute.WEIGHT,
+    "lottery:linux": Attribute.WEIGHT,
+}
+"""The attribute that a policy goes by; others go by tickets, if by any."""
 
 
+@cache
+def attributes_for(policy: str) -> st.SearchStrategy[tuple[Attribute, int]]:
+    """One that matters to the policy, as often as any."""
+    kind = DECISIVE.get(policy, DECISIVE.get(policy.partition(":")[0], Attribute.TICKETS))
+    return st.one_of(st.tuples(st.just(kind), VALUES[kind]), ATTRIBUTES)
+
+
+@cache
 def simple_steps() -> st.SearchStrategy[str]:
     """Lines of a program that forks nobody."""
     channel = st.sampled_from(CHANNELS)
@@ -114,28 +153,34 @@ def simple_steps() -> st.SearchStrategy[str]:
     )
 
 
-@st.composite
-def programs(draw: st.DrawFn, name: str) -> str:
-    """A program: some steps, perhaps again and again. Forks go to later programs alone, so that
-    they come to an end."""
-    later = PROGRAMS[PROGRAMS.index(name) + 1 :]
-    steps = simple_steps()
-    if later:
-        forks = st.sampled_from(later).map(lambda other: f"fork {other}")
-        steps = st.one_of(steps, forks, st.just("wait"))
-    lines = draw(st.lists(steps, max_size=5))
-    rounds = draw(st.sampled_from((1, 2, 5, 100)))
+@cache
+def bodies(name: str) -> st.SearchStrategy[list[str]]:
+    """Some lines. Forks go to later programs alone, so that they come to an end."""
+    later = ("a", *PROGRAMS[PROGRAMS.index(name) + 1 :])
+    forks = st.sampled_from(later).map(lambda other: f"fork {other}")
+    return st.lists(st.one_of(simple_steps(), forks, st.just("wait")), max_size=5)
+
+
+ROUNDS = st.sampled_from((1, 2, 5, 100))
+ENDS = st.sampled_from(("run 1000s", "exit 1"))
+
+
+def program(name: str, lines: list[str], rounds: int, end: str) -> str:
+    """Its text. Once, or again and again; something takes time in each round."""
     if rounds > 1 and lines and not any(line.startswith("fork") for line in lines):
-        # A loop in which nothing takes time would not be a run.
         lines = [f"loop {rounds}", "run 100us", *lines, "end"]
-    return "\n".join([f"program {name}", *lines, draw(st.sampled_from(("run 1000s", "exit 1")))])
+    return "\n".join([f"program {name}", *lines, end])
 
 
-@st.composite
-def workloads(draw: st.DrawFn) -> str:
-    """The first process never ends; all others are forked from outside."""
-    parts = ["program root", "loop", "sleep 1000s", "end"]
-    return "\n".join([*parts, *(draw(programs(name)) for name in PROGRAMS)]) + "\n"
+ROOT = "program root\nloop\nsleep 1000s\nend"
+"""It never ends; all others are forked from outside, the most of them to compute without end."""
+
+WORKLOADS = st.tuples(
+    st.just(ROOT),
+    st.just("program a\nrun 1000s"),
+    st.builds(program, st.just("b"), bodies("b"), ROUNDS, ENDS),
+    st.builds(program, st.just("c"), bodies("c"), ROUNDS, ENDS),
+).map(lambda parts: "\n".join(parts) + "\n")
 
 
 # ---- what is done from outside
@@ -155,7 +200,7 @@ class Scheduler(RuleBasedStateMachine):
     @initialize(data=st.data(), cpus=st.sampled_from((1, 2, 3, 4, 8, 16)), seed=st.integers(1, 9))
     def begin(self, data: st.DataObject, cpus: int, seed: int) -> None:
         policy, tunables = data.draw(settings_of(self.policy), label="policy")
-        workload = data.draw(workloads(), label="workload")
+        workload = data.draw(WORKLOADS, label="workload")
         self.case = Case(workload, policy=policy, cpus=cpus, seed=seed, tunables=tunables)
 
     @rule(program=st.sampled_from(PROGRAMS), count=st.integers(1, 4))
@@ -163,11 +208,18 @@ class Scheduler(RuleBasedStateMachine):
         for _ in range(count):
             self.case.fork(program)
 
-    @rule(ticks=st.integers(1, 20), less=st.sampled_from((0, 500 * US, 123_457)))
+    @rule(data=st.data())
+    def fork_another(self, data: st.DataObject) -> None:
+        """One that is unlike the others."""
+        attribute = data.draw(attributes_for(self.policy), label="attribute")
+        if pid := self.case.fork("a"):
+            self.case.set_attribute(pid, *attribute)
+
+    @rule(ticks=st.integers(1, 40), less=st.sampled_from((0, 500 * US, 123_457)))
     def run(self, ticks: int, less: int) -> None:
         self.case.run(ticks * self.patience * MS - less)
 
-    @rule(part=st.integers(1, 9))
+    @rule(part=st.integers(1, 30))
     def run_a_little(self, part: int) -> None:
         self.case.run(part * 100 * US)
 
@@ -194,8 +246,9 @@ class Scheduler(RuleBasedStateMachine):
         if cpus > 1 and (pid := self.someone(number, Place.QUEUED)):
             self.case.migrate(pid, cpu % cpus)
 
-    @rule(number=WHO, attribute=ATTRIBUTES)
-    def set_attribute(self, number: int, attribute: tuple[Attribute, int]) -> None:
+    @rule(number=WHO, data=st.data())
+    def set_attribute(self, number: int, data: st.DataObject) -> None:
+        attribute = data.draw(attributes_for(self.policy), label="attribute")
         if pid := self.someone(number, Place.QUEUED, Place.RUNNING, Place.BLOCKED):
             self.case.set_attribute(pid, *attribute)
 
@@ -205,12 +258,9 @@ class Scheduler(RuleBasedStateMachine):
             self.case.give(channel, count)
 
     @rule(data=st.data())
-    @precondition(lambda self: not self.switches)
+    @precondition(lambda self: not self.switches and any(choices_of(self.policy)[0].tunables))
     def set_tunable(self, data: st.DataObject) -> None:
-        _, values = data.draw(settings_of(self.policy), label="tunables")
-        if values:
-            name = data.draw(st.sampled_from(sorted(values)), label="tunable")
-            self.case.set_tunable(name, values[name])
+        self.case.set_tunable(*data.draw(tunables_of(self.policy), label="tunable"))
 
     @rule(data=st.data())
     @precondition(lambda self: self.switches)

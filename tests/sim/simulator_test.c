@@ -290,7 +290,7 @@ static void test_policy(const char *policy)
         check(plain.forks == 2 + 36 + 36);
         /* The work is 186 ms: no CPU can do more than one nanosecond of it in one. */
         check(plain.now * cpus[i] - plain.idle_time >= 170 * MS);
-        setup.costs = simulator_costs_kernel;
+        setup.costs = simulator_costs_kernel();
         struct simulator_counts costly = run(&setup, everything);
         check(costly.forks == 2 + 36 + 36);
         check(costly.now * cpus[i] - costly.idle_time > plain.now * cpus[i] - plain.idle_time);
@@ -341,7 +341,7 @@ static void write_trace(const char *path, uint64_t seed, uint64_t step)
 {
     struct simulator_error error = {""};
     struct simulator_setup setup = setup_of("lottery", 3);
-    setup.costs = simulator_costs_kernel;
+    setup.costs = simulator_costs_kernel();
     setup.seed = seed;
     setup.trace = path;
     struct simulator *simulator = create(&setup, everything);
@@ -477,7 +477,7 @@ static void test_costs_in_text(void)
     check(simulator_read_costs(&costs, "none", &error) && costs.fork == 0);
     check(simulator_read_costs(&costs, "kernel,fork=7,switch=8", &error));
     check(costs.fork == 7 && costs.context_switch == 8 &&
-          costs.scheduler == simulator_costs_kernel.scheduler);
+          costs.scheduler == simulator_costs_kernel().scheduler);
     check(simulator_read_costs(&costs, "tick=9", &error) && costs.tick == 9);
     check(!simulator_read_costs(&costs, "free", &error) && strstr(error.text, "cost free: "));
     check(!simulator_read_costs(&costs, "none,fork", &error));

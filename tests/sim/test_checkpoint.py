@@ -54,7 +54,12 @@ program sleepy
 
 def go_on(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Continues a run."""
-    command = [built("sim/schedlab-sim"), "--continue", str(folder / "run"), *options]
+    command: list[str | Path] = [
+        built("sim/schedlab-sim"),
+        "--continue",
+        str(folder / "run"),
+        *options,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -11,42 +11,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from simulator_command import built, simulate
+from played import play, simulated
+from simulator_command import built
 
-from guest_machine import TICK_NS, run_guest, sound_trace
+from guest_machine import TICK_NS
 from schedlab import metrics, trace
-from schedlab.build import IMAGE, build
-from schedlab.loading import COMMAND, TOOLS, make_disk
+from schedlab.build import build
 from schedlab.paths import BUILD
 
 Change = Callable[[bytes], bytes]
 LINUX_TICK_NS = 20_000_000
 """Long enough that other work on this host changes no order."""
-
-
-def play(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
-    """The trace of the workload on our kernel, on Spike."""
-    build("image", *(f"build/{name}" for name in ("sim/schedlab-sim", "mkfs")))
-    written = folder / "workload.txt"
-    written.write_text(text)
-    disk = make_disk(IMAGE, written, TICK_NS, dict(zip(TOOLS, programs(), strict=True)), folder)
-    guest = run_guest(
-        folder, COMMAND, cpus=cpus, arguments=f"tick=1ms policy={policy}", traced=True,
-        instead=(str(IMAGE), str(disk)),
-    )  # fmt: skip
-    assert guest.status == 0, guest.console
-    return sound_trace(guest.trace)
-
-
-def programs() -> tuple[Path, Path]:
-    return built("sim/schedlab-sim"), built("mkfs")
-
-
-def simulated(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
-    path = folder / "simulated.bin"
-    done = simulate(folder, text, "--policy", policy, "--cpus", str(cpus), "--trace", str(path))
-    assert done.returncode == 0, done.stderr
-    return sound_trace(path)
 
 
 TOLD = {
@@ -291,6 +266,61 @@ ORDERS = {
         """,
         [1, 2, 3],
     ),
+    "processes that meet": (
+        """
+        program root
+          mark begin
+          fork one
+          sleep 1tick
+          fork two
+          sleep 5ticks
+          mark note 8
+          meet point 3
+          mark note 9
+          sleep 2ticks
+          mark note 10
+          meet point 3         # the second time: both are there
+          wait
+          wait
+          mark note 11
+          mark end
+        program one
+          mark note 1
+          meet point 3
+          sleep 1tick
+          mark note 3
+          meet point 3
+        program two
+          mark note 2
+          meet point 3
+          meet point 3
+        """,
+        [1, 2, 8, 9, 3, 10, 11],
+    ),
+    "a timer that two share": (
+        """
+        program root
+          mark begin
+          fork first
+          sleep 1tick
+          fork second
+          wait
+          wait
+          mark end
+        program first          # at 3, 9
+          timer shared 3ticks
+          mark note 3
+          timer shared 3ticks
+          mark note 9
+        program second         # at 6, 12
+          sleep 1tick
+          timer shared 3ticks
+          mark note 6
+          timer shared 3ticks
+          mark note 12
+        """,
+        [3, 6, 9, 12],
+    ),
     "kills": (
         """
         program root
@@ -375,8 +405,8 @@ def played_on_linux(folder: Path, text: str) -> subprocess.CompletedProcess[str]
 
 
 def compile_text(folder: Path, tick_ns: int = TICK_NS) -> subprocess.CompletedProcess[str]:
-    command = [built("sim/schedlab-sim"), "--tick", str(tick_ns)]
-    command += ["--compile", folder / "workload", folder / "workload.txt"]
+    command = [str(built("sim/schedlab-sim")), "--tick", str(tick_ns)]
+    command += ["--compile", str(folder / "workload"), str(folder / "workload.txt")]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -541,7 +571,8 @@ def test_what_cannot_be_compiled(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "workload.txt:2: 3m: expected a time" in done.stderr
     path.write_text("program root\n  run 3ms\n")
-    command = [built("sim/schedlab-sim"), "--compile", tmp_path / "no" / "file", path]
+    program, place = str(built("sim/schedlab-sim")), str(tmp_path / "no" / "file")
+    command = [program, "--compile", place, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "cannot be written: No such file" in done.stderr

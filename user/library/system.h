@@ -55,6 +55,7 @@ void *shared_memory(int64_t bytes);
 int channels_make(int count);                /* new ones, empty, in place of those it had */
 int channel_take(int channel, int released); /* RELEASE_NONE, or one is given to that before */
 int channel_give(int channel, int64_t count, int to); /* enum give_to */
+int channel_meet(int channel, int processes);         /* waits for the last of so many */
 
 /* Time */
 int sleep(int ticks);

@@ -52,6 +52,7 @@ int host_open_path(const char *path, uint64_t *bytes);
 bool host_channels_make(uint32_t count);
 bool host_channel_take(uint32_t channel, int64_t released); /* RELEASE_NONE */
 bool host_channel_give(uint32_t channel, uint64_t count, enum give_to to);
+bool host_channel_meet(uint32_t channel, uint64_t processes);
 uint64_t host_tick_ns(void);
 /* A time is one of workload_nanoseconds(). False: it had come before. */
 bool host_sleep_until(int64_t time);

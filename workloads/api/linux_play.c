@@ -113,20 +113,40 @@ bool host_channel_give(uint32_t number, uint64_t count, enum give_to to)
     return true;
 }
 
+static uint64_t draw_number(struct channel *channel)
+{
+    return __atomic_fetch_add(&channel->taken, 1, __ATOMIC_SEQ_CST);
+}
+
+static void await_service(struct channel *channel, uint64_t number)
+{
+    for (;;) {
+        uint32_t changes = __atomic_load_n(&channel->changes, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&channel->given, __ATOMIC_SEQ_CST) > number)
+            return;
+        syscall(SYS_futex, &channel->changes, FUTEX_WAIT_BITSET, changes, NULL, NULL,
+                group_of(number));
+    }
+}
+
 /* It has its number before it releases: so a signal that comes between is its own. */
 bool host_channel_take(uint32_t number, int64_t released)
 {
-    struct channel *channel = &channels[number];
-    uint64_t own = __atomic_fetch_add(&channel->taken, 1, __ATOMIC_SEQ_CST);
+    uint64_t own = draw_number(&channels[number]);
     if (released != RELEASE_NONE)
         host_channel_give((uint32_t)released, 1, GIVE_KEEP);
-    for (;;) {
-        uint32_t changes = __atomic_load_n(&channel->changes, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&channel->given, __ATOMIC_SEQ_CST) > own)
-            return true;
-        syscall(SYS_futex, &channel->changes, FUTEX_WAIT_BITSET, changes, NULL, NULL,
-                group_of(own));
-    }
+    await_service(&channels[number], own);
+    return true;
+}
+
+/* Nobody else takes there: so numbers tell who is the last. */
+bool host_channel_meet(uint32_t number, uint64_t processes)
+{
+    uint64_t own = draw_number(&channels[number]);
+    if ((own + 1) % processes == 0)
+        host_channel_give(number, processes, GIVE_KEEP);
+    await_service(&channels[number], own);
+    return true;
 }
 
 /* ---- time ---- */

@@ -58,6 +58,10 @@ static bool step_is_sound(const struct workload_file_header *header,
         return step->target < header->channel_count && step->value <= header->channel_count;
     case STEP_GIVE:
         return step->target < header->channel_count;
+    case STEP_MEET:
+        return step->target < header->channel_count && step->value >= 1;
+    case STEP_SHARED_TIMER:
+        return step->target < WORKLOAD_SHARED_TIMERS_MAX;
     case STEP_TIMER:
         return step->detail < WORKLOAD_TIMERS_MAX;
     case STEP_SET_POLICY:

@@ -42,6 +42,11 @@ bool host_channel_give(uint32_t channel, uint64_t count, enum give_to to)
     return channel_give((int)channel, (int64_t)count, to) == 0;
 }
 
+bool host_channel_meet(uint32_t channel, uint64_t processes)
+{
+    return channel_meet((int)channel, (int)processes) == 0;
+}
+
 uint64_t host_tick_ns(void)
 {
     struct system_stats stats;

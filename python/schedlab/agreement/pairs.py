@@ -26,6 +26,8 @@ class Pair:
     command: str
     changes: tuple[Change, ...] = ()
     """Of the file."""
+    competition: bool = False
+    """All are let go at the beginning of a tick, and measured later."""
     long: bool = False
     """It takes long, and says little more than others."""
 
@@ -33,8 +35,12 @@ class Pair:
     def path(self) -> Path:
         return FILES / f"{self.name}.json"
 
-    def file(self) -> WorkloadFile:
-        return _read(self.path, self.changes)
+    def file(self, begin_ns: int | None = None) -> WorkloadFile:
+        """With its window from this time on, if it begins with processes that come one by one."""
+        begin: tuple[Change, ...] = ()
+        if begin_ns is not None and not self.competition:
+            begin = (("starter.delay", f"{begin_ns}ns"),)
+        return _read(self.path, (*self.changes, *begin))
 
 
 @cache
@@ -43,7 +49,7 @@ def _read(path: Path, changes: tuple[Change, ...]) -> WorkloadFile:
 
 
 def _pair(experiment: str, name: str, *changes: Change, long: bool = False) -> Pair:
-    return Pair(experiment, name, EXPERIMENTS[experiment].command, changes, long)
+    return Pair(experiment, name, EXPERIMENTS[experiment].command, changes, long=long)
 
 
 def _mixed(size: int) -> Pair:

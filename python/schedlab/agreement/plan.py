@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,10 +11,13 @@ from pathlib import Path
 from schedlab.agreement.cells import KERNEL, SIMULATOR
 from schedlab.agreement.pairs import PAIRS, Pair
 from schedlab.errors import WrongUsage
+from schedlab.paths import ROOT
 from schedlab.plan import Plan, Run
 from schedlab.policies import PolicyChoice, parse_choices
 from schedlab.studies.experiments import ALL_CPUS, OTHERS, TICK_NS
 
+Begins = Mapping[tuple[str, str, int], int]
+"""By experiment, policy and CPUs: when the window began on the kernel, in nanoseconds."""
 MEMORY_MIB = 512
 _LIMIT_TICKS = 60_000
 
@@ -91,52 +94,72 @@ def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
             yield pair
 
 
-def plan(folder: Path, wanted: Setting, machine: str) -> Plan:
-    """All runs of one machine, in a folder of its own. Those that take long come last."""
-    one = kernel_run if machine == KERNEL else simulated_run
-    runs = tuple(_runs(wanted, machine, one))
-    return Plan(folder / machine, runs)
+@dataclass(frozen=True)
+class Case:
+    """A run of either machine."""
+
+    pair: Pair
+    policy: PolicyChoice
+    cpus: int
+    seed: int
+
+    @property
+    def setup(self) -> tuple[str, str, int]:
+        """Without the seed."""
+        return self.pair.experiment, str(self.policy), self.cpus
 
 
-def _runs(
-    wanted: Setting, machine: str, one: Callable[[Pair, PolicyChoice, int, int], Run]
-) -> Iterable[Run]:
+def cases(wanted: Setting, machine: str) -> Iterator[Case]:
+    """First seeds first: whoever ends it early has something of everything."""
     most = max(len(wanted.seeds_on(machine, policy)) for policy in wanted.policies)
-    for seed in range(1, most + 1):
-        for pair in wanted.pairs:
-            for policy in wanted.policies:
-                if seed in wanted.seeds_on(machine, policy):
-                    yield from (one(pair, policy, cpus, seed) for cpus in wanted.cpus)
-
-
-def kernel_run(pair: Pair, policy: PolicyChoice, cpus: int, seed: int) -> Run:
-    return Run(
-        workload=pair.command,
-        policy=policy,
-        settings=(),
-        cpus=cpus,
-        machine=KERNEL,
-        seed=seed,
-        tick_ns=TICK_NS,
-        limit_ns=_LIMIT_TICKS * TICK_NS,
-        memory_mib=MEMORY_MIB,
-        label=pair.experiment,
+    return (
+        Case(pair, policy, cpus, seed)
+        for seed in range(1, most + 1)
+        for pair in wanted.pairs
+        for policy in wanted.policies
+        if seed in wanted.seeds_on(machine, policy)
+        for cpus in wanted.cpus
     )
 
 
-def simulated_run(pair: Pair, policy: PolicyChoice, cpus: int, seed: int) -> Run:
-    file = pair.file()
+def kernel_plan(folder: Path, wanted: Iterable[Case]) -> Plan:
+    return Plan(folder / KERNEL, tuple(kernel_run(case) for case in wanted))
+
+
+def simulator_plan(folder: Path, wanted: Iterable[Case], begins: Begins) -> Plan:
+    """Each begins where in a tick the kernel's did, which depends on how long that one booted."""
+    runs = tuple(simulated_run(case, begins.get(case.setup)) for case in wanted)
+    return Plan(folder / SIMULATOR, runs)
+
+
+def kernel_run(case: Case) -> Run:
     return Run(
-        workload=str(pair.path),
-        policy=policy,
+        workload=case.pair.command,
+        policy=case.policy,
         settings=(),
-        cpus=cpus,
+        cpus=case.cpus,
+        machine=KERNEL,
+        seed=case.seed,
+        tick_ns=TICK_NS,
+        limit_ns=_LIMIT_TICKS * TICK_NS,
+        memory_mib=MEMORY_MIB,
+        label=case.pair.experiment,
+    )
+
+
+def simulated_run(case: Case, begin_ns: int | None = None) -> Run:
+    file = case.pair.file(begin_ns)
+    return Run(
+        workload=str(case.pair.path.relative_to(ROOT)),
+        policy=case.policy,
+        settings=(),
+        cpus=case.cpus,
         machine=SIMULATOR,
-        seed=seed,
+        seed=case.seed,
         tick_ns=TICK_NS,
         limit_ns=_LIMIT_TICKS * TICK_NS,
         memory_mib=0,
-        label=pair.experiment,
+        label=case.pair.experiment,
         file=file,
         changes=file.changes,
     )

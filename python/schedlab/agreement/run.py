@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from schedlab import results
-from schedlab.agreement.cells import KERNEL, SIMULATOR, cells
+from schedlab.agreement.cells import SIMULATOR, cells
 from schedlab.agreement.known import Judged, judged
-from schedlab.agreement.plan import Setting, plan
+from schedlab.agreement.plan import Begins, Case, kernel_plan, simulator_plan
 from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
 from schedlab.collection import Collection, Kept
 from schedlab.continuing import unfinished
@@ -24,20 +24,37 @@ STEM = "agreement"
 """Of the files."""
 
 
-def agreement(wanted: Setting, folder: Path) -> list[Judged]:
-    """Runs, compares, writes the tables; the largest difference first.
+def agreement(
+    folder: Path, on_kernel: Sequence[Case], on_simulator: Sequence[Case]
+) -> list[Judged]:
+    """Runs the cases of each machine, compares, writes the tables; the largest difference first.
 
     Runs that are there are not run again. Those of another kernel are refused (WrongUsage); those
     of another simulator or workload file, which take no time, are thrown away and made anew.
     Raises Interrupted (schedlab.run) on a signal; what was finished is kept.
     """
-    plans = {machine: plan(folder, wanted, machine) for machine in (KERNEL, SIMULATOR)}
-    for each in plans.values():
-        each.check()
-    for machine, each in plans.items():
-        perform(each, machine, _missing, with_metrics=False)
-    found = judged(cells(_kept(plans.values())))
+    kernel = kernel_plan(folder, on_kernel)
+    _perform(kernel)
+    simulator = simulator_plan(folder, on_simulator, begins(kernel))
+    _perform(simulator)
+    found = judged(cells(_kept((kernel, simulator))))
     write(found, folder)
+    return found
+
+
+def _perform(wanted: Plan) -> None:
+    wanted.check()
+    perform(wanted, wanted.runs[0].machine, _missing, with_metrics=False)
+
+
+def begins(kernel: Plan) -> Begins:
+    """Those of the first seeds: until then, the seed decides nothing."""
+    found: dict[tuple[str, str, int], int] = {}
+    for run in kernel.runs:
+        setup = run.label, str(run.policy), run.cpus
+        kept = Kept(kernel.folder / run.name, results.read_manifest(kernel.folder / run.name))
+        if setup not in found and kept.succeeded:
+            found[setup] = int(kept.metrics().summary["begin_ns"][0])
     return found
 
 
@@ -61,7 +78,7 @@ def _throw_away_others(wanted: Plan, machine: Machine, base: Software) -> None:
                 shutil.rmtree(place)
 
 
-def _kept(plans: Iterable[Plan]) -> Collection:
+def _kept(plans: Sequence[Plan]) -> Collection:
     places = [each.folder / run.name for each in plans for run in each.runs]
     return Collection(Kept(place, results.read_manifest(place)) for place in places)
 

@@ -302,17 +302,19 @@ class Start:
     number: int
 
 
-def first_wait(trace: Trace, who: Lives, life: int, omitted: Integers) -> Start | None:
-    """Of a life that the trace does not see begin. None: it did not wait."""
-    at = int(who.steps.first[life])
-    if who.fork_row[life] >= 0 or who.steps.step[at] != Step.WOKEN:
-        return None
-    row = int(who.steps.row[at])
-    pid = np.array([int(trace.column("first")[row])], np.int64)
-    waker = int(life_of(who, pid, np.array([row]))[0]) if pid[0] else -1
-    if waker < 0 or waker in omitted:
-        return Start(Deed.SLEEP_UNTIL, int(trace.column("time_ns")[row]))
-    return Start(Deed.TAKE, 0)
+def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]:
+    """Of lives that the trace does not see begin, and that wait at first."""
+    first = who.steps.first
+    waits = np.flatnonzero((who.fork_row < 0) & (who.steps.step[first] == Step.WOKEN))
+    row = who.steps.row[first[waits]]
+    pid = trace.column("first")[row].astype(np.int64)
+    waker = life_of(who, pid, row)
+    waker[(pid == 0) | np.isin(waker, omitted)] = -1
+    time = trace.column("time_ns")[row].tolist()
+    return {
+        life: Start(Deed.TAKE, 0) if by >= 0 else Start(Deed.SLEEP_UNTIL, when)
+        for life, by, when in zip(waits.tolist(), waker.tolist(), time, strict=True)
+    }
 
 
 def texts(trace: Trace) -> dict[int, str]:

@@ -100,19 +100,20 @@ class _Programs:
         return self.of.name[life] or "process"
 
     def _names(self) -> dict[int, str]:
-        """A name that is the recording's where one program alone has it."""
+        """The recording's name for the program that is played first, of several of one name; the
+        others have a PID behind it, of who plays it first."""
         names: dict[int, str] = {}
         used = {STARTER}
-        for program in sorted(self.lines):
-            name = safe_name(self.name(program))
-            if name in used:
-                end = f".{self.of.who.pid[program]}"
-                name = name[: NAME_MAX - len(end)] + end
-            if name in used:
-                end = f".{self.of.who.pid[program]}.{program}"
-                name = name[: NAME_MAX - len(end)] + end
-            used.add(name)
-            names[program] = name
+        for life in sorted(self.program, key=lambda life: int(self.of.who.fork_row[life])):
+            if self.program[life] in names:
+                continue
+            name = safe_name(self.name(life))
+            for end in ("", f".{self.of.who.pid[life]}", f".{self.of.who.pid[life]}.{life}"):
+                wanted = name[: NAME_MAX - len(end)] + end
+                if wanted not in used:
+                    break
+            used.add(wanted)
+            names[self.program[life]] = wanted
         return names
 
     def name_of(self, life: int) -> str:

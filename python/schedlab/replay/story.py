@@ -31,6 +31,7 @@ class Story:
         self.omitted = np.array([self.init] if self.init >= 0 else [], np.int64)
         self.acts: Acts = deeds.acts(trace, self.who, self.on_cpu, charges, self.omitted)
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
+        self.first_wait = deeds.first_waits(trace, self.who, self.omitted)
         self.texts = deeds.texts(trace)
         self.name = names(trace, self.who)
         self.label = labels(trace, self.who)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schedlab.replay import acts as deeds
 from schedlab.replay.acts import KILLED, Deed
 from schedlab.replay.story import READY, Story
 from schedlab.replay.text import safe_name
@@ -47,7 +46,7 @@ class _Program:
             self.done += left
 
     def run_until(self, time: int, computed: int, cost: int = 0) -> None:
-        """Computes until a time, by when it had computed so much in the story."""
+        """Computes until a time, by when it had computed so much in the recording."""
         self.spent += cost
         self.lines.append(f"run until {max(time - cost, 0)}ns")
         self.done = max(self.done, computed - self.spent)
@@ -61,19 +60,11 @@ class Writer:
         self.first = first
         self.window_end = story.window.end_ns
         acts = story.acts
-        self.columns = [
-            values.tolist()
-            for values in (
-                acts.deed,
-                acts.row,
-                acts.time_ns,
-                acts.computed_ns,
-                acts.other,
-                acts.detail,
-                acts.number,
-                acts.joined,
-            )
-        ]
+        columns = (acts.row, acts.time_ns, acts.computed_ns, acts.other, acts.detail, acts.number)
+        self.deeds = acts.deed.tolist()
+        self.rows = acts.row.tolist()
+        self.joined = acts.joined.tolist()
+        self.facts = list(zip(*(values.tolist() for values in columns), strict=True))
         self.wakes = self._wakes()
 
     def _wakes(self) -> Mapping[int, list[int]]:
@@ -103,16 +94,17 @@ class Writer:
             self._outlive()
         return self.program.lines
 
-    def _call(self, computed: int, line: str) -> None:
-        self.program.run(computed, self.of.charges.call)
-        self.program.lines.append(line)
+    def _call(self, computed: int, *lines: str) -> None:
+        """Steps that each cost a call, the last of which was done when it had computed so much."""
+        self.program.run(computed, self.of.charges.call * len(lines))
+        self.program.lines += lines
 
     def _begin(self) -> None:
         of = self.of
         begin = of.begin_ns(self.life)
         if self.life == self.first and begin > AT_ONCE_NS:
             self._call(0, f"sleep until {begin}ns")
-        start = deeds.first_wait(of.trace, of.who, self.life, of.omitted)
+        start = of.first_wait.get(self.life)
         if start is not None:
             until = f"sleep until {start.number}ns"
             self._call(0, until if start.deed == Deed.SLEEP_UNTIL else f"take {self._channel(-1)}")
@@ -130,23 +122,23 @@ class Writer:
     # --- acts
 
     def _one(self) -> None:
-        columns = self.columns
-        deed, row, time, computed, other, detail, number, _ = (each[self.act] for each in columns)
+        deed = self.deeds[self.act]
+        row, time, computed, other, detail, number = self.facts[self.act]
         taken = 1
         self._windows_end(row)
         if deed == Deed.EXIT:
-            self._exit(time, computed, number)
+            self._exit(row, time, computed, number)
         elif deed == Deed.WAIT:
             self._wait(row, computed, other)
         elif deed == Deed.GIVE:
             taken = self._give(computed, other)
         elif deed == Deed.FORK:
-            self._reap(row, computed)
+            self._reap(row, computed - self.of.charges.fork)
             self.waiting = False
             self.program.run(computed, self.of.charges.fork)
             self.program.lines.append(f"fork {other}")
         elif deed == Deed.MARK and detail == MarkKind.END:
-            self._reap(row, computed, in_any_case=True)
+            self._reap(row, computed - self.of.charges.call, in_any_case=True)
             self._call(computed, "mark end")
         else:
             line = self._line(deed, row, other, detail, number)
@@ -199,12 +191,13 @@ class Writer:
             return count
         channel = self.own_channel(other)
         after = self.act + 1
-        deeds_of, joined = self.columns[0], self.columns[7]
-        then = after < self.of.first_act[self.life + 1] and joined[after]
-        if then and deeds_of[after] == Deed.TAKE:
-            own = self._channel(self.columns[1][after])
-            self._call(computed, f"take {own} releasing {channel}")
-            return 2
+        last = int(self.of.first_act[self.life + 1])
+        if after < last and self.joined[after] and self.deeds[after] in (Deed.TAKE, Deed.FOREVER):
+            row, _, _, other, detail, number = self.facts[after]
+            wait = self._line(self.deeds[after], row, other, detail, number)
+            if wait.startswith("take "):
+                self._call(computed, f"{wait} releasing {channel}")
+                return 2
         self._call(computed, f"give {channel}")
         return 1
 
@@ -213,19 +206,19 @@ class Writer:
         before = bisect_left(self.children, (row, -1))
         if any(child == waker for _, child in self.children[self.waited : before]):
             before -= 1  # on its way to its end, on another CPU
-        for _ in range(max(before + 1 - self.waited, 1)):
-            self._call(computed, "wait")
+        self._call(computed, *["wait"] * max(before + 1 - self.waited, 1))
         self.waited = max(before + 1, self.waited + 1)
         self.waiting = True
 
     def _reap(self, row: int, computed: int, in_any_case: bool = False) -> None:
-        """Waits for children that have ended already are not in a trace."""
+        """Waits for children that have ended already are not in a trace: they are done before this
+        row, when it had computed so much."""
         if self.life in self.of.left_children or not (self.waiting or in_any_case):
             return
         ended = bisect_left(self.children, (row, -1))
-        for _ in range(ended - self.waited):
-            self._call(computed, "wait")
-        self.waited = max(self.waited, ended)
+        if ended > self.waited:
+            self._call(computed, *["wait"] * (ended - self.waited))
+            self.waited = ended
 
     def _windows_end(self, row: int) -> None:
         """What was going on when the window ended had not come to its end by itself."""
@@ -237,9 +230,8 @@ class Writer:
         cost = self.of.charges.call if own else 0
         self.program.run_until(self.window_end - cost, self.of.at_end[self.life] - cost)
 
-    def _exit(self, time: int, computed: int, status: int) -> None:
-        row = self.columns[1][self.act]
-        self._reap(row, computed, in_any_case=True)
+    def _exit(self, row: int, time: int, computed: int, status: int) -> None:
+        self._reap(row, computed - self.of.charges.exit, in_any_case=True)
         if status == KILLED:
             self.program.run_until(time, computed, self.of.charges.exit)
         else:

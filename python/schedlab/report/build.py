@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 """Is told what is being done, how many parts of it are done, and of how many."""
 
 TITLE = "schedlab report"
-_STUDIES = tuple(f"schedlab.report.study_{number}" for number in range(1, 6))
+_STUDIES = tuple(range(1, 6))
 _COMPARISON = "schedlab.report.comparison"
 _AGREEMENT = "schedlab.report.agreement"
 
@@ -76,7 +76,8 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
     """All pages that there is something to say on. The first leads to the others."""
     studies = without_simulated(collection)
     makers = [
-        *((_page_of(name), studies) for name in (*_STUDIES, _COMPARISON)),
+        *((_page_of_study(number), studies) for number in _STUDIES),
+        (_page_of(_COMPARISON), studies),
         (_page_of(_AGREEMENT), collection),
         (runs.page, collection),
     ]
@@ -90,13 +91,26 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
     return Report(TITLE, (index.page(collection), *pages), facts(collection))
 
 
+def _page_of_study(number: int) -> Callable[[Collection], Page | None]:
+    def page(collection: Collection) -> Page | None:
+        from schedlab.report.studies.simulated import with_notice
+
+        made = _page_of(f"schedlab.report.study_{number}")(collection)
+        return made and with_notice(made, collection, number)
+
+    return page
+
+
 def without_simulated(collection: Collection) -> Collection:
-    """What the studies are reproduced by: where the kernel ran their experiments, the simulator's
-    runs of the same are no further ones."""
+    """What the studies are reproduced by: of an experiment that the kernel ran, the simulator's
+    runs are no further ones."""
+    on_kernel = {run.setup.experiment for run in collection if run.setup.machine != SIMULATOR}
     return Collection(
         run
         for run in collection
-        if run.setup.machine != SIMULATOR or run.setup.experiment not in EXPERIMENTS
+        if run.setup.machine != SIMULATOR
+        or run.setup.experiment not in EXPERIMENTS
+        or run.setup.experiment not in on_kernel
     )
 
 

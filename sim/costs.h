@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_COSTS_H
+#define SIM_COSTS_H
+
+#include "policies/registry.h"
+#include "sim/simulator.h"
+
+/* What is built in as "kernel", from sim/costs/kernel.json: "NAME=NANOSECONDS,...". */
+extern const char costs_of_kernel[];
+
+/* False: some are beyond all measure. */
+bool costs_check(const struct simulator_costs *costs, struct simulator_error *error);
+
+/* Those that hold while the policy is in force: the preset's, else the policy's, else those of
+ * all. */
+struct simulator_costs costs_under(const struct simulator_costs *costs,
+                                   const struct policy_choice *choice);
+
+#endif
