@@ -35,7 +35,8 @@ _MEANINGS: dict[Tone, str] = {"good": "near", "bad": "off"}
 
 def page(collection: Collection) -> Page | None:
     """None if no experiment of a study was run on both machines."""
-    found = [each for each in judged(cells(collection)) if each.cell.key.experiment in EXPERIMENTS]
+    every = judged(cells(collection), _ranges(collection))
+    found = [each for each in every if each.cell.key.experiment in EXPERIMENTS]
     if not found:
         return None
     studies = sorted({_study(each) for each in found})
