@@ -33,7 +33,7 @@ class Pair:
 
     experiment: str
     depth: Depth = "full"
-    """Quick: lottery tests with a shorter window, sleepers beside less work."""
+    """Quick: lottery tests have a shorter window."""
     competition: bool = False
     """All are let go at the beginning of a tick, and measured later."""
 
@@ -72,9 +72,9 @@ def pairs(depth: Depth) -> Iterator[Pair]:
     if depth == "full":
         yield Pair("s1-priority-suite", depth)
     for size in SIZES if depth == "full" else SIZES[:-1]:
-        yield Pair(f"s4-mixed-{size}", depth)
+        yield Pair(f"s4-mixed-{size}")
     for name in ("s4-trace", "s4-sleeper", "s4-sleeper-late"):
-        yield Pair(name, depth)
+        yield Pair(name)
     for test in LOTTERY_TESTS:
         yield Pair(f"s1-lottery-{test}", depth, competition=True)
 
@@ -83,4 +83,4 @@ def named(experiment: str, depth: Depth) -> Pair:
     """Any experiment that has a file; KeyError."""
     assert experiment in FILES
     competition = experiment.startswith("s1-lottery-") and "original" not in experiment
-    return Pair(experiment, depth, competition)
+    return Pair(experiment, depth if competition else "full", competition)
