@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from played import play, simulated
 from simulator_command import simulate
-from test_play import play, simulated
 
 from conftest import ROOT
 from guest_machine import TICK_NS, traced
