@@ -107,8 +107,9 @@ def is_near(here: float, there: float) -> bool:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("command", list(WORK), ids=["cpu-bound", "ladder"])
 def test_completion_times(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
-    there = turnarounds(traced(tmp_path, command, cpus, f"policy={policy}"))
-    here = turnarounds(simulated(tmp_path, WORK[command], policy, cpus))
+    kernel = traced(tmp_path, command, cpus, f"policy={policy}")
+    there = turnarounds(kernel)
+    here = turnarounds(begun_together(tmp_path, kernel, WORK[command], policy, cpus))
     assert len(here) == len(there)
     for what, one, other in (
         ("mean", sum(here) / len(here), sum(there) / len(there)),
