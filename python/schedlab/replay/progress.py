@@ -16,6 +16,49 @@ from schedlab.trace.model import Integers
 
 Places = npt.NDArray[np.int64]
 _ROW_BITS = 40
+_ENDING_MAX = 64
+"""Of processes that one interrupt wakes, at most, that are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interrupts:
+    """Those of timers and devices that wake somebody, sorted by CPU and row."""
+
+    cpu: Integers
+    row: Integers
+    time_ns: Integers
+    until: Integers
+    """What all of its CPU up to it take, and it too, of whom they interrupt."""
+
+    def lost(self, cpu: Integers, begin: Integers, end: Integers, time: Integers) -> Integers:
+        """What they took on CPUs between rows. One that ended the stay, at `time`, is not paid by
+        whom it stopped."""
+        if len(self.row) == 0:
+            return np.zeros(len(cpu), np.int64)
+        key = _key(self.cpu, self.row)
+        sums = np.append(0, self.until)
+        last = np.searchsorted(key, _key(cpu, end))
+        first = np.searchsorted(key, _key(cpu, begin))
+        at = np.maximum(last - 1, 0)
+        for _ in range(_ENDING_MAX):
+            same = (last > first) & (self.time_ns[at] == time)
+            last, at = last - same, np.maximum(at - same, 0)
+        lost: Integers = sums[last] - sums[first]
+        return lost
+
+
+def interrupts(trace: Trace, charges: Charges) -> Interrupts:
+    """A tick's trap is paid with the tick."""
+    rows = trace.rows(Kind.WAKEUP)
+    rows = rows[trace.column("first")[rows] == 0]
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    cpu = trace.column("cpu")[rows].astype(np.int64)
+    time = trace.column("time_ns")[rows].astype(np.int64)
+    again = np.append(False, (cpu[1:] == cpu[:-1]) & (time[1:] == time[:-1]))[: len(rows)]
+    tick = trace.header.tick_ns
+    with_tick = (time % tick == 0) if tick else np.zeros(len(rows), bool)
+    trap = np.where(again | with_tick, 0, charges.trapped(time))
+    return Interrupts(cpu, rows, time, np.cumsum(trap + charges.wakeup))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +78,7 @@ class Stays:
     end_row: Integers
     before: Integers
     """What the process had computed before it, less what the machine took of its time."""
+    interrupts: Interrupts
 
     def running(self, cpu: Integers, row: Integers) -> Integers:
         """The life that was on a CPU at a row; -1: none."""
@@ -61,16 +105,18 @@ class Stays:
         found &= self.life[stay] == life
         inside = row <= self.end_row[stay]
         time = np.where(inside, self.trace.column("time_ns")[row], self.end_ns[stay])
-        return np.where(found, self.before[stay] + self._within(stay, time), 0)
+        return np.where(found, self.before[stay] + self._within(stay, time, row), 0)
 
-    def _within(self, stay: Places, time: Integers) -> Integers:
-        return _computing(
+    def _within(self, stay: Places, time: Integers, row: Integers) -> Integers:
+        """What was computed of a stay until a time and row."""
+        spent = _computing(
             self.decided_ns[stay],
             self.begin_ns[stay],
             time,
             self.trace.header.tick_ns,
-            self.charges.tick,
+            self.charges,
         )
+        return spent - self.interrupts.lost(self.cpu[stay], self.row[stay], row, time)
 
 
 def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
@@ -104,6 +150,7 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
             end_ns=np.maximum(end, time[rows]),
             end_row=next_row,
             before=np.zeros(len(rows), np.int64),
+            interrupts=interrupts(trace, charges),
         )
     )
 
@@ -125,7 +172,7 @@ def _with_sums(found: Stays) -> Stays:
     """Puts down, for each, what its process computed in those before it."""
     if len(found.life) == 0:
         return found
-    spent = found._within(np.arange(len(found.life)), found.end_ns)
+    spent = found._within(np.arange(len(found.life)), found.end_ns, found.end_row)
     order = np.lexsort((found.row, found.life))
     life, cpu = found.life[order], found.cpu[order]
     same = np.append(False, life[1:] == life[:-1])
@@ -138,13 +185,14 @@ def _with_sums(found: Stays) -> Stays:
 
 
 def _computing(
-    decided: Integers, begin: Integers, time: Integers, tick_ns: int, cost: int
+    decided: Integers, begin: Integers, time: Integers, tick_ns: int, charges: Charges
 ) -> Integers:
     """Of the time since a stay began, what ticks left. A tick that came while the CPU was in the
     kernel took place when it had left it; one at `time` itself is charged to whoever comes then."""
     spent: Integers = np.maximum(time - begin, 0)
-    if tick_ns == 0 or cost == 0:
+    if tick_ns == 0:
         return spent
+    cost = int(charges.trapped(tick_ns)) + charges.tick
     ticks = (time - 1) // tick_ns - decided // tick_ns
     spent -= cost * np.where(time > begin, np.maximum(ticks, 0), 0)
     return spent
