@@ -262,7 +262,7 @@ class Writer:
             return
         ended = bisect_left(self.children, (row, -1))
         if ended > self.waited:
-            self._waits(ended - self.waited, self._taken(then))
+            self._waits(ended - self.waited, self._taken(then) + self.of.charges.reap)
             self.waited = ended
 
     def _windows_end(self, row: int) -> None:
