@@ -386,9 +386,6 @@ def fork_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cos
         }
     faults = forks.turns - 1
     own = forks.each.ns - faults * copy.ns
-    if own > creation.turn:
-        faults -= own // creation.turn
-        own = forks.each.ns - faults * copy.ns
     cost = replace(forks.each, ns=max(0, own), source=f"{source} not")
     return {
         "fork": _after(cost, 1 + faults - forks.after, creation.turn),

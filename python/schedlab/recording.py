@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 STANDARD_LIMIT_NS = 60_000_000_000
 """Of a recording that does not say its own."""
+STANDARD_TICK_NS = 1_000_000
+"""Of a recording of a machine that has no ticks."""
 _PROCESSES = (4096, 2**24)
 
 
@@ -124,7 +126,7 @@ def recording(place: Path) -> Recording:
         settings=settings,
         cpus=events.header.cpus,
         seed=int(manifest.get("seed", events.header.seed)),
-        tick_ns=events.header.tick_ns,
+        tick_ns=events.header.tick_ns or STANDARD_TICK_NS,
         limit_ns=int(manifest.get("limit_ns", STANDARD_LIMIT_NS)),
         costs=_costs(manifest),
     )

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import polars as pl
 import pytest
 from played import play, simulated
+from random_workload_files import random_workload
 
 from conftest import ROOT
 from guest_machine import TICK_NS
-from random_workloads import random_workload
 from schedlab import metrics, trace, workload_files
 
 pytestmark = pytest.mark.spike

@@ -37,6 +37,8 @@ class Mistake(NamedTuple):
     law: str
     calls: int
     """Lines of the shrunk case, at most, that do something."""
+    quick: bool = False
+    """Tried each time; the others by the profile `long`."""
 
 
 MISTAKES = {
@@ -53,6 +55,7 @@ MISTAKES = {
         "state->ticks > queue",
         "rr: slices_are_exact",
         3,
+        quick=True,
     ),
     "a process is lost": Mistake(
         "rr",
@@ -60,6 +63,7 @@ MISTAKES = {
         "STATE_OF(task, struct rr_task)->ticks = 0;\n    if (reason == ENQUEUE_YIELDED) return;",
         "policy rr picks nobody, though processes are queued",
         3,
+        quick=True,
     ),
     "debts are forgotten": Mistake(
         "wrr",
@@ -67,6 +71,7 @@ MISTAKES = {
         "? 0 : 0;",
         "wrr: weighted_slices_are_exact",
         6,
+        quick=True,
     ),
     "the lowest level goes first": Mistake(
         "priority",
@@ -81,6 +86,7 @@ MISTAKES = {
         "    own->slice_used = 0;",
         "mlfq: levels_follow_use",
         5,
+        quick=True,
     ),
     "a share is that of the square": Mistake(
         "stride",
@@ -139,10 +145,12 @@ def in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     mistake = MISTAKES[name]
+    if not mistake.quick and settings.get_current_profile_name() != "long":
+        pytest.skip("tried by --hypothesis-profile long")
     machine = type("Machine", (Scheduler,), {"policy": mistake.policy})
     with in_use(library_with(mistake, tmp_path), monkeypatch):
         with pytest.raises(LawBroken) as failure:
-            run_state_machine_as_test(machine, settings=settings(bounds(), max_examples=300))
+            run_state_machine_as_test(machine, settings=settings(bounds(), max_examples=400))
         told = str(failure.value)
         assert re.search(mistake.law, told), told
         calls = [line for line in told.splitlines() if line.startswith("case.")]

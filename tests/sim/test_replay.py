@@ -311,6 +311,22 @@ program idle
     replayed = workload_of(cut, charges("none"))
     assert program(replayed, "busy") == ["loop", "run 1s", "end"]
     assert program(replayed, "idle") == ["sleep 1000000s"]
+    assert any("not whole" in note for note in replayed.notes)
+
+
+def test_who_was_killed_would_have_gone_on(tmp_path: Path) -> None:
+    """As of the kernel: the process ends with -1, whatever it was about to do."""
+    events = recorded(tmp_path, "program root\nfork one\nwait\nprogram one\nrun 5ms\n", "recorded")
+    assert events is not None
+    content = bytearray((tmp_path / "recorded.bin").read_bytes())
+    kinds = [
+        int.from_bytes(content[at + 16 : at + 18], "little") for at in range(64, len(content), 32)
+    ]
+    first_exit = 64 + 32 * kinds.index(Kind.EXIT)
+    content[first_exit + 20 : first_exit + 24] = b"\xff" * 4
+    (tmp_path / "killed.bin").write_bytes(content)
+    replayed = workload_of(trace.read(tmp_path / "killed.bin"), charges("none"))
+    assert program(replayed, "one") == ["run until 5000000ns", "exit 1"]
 
 
 def test_processes_that_were_there_before_the_trace(tmp_path: Path) -> None:

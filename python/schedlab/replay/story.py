@@ -35,12 +35,26 @@ class Story:
         self.texts = deeds.texts(trace)
         self.name = names(trace, self.who)
         self.label = labels(trace, self.who)
-        self.notes: list[str] = []
+        self.notes = self._notes()
         self.window = measured_window(trace)
         self.at_end = self._at_windows_end()
         self.groups = self._woken_together()
         self.forked_by = self._children()
         self.left_children = self._left_children()
+
+    def _notes(self) -> list[str]:
+        """What of the recording is not replayed, as far as it is known by now."""
+        notes = []
+        if self.trace.truncated or self.trace.lost:
+            notes.append(
+                "the trace is not whole: processes do as far as it says, and then go on so"
+            )
+        given = self.trace.rows(Kind.ATTRIBUTE)
+        cpu = self.trace.column("cpu")[given].astype(np.int64)
+        unknown = int(np.count_nonzero(self.on_cpu.running(cpu, given) < 0))
+        if unknown:
+            notes.append(f"left out: {unknown} attributes that no process on a CPU set")
+        return notes
 
     def _init(self) -> int:
         """The life that the simulator's own first process stands for; -1: there is none."""
@@ -90,7 +104,7 @@ class Story:
     def _woken_together(self) -> dict[int, tuple[str, int]]:
         """By act that wakes the first of several in one: their channel, and how many they are.
 
-        By the negative of its row, for those that wait: their channel is in `channel_of`.
+        For those that are woken it is in `channel_of`, by life and the row of the wake-up.
         """
         gives = self.acts.deed == Deed.GIVE
         follows = gives & self.acts.joined & np.append(False, gives[:-1])
