@@ -76,14 +76,14 @@ TESTS = {
     "cpu-heavy": ("loop 10\n fork child\n end\n loop 11\n wait\n end", "run 8600us"),
 }
 """Of study 1: what the root does, and each child. A parent waits until it is told that there is no
-child left."""
+child left; a child asks for the time first, which is a call as any that does nothing."""
 
 
 def study_test(test: str, before: str = "") -> str:
     root, child = TESTS[test]
     return (
         f"program root\n group root\n mark begin\n {before}\n {root}\n wait\n mark end\n"
-        f"program child\n group cpu\n {child}\n"
+        f"program child\n group cpu\n sleep until 0ns\n {child}\n"
     )
 
 
