@@ -91,9 +91,9 @@ $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest/*.c \
                      bench/guest/*.c)) tests/scenario/scenario.c
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
-LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) \
-                   workloads/api/common.c workloads/api/suite.c \
-                   workloads/api/schedlab_host.c
+WORKLOAD_API    := workloads/api/common.c workloads/api/suite.c workloads/api/loader.c
+LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) $(WORKLOAD_API) \
+                   workloads/api/schedlab_host.c workloads/api/schedlab_play.c
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%=$B/%.o)
 
 $B/user/%.o: user/% Makefile
@@ -166,7 +166,7 @@ LINUX_WORKLOADS := $(patsubst workloads/%.c,$B/linux/%,$(wildcard workloads/*.c)
 
 linux-workloads: $(LINUX_WORKLOADS)
 
-$B/linux/%: workloads/%.c workloads/api/common.c workloads/api/suite.c workloads/api/linux_host.c \
+$B/linux/%: workloads/%.c $(WORKLOAD_API) workloads/api/linux_host.c workloads/api/linux_play.c \
             $(wildcard workloads/api/*.h abi/*.h user/library/random.h) Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"

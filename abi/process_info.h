@@ -19,7 +19,7 @@ enum block_reason {
     BLOCK_NONE = 0,
     BLOCK_SLEEP = 1,   /* sleep() */
     BLOCK_CHILD = 2,   /* wait() */
-    BLOCK_PIPE = 3,    /* an empty or a full pipe */
+    BLOCK_PIPE = 3,    /* an empty or a full pipe, an empty channel */
     BLOCK_CONSOLE = 4, /* a line of input */
     BLOCK_DISK = 5,    /* the block device */
     BLOCK_LOCK = 6,    /* a sleeping lock of the kernel */

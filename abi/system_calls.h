@@ -53,6 +53,25 @@ enum system_call_number {
     SYSTEM_CALL_POWEROFF = 80,           /* ends the machine; the host sees the status */
     SYSTEM_CALL_SYNC = 81,               /* int sync(void): all that was written is on the disk */
     SYSTEM_CALL_BOOT_ARGUMENT = 82,      /* int boot_argument(const char *name, char *, int n) */
+    SYSTEM_CALL_SHARED_MEMORY = 83,      /* void *shared_memory(int64_t bytes): with children */
+    SYSTEM_CALL_SETNAME = 84,            /* int setname(const char *): of the caller */
+    SYSTEM_CALL_SLEEP_NS = 85,           /* int sleep_ns(int64_t time): so long from now */
+    SYSTEM_CALL_SLEEP_UNTIL = 86,        /* int sleep_until_ns(int64_t time): since boot */
+    SYSTEM_CALL_CHANNELS_MAKE = 87,      /* int channels_make(int count): for the caller's family */
+    SYSTEM_CALL_CHANNEL_TAKE = 88,       /* int channel_take(int channel, int released) */
+    SYSTEM_CALL_CHANNEL_GIVE = 89,       /* int channel_give(int channel, int64_t count, int to) */
+    SYSTEM_CALL_CHANNEL_MEET = 90,       /* int channel_meet(int channel, int processes) */
+};
+
+#define CHANNELS_MAX 128 /* of a family */
+
+/* `released` of SYSTEM_CALL_CHANNEL_TAKE */
+#define RELEASE_NONE (-1)
+
+/* `to` of SYSTEM_CALL_CHANNEL_GIVE */
+enum give_to {
+    GIVE_KEEP = 0,    /* what nobody waits for lies there until somebody takes it */
+    GIVE_WAITING = 1, /* what nobody waits for is lost */
 };
 
 /* kind of SYSTEM_CALL_MARK */

@@ -32,6 +32,13 @@ enum workload_step_kind {
     STEP_LOOP, /* back to the step `target` of its program, which so is done `value` times in all;
                  0: for ever. `detail`: how many loops it is within */
     STEP_EXIT, /* with the status `value` */
+    STEP_KILL, /* the process of program `target` that lives and was forked last; if there is none,
+                * nothing happens */
+    STEP_MEET, /* `value` processes meet at the channel `target`: waits there until it is the last
+                * of them, which wakes the others and goes on */
+    STEP_SHARED_TIMER, /* as STEP_TIMER, with the timer `target`, which all processes share: at
+                        * first it counts from the fork of who uses it first. `detail`: 1 as
+                        * `target` there */
     STEP_COUNT
 };
 
@@ -39,8 +46,9 @@ enum workload_step_kind {
  * process that was forked last to play it; if there is none, nothing happens. */
 #define WORKLOAD_SELF UINT32_MAX
 
-#define WORKLOAD_LOOPS_MAX  8 /* within each other */
-#define WORKLOAD_TIMERS_MAX 8 /* of a process */
+#define WORKLOAD_LOOPS_MAX         8 /* within each other */
+#define WORKLOAD_TIMERS_MAX        8 /* of a process */
+#define WORKLOAD_SHARED_TIMERS_MAX 65536
 
 struct workload_step {
     uint8_t kind;

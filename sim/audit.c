@@ -10,6 +10,7 @@ struct tally {
     uint32_t queued[POLICY_CPUS_MAX];
     uint32_t running[POLICY_CPUS_MAX];
     uint32_t all_queued;
+    uint32_t waiting[WAIT_CHANNEL + 1]; /* by enum process_wait */
     uint32_t busy;
     uint32_t processes;
 };
@@ -37,6 +38,13 @@ static bool tally_process(const struct simulator *simulator, const struct proces
             set_error(error, "pid %d runs, but not on its CPU %u", process->task.pid, cpu);
             return false;
         }
+    }
+    if (process->place == PLACE_BLOCKED)
+        tally->waiting[process->waits]++;
+    if ((process->place == PLACE_BLOCKED) != (process->waits != WAIT_NONE)) {
+        set_error(error, "pid %d is blocked and waits for nothing, or the other way round",
+                  process->task.pid);
+        return false;
     }
     if (process->known &&
         simulator->engine->policy->time_slice(&simulator->scheduler, &process->task) == 0) {
@@ -90,6 +98,43 @@ static bool check_current(const struct cpu *cpu, struct simulator_error *error)
     return false;
 }
 
+/* How many stand in a line, all of which wait for that; UINT32_MAX: some do not, or there is no
+ * end. */
+static uint32_t line_length(const struct simulator *simulator, uint32_t first,
+                            enum process_wait waits)
+{
+    uint32_t length = 0;
+    for (uint32_t slot = first; slot != NOBODY; length++) {
+        const struct process *process = process_at(simulator, slot);
+        if (process->place != PLACE_BLOCKED || process->waits != waits ||
+            length == simulator->process_limit)
+            return UINT32_MAX;
+        slot = process->link;
+    }
+    return length;
+}
+
+/* Those that wait are in the lines that they wait in. */
+static bool check_lines(const struct simulator *simulator, const struct tally *tally,
+                        struct simulator_error *error)
+{
+    const struct timers *timers = &simulator->timers;
+    uint64_t in_channels = 0;
+    uint64_t due = 0;
+    for (uint32_t i = 0; i < simulator->channel_count; i++) {
+        const struct channel *channel = &simulator->channels[i];
+        uint32_t length = line_length(simulator, channel->first, WAIT_CHANNEL);
+        in_channels += length;
+        if (!compare(channel->waiting, length, "in the line of a channel", 0, error))
+            return false;
+    }
+    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++)
+        due += line_length(simulator, simulator->cpus[i].due_first, WAIT_DUE);
+    return compare(in_channels, tally->waiting[WAIT_CHANNEL], "in lines of channels", 0, error) &&
+           compare(due, tally->waiting[WAIT_DUE], "in lines of due timers", 0, error) &&
+           compare(timers->count - timers->dead, tally->waiting[WAIT_TIMER], "timers", 0, error);
+}
+
 bool simulator_audit(const struct simulator *simulator, struct simulator_error *error)
 {
     struct tally tally = {0};
@@ -107,7 +152,8 @@ bool simulator_audit(const struct simulator *simulator, struct simulator_error *
         if (!check_current(&simulator->cpus[i], error))
             return false;
     }
-    return compare(simulator->queued, tally.all_queued, "queued in all", 0, error) &&
+    return check_lines(simulator, &tally, error) &&
+           compare(simulator->queued, tally.all_queued, "queued in all", 0, error) &&
            compare(simulator->busy, tally.busy, "CPUs that run a process", 0, error) &&
            compare(simulator->counts.processes, tally.processes, "processes", 0, error);
 }

@@ -15,7 +15,9 @@
  * simulator_run(), be it until the same time.
  *
  * A function that can fail gives false and says why; then nothing has happened. A
- * process that is not there is such a failure.
+ * process that is not there, or has ended, is such a failure; so is a run that is over.
+ * (A run fails if all processes wait for each other: one that shall wait for a hand from
+ * outside needs another that sleeps for long.)
  */
 
 enum simulator_place {
@@ -38,17 +40,20 @@ struct simulator_process {
 };
 
 /* A child of init that plays the program, with the attributes that a process has which is given
- * none; 0: failed. */
+ * none; 0: failed. The workload's first process is forked by init, which takes a CPU's turn for it:
+ * what is forked before comes before it. */
 int32_t simulator_fork(struct simulator *simulator, uint32_t program,
                        struct simulator_error *error);
-/* It ends when it is on a CPU next; if it is blocked, it is woken for that. */
+/* It ends when it is in the kernel next: if it runs, at its next act or tick; if it is queued, when
+ * it has a CPU; if it is blocked, it is woken for that. Its children are init's then. Not init. */
 bool simulator_kill(struct simulator *simulator, int32_t pid, struct simulator_error *error);
 /* Ends the sleep of one that sleeps, or its waiting for a channel or a child, as if what it waits
- * for had come. */
+ * for had come. Not init's. */
 bool simulator_wake(struct simulator *simulator, int32_t pid, struct simulator_error *error);
 /* To another CPU's queue: one that is queued, as a balance of the policy does it. */
 bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
                        struct simulator_error *error);
+/* `count` things, at most 2^32 - 1; 0: one to each that waits. */
 bool simulator_give(struct simulator *simulator, uint32_t channel, uint64_t count,
                     struct simulator_error *error);
 /* `kind`: enum attribute_kind of policies/policy.h. */
@@ -67,10 +72,15 @@ uint32_t simulator_processes(const struct simulator *simulator, struct simulator
                              uint32_t room);
 
 /*
- * Puts all of the machine's state into a file, and takes it out again, in this process
- * or a later one of the same build; another build's is refused. What goes on then is what
- * would have gone on, and the traces before and after, one behind the other, are the trace
- * of one run. `trace`: the file that is written from now on, or null.
+ * Puts all of the machine's state into a file, whole or not at all, and takes it out
+ * again, in this process or a later one of the same build; another build's is refused, and
+ * so is a file that is damaged or cut short. What goes on then is what would have gone on,
+ * and the traces before and after, one behind the other, are the trace of one run: at a
+ * save, all so far is in the trace's file. `trace`: the file that is written from now on;
+ * null: nothing more is traced.
+ *
+ * A machine has its addresses with it: so in one process it can be restored only when it,
+ * and what else was restored of it, has been destroyed.
  */
 bool simulator_save(struct simulator *simulator, const char *path, struct simulator_error *error);
 struct simulator *simulator_restore(const char *path, const char *trace,

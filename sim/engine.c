@@ -22,12 +22,16 @@ extern const struct engine ENGINE;
 
 static const struct policy *const policy = &POLICY;
 
-/* `here` in what follows is the CPU that does it. */
+/* `here` in what follows is the CPU that does it, or OUTSIDE. */
 
 static inline void record(struct simulator *simulator, uint32_t here, enum trace_kind kind,
                           const struct process *process, uint32_t first, uint64_t second)
 {
-    if (simulator->trace.next) {
+    if (!simulator->trace.next)
+        return;
+    if (here == OUTSIDE) {
+        record_outside(simulator, kind, pid_of(process), first, second);
+    } else {
         simulator->cpus[here].records++;
         trace_write(&simulator->trace, simulator->now, here, kind, pid_of(process), first, second);
     }
@@ -156,16 +160,17 @@ static bool queue_has_work(struct simulator *simulator, uint32_t cpu)
 static inline void progress(const struct simulator *simulator, struct cpu *cpu);
 
 /*
- * An interrupt from another CPU. Where traps end turns, it comes at the called CPU's next turn,
- * which is in the same round if its number is higher; and it is passed on to the kernel by
- * another trap, if a process runs there.
+ * An interrupt from another CPU, or from outside. Where traps end turns, it comes at the called
+ * CPU's next turn, which is in the same round if its number is higher; and it is passed on to the
+ * kernel by another trap, if a process runs there.
  */
 static inline void interrupt_other(struct simulator *simulator, uint32_t here, struct cpu *called)
 {
     uint64_t turn = simulator->costs.turn;
-    uint64_t sent = simulator->cpus[here].resumes;
+    uint64_t sent = here == OUTSIDE ? 0 : simulator->cpus[here].resumes;
     sent = sent > simulator->now ? sent : simulator->now;
-    uint64_t heard = after_trap(simulator, sent) + (called->id < here ? turn : 0);
+    bool next_round = here != OUTSIDE && called->id < here;
+    uint64_t heard = after_trap(simulator, sent) + (next_round ? turn : 0);
     if (turn && in_kernel(simulator, called)) {
         called->resumes += turn;
         heard = called->resumes;
@@ -256,6 +261,14 @@ static void announce(struct simulator *simulator, uint32_t here, struct run_queu
         call_lowest_idle(simulator, here);
 }
 
+/* What it waited for has come: its step is done. (One that waits for a child looks again.) */
+static inline void end_wait(struct simulator *simulator, struct process *process)
+{
+    if (process->waits != WAIT_CHILD)
+        advance(simulator, process);
+    process->waits = WAIT_NONE;
+}
+
 /* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null. */
 static void make_runnable(struct simulator *simulator, uint32_t here, struct process *process,
                           enum enqueue_reason reason, const struct process *actor)
@@ -266,9 +279,9 @@ static void make_runnable(struct simulator *simulator, uint32_t here, struct pro
         to = policy_place(policy, &simulator->scheduler, &process->task, reason);
     if (reason == ENQUEUE_WOKEN) {
         record(simulator, here, TRACE_WAKEUP, process, pid_of(actor), to);
+        end_wait(simulator, process);
         if (from != to)
             change_cpu(simulator, here, process, to);
-        process->waits = false;
         simulator->counts.wakeups++;
     }
     process->task.cpu = to;
@@ -290,7 +303,8 @@ static inline uint64_t completion(const struct simulator *simulator, const struc
 {
     const struct workload_step *step = step_of(simulator, cpu->current);
     uint64_t done = cpu->resumes + (is_computing(step) ? cpu->current->left : 0);
-    return step->kind == STEP_RUN_UNTIL && step->value > done ? step->value : done;
+    bool waits = step->kind == STEP_RUN_UNTIL && step->value > done && !cpu->current->killed;
+    return waits ? step->value : done;
 }
 
 /* An interrupt came while it was in the kernel, and waits. */
@@ -389,7 +403,7 @@ static void record_exit(struct simulator *simulator, struct cpu *cpu)
     cpu->records++;
     trace_write(&simulator->trace, cpu->resumes, cpu->id, TRACE_SCHEDULER_EXIT, pid_of(process), 0,
                 cpu->resumes);
-    if (process && process->task.selections == 1)
+    if (process && process->task.selections == 1 && !process->killed)
         record_name(simulator, cpu);
 }
 
@@ -440,11 +454,15 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
         cpu->resumes = after_trap(simulator, cpu->resumes) + simulator->costs.first_run;
 }
 
+static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status);
+
 /* It was asked to pick again. */
 static inline void preempt(struct simulator *simulator, struct cpu *cpu)
 {
     if (!cpu->current)
         reschedule(simulator, cpu, STOP_BLOCKED, ENQUEUE_WOKEN, true);
+    else if (cpu->current->killed)
+        end_process(simulator, cpu, -1);
     else
         reschedule(simulator, cpu, STOP_RUNNABLE,
                    cpu->why == PREEMPT_SLICE ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED, false);
@@ -480,9 +498,11 @@ static void settle(struct simulator *simulator, uint32_t here)
 
 /* ---- what processes do ---- */
 
-/* The CPU's process waits. What it does next is prepared. */
-static void block(struct simulator *simulator, struct cpu *cpu, enum block_reason reason)
+/* The CPU's process waits. */
+static void block(struct simulator *simulator, struct cpu *cpu, enum process_wait waits,
+                  enum block_reason reason)
 {
+    cpu->current->waits = waits;
     record(simulator, cpu->id, TRACE_BLOCK, cpu->current, reason, 0);
     reschedule(simulator, cpu, STOP_BLOCKED, ENQUEUE_WOKEN, true);
 }
@@ -490,12 +510,13 @@ static void block(struct simulator *simulator, struct cpu *cpu, enum block_reaso
 static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t until)
 {
     struct process *process = cpu->current;
-    advance(simulator, process);
-    if (until <= simulator->now)
+    if (until <= simulator->now) {
+        advance(simulator, process);
         return;
-    if (!timers_start(&simulator->timers, until, cpu->id, process->task.slot))
-        fail(simulator, "no memory for another timer");
-    block(simulator, cpu, BLOCK_SLEEP);
+    }
+    process->link = simulator->timers.started;
+    timers_start(&simulator->timers, until, cpu->id, process->task.slot);
+    block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
 }
 
 /* When so many ticks more have passed. */
@@ -507,17 +528,32 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
     return (ticks < most ? ticks : most) * tick_ns;
 }
 
-/* A timer that is behind goes on from now, unless it is `absolute`. */
-static uint64_t timer_next(struct simulator *simulator, const struct process *process,
-                           const struct workload_step *step)
+/* When a timer is due next that was due last at `*due`. One that is behind goes on from now, unless
+ * it is `absolute`. */
+static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uint64_t period,
+                           bool absolute)
 {
-    uint64_t *due =
-        &simulator->timer_times[process->task.slot * simulator->timer_count + step->detail];
-    bool absolute = step->target == 1;
-    *due = *due + step->value < TIME_MAX ? *due + step->value : TIME_MAX;
+    *due = *due + period < TIME_MAX ? *due + period : TIME_MAX;
     if (*due < simulator->now && !absolute)
         *due = simulator->now;
     return *due;
+}
+
+static uint64_t own_timer_next(struct simulator *simulator, const struct process *process,
+                               const struct workload_step *step)
+{
+    uint64_t *times = &simulator->timer_times[process->task.slot * simulator->timer_count];
+    return timer_next(simulator, &times[step->detail], step->value, step->target == 1);
+}
+
+static uint64_t shared_timer_next(struct simulator *simulator, const struct process *process,
+                                  const struct workload_step *step)
+{
+    uint64_t *due = &simulator->shared_times[step->target];
+    uint32_t count = simulator->timer_count;
+    if (*due == NEVER)
+        *due = simulator->timer_times[process->task.slot * count + count - 1];
+    return timer_next(simulator, due, step->value, step->detail == 1);
 }
 
 static void act_yield(struct simulator *simulator, struct cpu *cpu)
@@ -531,10 +567,9 @@ static void act_fork(struct simulator *simulator, struct cpu *cpu, uint32_t prog
 {
     struct process *parent = cpu->current;
     advance(simulator, parent);
-    struct process *child = process_create(simulator, parent, simulator->program_first[program]);
+    struct process *child = process_create(simulator, parent, program);
     if (!child)
         return;
-    simulator->players[program] = (struct player){child->task.slot, child->task.pid};
     if (!simulator->first_pid)
         simulator->first_pid = child->task.pid;
     record(simulator, cpu->id, TRACE_FORK, parent, pid_of(child), 0);
@@ -550,18 +585,12 @@ static void reap(struct simulator *simulator, struct process *child)
     process_free(simulator, child);
 }
 
-static void wait_for_child(struct simulator *simulator, struct cpu *cpu)
-{
-    cpu->current->waits = true;
-    block(simulator, cpu, BLOCK_CHILD);
-}
-
 static void act_wait(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *parent = cpu->current;
     struct process *child = zombie_take(simulator, parent);
     if (!child && parent->children > 0) {
-        wait_for_child(simulator, cpu);
+        block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
         return;
     }
     if (child) {
@@ -582,7 +611,7 @@ static void act_reap(struct simulator *simulator, struct cpu *cpu)
         reap(simulator, child);
     }
     if (simulator->status != SIMULATOR_DONE)
-        wait_for_child(simulator, cpu);
+        block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
 }
 
 /* The CPU's process ends. Its parent hears of it before it has left the CPU. */
@@ -595,60 +624,103 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
     if (process->task.pid == simulator->first_pid)
         simulator->counts.exit_status = process->killed ? -1 : status;
     bool orphans = zombies_bequeath(simulator, process);
-    if (orphans && init->waits)
+    if (orphans && init->waits == WAIT_CHILD)
         make_runnable(simulator, cpu->id, init, ENQUEUE_WOKEN, process);
     zombie_append(simulator, parent, process);
-    if (parent->waits)
+    if (parent->waits == WAIT_CHILD)
         make_runnable(simulator, cpu->id, parent, ENQUEUE_WOKEN, process);
     reschedule(simulator, cpu, STOP_ENDED, ENQUEUE_WOKEN, true);
 }
 
+/*
+ * It ends as soon as it is in the kernel: at once if it is the actor; if it runs, at its CPU's tick
+ * or its next act; if it is queued, or waits and so is woken, when it has a CPU.
+ */
+static void kill_process(struct simulator *simulator, uint32_t here, struct process *process,
+                         const struct process *actor)
+{
+    process->killed = true;
+    if (process->place == PLACE_RUNNING && process != actor)
+        return;
+    if (process->place == PLACE_BLOCKED) {
+        stop_waiting(simulator, process);
+        make_runnable(simulator, here, process, ENQUEUE_WOKEN, actor);
+    }
+    process->left = 0;
+}
+
 /* To those that wait, in their order, before others can take it. How much of `count` is left. */
-static uint64_t give_waiting(struct simulator *simulator, struct cpu *cpu, struct channel *channel,
-                             uint64_t count)
+static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct channel *channel,
+                             uint64_t count, const struct process *actor)
 {
     while (channel->first != NOBODY && count > 0) {
         struct process *process = process_at(simulator, channel->first);
         channel->first = process->link;
+        channel->waiting--;
         count--;
-        make_runnable(simulator, cpu->id, process, ENQUEUE_WOKEN, cpu->current);
+        make_runnable(simulator, here, process, ENQUEUE_WOKEN, actor);
     }
     return count;
 }
 
-static void act_take(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+/* 0: one to each that waits. */
+static void give(struct simulator *simulator, uint32_t here, struct channel *channel,
+                 uint64_t count, const struct process *actor)
+{
+    uint64_t left = give_waiting(simulator, here, channel, count ? count : UINT64_MAX, actor);
+    channel->count += count ? left : 0;
+}
+
+static void wait_in_line(struct simulator *simulator, struct cpu *cpu, struct channel *channel)
 {
     struct process *process = cpu->current;
-    struct channel *channel = &simulator->channels[step->target];
-    advance(simulator, process);
-    if (step->value > 0) {
-        struct channel *released = &simulator->channels[step->value - 1];
-        released->count += give_waiting(simulator, cpu, released, 1);
-    }
-    if (channel->count > 0) {
-        channel->count--;
-        return;
-    }
     process->link = NOBODY;
     if (channel->first == NOBODY)
         channel->first = process->task.slot;
     else
         process_at(simulator, channel->last)->link = process->task.slot;
     channel->last = process->task.slot;
-    block(simulator, cpu, BLOCK_PIPE);
+    channel->waiting++;
+    block(simulator, cpu, WAIT_CHANNEL, BLOCK_PIPE);
+}
+
+static void act_take(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct process *process = cpu->current;
+    struct channel *channel = &simulator->channels[step->target];
+    if (step->value > 0)
+        give(simulator, cpu->id, &simulator->channels[step->value - 1], 1, process);
+    if (channel->count > 0) {
+        channel->count--;
+        advance(simulator, process);
+        return;
+    }
+    wait_in_line(simulator, cpu, channel);
+}
+
+static void act_meet(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct channel *channel = &simulator->channels[step->target];
+    if (channel->waiting + 1 < step->value) {
+        wait_in_line(simulator, cpu, channel);
+        return;
+    }
+    advance(simulator, cpu->current);
+    give(simulator, cpu->id, channel, 0, cpu->current);
 }
 
 static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct channel *channel = &simulator->channels[step->target];
-    bool to_all = step->value == 0;
-    advance(simulator, cpu->current);
-    uint64_t left = give_waiting(simulator, cpu, channel, to_all ? UINT64_MAX : step->value);
-    if (!to_all && step->detail == 0)
-        channel->count += left;
+    struct process *process = cpu->current;
+    advance(simulator, process);
+    if (step->detail == 1 && step->value > 0)
+        give_waiting(simulator, cpu->id, channel, step->value, process);
+    else
+        give(simulator, cpu->id, channel, step->value, process);
 }
 
-static void store_attribute(struct task *task, uint8_t kind, uint64_t value)
+static void store_attribute(struct task *task, enum attribute_kind kind, uint64_t value)
 {
     if (kind == ATTRIBUTE_PRIORITY)
         task->priority = (int32_t)value;
@@ -673,26 +745,39 @@ static struct process *find_player(const struct simulator *simulator, struct pro
     return lives ? process : NULL;
 }
 
-static void act_attribute(struct simulator *simulator, struct cpu *cpu,
-                          const struct workload_step *step)
+static void set_attribute(struct simulator *simulator, uint32_t here, struct process *process,
+                          enum attribute_kind kind, uint64_t value)
 {
-    struct process *process = find_player(simulator, cpu->current, step->target);
-    advance(simulator, cpu->current);
-    if (!process)
-        return;
-    record(simulator, cpu->id, TRACE_ATTRIBUTE, process, step->detail, step->value);
+    record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
     if (process->place != PLACE_QUEUED) {
-        store_attribute(&process->task, step->detail, step->value);
+        store_attribute(&process->task, kind, value);
         if (process->place == PLACE_RUNNING)
-            call(simulator, cpu->id, process->task.cpu, PREEMPT_POLICY);
+            call(simulator, here, process->task.cpu, PREEMPT_POLICY);
         return;
     }
     struct run_queue *queue = queue_of(simulator, process->task.cpu);
     policy->dequeue(queue, &process->task);
     taken_out(simulator, queue, process);
-    store_attribute(&process->task, step->detail, step->value);
+    store_attribute(&process->task, kind, value);
     queue_add(simulator, queue, process, ENQUEUE_MOVED, NULL);
-    announce(simulator, cpu->id, queue, process);
+    announce(simulator, here, queue, process);
+}
+
+static void act_attribute(struct simulator *simulator, struct cpu *cpu,
+                          const struct workload_step *step)
+{
+    struct process *process = find_player(simulator, cpu->current, step->target);
+    advance(simulator, cpu->current);
+    if (process)
+        set_attribute(simulator, cpu->id, process, step->detail, step->value);
+}
+
+static void act_kill(struct simulator *simulator, struct cpu *cpu, uint32_t program)
+{
+    struct process *process = find_player(simulator, NULL, program);
+    advance(simulator, cpu->current);
+    if (process)
+        kill_process(simulator, cpu->id, process, cpu->current);
 }
 
 /* The CPU's process does what it was about to do. */
@@ -715,7 +800,10 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         act_sleep(simulator, cpu, step->value);
         break;
     case STEP_TIMER:
-        act_sleep(simulator, cpu, timer_next(simulator, process, step));
+        act_sleep(simulator, cpu, own_timer_next(simulator, process, step));
+        break;
+    case STEP_SHARED_TIMER:
+        act_sleep(simulator, cpu, shared_timer_next(simulator, process, step));
         break;
     case STEP_YIELD:
         act_yield(simulator, cpu);
@@ -732,6 +820,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     case STEP_TAKE:
         act_take(simulator, cpu, step);
         break;
+    case STEP_MEET:
+        act_meet(simulator, cpu, step);
+        break;
     case STEP_GIVE:
         act_give(simulator, cpu, step);
         break;
@@ -744,14 +835,19 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         break;
     case STEP_SET_POLICY:
         advance(simulator, process);
-        switch_policy(simulator, cpu->id, simulator->texts[step->target]);
+        if (!switch_policy(simulator, cpu->id, simulator->texts[step->target], &simulator->error))
+            simulator->status = SIMULATOR_FAILED;
         break;
     case STEP_SET_TUNABLE:
         advance(simulator, process);
-        switch_tunable(simulator, cpu->id, simulator->texts[step->target]);
+        if (!switch_tunable(simulator, cpu->id, simulator->texts[step->target], &simulator->error))
+            simulator->status = SIMULATOR_FAILED;
         break;
     case STEP_EXIT:
         end_process(simulator, cpu, (int32_t)step->value);
+        break;
+    case STEP_KILL:
+        act_kill(simulator, cpu, step->target);
         break;
     }
 }
@@ -781,6 +877,11 @@ static void act_on(struct simulator *simulator, struct cpu *cpu)
         fail(simulator,
              "pid %d does things without end and no time passes: let it compute or sleep",
              process->task.pid);
+    if (process->killed) {
+        cpu->calls = false;
+        end_process(simulator, cpu, -1);
+        return;
+    }
     bool computed = is_computing(step_of(simulator, process));
     if (computed)
         act(simulator, cpu);
@@ -805,6 +906,9 @@ static inline void take_due(struct simulator *simulator, struct cpu *cpu)
         struct timer due = timers_take(timers);
         uint32_t slot = timer_slot(&due);
         process_at(simulator, slot)->link = NOBODY;
+        process_at(simulator, slot)->waits = WAIT_DUE;
+        if (timers->dead > 0)
+            drop_dead_timers(simulator);
         if (cpu->due_first == NOBODY)
             cpu->due_first = slot;
         else
@@ -859,10 +963,10 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
         call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
     tick_push(simulator, cpu->id);
     tick_balance(simulator, cpu->id);
-    if (verdict == TICK_KILL && process->task.slot != FIRST_SLOT) {
+    if (verdict == TICK_KILL && process->task.slot != FIRST_SLOT)
         process->killed = true;
+    if (process->killed)
         end_process(simulator, cpu, -1);
-    }
 }
 
 /* An idle CPU waits for interrupts, and needs no trap to see them. */
@@ -928,8 +1032,8 @@ static void happen(struct simulator *simulator)
         settle(simulator, i);
 }
 
-/* Nothing goes on until the next timer: ticks of idle CPUs are left out. */
-static void skip_idle_ticks(struct simulator *simulator)
+/* Nothing goes on until the next timer: ticks of idle CPUs are left out. False: there is none. */
+static bool skip_idle_ticks(struct simulator *simulator)
 {
     uint64_t tick = simulator->scheduler.tick_ns;
     uint64_t timer = timers_next(&simulator->timers);
@@ -937,6 +1041,7 @@ static void skip_idle_ticks(struct simulator *simulator)
         fail(simulator, "all processes wait, and nothing is left that could wake one");
     else if (timer > simulator->next_tick)
         simulator->next_tick = (timer + tick - 1) / tick * tick;
+    return timer != NEVER;
 }
 
 static void run(struct simulator *simulator, uint64_t until)
@@ -945,8 +1050,9 @@ static void run(struct simulator *simulator, uint64_t until)
     while (simulator->status == SIMULATOR_TIME && simulator->engine == &ENGINE) {
         uint64_t event = events_next(simulator);
         uint64_t timer = timers_next(&simulator->timers);
-        if (simulator->busy == 0 && simulator->queued == 0 && event == NEVER)
-            skip_idle_ticks(simulator);
+        bool idle = simulator->busy == 0 && simulator->queued == 0 && event == NEVER;
+        if (idle && !skip_idle_ticks(simulator))
+            return;
         uint64_t earliest = timer < event ? timer : event;
         if (simulator->next_tick <= earliest) {
             if (simulator->next_tick > until)
@@ -1014,6 +1120,51 @@ static void start(struct simulator *simulator, struct process *process)
     announce(simulator, 0, queue, process);
 }
 
+/* ---- a hand from outside ---- */
+
+static void outside_fork(struct simulator *simulator, uint32_t program)
+{
+    struct process *process = process_create(simulator, NULL, program);
+    record(simulator, OUTSIDE, TRACE_FORK, NULL, pid_of(process), 0);
+    make_runnable(simulator, OUTSIDE, process, ENQUEUE_NEW, NULL);
+}
+
+static void outside_kill(struct simulator *simulator, struct process *process)
+{
+    kill_process(simulator, OUTSIDE, process, NULL);
+}
+
+static void outside_wake(struct simulator *simulator, struct process *process)
+{
+    if (process->waits == WAIT_CHILD)
+        advance(simulator, process);
+    else
+        stop_waiting(simulator, process);
+    make_runnable(simulator, OUTSIDE, process, ENQUEUE_WOKEN, NULL);
+}
+
+static void outside_migrate(struct simulator *simulator, struct process *process, uint32_t cpu)
+{
+    struct run_queue *queue = queue_of(simulator, process->task.cpu);
+    policy->dequeue(queue, &process->task);
+    taken_out(simulator, queue, process);
+    change_cpu(simulator, OUTSIDE, process, cpu);
+    queue = queue_of(simulator, cpu);
+    queue_add(simulator, queue, process, ENQUEUE_MOVED, NULL);
+    announce(simulator, OUTSIDE, queue, process);
+}
+
+static void outside_give(struct simulator *simulator, struct channel *channel, uint64_t count)
+{
+    give(simulator, OUTSIDE, channel, count, NULL);
+}
+
+static void outside_set_attribute(struct simulator *simulator, struct process *process,
+                                  enum attribute_kind kind, uint64_t value)
+{
+    set_attribute(simulator, OUTSIDE, process, kind, value);
+}
+
 const struct engine ENGINE = {
     .policy = &POLICY,
     .run = run,
@@ -1021,4 +1172,10 @@ const struct engine ENGINE = {
     .drain = drain,
     .adopt = adopt,
     .start = start,
+    .fork = outside_fork,
+    .kill = outside_kill,
+    .wake = outside_wake,
+    .migrate = outside_migrate,
+    .give = outside_give,
+    .set_attribute = outside_set_attribute,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The machine around the engine: how it is made, its processes, its trace, and how
- * another policy comes into force.
+ * The machine around the engine: its processes, its trace, and how another policy comes
+ * into force.
  */
 
 #include "sim/machine.h"
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,12 +20,11 @@
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
 #define GUARD_BYTES 32
+#else
+#define GUARD_BYTES 0
 #endif
 
 #define TRACE_BUFFER_RECORDS  16384
-#define PROCESSES_STANDARD    4096
-#define TICK_SHORTEST         1000ull
-#define TICK_LONGEST          1000000000000ull
 #define TEXT_BYTES_PER_RECORD 12
 
 /* ---- errors ---- */
@@ -71,20 +71,42 @@ void trace_flush(struct trace *trace)
     trace->next = trace->buffer;
 }
 
-static bool trace_failed(struct simulator *simulator)
+bool trace_failed(struct simulator *simulator)
 {
     if (simulator->trace.error)
         fail(simulator, "the trace cannot be written: %s", strerror(simulator->trace.error));
     return simulator->trace.error != 0;
 }
 
+/* Who takes the interrupt of a hand from outside: the CPU that is back from the kernel first. */
+static struct cpu *outside_cpu(const struct simulator *simulator)
+{
+    struct cpu *found = &simulator->cpus[0];
+    for (uint32_t i = 1; i < simulator->scheduler.cpus && found->resumes > simulator->now; i++) {
+        if (simulator->cpus[i].resumes < found->resumes)
+            found = &simulator->cpus[i];
+    }
+    return found;
+}
+
 static void record_at(struct simulator *simulator, uint64_t time, uint32_t cpu,
                       enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second)
 {
     if (simulator->trace.next) {
+        if (cpu == OUTSIDE) {
+            const struct cpu *takes = outside_cpu(simulator);
+            cpu = takes->id;
+            time = takes->resumes > time ? takes->resumes : time;
+        }
         simulator->cpus[cpu].records++;
         trace_write(&simulator->trace, time, cpu, kind, process, first, second);
     }
+}
+
+void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
+                    uint32_t first, uint64_t second)
+{
+    record_at(simulator, simulator->now, OUTSIDE, kind, process, first, second);
 }
 
 /* A text in a record of the kind and, if it is long, TEXT records. */
@@ -126,51 +148,15 @@ static void record_tunable(struct simulator *simulator, uint32_t cpu, uint32_t i
                 simulator->engine->policy->tunables[index].name);
 }
 
-static bool open_trace(struct simulator *simulator, const struct simulator_setup *setup,
-                       struct simulator_error *error)
-{
-    struct trace *trace = &simulator->trace;
-    const struct trace_header header = {
-        .magic = TRACE_MAGIC,
-        .version = TRACE_VERSION,
-        .header_bytes = sizeof(struct trace_header),
-        .record_bytes = sizeof(struct trace_record),
-        .cpus = setup->cpus,
-        .tick_ns = setup->tick_ns,
-        .cycles_per_second = 1000000000,
-        .seed = setup->seed,
-    };
-    trace->file = open(setup->trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (trace->file < 0) {
-        set_error(error, "the trace %s cannot be created: %s", setup->trace, strerror(errno));
-        return false;
-    }
-    trace->buffer = malloc(TRACE_BUFFER_RECORDS * sizeof(*trace->buffer));
-    if (!trace->buffer) {
-        set_error(error, "no memory for the trace's buffer");
-        return false;
-    }
-    trace->next = trace->buffer;
-    trace->end = trace->buffer + TRACE_BUFFER_RECORDS;
-    if (!write_all(trace, &header, sizeof(header))) {
-        set_error(error, "the trace %s cannot be written: %s", setup->trace,
-                  strerror(trace->error));
-        return false;
-    }
-    for (uint32_t cpu = 0; cpu < setup->cpus; cpu++)
-        record_at(simulator, 0, cpu, TRACE_START, 0, 0, 0);
-    return true;
-}
-
 /* ---- processes ---- */
 
-static uint32_t program_of_step(const struct simulator *simulator, uint32_t step)
+uint32_t program_of(const struct simulator *simulator, const struct process *process)
 {
     uint32_t low = 0;
     uint32_t high = simulator->program_count + 1;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (simulator->program_first[middle] <= step)
+        if (simulator->program_first[middle] <= process->step)
             low = middle;
         else
             high = middle;
@@ -180,7 +166,7 @@ static uint32_t program_of_step(const struct simulator *simulator, uint32_t step
 
 void record_name(struct simulator *simulator, struct cpu *cpu)
 {
-    uint32_t program = program_of_step(simulator, cpu->current->step);
+    uint32_t program = program_of(simulator, cpu->current);
     record_text(simulator, cpu->resumes, cpu->id, TRACE_EXEC, pid_of(cpu->current),
                 simulator->names[program]);
 }
@@ -207,7 +193,7 @@ void advance(struct simulator *simulator, struct process *process)
 }
 
 struct process *process_create(struct simulator *simulator, struct process *parent,
-                               uint32_t first_step)
+                               uint32_t program)
 {
     uint32_t slot = slots_take(&simulator->slots);
     if (slot == UINT32_MAX) {
@@ -227,13 +213,15 @@ struct process *process_create(struct simulator *simulator, struct process *pare
                 .cpu = parent ? parent->task.cpu : 0,
                 .state = process + 1,
             },
-        .step = first_step,
+        .step = simulator->program_first[program],
         .link = NOBODY,
         .parent = parent ? parent->task.slot : FIRST_SLOT,
         .parent_pid = parent ? parent->task.pid : 0,
         .zombies = NOBODY,
         .place = PLACE_BLOCKED,
     };
+    if (program < simulator->program_count)
+        simulator->players[program] = (struct player){slot, process->task.pid};
     if (parent)
         parent->children++;
     if (simulator->loop_depth > 0)
@@ -300,10 +288,102 @@ bool zombies_bequeath(struct simulator *simulator, struct process *parent)
     return any;
 }
 
-/* ---- policies ---- */
+/* ---- waiting ---- */
 
-static bool choose_policy(const char *text, struct policy_choice *choice,
-                          struct simulator_error *error)
+static bool is_dead(const struct simulator *simulator, const struct timer *timer)
+{
+    const struct process *process = process_at(simulator, timer_slot(timer));
+    return process->waits != WAIT_TIMER || process->link != timer_number(timer);
+}
+
+/* Those are many: takes them all out of the heap. */
+static void remove_dead_timers(struct simulator *simulator)
+{
+    struct timers *timers = &simulator->timers;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < timers->count; i++) {
+        if (!is_dead(simulator, &timers->heap[i]))
+            timers->heap[kept++] = timers->heap[i];
+    }
+    timers->count = kept;
+    timers->dead = 0;
+    timers_order(timers);
+}
+
+void drop_dead_timers(struct simulator *simulator)
+{
+    struct timers *timers = &simulator->timers;
+    if (timers->dead > timers->count / 2)
+        remove_dead_timers(simulator);
+    while (timers->dead > 0 && is_dead(simulator, &timers->heap[0])) {
+        timers_take(timers);
+        timers->dead--;
+    }
+}
+
+/* Takes the process out of a line. False: it is not in it. */
+static bool leave_line(const struct simulator *simulator, uint32_t *first, uint32_t *last,
+                       const struct process *process)
+{
+    uint32_t before = NOBODY;
+    for (uint32_t slot = *first; slot != NOBODY; slot = process_at(simulator, slot)->link) {
+        if (slot != process->task.slot) {
+            before = slot;
+            continue;
+        }
+        if (before == NOBODY)
+            *first = process->link;
+        else
+            process_at(simulator, before)->link = process->link;
+        if (*last == slot)
+            *last = before;
+        return true;
+    }
+    return false;
+}
+
+void stop_waiting(struct simulator *simulator, struct process *process)
+{
+    struct cpu *cpu = &simulator->cpus[process->task.cpu];
+    struct channel *channel;
+    switch ((enum process_wait)process->waits) {
+    case WAIT_NONE:
+    case WAIT_CHILD:
+        break;
+    case WAIT_TIMER:
+        process->waits = WAIT_NONE;
+        simulator->timers.dead++;
+        drop_dead_timers(simulator);
+        break;
+    case WAIT_DUE:
+        leave_line(simulator, &cpu->due_first, &cpu->due_last, process);
+        break;
+    case WAIT_CHANNEL:
+        channel = &simulator->channels[step_of(simulator, process)->target];
+        leave_line(simulator, &channel->first, &channel->last, process);
+        channel->waiting--;
+        break;
+    }
+    process->waits = WAIT_NONE;
+}
+
+/* ---- attributes, policies ---- */
+
+bool attribute_allowed(uint32_t kind, uint64_t value)
+{
+    switch (kind) {
+    case ATTRIBUTE_PRIORITY:
+        return value <= PRIORITY_LOWEST;
+    case ATTRIBUTE_TICKETS:
+        return value >= 1 && value <= TICKETS_MAX;
+    case ATTRIBUTE_WEIGHT:
+        return value >= 1 && value <= WEIGHT_MAX;
+    default:
+        return false;
+    }
+}
+
+bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error)
 {
     enum policy_error problem = policy_choose(text, strlen(text), choice);
     if (problem)
@@ -324,19 +404,19 @@ static bool read_tunable(const struct policy *policy, const char *text, size_t l
     return !problem;
 }
 
-static uint32_t state_bytes_of(const struct policy *policy)
+uint32_t state_bytes_of(const struct policy *policy)
 {
     uint32_t bytes = policy->task_bytes ? policy->task_bytes : POLICY_TASK_BYTES;
     return (bytes + 7) / 8 * 8;
 }
 
 /* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
-static void guard_states(const struct simulator *simulator)
+void guard_states(const struct simulator *simulator)
 {
-#ifdef GUARD_BYTES
+#if GUARD_BYTES > 0
+    size_t room = simulator->process_bytes - sizeof(struct process);
     for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
         char *state = (char *)(process_at(simulator, slot) + 1);
-        size_t room = simulator->process_bytes - sizeof(struct process);
         ASAN_UNPOISON_MEMORY_REGION(state, room);
         ASAN_POISON_MEMORY_REGION(state + simulator->state_bytes, room - simulator->state_bytes);
     }
@@ -354,15 +434,16 @@ static void set_step_costs(struct simulator *simulator)
     simulator->step_cost[STEP_RUN_UNTIL] = 0;
     for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
         simulator->step_cost[kind] = simulator->costs.sleep;
+    simulator->step_cost[STEP_SHARED_TIMER] = simulator->costs.sleep;
+    simulator->step_cost[STEP_MEET] = simulator->costs.pipe;
     simulator->step_cost[STEP_TAKE] = simulator->costs.pipe;
     simulator->step_cost[STEP_GIVE] = simulator->costs.pipe;
     simulator->step_cost[STEP_FORK] = simulator->costs.fork;
     simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
 }
 
-/* The costs under this policy come into force. False: no time is left between ticks. */
-static bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
-                      struct simulator_error *error)
+bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+               struct simulator_error *error)
 {
     const struct simulator_costs costs = costs_under(&simulator->all_costs, choice);
     uint64_t tick_ns = simulator->scheduler.tick_ns;
@@ -379,6 +460,36 @@ static bool set_costs(struct simulator *simulator, const struct policy_choice *c
 }
 
 /* ---- another policy ---- */
+
+size_t bytes_of_process(uint32_t state_bytes)
+{
+    return sizeof(struct process) + state_bytes + GUARD_BYTES;
+}
+
+/* Puts all processes, of which none is queued, into an array with room for any policy's states. The
+ * arena has it. */
+static void move_processes(struct simulator *simulator)
+{
+    size_t bytes = bytes_of_process(POLICY_TASK_BYTES);
+    unsigned char *array = arena_take(&simulator->arena, simulator->process_limit, bytes);
+    unsigned char *old = simulator->processes;
+    size_t old_bytes = simulator->process_limit * simulator->process_bytes;
+    for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
+        struct process *moved = (struct process *)(void *)(array + slot * bytes);
+        *moved = *process_at(simulator, slot);
+        moved->task.state = moved + 1;
+    }
+    simulator->processes = array;
+    simulator->process_bytes = bytes;
+    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
+        struct process **current = &simulator->cpus[i].current;
+        *current = *current ? process_at(simulator, (*current)->task.slot) : NULL;
+    }
+#if GUARD_BYTES > 0
+    ASAN_UNPOISON_MEMORY_REGION(old, old_bytes);
+#endif
+    memset(old, 0, old_bytes); /* nobody's: checkpoints have no room for zeros */
+}
 
 /* All processes leave the old policy, and nobody is known to the new one. */
 static uint32_t leave_policy(struct simulator *simulator)
@@ -404,41 +515,41 @@ static void enter_policy(struct simulator *simulator, uint32_t cpu, uint32_t dra
     }
 }
 
-void switch_policy(struct simulator *simulator, uint32_t cpu, const char *text)
+bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
+                   struct simulator_error *error)
 {
     struct policy_choice choice;
-    if (!choose_policy(text, &choice, &simulator->error) ||
-        !set_costs(simulator, &choice, &simulator->error)) {
-        simulator->status = SIMULATOR_FAILED;
-        return;
-    }
+    if (!choose_policy(text, &choice, error) || !set_costs(simulator, &choice, error))
+        return false;
+    size_t bytes = bytes_of_process(state_bytes_of(choice.policy));
     uint32_t drained = leave_policy(simulator);
+    if (bytes > simulator->process_bytes)
+        move_processes(simulator);
     simulator->engine = engines[policy_number(choice.policy)];
     simulator->state_bytes = state_bytes_of(choice.policy);
     guard_states(simulator);
     policy_set_defaults(&simulator->scheduler, &choice);
     enter_policy(simulator, cpu, drained);
     record_policy(simulator, cpu, text);
+    return true;
 }
 
-void switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text)
+bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
+                    struct simulator_error *error)
 {
     uint32_t index;
     int64_t value;
-    if (!read_tunable(simulator->engine->policy, text, strlen(text), &index, &value,
-                      &simulator->error)) {
-        simulator->status = SIMULATOR_FAILED;
-        return;
-    }
+    if (!read_tunable(simulator->engine->policy, text, strlen(text), &index, &value, error))
+        return false;
     uint32_t drained = leave_policy(simulator);
     simulator->scheduler.tunable[index] = value;
     enter_policy(simulator, cpu, drained);
     record_tunable(simulator, cpu, index);
+    return true;
 }
 
 /* Sets those of "name=value,name=value"; null or empty: none. */
-static bool set_tunables(struct simulator *simulator, const char *text,
-                         struct simulator_error *error)
+bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error)
 {
     while (text && *text) {
         size_t length = strcspn(text, ",");
@@ -465,362 +576,61 @@ static void record_set_tunables(struct simulator *simulator, const char *text)
     }
 }
 
-/* ---- a workload is checked and copied ---- */
+/* ---- the trace begins and ends ---- */
 
-static bool check_attribute(const struct workload_step *step)
+bool open_trace(struct simulator *simulator, const char *path, struct simulator_error *error)
 {
-    switch (step->detail) {
-    case ATTRIBUTE_PRIORITY:
-        return step->value <= PRIORITY_LOWEST;
-    case ATTRIBUTE_TICKETS:
-        return step->value >= 1 && step->value <= TICKETS_MAX;
-    case ATTRIBUTE_WEIGHT:
-        return step->value >= 1 && step->value <= WEIGHT_MAX;
-    default:
+    struct trace *trace = &simulator->trace;
+    trace->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (trace->file < 0) {
+        set_error(error, "the trace %s cannot be created: %s", path, strerror(errno));
         return false;
     }
-}
-
-/* Null: the step is sound; else what is wrong. `place`: within its program. */
-static const char *step_flaw(const struct simulator_workload *workload,
-                             const struct workload_step *step, uint32_t place)
-{
-    bool to_program = step->kind == STEP_FORK || step->kind == STEP_ATTRIBUTE;
-    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE;
-    bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
-    bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
-    if (step->kind >= STEP_COUNT)
-        return "there is no such act";
-    if (step->kind <= STEP_TIMER && step->value > TIME_MAX)
-        return "the time is too long";
-    if (to_program && !to_self && step->target >= workload->program_count)
-        return "there is no such program";
-    if (to_channel && step->target >= workload->channel_count)
-        return "there is no such channel";
-    if (step->kind == STEP_TAKE && step->value > workload->channel_count)
-        return "there is no such channel to give to";
-    if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
-        return "a process has at most 8 timers";
-    if (to_text && step->target >= workload->text_count)
-        return "there is no such text";
-    if (step->kind == STEP_ATTRIBUTE && !check_attribute(step))
-        return "there is no such attribute, or its value is out of its range";
-    if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
-        return "there is no such mark";
-    if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
-        return "the loop is within too many others";
-    if (step->kind == STEP_LOOP && (step->target >= place || step->value > UINT32_MAX))
-        return "the loop must go back, over one step at least, and no more than 2^32 - 1 times";
-    return NULL;
-}
-
-/* Loops that go to a loop within themselves alone would never end. */
-static bool loop_is_empty(const struct simulator_program *program, uint32_t place)
-{
-    for (uint32_t i = program->steps[place].target; i < place; i++) {
-        if (program->steps[i].kind != STEP_LOOP)
-            return false;
+    trace->buffer = malloc(TRACE_BUFFER_RECORDS * sizeof(*trace->buffer));
+    if (!trace->buffer) {
+        set_error(error, "no memory for the trace's buffer");
+        return false;
     }
+    trace->next = trace->buffer;
+    trace->end = trace->buffer + TRACE_BUFFER_RECORDS;
     return true;
 }
 
-static bool check_program(const struct simulator_workload *workload,
-                          const struct simulator_program *program, struct simulator_error *error)
+void close_trace(struct simulator *simulator)
 {
-    const char *flaw = NULL;
-    uint32_t place = 0;
-    for (; place < program->count; place++) {
-        flaw = step_flaw(workload, &program->steps[place], place);
-        if (!flaw && program->steps[place].kind == STEP_LOOP && loop_is_empty(program, place))
-            flaw = "nothing is in the loop";
-        if (flaw)
-            break;
-    }
-    if (!flaw && (program->count == 0 || program->steps[program->count - 1].kind != STEP_EXIT))
-        flaw = "the last step must be exit";
-    if (flaw)
-        set_error(error, "program %s, step %u: %s", program->name, place, flaw);
-    return !flaw;
+    struct trace *trace = &simulator->trace;
+    if (trace->file >= 0 && close(trace->file) != 0 && !trace->error)
+        trace->error = errno;
+    free(trace->buffer);
+    *trace = (struct trace){.file = -1, .records = trace->records, .error = trace->error};
 }
 
-static bool check_workload(const struct simulator_workload *workload, struct simulator_error *error)
+bool begin_trace(struct simulator *simulator, const struct simulator_setup *setup,
+                 struct simulator_error *error)
 {
-    uint64_t steps = 0;
-    if (workload->program_count == 0) {
-        set_error(error, "the workload has no program");
-        return false;
-    }
-    for (uint32_t i = 0; i < workload->program_count; i++) {
-        if (!check_program(workload, &workload->programs[i], error))
-            return false;
-        steps += workload->programs[i].count;
-    }
-    if (steps > SIMULATOR_STEPS_MAX || workload->channel_count > SIMULATOR_CHANNELS_MAX) {
-        set_error(error, "the workload has too many steps or channels: at most %u and %u",
-                  SIMULATOR_STEPS_MAX, SIMULATOR_CHANNELS_MAX);
-        return false;
-    }
-    return true;
-}
-
-static char *copy_text(const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = malloc(bytes);
-    return copy ? memcpy(copy, text, bytes) : NULL;
-}
-
-/* Of init: as the machine boots, nothing is done; then it starts the workload, whose times count
- * from there. */
-enum { INIT_STEPS = 3 };
-
-static void add_init(struct workload_step *next, uint64_t boot)
-{
-    if (boot > 0)
-        *next++ = (struct workload_step){.kind = STEP_SLEEP_UNTIL, .value = boot};
-    *next++ = (struct workload_step){.kind = STEP_FORK};
-    *next = (struct workload_step){.kind = STEP_REAP};
-}
-
-static bool copy_programs(struct simulator *simulator, const struct simulator_workload *workload)
-{
-    uint32_t total = 0;
-    uint32_t count = workload->program_count;
-    for (uint32_t i = 0; i < count; i++)
-        total += workload->programs[i].count;
-    simulator->steps = calloc(total + INIT_STEPS, sizeof(*simulator->steps));
-    simulator->program_first = calloc(count + 1, sizeof(*simulator->program_first));
-    simulator->names = calloc(count + 1, sizeof(*simulator->names));
-    simulator->players = calloc(count, sizeof(*simulator->players));
-    if (!simulator->steps || !simulator->program_first || !simulator->names || !simulator->players)
-        return false;
-    simulator->program_count = count;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct simulator_program *program = &workload->programs[i];
-        simulator->program_first[i] = next;
-        simulator->players[i].slot = NOBODY;
-        simulator->names[i] = copy_text(program->name);
-        if (!simulator->names[i])
-            return false;
-        for (uint32_t j = 0; j < program->count; j++) {
-            struct workload_step step = program->steps[j];
-            if (step.kind == STEP_LOOP) {
-                step.target += simulator->program_first[i];
-                if (step.detail >= simulator->loop_depth)
-                    simulator->loop_depth = step.detail + 1u;
-            }
-            if (step.kind == STEP_TIMER && step.detail >= simulator->timer_count)
-                simulator->timer_count = step.detail + 1u;
-            if (step.kind == STEP_RUN_UNTIL || step.kind == STEP_SLEEP_UNTIL)
-                step.value += simulator->costs.boot;
-            simulator->steps[next++] = step;
-        }
-    }
-    simulator->program_first[count] = next;
-    simulator->names[count] = copy_text("init");
-    add_init(&simulator->steps[next], simulator->costs.boot);
-    return simulator->names[count] != NULL;
-}
-
-static bool copy_texts(struct simulator *simulator, const struct simulator_workload *workload)
-{
-    if (workload->text_count == 0)
-        return true;
-    simulator->texts = calloc(workload->text_count, sizeof(*simulator->texts));
-    if (!simulator->texts)
-        return false;
-    simulator->text_count = workload->text_count;
-    for (uint32_t i = 0; i < workload->text_count; i++) {
-        simulator->texts[i] = copy_text(workload->texts[i]);
-        if (!simulator->texts[i])
-            return false;
-    }
-    return true;
-}
-
-static bool copy_channels(struct simulator *simulator, const struct simulator_workload *workload)
-{
-    if (workload->channel_count == 0)
-        return true;
-    simulator->channels = calloc(workload->channel_count, sizeof(*simulator->channels));
-    if (!simulator->channels)
-        return false;
-    simulator->channel_count = workload->channel_count;
-    for (uint32_t i = 0; i < workload->channel_count; i++)
-        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY};
-    return true;
-}
-
-/* ---- the machine is made ---- */
-
-static bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
-{
-    if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
-        set_error(error, "%u CPUs: there may be 1 to %u", setup->cpus, POLICY_CPUS_MAX);
-        return false;
-    }
-    if (setup->processes > SIMULATOR_PROCESSES_MAX) {
-        set_error(error, "%u processes: there may be %u at most", setup->processes,
-                  SIMULATOR_PROCESSES_MAX);
-        return false;
-    }
-    if (setup->tick_ns < TICK_SHORTEST || setup->tick_ns > TICK_LONGEST) {
-        set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s",
-                  (unsigned long long)setup->tick_ns);
-        return false;
-    }
-    if (!costs_check(&setup->costs, error))
-        return false;
-    return true;
-}
-
-/* Policies that come into force later may need more. */
-static bool switches_policy(const struct simulator_workload *workload)
-{
-    for (uint32_t i = 0; i < workload->program_count; i++) {
-        for (uint32_t j = 0; j < workload->programs[i].count; j++) {
-            if (workload->programs[i].steps[j].kind == STEP_SET_POLICY)
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool make_processes(struct simulator *simulator, const struct simulator_setup *setup,
-                           bool any_policy)
-{
-    uint32_t room = any_policy ? POLICY_TASK_BYTES : simulator->state_bytes;
-    simulator->process_limit = setup->processes ? setup->processes : PROCESSES_STANDARD;
-    simulator->process_bytes = sizeof(struct process) + room;
-#ifdef GUARD_BYTES
-    simulator->process_bytes += GUARD_BYTES;
-#endif
-    simulator->processes = calloc(simulator->process_limit, simulator->process_bytes);
-    if (simulator->loop_depth > 0)
-        simulator->loop_rounds =
-            calloc((size_t)simulator->process_limit * simulator->loop_depth, sizeof(uint32_t));
-    if (simulator->timer_count > 0)
-        simulator->timer_times =
-            calloc((size_t)simulator->process_limit * simulator->timer_count, sizeof(uint64_t));
-    if (simulator->processes)
-        guard_states(simulator);
-    return simulator->processes && (simulator->loop_depth == 0 || simulator->loop_rounds) &&
-           (simulator->timer_count == 0 || simulator->timer_times) &&
-           slots_create(&simulator->slots, simulator->process_limit);
-}
-
-static bool make_cpus(struct simulator *simulator, uint32_t cpus)
-{
-    simulator->event_leaves = 1;
-    while (simulator->event_leaves < cpus)
-        simulator->event_leaves *= 2;
-    simulator->cpus = calloc(cpus, sizeof(*simulator->cpus));
-    simulator->events = calloc(2 * simulator->event_leaves, sizeof(*simulator->events));
-    simulator->queues = calloc(cpus, sizeof(*simulator->queues));
-    simulator->queue_states = calloc(cpus, POLICY_QUEUE_BYTES);
-    if (!simulator->cpus || !simulator->events || !simulator->queues || !simulator->queue_states)
-        return false;
-    for (uint32_t i = 0; i < 2 * simulator->event_leaves; i++)
-        simulator->events[i] = NEVER;
-    for (uint32_t i = 0; i < cpus; i++) {
-        simulator->cpus[i] = (struct cpu){.id = i, .due_first = NOBODY, .due_last = NOBODY};
-        cpu_set_add(&simulator->idle, i);
-        simulator->queues[i].state = (char *)simulator->queue_states + i * POLICY_QUEUE_BYTES;
-        simulator->scheduler.queue[i] = &simulator->queues[i];
-    }
-    simulator->ticked = cpus;
-    return true;
-}
-
-static bool make(struct simulator *simulator, const struct simulator_setup *setup,
-                 const struct simulator_workload *workload, struct simulator_error *error)
-{
-    struct policy_choice choice;
-    if (!choose_policy(setup->policy, &choice, error))
-        return false;
-    simulator->engine = engines[policy_number(choice.policy)];
-    simulator->state_bytes = state_bytes_of(choice.policy);
-    simulator->all_costs = setup->costs;
-    simulator->next_tick = setup->tick_ns;
-    simulator->counts.exit_status = -1;
-    simulator->scheduler = (struct scheduler){
+    struct trace *trace = &simulator->trace;
+    const struct trace_header header = {
+        .magic = TRACE_MAGIC,
+        .version = TRACE_VERSION,
+        .header_bytes = sizeof(struct trace_header),
+        .record_bytes = sizeof(struct trace_record),
         .cpus = setup->cpus,
         .tick_ns = setup->tick_ns,
+        .cycles_per_second = 1000000000,
         .seed = setup->seed,
-        .state = simulator->scheduler_state,
     };
-    if (!set_costs(simulator, &choice, error))
+    if (!open_trace(simulator, setup->trace, error))
         return false;
-    policy_set_defaults(&simulator->scheduler, &choice);
-    if (!set_tunables(simulator, setup->tunables, error))
-        return false;
-    if (!copy_programs(simulator, workload) || !copy_texts(simulator, workload) ||
-        !copy_channels(simulator, workload) || !make_cpus(simulator, setup->cpus) ||
-        !make_processes(simulator, setup, switches_policy(workload))) {
-        set_error(error, "no memory for the machine: fewer processes need less");
+    if (!write_all(trace, &header, sizeof(header))) {
+        set_error(error, "the trace %s cannot be written: %s", setup->trace,
+                  strerror(trace->error));
         return false;
     }
-    simulator->engine->install(simulator);
-    if (setup->trace && !open_trace(simulator, setup, error))
-        return false;
+    for (uint32_t cpu = 0; cpu < setup->cpus; cpu++)
+        record_at(simulator, 0, cpu, TRACE_START, 0, 0, 0);
     record_policy(simulator, 0, setup->policy);
     record_set_tunables(simulator, setup->tunables);
-    struct process *init =
-        process_create(simulator, NULL, simulator->program_first[workload->program_count]);
-    simulator->engine->start(simulator, init);
     return true;
-}
-
-struct simulator *simulator_create(const struct simulator_setup *setup,
-                                   const struct simulator_workload *workload,
-                                   struct simulator_error *error)
-{
-    if (!check_setup(setup, error) || !check_workload(workload, error))
-        return NULL;
-    struct simulator *simulator = calloc(1, sizeof(*simulator));
-    if (!simulator) {
-        set_error(error, "no memory");
-        return NULL;
-    }
-    simulator->trace.file = -1;
-    if (!make(simulator, setup, workload, error)) {
-        simulator_destroy(simulator);
-        return NULL;
-    }
-    return simulator;
-}
-
-static void free_texts(char **texts, uint32_t count)
-{
-    for (uint32_t i = 0; texts && i < count; i++)
-        free(texts[i]);
-    free(texts);
-}
-
-void simulator_destroy(struct simulator *simulator)
-{
-    if (!simulator)
-        return;
-    if (simulator->trace.file >= 0)
-        close(simulator->trace.file);
-    free(simulator->trace.buffer);
-    free_texts(simulator->names, simulator->program_count + 1);
-    free_texts(simulator->texts, simulator->text_count);
-    free(simulator->steps);
-    free(simulator->program_first);
-    free(simulator->players);
-    free(simulator->channels);
-    free(simulator->loop_rounds);
-    free(simulator->timer_times);
-    free(simulator->processes);
-    slots_free(&simulator->slots);
-    free(simulator->timers.heap);
-    free(simulator->cpus);
-    free(simulator->events);
-    free(simulator->queues);
-    free(simulator->queue_states);
-    free(simulator);
 }
 
 /* ---- the machine runs ---- */
@@ -856,10 +666,7 @@ bool simulator_finish(struct simulator *simulator, struct simulator_error *error
             record_at(simulator, time, i, TRACE_END, 0, 0, cpu->records + 1);
         }
         trace_flush(trace);
-        if (close(trace->file) != 0 && !trace->error)
-            trace->error = errno;
-        trace->file = -1;
-        trace->next = NULL;
+        close_trace(simulator);
     }
     simulator->finished = true;
     if (trace_failed(simulator))
@@ -872,10 +679,8 @@ void simulator_count(const struct simulator *simulator, struct simulator_counts 
     *counts = simulator->counts;
     counts->now = simulator->now;
     counts->records = simulator->trace.records;
-    counts->process_bytes = simulator->process_bytes + simulator->loop_depth * sizeof(uint32_t);
-#ifdef GUARD_BYTES
-    counts->process_bytes -= GUARD_BYTES;
-#endif
+    counts->process_bytes =
+        simulator->process_bytes - GUARD_BYTES + simulator->loop_depth * sizeof(uint32_t);
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         const struct cpu *cpu = &simulator->cpus[i];
         if (!cpu->current && simulator->now > cpu->idle_since)

@@ -15,6 +15,7 @@
 #include "abi/system_calls.h"
 #include "abi/trace_format.h"
 #include "policies/registry.h"
+#include "sim/arena.h"
 #include "sim/simulator.h"
 #include "sim/slots.h"
 #include "sim/timers.h"
@@ -31,20 +32,32 @@ enum { STEP_REAP = STEP_COUNT, STEPS_ALL };
 
 enum process_place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED, PLACE_ZOMBIE };
 
+/* What a blocked process waits for. Its step is the one that it does meanwhile. */
+enum process_wait {
+    WAIT_NONE,
+    WAIT_CHILD,
+    WAIT_TIMER,   /* its timer is in the heap */
+    WAIT_DUE,     /* its timer is due, and its CPU in the kernel */
+    WAIT_CHANNEL, /* it is in the channel's line */
+};
+
+/* In place of a CPU: nobody's; what it does is done by a hand from outside (sim/control.h). */
+#define OUTSIDE NO_CPU
+
 struct process {
     struct task task; /* first: policies hand out tasks */
     uint64_t left;    /* ns of its present step to compute */
     uint32_t step;    /* its place in simulator->steps */
     uint32_t link;    /* the next one in the line of a channel or of due timers, or in the ring of
-                         zombies */
+                         zombies; while it sleeps, the number of its timer */
     uint32_t parent;  /* slot; its process may be another by now: see parent_pid */
     int32_t parent_pid;
     uint32_t zombies;       /* children: the one that ended last, whose link is the first; NOBODY */
     uint32_t children : 24; /* that have not been reaped */
     uint32_t place : 3;     /* enum process_place */
     uint32_t known : 1;     /* to the policy */
-    uint32_t waits : 1;     /* for a child */
-    uint32_t killed : 1;    /* by its policy */
+    uint32_t waits : 3;     /* enum process_wait */
+    uint32_t killed : 1;    /* it ends when its CPU is in the kernel next */
 };
 
 _Static_assert(sizeof(struct process) <= 120, "with 136 bytes of policy state: 256");
@@ -74,6 +87,7 @@ struct channel {
     uint64_t count;
     uint32_t first; /* who waits */
     uint32_t last;
+    uint32_t waiting; /* how many do */
 };
 
 /* The latest process that was forked to play a program. */
@@ -104,19 +118,26 @@ struct simulator {
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
 
+    struct arena arena; /* in which all of this lies, but the engine and the trace's buffer */
+
     struct workload_step *steps; /* of all programs, then of init */
+    uint32_t step_count;         /* of programs */
     uint32_t *program_first;     /* by program, and then of init: its first step */
     struct player *players;      /* by program */
     char **names;                /* by program, and then of init */
     uint32_t program_count;
     char **texts;
     uint32_t text_count;
+    char *text_bytes; /* where those lie, and names */
+    size_t characters;
     struct channel *channels;
     uint32_t channel_count;
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
-    uint64_t *timer_times; /* by slot and timer: when it was due last */
-    uint32_t timer_count;
+    uint64_t *timer_times;  /* by slot and timer: when it was due last */
+    uint32_t timer_count;   /* with one more, the time of the fork, if there are shared ones */
+    uint64_t *shared_times; /* by shared timer; NEVER: nobody has used it yet */
+    uint32_t shared_timer_count;
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */
@@ -155,6 +176,15 @@ struct engine {
     void (*adopt)(struct simulator *simulator, uint32_t first);
     /* Queues init, which nobody forked. */
     void (*start)(struct simulator *simulator, struct process *process);
+
+    /* By a hand from outside (sim/control.h); what they ask for is possible. */
+    void (*fork)(struct simulator *simulator, uint32_t program);
+    void (*kill)(struct simulator *simulator, struct process *process);
+    void (*wake)(struct simulator *simulator, struct process *process);
+    void (*migrate)(struct simulator *simulator, struct process *process, uint32_t cpu);
+    void (*give)(struct simulator *simulator, struct channel *channel, uint64_t count);
+    void (*set_attribute)(struct simulator *simulator, struct process *process,
+                          enum attribute_kind kind, uint64_t value);
 };
 
 /* In the order of `policies`; made with the table of policies. */
@@ -185,9 +215,10 @@ __attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, con
 __attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,
                                                      const char *format, ...);
 
-/* A process that inherits from its parent (null: init), in a slot. Null: there is no room. */
+/* A process that inherits from its parent (null: from none), in a slot, and plays the program
+ * (program_count: it is init). Null: there is no room. */
 struct process *process_create(struct simulator *simulator, struct process *parent,
-                               uint32_t first_step);
+                               uint32_t program);
 /* It has been reaped. */
 void process_free(struct simulator *simulator, struct process *process);
 /* Its parent, or init if that has ended. */
@@ -201,12 +232,52 @@ bool zombies_bequeath(struct simulator *simulator, struct process *parent);
 /* Says in the trace what the CPU's process plays, on its first turn. */
 void record_name(struct simulator *simulator, struct cpu *cpu);
 
+/* The program that the process plays; program_count: it is init. */
+uint32_t program_of(const struct simulator *simulator, const struct process *process);
+
 /* The present step is done. */
 void advance(struct simulator *simulator, struct process *process);
 
-/* Another policy, or the same one with another tunable, from now on. */
-void switch_policy(struct simulator *simulator, uint32_t cpu, const char *text);
-void switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text);
+/* Out of the line of the channel or of the timers in which it waits. */
+void stop_waiting(struct simulator *simulator, struct process *process);
+/* Timers of processes that no longer wait for them are out of the heap, if they would be next. */
+void drop_dead_timers(struct simulator *simulator);
+
+/* Bytes of a process whose policy keeps so many of it. */
+size_t bytes_of_process(uint32_t state_bytes);
+uint32_t state_bytes_of(const struct policy *policy);
+/* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
+void guard_states(const struct simulator *simulator);
+bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error);
+/* Sets those of "name=value,name=value", before the policy is installed; null or empty: none. */
+bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error);
+
+/* Creates the file, to which records then go. */
+bool open_trace(struct simulator *simulator, const char *path, struct simulator_error *error);
+/* And writes what a trace begins with: the header, the CPUs, the policy. */
+bool begin_trace(struct simulator *simulator, const struct simulator_setup *setup,
+                 struct simulator_error *error);
+/* It could not be written: then the run has failed. */
+bool trace_failed(struct simulator *simulator);
+/* As it is, if it is open: what is in the buffer is lost. */
+void close_trace(struct simulator *simulator);
+
+/* The value can be one of that attribute. */
+bool attribute_allowed(uint32_t kind, uint64_t value);
+
+/* The costs under this policy come into force. False: no time is left between ticks. */
+bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+               struct simulator_error *error);
+/* Another policy, or the same one with another tunable, from now on. False: it cannot be, and
+ * nothing has changed. */
+bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
+                   struct simulator_error *error);
+bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
+                    struct simulator_error *error);
+
+/* A record of what a hand from outside does. */
+void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
+                    uint32_t first, uint64_t second);
 
 /* ---- sets of CPUs ---- */
 

@@ -9,10 +9,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/compile.h"
+#include "sim/control.h"
 #include "sim/workload.h"
 
 static const char usage[] =
     "usage: schedlab-sim [OPTION]... WORKLOAD\n"
+    "       schedlab-sim [OPTION]... --continue CHECKPOINT\n"
     "\n"
     "Runs the workload (docs/simulator.md; - for the standard input) under a policy, and\n"
     "prints what was counted, a name and a number on each line.\n"
@@ -27,18 +30,31 @@ static const char usage[] =
     "  --costs COSTS             kernel, none, or either and changes: kernel,fork=9000 (kernel)\n"
     "  --trace FILE              where the event trace goes\n"
     "  --no-trace                no trace: needed if there is no --trace\n"
+    "  --save FILE               puts the run aside in a file, where its limit would end it\n"
+    "  --at NS                   and at this time already\n"
+    "  --continue FILE           goes on with a run that was put aside; its trace goes on, too\n"
     "  --speed                   also how long it took, which differs from run to run\n"
+    "  --compile FILE            runs nothing: writes the workload as a file that the kernel's\n"
+    "                            program `play` acts out (abi/workload_file.h)\n"
     "\n"
-    "Exit status: 0 the first process ended with status 0; 1 it did not, or the run failed;\n"
-    "2 wrong usage; 3 the limit was reached.\n";
+    "Exit status: 0 the first process ended with status 0, or the run was put aside; 1 it did\n"
+    "not, or the run failed, or was over before it was to be put aside; 2 wrong usage; 3 the\n"
+    "limit was reached.\n";
 
 struct options {
     struct simulator_setup setup;
     const char *workload;
+    const char *compile; /* null: it is run */
+    const char *save;    /* null: it is not put aside */
+    const char *restore; /* the checkpoint to go on with; null: a run begins */
     uint64_t limit;
+    uint64_t save_at; /* NEVER: at the limit */
+    bool describes;   /* the machine */
     bool no_trace;
     bool speed;
 };
+
+#define NEVER UINT64_MAX
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_LIMIT = 3 };
 
@@ -80,6 +96,10 @@ static const struct option long_options[] = {
     {"trace", required_argument, NULL, 'o'},
     {"no-trace", no_argument, NULL, 'x'},
     {"speed", no_argument, NULL, 'v'},
+    {"compile", required_argument, NULL, 'b'},
+    {"save", required_argument, NULL, 'f'},
+    {"at", required_argument, NULL, 'a'},
+    {"continue", required_argument, NULL, 'g'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -88,6 +108,7 @@ static void take_option(struct options *options, int letter, const char *name, c
 {
     struct simulator_setup *setup = &options->setup;
     struct simulator_error error;
+    options->describes |= strchr("pscnrtk", letter) != NULL;
     switch (letter) {
     case 'p':
         setup->policy = value;
@@ -123,12 +144,37 @@ static void take_option(struct options *options, int letter, const char *name, c
     case 'v':
         options->speed = true;
         break;
+    case 'b':
+        options->compile = value;
+        break;
+    case 'f':
+        options->save = value;
+        break;
+    case 'a':
+        options->save_at = number(name, value, UINT64_MAX - 1);
+        break;
+    case 'g':
+        options->restore = value;
+        break;
     case 'h':
         fputs(usage, stdout);
         exit(0);
     default: /* getopt_long() has said what is wrong */
         exit(EXIT_WRONG_USAGE);
     }
+}
+
+static void check_options(const struct options *options)
+{
+    if (!options->compile && (options->setup.trace != NULL) == options->no_trace)
+        wrong_usage("expected either --trace FILE or --no-trace");
+    if (options->restore && (options->describes || options->compile))
+        wrong_usage("the checkpoint says what the machine is: expected, beside --continue, only "
+                    "--limit, --trace or --no-trace, --save, --at and --speed");
+    if (options->save_at != NEVER && !options->save)
+        wrong_usage("--at: expected --save FILE, too");
+    if (options->save_at != NEVER && options->save_at > options->limit)
+        wrong_usage("--at: expected a time before the --limit");
 }
 
 static struct options read_options(int argument_count, char **arguments)
@@ -140,16 +186,17 @@ static struct options read_options(int argument_count, char **arguments)
                   .seed = 1,
                   .costs = simulator_costs_kernel()},
         .limit = 60000000000,
+        .save_at = NEVER,
     };
     int letter;
     int index = 0;
     while ((letter = getopt_long(argument_count, arguments, "", long_options, &index)) != -1)
         take_option(&options, letter, long_options[index].name, optarg);
-    if (optind != argument_count - 1)
-        wrong_usage("expected one workload");
-    if ((options.setup.trace != NULL) == options.no_trace)
-        wrong_usage("expected either --trace FILE or --no-trace");
+    if (optind != argument_count - !options.restore)
+        wrong_usage(options.restore ? "expected no workload: the checkpoint has it"
+                                    : "expected one workload");
     options.workload = arguments[optind];
+    check_options(&options);
     return options;
 }
 
@@ -182,52 +229,117 @@ static double cpu_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* The run from its beginning to its end; the error says what went wrong. */
-static enum simulator_status simulate(const struct options *options,
-                                      const struct simulator_workload *workload,
-                                      struct simulator_counts *counts, double *seconds,
-                                      struct simulator_error *error)
+static _Noreturn void refuse(const struct simulator_error *error)
 {
-    struct simulator *simulator = simulator_create(&options->setup, workload, error);
+    fprintf(stderr, "schedlab-sim: %s\n", error->text);
+    exit(EXIT_WRONG_USAGE);
+}
+
+static struct simulator_workload load(const struct options *options)
+{
+    struct simulator_workload workload;
+    struct simulator_error error;
+    if (!simulator_load_workload(&workload, options->workload, options->setup.tick_ns, &error))
+        refuse(&error);
+    return workload;
+}
+
+static struct simulator *begin(const struct options *options)
+{
+    struct simulator *simulator;
+    struct simulator_error error;
+    if (options->restore) {
+        simulator = simulator_restore(options->restore, options->setup.trace, &error);
+    } else {
+        struct simulator_workload workload = load(options);
+        simulator = simulator_create(&options->setup, &workload, &error);
+        simulator_free_workload(&workload);
+    }
     if (!simulator)
-        exit((fprintf(stderr, "schedlab-sim: %s\n", error->text), EXIT_WRONG_USAGE));
+        refuse(&error);
+    return simulator;
+}
+
+struct outcome {
+    enum simulator_status status;
+    bool saved;
+    struct simulator_counts counts;
+    double seconds;
+    struct simulator_error error;
+};
+
+/* The run to its end, or until it is put aside. */
+static void simulate(const struct options *options, struct outcome *outcome)
+{
+    struct simulator *simulator = begin(options);
     double begin = cpu_seconds();
-    enum simulator_status status = simulator_run(simulator, options->limit, error);
-    if (status != SIMULATOR_FAILED && !simulator_finish(simulator, error))
-        status = SIMULATOR_FAILED;
-    *seconds = cpu_seconds() - begin;
-    simulator_count(simulator, counts);
+    uint64_t until = options->save_at < options->limit ? options->save_at : options->limit;
+    bool good = true;
+    outcome->status = simulator_run(simulator, until, &outcome->error);
+    outcome->saved = options->save && outcome->status == SIMULATOR_TIME;
+    if (outcome->saved)
+        good = simulator_save(simulator, options->save, &outcome->error);
+    else if (outcome->status != SIMULATOR_FAILED)
+        good = simulator_finish(simulator, &outcome->error);
+    if (!good)
+        outcome->status = SIMULATOR_FAILED;
+    outcome->seconds = cpu_seconds() - begin;
+    simulator_count(simulator, &outcome->counts);
     simulator_destroy(simulator);
-    return status;
+}
+
+/* Checks the workload as a run of it would, and writes it as a file. The exit status. */
+static int compile(const struct options *options)
+{
+    struct simulator_workload workload = load(options);
+    struct simulator_setup setup = options->setup;
+    struct simulator_error error;
+    setup.trace = NULL;
+    struct simulator *simulator = simulator_create(&setup, &workload, &error);
+    bool good = simulator != NULL;
+    simulator_destroy(simulator);
+    int failed = good ? 1 : EXIT_WRONG_USAGE;
+    good = good && simulator_compile(&workload, setup.tick_ns, options->compile, &error);
+    simulator_free_workload(&workload);
+    if (!good)
+        fprintf(stderr, "schedlab-sim: %s\n", error.text);
+    return good ? 0 : failed;
+}
+
+/* Says why it is not 0. */
+static int exit_status(const struct options *options, const struct outcome *outcome)
+{
+    int64_t status = outcome->counts.exit_status;
+    if (outcome->saved) {
+        fprintf(stderr, "schedlab-sim: put aside at %" PRIu64 " ns: --continue %s\n",
+                outcome->counts.now, options->save);
+        return 0;
+    }
+    if (outcome->status == SIMULATOR_TIME) {
+        fprintf(stderr, "schedlab-sim: the limit of %" PRIu64 " ns was reached\n", options->limit);
+        return EXIT_LIMIT;
+    }
+    if (status != 0)
+        fprintf(stderr, "schedlab-sim: the first process ended with status %" PRId64 "\n", status);
+    if (options->save)
+        fprintf(stderr, "schedlab-sim: the run was over before it was to be put aside\n");
+    return status != 0 || options->save;
 }
 
 int main(int argument_count, char **arguments)
 {
     struct options options = read_options(argument_count, arguments);
-    struct simulator_workload workload;
-    struct simulator_error error;
-    struct simulator_counts counts;
-    double seconds;
-    if (!simulator_load_workload(&workload, options.workload, options.setup.tick_ns, &error)) {
-        fprintf(stderr, "schedlab-sim: %s\n", error.text);
-        return EXIT_WRONG_USAGE;
-    }
-    enum simulator_status status = simulate(&options, &workload, &counts, &seconds, &error);
-    simulator_free_workload(&workload);
-    if (status == SIMULATOR_FAILED) {
-        fprintf(stderr, "schedlab-sim: %s\n", error.text);
+    struct outcome outcome;
+    if (options.compile)
+        return compile(&options);
+    simulate(&options, &outcome);
+    if (outcome.status == SIMULATOR_FAILED) {
+        fprintf(stderr, "schedlab-sim: %s\n", outcome.error.text);
         return 1;
     }
-    print_counts(&counts);
+    print_counts(&outcome.counts);
     if (options.speed)
-        printf("cpu_seconds %.6f\ndecisions_per_second %.0f\n", seconds,
-               (double)counts.decisions / seconds);
-    if (status == SIMULATOR_TIME) {
-        fprintf(stderr, "schedlab-sim: the limit of %" PRIu64 " ns was reached\n", options.limit);
-        return EXIT_LIMIT;
-    }
-    if (counts.exit_status != 0)
-        fprintf(stderr, "schedlab-sim: the first process ended with status %" PRId64 "\n",
-                counts.exit_status);
-    return counts.exit_status != 0;
+        printf("cpu_seconds %.6f\ndecisions_per_second %.0f\n", outcome.seconds,
+               (double)outcome.counts.decisions / outcome.seconds);
+    return exit_status(&options, &outcome);
 }

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# make simulator   build/sim/schedlab-sim, and the library build/sim/simulator.a
+# make simulator   build/sim/schedlab-sim, and the library as build/sim/simulator.a and
+#                  build/sim/libschedlab-sim.so
+#
+# make fuzz        libFuzzer, for FUZZ_SECONDS with each program of tests/sim/fuzz_*.c
 #
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each
 # policy, from the policy's file and sim/engine.c: the same source, as it is.
@@ -9,13 +12,17 @@ SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c,$(sort $(wildcard sim
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
                       policy_table.o engine_table.o costs_table.o
+SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
 SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
                       -fsanitize=address,undefined -fno-sanitize-recover=all
 SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
 
-.PHONY: simulator simulator-tests
-simulator: $B/sim/schedlab-sim $B/sim/simulator.a
+SIMULATOR_FUZZ     := $(patsubst tests/sim/%.c,$B/sim-fuzz/%,$(wildcard tests/sim/fuzz_*.c))
+FUZZ_SECONDS       ?= 600
+
+.PHONY: simulator simulator-tests fuzz $(SIMULATOR_FUZZ:%=%.run)
+simulator: $B/sim/schedlab-sim $B/sim/simulator.a $B/sim/libschedlab-sim.so
 simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-sim
 
 # An engine's name in C: a - of the policy's is a _.
@@ -44,7 +51,13 @@ $B/$(1)/%_table.o: $B/%_table.c
 	@echo "  $$@"
 	@$$(CLANG) $(2) -c $$< -o $$@
 
-$B/$(1)/simulator.a: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
+# Which build it is, by a hash of all that it is made of: it continues its own checkpoints alone.
+$B/$(1)/build_name.o: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
+	@echo "  $$@"
+	@hash=$$$$(cat $$^ | sha256sum | cut -c1-64) && \
+	    echo "const char build_name[] = \"$$$$hash\";" | $$(CLANG) $(filter-out -MMD -MP,$(2)) -x c -c - -o $$@
+
+$B/$(1)/simulator.a: $(SIMULATOR_PARTS:%=$B/$(1)/%)
 	@echo "  $$@"
 	@rm -f $$@
 	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
@@ -55,6 +68,19 @@ $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/simulator.a
 endef
 $(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
 $(eval $(call SIMULATOR_RULES,sim-safe,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE)))
+$(eval $(call SIMULATOR_RULES,sim-fuzz,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) \
+    -fsanitize=fuzzer-no-link))
+
+# The library for other languages. It carries its own headers, so that what reads its declarations
+# there can never read those of another build.
+$B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile sim/sim.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) -c $< -o $@
+
+$B/sim/libschedlab-sim.so: $(SIMULATOR_PARTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
+	@echo "  $@"
+	@$(CLANG) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
 
 $B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
 	@mkdir -p $(@D)
@@ -68,6 +94,32 @@ $B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@
+
+# libFuzzer. `make fuzz` goes on for so many seconds with each program, and keeps what it learns, and
+# what it finds, in build/fuzz.
+fuzz: $(SIMULATOR_FUZZ:%=%.run)
+
+$(SIMULATOR_FUZZ:%=%.run): %.run: %
+	@mkdir -p $B/fuzz/$(<F)
+	$< -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -artifact_prefix=$B/fuzz/$(<F)- $B/fuzz/$(<F)
+
+LINK_FUZZ = $(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer $(filter %.c %.o %.a,$^) -o $@
+
+$(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-fuzz/simulator.a Makefile sim/sim.mk
+	@echo "  $@"
+	@$(LINK_FUZZ)
+
+# The same with one policy, which is wrong now and then: to see that it is found.
+$B/sim-fuzz/broken_engine.o: tests/sim/broken_policy.c sim/engine.c Makefile sim/sim.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link -Ipolicies \
+	    -DENGINE=engine_broken -DPOLICY=policy_broken -include $< -c sim/engine.c -o $@
+
+$B/sim-fuzz/broken: tests/sim/fuzz_machine.c tests/sim/broken_table.c $B/sim-fuzz/broken_engine.o \
+                    $B/sim-fuzz/simulator.a Makefile sim/sim.mk
+	@echo "  $@"
+	@$(LINK_FUZZ)
 
 # Acts the scenarios of tests/scenario out on the simulator; run by pytest.
 $B/scenario_simulator: tests/scenario/simulator.c $B/sim-safe/simulator.a Makefile sim/sim.mk

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 /*
  * The numbers from 0 to a limit of at most 2^24 that are free, of which the lowest
@@ -14,7 +13,8 @@
 #define SLOT_LEVELS 4
 
 struct slots {
-    uint64_t *level[SLOT_LEVELS]; /* 0: the numbers themselves; the last is one word */
+    uint64_t *level[SLOT_LEVELS]; /* 0: the numbers themselves; the last is one word. Of
+                                   * slots_words() each */
 };
 
 static inline uint32_t slots_words(uint32_t limit, uint32_t level)
@@ -25,36 +25,29 @@ static inline uint32_t slots_words(uint32_t limit, uint32_t level)
     return (uint32_t)words;
 }
 
-static inline void slots_free(struct slots *slots)
-{
-    for (uint32_t i = 0; i < SLOT_LEVELS; i++)
-        free(slots->level[i]);
-}
-
 static inline void slots_give_back(struct slots *slots, uint32_t slot)
 {
     for (uint32_t i = 0; i < SLOT_LEVELS; i++, slot /= 64)
         slots->level[i][slot / 64] |= 1ull << (slot % 64);
 }
 
-/* All are free. False: no memory; slots_free() is due all the same. */
-static inline bool slots_create(struct slots *slots, uint32_t limit)
+static inline bool slots_any(const struct slots *slots)
 {
-    for (uint32_t i = 0; i < SLOT_LEVELS; i++) {
-        slots->level[i] = calloc(slots_words(limit, i), sizeof(uint64_t));
-        if (!slots->level[i])
-            return false;
-    }
+    return slots->level[SLOT_LEVELS - 1][0] != 0;
+}
+
+/* All are free. The words of each level are there, and zero. */
+static inline void slots_fill(struct slots *slots, uint32_t limit)
+{
     for (uint32_t slot = 0; slot < limit; slot++)
         slots_give_back(slots, slot);
-    return true;
 }
 
 /* The lowest that is free, and so no longer is; UINT32_MAX: none. */
 static inline uint32_t slots_take(struct slots *slots)
 {
     uint32_t slot = 0;
-    if (!slots->level[SLOT_LEVELS - 1][0])
+    if (!slots_any(slots))
         return UINT32_MAX;
     for (uint32_t i = SLOT_LEVELS; i > 0; i--)
         slot = slot * 64 + (uint32_t)__builtin_ctzll(slots->level[i - 1][slot]);

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 /*
  * The timers of sleeping processes: a heap in an array, each node with four
@@ -20,8 +19,8 @@ struct timer {
 struct timers {
     struct timer *heap;
     uint32_t count;
-    uint32_t room;
     uint32_t started;
+    uint32_t dead; /* in the heap, though nobody waits for them: see drop_dead_timers() */
 };
 
 #define TIMER_CHILDREN 4
@@ -36,13 +35,18 @@ static inline uint32_t timer_slot(const struct timer *timer)
     return (uint32_t)timer->order & 0xffffff;
 }
 
+static inline uint32_t timer_number(const struct timer *timer)
+{
+    return (uint32_t)(timer->order >> 24);
+}
+
 static inline bool timer_before(const struct timer *a, const struct timer *b)
 {
     if (a->when != b->when)
         return a->when < b->when;
     if (timer_cpu(a) != timer_cpu(b))
         return timer_cpu(a) < timer_cpu(b);
-    return (int32_t)((uint32_t)(a->order >> 24) - (uint32_t)(b->order >> 24)) < 0;
+    return (int32_t)(timer_number(a) - timer_number(b)) < 0;
 }
 
 static inline uint64_t timers_next(const struct timers *timers)
@@ -50,18 +54,16 @@ static inline uint64_t timers_next(const struct timers *timers)
     return timers->count > 0 ? timers->heap[0].when : UINT64_MAX;
 }
 
-/* False: no memory. */
-static inline bool timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
+/* Among so many processes there are never more timers: one of each that sleeps, and dead ones,
+ * which drop_dead_timers() keeps to half of all. */
+static inline uint32_t timers_room(uint32_t processes)
+{
+    return 2 * processes + 2;
+}
+
+static inline void timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
 {
     struct timer timer = {when, (uint64_t)cpu << 56 | (uint64_t)timers->started++ << 24 | slot};
-    if (timers->count == timers->room) {
-        uint32_t room = timers->room ? 2 * timers->room : 64;
-        struct timer *heap = realloc(timers->heap, room * sizeof(*heap));
-        if (!heap)
-            return false;
-        timers->heap = heap;
-        timers->room = room;
-    }
     uint32_t place = timers->count++;
     while (place > 0) {
         uint32_t parent = (place - 1) / TIMER_CHILDREN;
@@ -71,7 +73,6 @@ static inline bool timers_start(struct timers *timers, uint64_t when, uint32_t c
         place = parent;
     }
     timers->heap[place] = timer;
-    return true;
 }
 
 static inline uint32_t timers_first_child(const struct timers *timers, uint32_t place)
@@ -83,21 +84,35 @@ static inline uint32_t timers_first_child(const struct timers *timers, uint32_t 
     return best;
 }
 
+/* Puts the timer into `place` or below it, where it may stand. */
+static inline void timers_sink(struct timers *timers, uint32_t place, struct timer timer)
+{
+    while (place * TIMER_CHILDREN + 1 < timers->count) {
+        uint32_t child = timers_first_child(timers, place);
+        if (!timer_before(&timers->heap[child], &timer))
+            break;
+        timers->heap[place] = timers->heap[child];
+        place = child;
+    }
+    timers->heap[place] = timer;
+}
+
 /* Takes out the first one, which is there. */
 static inline struct timer timers_take(struct timers *timers)
 {
     struct timer taken = timers->heap[0];
     struct timer last = timers->heap[--timers->count];
-    uint32_t place = 0;
-    while (place * TIMER_CHILDREN + 1 < timers->count) {
-        uint32_t child = timers_first_child(timers, place);
-        if (!timer_before(&timers->heap[child], &last))
-            break;
-        timers->heap[place] = timers->heap[child];
-        place = child;
-    }
-    timers->heap[place] = last;
+    timers_sink(timers, 0, last);
     return taken;
+}
+
+/* Makes a heap of timers that stand in any order (Floyd 1964). */
+static inline void timers_order(struct timers *timers)
+{
+    for (uint32_t place = timers->count / TIMER_CHILDREN + 1; place > 0; place--) {
+        if (place <= timers->count)
+            timers_sink(timers, place - 1, timers->heap[place - 1]);
+    }
 }
 
 #endif

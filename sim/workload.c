@@ -54,6 +54,7 @@ struct reader {
     struct array texts;         /* of char * */
     struct array channels;      /* of uint64_t */
     struct array channel_names; /* of char[NAME_LENGTH_MAX + 1] */
+    struct array timer_names;   /* of the same: of timers that are shared */
     uint32_t present;           /* program */
     struct loop loops[WORKLOAD_LOOPS_MAX];
     uint32_t depth;
@@ -142,10 +143,15 @@ static const struct word *word_at(struct reader *reader, uint32_t place, const c
     return NULL;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static bool parse_number(const struct word *word, uint64_t *value, size_t *used)
 {
     char *end;
-    if (word->length == 0 || word->text[0] < '0' || word->text[0] > '9')
+    if (word->length == 0 || !is_digit(word->text[0]))
         return false;
     errno = 0;
     *value = strtoull(word->text, &end, 10);
@@ -243,20 +249,37 @@ static uint32_t find_program(struct reader *reader, uint32_t place)
     return draft && copy_name(reader, draft->name, word) ? reader->drafts.count - 1 : 0;
 }
 
-static uint32_t find_channel(struct reader *reader, uint32_t place)
+/* The place of a name among those, where it is put if it is new. */
+static uint32_t find_name(struct reader *reader, struct array *known, const struct word *word)
 {
-    const struct word *word = word_at(reader, place, "a channel's name");
-    if (!word)
-        return 0;
-    char(*names)[NAME_LENGTH_MAX + 1] = reader->channel_names.items;
-    for (uint32_t i = 0; i < reader->channel_names.count; i++) {
+    char(*names)[NAME_LENGTH_MAX + 1] = known->items;
+    for (uint32_t i = 0; i < known->count; i++) {
         if (word_is(word, names[i]))
             return i;
     }
-    char *name = append(reader, &reader->channel_names, NAME_LENGTH_MAX + 1);
-    if (!name || !append(reader, &reader->channels, sizeof(uint64_t)))
-        return 0;
-    return copy_name(reader, name, word) ? reader->channels.count - 1 : 0;
+    char *name = append(reader, known, NAME_LENGTH_MAX + 1);
+    return name && copy_name(reader, name, word) ? known->count - 1 : 0;
+}
+
+static uint32_t find_channel(struct reader *reader, uint32_t place)
+{
+    const struct word *word = word_at(reader, place, "a channel's name");
+    uint32_t channel = word ? find_name(reader, &reader->channel_names, word) : 0;
+    while (reader->channels.count < reader->channel_names.count) {
+        if (!append(reader, &reader->channels, sizeof(uint64_t)))
+            return 0;
+    }
+    return channel;
+}
+
+/* One that is shared. */
+static uint32_t find_timer(struct reader *reader, uint32_t place)
+{
+    const struct word *word = word_at(reader, place, "a timer's name");
+    uint32_t timer = word ? find_name(reader, &reader->timer_names, word) : 0;
+    if (timer >= WORKLOAD_SHARED_TIMERS_MAX)
+        complain(reader, "at most 65536 timers that are shared", word);
+    return timer;
 }
 
 static uint32_t add_text(struct reader *reader, uint32_t place, const char *expected)
@@ -369,6 +392,12 @@ static void read_fork(struct reader *reader)
     add_step(reader, (struct workload_step){.kind = STEP_FORK, .target = program});
 }
 
+static void read_kill(struct reader *reader)
+{
+    uint32_t program = find_program(reader, 1);
+    add_step(reader, (struct workload_step){.kind = STEP_KILL, .target = program});
+}
+
 static void read_give(struct reader *reader)
 {
     struct workload_step step = {.kind = STEP_GIVE, .target = find_channel(reader, 1), .value = 1};
@@ -381,18 +410,35 @@ static void read_give(struct reader *reader)
     add_step(reader, step);
 }
 
-/* `timer 0 TIME`, or `timer 0 TIME absolute`. */
+/* `timer 0 TIME`, its own, or `timer NAME TIME`, which all share; and `absolute` behind it. */
 static void read_timer(struct reader *reader)
 {
     bool ticks;
-    struct workload_step step = {.kind = STEP_TIMER};
-    step.detail = (uint8_t)read_number(reader, 1, 0, WORKLOAD_TIMERS_MAX - 1);
+    struct workload_step step;
+    const struct word *timer = word_at(reader, 1, "a number from 0 to 7, or a timer's name");
+    bool absolute = reader->word_count > 3;
+    if (absolute && !word_is(&reader->words[3], "absolute"))
+        complain(reader, "absolute, or the end of the line", &reader->words[3]);
+    if (timer && is_digit(timer->text[0]))
+        step = (struct workload_step){
+            .kind = STEP_TIMER,
+            .detail = (uint8_t)read_number(reader, 1, 0, WORKLOAD_TIMERS_MAX - 1),
+            .target = absolute,
+        };
+    else
+        step = (struct workload_step){
+            .kind = STEP_SHARED_TIMER,
+            .detail = absolute,
+            .target = find_timer(reader, 1),
+        };
     step.value = read_time(reader, 2, &ticks);
-    if (reader->word_count > 3) {
-        if (!word_is(&reader->words[3], "absolute"))
-            complain(reader, "absolute, or the end of the line", &reader->words[3]);
-        step.target = 1;
-    }
+    add_step(reader, step);
+}
+
+static void read_meet(struct reader *reader)
+{
+    struct workload_step step = {.kind = STEP_MEET, .target = find_channel(reader, 1)};
+    step.value = read_number(reader, 2, 1, SIMULATOR_PROCESSES_MAX);
     add_step(reader, step);
 }
 
@@ -527,13 +573,14 @@ static const struct line {
     void (*read)(struct reader *reader);
     uint32_t words;
 } lines[] = {
-    {"program", read_program, 2}, {"channel", read_channel, 3}, {"run", read_run, 3},
-    {"sleep", read_sleep, 3},     {"yield", read_yield, 1},     {"fork", read_fork, 2},
-    {"wait", read_wait, 1},       {"take", read_take, 4},       {"give", read_give, 3},
-    {"loop", read_loop, 2},       {"end", read_end, 1},         {"priority", read_priority, 3},
-    {"tickets", read_tickets, 3}, {"weight", read_weight, 3},   {"mark", read_mark, 3},
-    {"group", read_group, 2},     {"policy", read_policy, 2},   {"set", read_tunable, 2},
-    {"timer", read_timer, 4},     {"exit", read_exit, 2},
+    {"meet", read_meet, 3},         {"program", read_program, 2}, {"channel", read_channel, 3},
+    {"run", read_run, 3},           {"sleep", read_sleep, 3},     {"yield", read_yield, 1},
+    {"fork", read_fork, 2},         {"wait", read_wait, 1},       {"take", read_take, 4},
+    {"give", read_give, 3},         {"loop", read_loop, 2},       {"end", read_end, 1},
+    {"priority", read_priority, 3}, {"tickets", read_tickets, 3}, {"weight", read_weight, 3},
+    {"mark", read_mark, 3},         {"group", read_group, 2},     {"policy", read_policy, 2},
+    {"set", read_tunable, 2},       {"timer", read_timer, 4},     {"kill", read_kill, 2},
+    {"exit", read_exit, 2},
 };
 
 static void read_line(struct reader *reader)
@@ -546,11 +593,11 @@ static void read_line(struct reader *reader)
             lines[i].read(reader);
         return;
     }
-    complain(
-        reader,
-        "program, channel, run, sleep, timer, yield, fork, wait, take, give, loop, end, priority, "
-        "tickets, weight, mark, group, policy, set or exit",
-        &reader->words[0]);
+    complain(reader,
+             "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
+             "priority, "
+             "tickets, weight, mark, group, policy, set, kill or exit",
+             &reader->words[0]);
 }
 
 static void read_lines(struct reader *reader, const char *text)
@@ -617,6 +664,7 @@ static void free_reader(struct reader *reader)
     free(reader->texts.items);
     free(reader->channels.items);
     free(reader->channel_names.items);
+    free(reader->timer_names.items);
 }
 
 bool simulator_read_workload(struct simulator_workload *workload, const char *name,

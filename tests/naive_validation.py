@@ -98,7 +98,8 @@ class Machine:
         """Only who runs on a CPU does anything there."""
         if record.kind == Kind.SWITCH:
             return record.first == cpu.current and record.process != record.first
-        return record.kind not in OF_THE_RUNNING or cpu.current == record.process
+        by_nobody = record.kind == Kind.FORK and record.process == 0
+        return record.kind not in OF_THE_RUNNING or by_nobody or cpu.current == record.process
 
     def scheduler(self, cpu: Cpu, record: Record) -> bool:
         """In and out in turns, and switches only inside."""

@@ -54,6 +54,45 @@ def test_the_same_files_give_the_same_image(tmp_path: Path) -> None:
     assert make(tmp_path, tmp_path / "file").read_bytes() == first
 
 
+@pytest.mark.parametrize("count", [0, 3, 300])
+def test_files_that_are_added_later_make_no_difference(tmp_path: Path, count: int) -> None:
+    """Also when the directory grows by a block."""
+    (tmp_path / "file").write_bytes(bytes(100_000))
+    (tmp_path / "small").write_text("text")
+    first: list[str | Path] = [f"{tmp_path}/small=a{i}" for i in range(count)]
+    later: list[str | Path] = [tmp_path / "file", *(f"{tmp_path}/small=b{i}" for i in range(100))]
+    whole = make(tmp_path, *first, *later, blocks=2000).read_bytes()
+    old = make(tmp_path, *first, blocks=2000)
+    new = tmp_path / "new.img"
+    done = call("mkfs", new, "--add", old, *later)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert new.read_bytes() == whole
+    assert call("fsck", new).returncode == 0
+
+
+def test_only_an_image_of_mkfs_is_added_to(tmp_path: Path) -> None:
+    image = make(tmp_path)
+    content = bytearray(image.read_bytes())
+    block_map = int.from_bytes(content[44:48], "little")
+    last = int.from_bytes(content[56:60], "little") + 1
+    content[block_map * BLOCK + last // 8] |= 1 << last % 8
+    (tmp_path / "used").write_bytes(content)
+    (tmp_path / "none").write_bytes(bytes(5 * BLOCK))
+    (tmp_path / "short").write_bytes(b"text")
+    for name, message in (
+        ("used", "written to since"),
+        ("none", "no disk image"),
+        ("short", "no disk image"),
+        ("missing", "No such file"),
+    ):
+        done = call("mkfs", tmp_path / "out.img", "--add", tmp_path / name)
+        assert done.returncode == 1
+        assert message in done.stderr
+    assert not (tmp_path / "out.img").exists()
+    done = call("mkfs", tmp_path / "out.img", "--add")
+    assert done.returncode == 2
+
+
 def test_a_damaged_image_is_named(tmp_path: Path) -> None:
     """A block that is marked free though it is used; a superblock that is none."""
     image = make(tmp_path)

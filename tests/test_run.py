@@ -208,7 +208,7 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
     script = CONDUCTOR.format(tests=str(ROOT / "tests"), out=str(out), pids=pids)
     with subprocess.Popen(
         [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python"},
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,

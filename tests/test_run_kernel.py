@@ -221,7 +221,7 @@ def test_qemu_runs_the_same_workload(schedlab: Command, tmp_path: Path) -> None:
 def test_boot_gives_a_shell_and_says_how_to_leave() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "schedlab", "boot", "--cpus", "2"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

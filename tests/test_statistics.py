@@ -29,6 +29,7 @@ from schedlab.statistics import (
     fitting,
     holm,
     in_column,
+    probability_beyond,
     ranking,
 )
 
@@ -191,6 +192,27 @@ def test_unpaired_is_welchs() -> None:
         n_resamples=np.inf,
     )
     assert found.permutation == pytest.approx(exact.pvalue)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_beyond_a_margin_is_a_shifted_test(paired: bool) -> None:
+    before, after = [10.0, 12.0, 11.0, 9.0], [20.0, 26.0, 24.0, 21.0]
+    shifted = [value - 8 for value in after]
+    theirs = (
+        stats.ttest_rel(shifted, before, alternative="greater")
+        if paired
+        else stats.ttest_ind(shifted, before, equal_var=False, alternative="greater")
+    )
+    found = probability_beyond(before, after, 8, paired)
+    assert found == pytest.approx(theirs.pvalue)
+    assert probability_beyond(after, before, 8, paired) == pytest.approx(found)
+
+
+def test_beyond_a_margin_without_spread() -> None:
+    assert probability_beyond([1, 1], [5, 5], 3, paired=False) == 0
+    assert probability_beyond([1, 1], [5, 5], 4.5, paired=False) == 1
+    with pytest.raises(ValueError, match="two values"):
+        probability_beyond([1], [5, 5], 3, paired=False)
 
 
 def test_pairs_see_what_the_spread_of_seeds_hides() -> None:

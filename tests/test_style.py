@@ -26,7 +26,7 @@ C_FOLDERS = (
     "workloads",
 )
 WITHOUT_LICENCE_LINE = {".gitignore", ".gitattributes", "LICENSE"}
-WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv"}
+WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".svg"}
 
 
 def sources(*suffixes: str) -> list[Path]:
@@ -48,12 +48,15 @@ def check(*command: str) -> None:
     assert done.returncode == 0, f"\n{done.stdout}"
 
 
+PYTHON_FOLDERS = ("python", "sim/python", "tests")
+
+
 def test_python_layout() -> None:
-    check(sys.executable, "-m", "ruff", "format", "--diff", "python", "tests")
+    check(sys.executable, "-m", "ruff", "format", "--diff", *PYTHON_FOLDERS)
 
 
 def test_python_rules() -> None:
-    check(sys.executable, "-m", "ruff", "check", "python", "tests")
+    check(sys.executable, "-m", "ruff", "check", *PYTHON_FOLDERS)
 
 
 def test_python_types() -> None:

@@ -86,12 +86,27 @@ def complaint(folder: Path, content: object) -> str:
                 "timer1": {"ref": "mine", "period": 20, "mode": "relative"},
                 "timer2": {"ref": "unique0", "period": 30},
             },
-            ["timer 0 10000ns absolute", "timer 1 20000ns", "timer 0 30000ns"],
+            ["timer 0 10000ns absolute", "timer time:mine 20000ns", "timer 0 30000ns"],
         ),
+        ({"loop": 2, "instance": 3, "barrier": "x"}, ["loop 2", "meet meet:x 3", "end"]),
     ],
 )
 def test_each_event_becomes_steps(tmp_path: Path, task: object, steps: list[str]) -> None:
     assert behaviour(tmp_path, task) == steps
+
+
+def test_barriers_count_all_that_come(tmp_path: Path) -> None:
+    tasks = {
+        "a": {"loop": 1, "instance": 4, "barrier": "x"},
+        "b": {"loop": 2, "run": {"from": 1, "to": 9}, "barrier1": "x", "barrier2": "y"},
+        "c": {"instance": 0, "barrier": "y"},
+    }
+    file = read(tmp_path, {"tasks": tasks})
+    assert program(file, "a")[1:] == ["meet meet:x 5"]
+    assert file.text(1, 1_000_000).count("meet meet:y 1\n") == 3
+    starter = {"start": "a", "barrier": "x", "start2": "b"}
+    file = read(tmp_path, {"starter": starter, "tasks": tasks})
+    assert program(file, "a")[1:] == ["meet meet:x 6"]
 
 
 def test_phases_come_one_after_another_with_their_loops_and_attributes(tmp_path: Path) -> None:
@@ -155,7 +170,7 @@ def test_the_run_lasts_until_forked_tasks_have_ended(tmp_path: Path) -> None:
     root = program(file, "root")
     assert root[-7:] == [
         *("loop 3", "wait", "end"),
-        *("loop 30", "take finished", "end"),
+        *("loop 31", "take finished", "end"),
         "mark end",
     ]
     assert program(file, "b") == ["group b", "priority 2", "run 1000ns", "give finished"]
@@ -308,10 +323,9 @@ def test_the_documentation_names_every_key() -> None:
             {"timer": {"ref": "t", "period": 1, "mode": "x"}},
             ['tasks.a.timer.mode: "x": expected "relative" or "absolute"'],
         ),
-        (
-            {"instance": 2, "timer": {"ref": "t", "period": 1}},
-            ["several processes would share the timer t", "unique-t"],
-        ),
+        ({"barrier1": "x", "barrier2": "x"}, ["tasks.a.barrier2", "another name: the task meets"]),
+        ({"barrier": 1}, ["tasks.a.barrier: 1: expected the name of a barrier"]),
+        ({"barrier": "x", "fork": "a"}, ['tasks.a.barrier: "x": expected no barrier in a: it is']),
         (
             {f"timer{i}": {"ref": f"unique{i}", "period": 1} for i in range(9)},
             ["tasks.a.timer8.ref", "at most 8 timers"],
@@ -355,7 +369,7 @@ def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str])
         ("[]", ["w.json:1: an array: expected an object with `tasks`"]),
         ({}, ["an object: expected an object with `tasks`"]),
         ({"tasks": {}}, ["tasks: an object: expected at least one task"]),
-        ({"tasks": {}, "more": 1}, ["more: unknown: expected description, global, tasks"]),
+        ({"tasks": {}, "more": 1}, ["more: unknown: expected description, global, starter, tasks"]),
         ({"tasks": {"root": {"run": 1}}}, ["tasks.root: expected another name"]),
         ({"tasks": {"a b": {"run": 1}}}, ["tasks.a b: expected a name"]),
         ('{"tasks": {"a": {"run": 1},\n "a": {"run": 1}}}', ["w.json:2: tasks.a: there are two"]),
@@ -367,15 +381,6 @@ def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str])
         (
             {"tasks": {"long_name_1": {"run": 1}, "long_name_2": {"run": 1}}},
             ["tasks.long_name_1: the first 8 characters name the group of long_name_2 too"],
-        ),
-        (
-            {
-                "tasks": {
-                    "a": {"timer": {"ref": "t", "period": 1}},
-                    "b": {"timer": {"ref": "t", "period": 1}},
-                }
-            },
-            ['tasks.b.timer.ref: "t": expected a timer of its own', "a uses this one"],
         ),
         ({"global": {"duration": 0}, "tasks": {}}, ["global.duration: 0: expected -1"]),
         ({"global": {"duration": "1s"}, "tasks": {}}, ['global.duration: "1s": expected -1']),

@@ -2,7 +2,8 @@
 
 /*
  * Makes a disk image that holds the given files in its root directory. The same
- * arguments and files give the same image, byte for byte.
+ * arguments and files give the same image, byte for byte; also when some of them are
+ * added later.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -170,7 +171,9 @@ static void image_free(struct image *image)
 
 static const char usage[] =
     "usage: mkfs IMAGE BLOCKS [FILE[=NAME]...]\n"
+    "       mkfs IMAGE --add OLD [FILE[=NAME]...]\n"
     "  IMAGE   file to make\n"
+    "  OLD     an image that mkfs made: its files, then these\n"
     "  BLOCKS  its size in blocks of 4096 bytes\n"
     "  FILE    goes into the image's root directory, as NAME or by its own name,\n"
     "          which has at most 14 bytes\n";
@@ -312,18 +315,90 @@ static int make_image(struct image *image, int files, char *file[])
     return problem ? complain(FAILED, "/", problem) : SUCCESS;
 }
 
+static bool block_is_used(const struct image *image, uint32_t block)
+{
+    const uint8_t *map = image_block(image, image->super.block_map_start);
+    return block < image->super.block_count && (map[block / 8] >> block % 8 & 1);
+}
+
+/* Are the root's blocks the last ones that are in use, as image_end() leaves them? */
+static bool root_is_last(const struct image *image, const struct disk_inode *root)
+{
+    if (root->type != FILE_DIRECTORY || root->blocks == 0 || root->blocks > DIRECT_BLOCKS)
+        return false;
+    for (uint32_t i = 0; i < root->blocks; i++) {
+        if (root->direct[i] != root->direct[0] + i || !block_is_used(image, root->direct[i]))
+            return false;
+    }
+    return !block_is_used(image, root->direct[0] + root->blocks);
+}
+
+/* Takes back what image_end() has done: the root's entries are a list again, its blocks free. */
+static bool take_back_root(struct image *image)
+{
+    struct disk_inode *root = image_inode(image, ROOT_INODE);
+    uint32_t first = root->direct[0];
+    image->root = malloc(root->size);
+    if (!image->root)
+        return false;
+    memcpy(image->root, image_block(image, first), root->size);
+    image->root_entries = root->size / sizeof(struct directory_entry);
+    memset(image_block(image, first), 0, (size_t)root->blocks * FS_BLOCK_BYTES);
+    uint8_t *map = image_block(image, image->super.block_map_start);
+    for (uint32_t block = first; block < first + root->blocks; block++)
+        map[block / 8] &= (uint8_t)~(1u << block % 8);
+    image->next_block = first;
+    *root = (struct disk_inode){.type = FILE_DIRECTORY, .links = root->links};
+    return true;
+}
+
+/* Goes on with an image that mkfs made, whose bytes these are. Null, or why it cannot. */
+static const char *image_continue(struct image *image, uint8_t *bytes, size_t size)
+{
+    *image = (struct image){.bytes = bytes};
+    if (size < FS_BLOCK_BYTES)
+        return "it is no disk image";
+    memcpy(&image->super, bytes, sizeof(image->super));
+    if (!superblock_valid(&image->super, size / FS_BLOCK_BYTES))
+        return "it is no disk image";
+    if (!root_is_last(image, image_inode(image, ROOT_INODE)))
+        return "it has been written to since mkfs made it";
+    const uint8_t *map = image_block(image, image->super.inode_map_start);
+    while (image->next_inode < image->super.inode_count &&
+           (map[image->next_inode / 8] >> image->next_inode % 8 & 1))
+        image->next_inode++;
+    return take_back_root(image) ? NULL : "not enough memory";
+}
+
+/* The old image as a new one's beginning. */
+static int continue_old(struct image *image, const char *path)
+{
+    size_t size;
+    *image = (struct image){0};
+    uint8_t *bytes = read_file(path, &size);
+    if (!bytes)
+        return complain(FAILED, path, strerror(errno));
+    const char *problem = image_continue(image, bytes, size);
+    return problem ? complain(FAILED, path, problem) : SUCCESS;
+}
+
 int main(int count, char *argument[])
 {
     struct image image;
-    uint32_t blocks;
+    uint32_t blocks = 0;
+    bool add = count > 3 && strcmp(argument[2], "--add") == 0;
 
-    if (count < 3 || !parse_blocks(argument[2], &blocks)) {
+    if (!add && (count < 3 || !parse_blocks(argument[2], &blocks))) {
         fputs(usage, stderr);
         return WRONG_USAGE;
     }
-    const char *problem = begin(&image, blocks);
-    int status = problem ? complain(FAILED, argument[1], problem)
-                         : make_image(&image, count - 3, argument + 3);
+    int words = add ? 4 : 3;
+    const char *problem = add ? NULL : begin(&image, blocks);
+    int status = add ? continue_old(&image, argument[3]) : SUCCESS;
+    if (problem)
+        status = complain(FAILED, argument[1], problem);
+    if (status == SUCCESS)
+        status = make_image(&image, count - words, argument + words);
     if (status == SUCCESS)
         status = write_image(&image, argument[1]);
     image_free(&image);

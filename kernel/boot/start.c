@@ -20,6 +20,7 @@
 #include "process/lifecycle.h"
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
+#include "sync/channel.h"
 #include "time/tick.h"
 #include "trap/trap.h"
 
@@ -145,6 +146,7 @@ static _Noreturn void boot_continue(void)
     trace_init();
     scheduler_init();
     process_init();
+    channel_init();
     block_init();
     scheduler_describe(&use);
     print("schedlab: %u CPUs, %lu KiB of memory free, tick %lu us, policy %s\n", machine.cpus,

@@ -17,7 +17,8 @@
  *   - no page and no table lies wholly at or above space->end;
  *   - a page is mapped by as many address spaces as it has users;
  *   - an entry is writable, or it is copy-on-write, or its page is never written;
- *   - a page has one user if an entry for it is writable;
+ *   - a page has one user if an entry for it is writable, unless it is shared: then all its
+ *     entries are writable for ever;
  *   - all users but one of a page that is copy-on-write are promised a page;
  *   - accessed and dirty are always set: hardware may leave setting them to us.
  */
@@ -26,7 +27,7 @@ enum {
     ENTRY_USER = 1 << 4,
     ENTRY_ACCESSED = 1 << 6,
     ENTRY_DIRTY = 1 << 7,
-    ENTRY_COPY_ON_WRITE = 1 << 8, /* one of two bits left to software */
+    ENTRY_COPY_ON_WRITE = 1 << 8, /* one of two bits left to software; the other: PAGE_SHARED */
     ENTRY_FLAGS = (1 << 10) - 1,
 
     ENTRIES = 512,
@@ -157,32 +158,35 @@ void address_space_destroy(struct address_space *space)
     page_release(old.root);
 }
 
-static bool entry_may_be_written(uint64_t entry)
+/* Would whoever writes to it get a page of its own? */
+static bool entry_needs_copy(uint64_t entry)
 {
-    return (entry & ENTRY_VALID) && (entry & (PAGE_WRITE | ENTRY_COPY_ON_WRITE));
+    return (entry & ENTRY_VALID) && !(entry & PAGE_SHARED) &&
+           (entry & (PAGE_WRITE | ENTRY_COPY_ON_WRITE));
 }
 
-/* Pages in the first `count` entries of a level 0 table that a copy may come to write. */
-static uint64_t count_writable(const uint64_t *table, uint64_t count)
+/* Pages in the first `count` entries of a level 0 table that a copy may come to need. */
+static uint64_t count_copies(const uint64_t *table, uint64_t count)
 {
-    uint64_t writable = 0;
+    uint64_t copies = 0;
 
     for (uint64_t index = 0; index < count; index++)
-        writable += entry_may_be_written(table[index]);
-    return writable;
+        copies += entry_needs_copy(table[index]);
+    return copies;
 }
 
-/* Shares the pages of a level 0 table, copy-on-write if they may be written. 0 or -ENOMEM. */
+/* Shares the pages of a level 0 table, copy-on-write if they may be written and are not to be
+ * shared for that too. 0 or -ENOMEM. */
 static int pages_copy(uint64_t *to, uint64_t *from, uint64_t count)
 {
-    if (!page_promise(count_writable(from, count)))
+    if (!page_promise(count_copies(from, count)))
         return -ENOMEM;
     for (uint64_t index = 0; index < count; index++) {
         uint64_t entry = from[index];
 
         if (!(entry & ENTRY_VALID))
             continue;
-        if (entry & PAGE_WRITE) {
+        if (entry_needs_copy(entry)) {
             entry = (entry & ~(uint64_t)PAGE_WRITE) | ENTRY_COPY_ON_WRITE;
             from[index] = entry;
         }
@@ -260,7 +264,7 @@ int address_space_map(struct address_space *space, uint64_t start, uint64_t end,
 {
     kernel_assert(start % PAGE_BYTES == 0 && end % PAGE_BYTES == 0);
     kernel_assert(start <= end && end <= USER_END);
-    kernel_assert((rights & ~(PAGE_READ | PAGE_WRITE | PAGE_EXECUTE)) == 0);
+    kernel_assert((rights & ~(PAGE_READ | PAGE_WRITE | PAGE_EXECUTE | PAGE_SHARED)) == 0);
 
     if ((end - start) / PAGE_BYTES > page_free_count())
         return -ENOMEM;
@@ -335,6 +339,18 @@ int address_space_grow(struct address_space *space, int64_t change, bool lazy)
     }
     space->end = end;
     return 0;
+}
+
+int address_space_share(struct address_space *space, uint64_t bytes, uint64_t *start)
+{
+    uint64_t begin = pages_end(space);
+
+    if (bytes > USER_END - begin)
+        return -EINVAL;
+    int error = address_space_map(space, begin, begin + round_up(bytes, PAGE_BYTES),
+                                  PAGE_WRITE | PAGE_SHARED);
+    *start = begin;
+    return error;
 }
 
 /* The first access to a page of the heap that was promised. */

@@ -25,6 +25,7 @@ enum page_right {
     PAGE_READ = 1 << 1, /* the bits of a Sv39 page-table entry */
     PAGE_WRITE = 1 << 2,
     PAGE_EXECUTE = 1 << 3,
+    PAGE_SHARED = 1 << 9, /* not a right: children have this page itself, and no copy of it */
 };
 
 /* At boot, on one CPU: completes the kernel's half of `root`, which the boot code made. */
@@ -61,6 +62,12 @@ void address_space_unmap(struct address_space *space, uint64_t start, uint64_t e
  * 0, -ENOMEM, or -EINVAL (below the heap's start or beyond USER_END), then nothing has changed.
  */
 int address_space_grow(struct address_space *space, int64_t change, bool lazy);
+
+/*
+ * New zeroed pages behind all others, which children that are made later share for
+ * reading and writing. 0 and where they begin; -ENOMEM, or -EINVAL (beyond USER_END).
+ */
+int address_space_share(struct address_space *space, uint64_t bytes, uint64_t *start);
 
 /*
  * A user access at `address` failed. Makes it possible if it should be

@@ -23,6 +23,7 @@
 #include "process/scheduler_files.h"
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
+#include "sync/channel.h"
 #include "time/clock.h"
 #include "time/timer.h"
 
@@ -148,6 +149,7 @@ static void inherit(struct process *child, const struct process *parent)
     child->task.tickets = parent->task.tickets;
     child->task.weight = parent->task.weight;
     child->task.cpu = parent->task.cpu;
+    child->channels = channel_set_join(parent->channels);
 }
 
 int64_t process_fork(void)
@@ -170,6 +172,7 @@ int64_t process_fork(void)
     if (!error)
         return child->pid;
 
+    channel_set_leave(child->channels);
     file_table_destroy(child->files);
 free_space:
     address_space_destroy(&child->space);
@@ -211,6 +214,8 @@ _Noreturn void process_exit(int status)
     }
     file_table_destroy(process->files);
     process->files = NULL;
+    channel_set_leave(process->channels);
+    process->channels = NULL;
     address_space_activate(NULL);
     address_space_destroy(&process->space);
     trace_record(TRACE_EXIT, (uint32_t)process->pid, (uint32_t)status, 0);
@@ -360,11 +365,18 @@ static void sleep_is_over(struct timer *timer)
 
 int64_t process_sleep(int64_t ticks)
 {
-    struct sleeper sleeper = {.process = current_process()};
     if (ticks <= 0)
         return 0;
-    uint64_t until = (clock_ticks() + (uint64_t)ticks) * clock_tick_ns();
-    timer_start(&sleeper.timer, until, sleep_is_over);
+    int64_t result = process_sleep_until((clock_ticks() + (uint64_t)ticks) * clock_tick_ns());
+    return result < 0 ? result : 0;
+}
+
+int64_t process_sleep_until(uint64_t when)
+{
+    struct sleeper sleeper = {.process = current_process()};
+    if (when <= clock_now())
+        return 1;
+    timer_start(&sleeper.timer, when, sleep_is_over);
     while (sleeper.timer.pending && process_block(sleeper.process, BLOCK_SLEEP, true))
         scheduler_block();
     timer_cancel(&sleeper.timer);

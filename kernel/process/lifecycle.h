@@ -25,6 +25,8 @@ int64_t process_kill(int pid);
 int64_t process_exec(uint64_t path, uint64_t arguments);
 /* Until `ticks` ticks have passed. 0 or -EINTR. */
 int64_t process_sleep(int64_t ticks);
+/* Until so many nanoseconds after boot. 0; 1: that is over, and it did not sleep; -EINTR. */
+int64_t process_sleep_until(uint64_t when);
 
 /* 0, -ESRCH or -ERANGE. pid 0: the caller. */
 int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value);

@@ -14,6 +14,7 @@
 #include "../trap/registers.h"
 
 struct file_table;
+struct channel_set;
 
 struct process {
     int32_t pid;
@@ -43,6 +44,7 @@ struct process {
     struct trap_frame *trap_frame;    /* user registers, at the top of the kernel stack */
     struct address_space space;
     struct file_table *files;
+    struct channel_set *channels; /* null: none */
 
     /* The tree: guarded by LOCK_PROCESS_TREE. */
     struct process *parent;

@@ -23,6 +23,7 @@
 #include "process/process.h"
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
+#include "sync/channel.h"
 #include "time/clock.h"
 
 #define TEXT_BYTES 64 /* names of policies and tunables */
@@ -100,9 +101,49 @@ static int64_t call_sbrk(const uint64_t argument[])
     return error ? error : (int64_t)old_end;
 }
 
+static int64_t call_shared_memory(const uint64_t argument[])
+{
+    uint64_t start;
+    if ((int64_t)argument[0] <= 0)
+        return -EINVAL;
+    int error = address_space_share(&current_process()->space, argument[0], &start);
+    return error ? error : (int64_t)start;
+}
+
+/* As exec() does, but for the program. */
+static int64_t call_setname(const uint64_t argument[])
+{
+    struct process *process = current_process();
+    char name[PROCESS_NAME_BYTES];
+    int length = copy_text_from_user(name, argument[0], sizeof(name));
+    if (length <= 0)
+        return length ? length : -EINVAL;
+    text_copy(process->name, name, sizeof(process->name));
+    trace_text(TRACE_EXEC, (uint32_t)process->pid, process->name);
+    return 0;
+}
+
 static int64_t call_sleep(const uint64_t argument[])
 {
     return process_sleep((int)argument[0]);
+}
+
+#define SLEEP_NS_MAX (1l << 62) /* 146 years: no sum with the time now overflows */
+
+static int64_t call_sleep_ns(const uint64_t argument[])
+{
+    int64_t time = (int64_t)argument[0];
+    if (time <= 0)
+        return 0;
+    uint64_t length = (uint64_t)(time < SLEEP_NS_MAX ? time : SLEEP_NS_MAX);
+    int64_t result = process_sleep_until(clock_now() + length);
+    return result < 0 ? result : 0;
+}
+
+static int64_t call_sleep_until(const uint64_t argument[])
+{
+    int64_t time = (int64_t)argument[0];
+    return time <= 0 ? 1 : process_sleep_until((uint64_t)time);
 }
 
 static int64_t call_uptime(const uint64_t argument[])
@@ -151,6 +192,26 @@ static int64_t call_yield(const uint64_t argument[])
     (void)argument;
     scheduler_yield();
     return 0;
+}
+
+static int64_t call_channels_make(const uint64_t argument[])
+{
+    return channels_make((int)argument[0]);
+}
+
+static int64_t call_channel_take(const uint64_t argument[])
+{
+    return channel_take((int)argument[0], (int)argument[1]);
+}
+
+static int64_t call_channel_give(const uint64_t argument[])
+{
+    return channel_give((int)argument[0], (int64_t)argument[1], (int)argument[2]);
+}
+
+static int64_t call_channel_meet(const uint64_t argument[])
+{
+    return channel_meet((int)argument[0], (int)argument[1]);
 }
 
 static int64_t call_last_error(const uint64_t argument[])
@@ -346,6 +407,14 @@ static system_call_function *const functions[] = {
     [SYSTEM_CALL_POWEROFF] = call_poweroff,
     [SYSTEM_CALL_SYNC] = call_sync,
     [SYSTEM_CALL_BOOT_ARGUMENT] = call_boot_argument,
+    [SYSTEM_CALL_SHARED_MEMORY] = call_shared_memory,
+    [SYSTEM_CALL_SETNAME] = call_setname,
+    [SYSTEM_CALL_SLEEP_NS] = call_sleep_ns,
+    [SYSTEM_CALL_SLEEP_UNTIL] = call_sleep_until,
+    [SYSTEM_CALL_CHANNELS_MAKE] = call_channels_make,
+    [SYSTEM_CALL_CHANNEL_TAKE] = call_channel_take,
+    [SYSTEM_CALL_CHANNEL_GIVE] = call_channel_give,
+    [SYSTEM_CALL_CHANNEL_MEET] = call_channel_meet,
 };
 
 void system_call(struct trap_frame *frame)

@@ -22,8 +22,8 @@ from schedlab.tools import compiler, first_line
 
 KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
-PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": sim.PROGRAM}
-"""What machines start from, by the names that manifests have for them."""
+PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": sim.PROGRAM, "mkfs": BUILD / "mkfs"}
+"""What machines start from, by the names that manifests have for them; and what makes disks."""
 POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
 

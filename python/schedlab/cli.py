@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from schedlab import __version__
+from schedlab.cli_agreement import bench_agreement
+from schedlab.cli_bench import bench_simulator
 from schedlab.cli_calibrate import calibrate
 from schedlab.cli_options import (
     CPUS,
@@ -23,12 +25,13 @@ from schedlab.cli_options import (
     memory_option,
 )
 from schedlab.cli_run import perform, run
+from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import KERNEL_MACHINES
 from schedlab.machines.base import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
 from schedlab.policies import PolicyChoice
-from schedlab.terminal import results, say
+from schedlab.terminal import new_table, results, say
 from schedlab.units import format_time, parse_counts
 
 if TYPE_CHECKING:
@@ -55,6 +58,8 @@ def cli() -> None:
 
 
 cli.add_command(run)
+cli.add_command(sweep)
+cli.add_command(dask)
 cli.add_command(calibrate)
 
 
@@ -110,8 +115,23 @@ def boot(
     type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write.  [default: trace.FORMAT in the run's folder]",
 )
+@click.option(
+    "--as-workload",
+    "workload",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
+)
 @json_option
-def trace(run: Path, file_format: Format, out: Path | None, as_json: bool) -> None:
+@click.pass_context
+def trace(
+    context: click.Context,
+    /,
+    run: Path,
+    file_format: Format,
+    out: Path | None,
+    workload: Path | None,
+    as_json: bool,
+) -> None:
     """Export the event trace of a RUN's folder, and check it.
 
     RUN may also be a folder that holds one run. A trace that says what cannot have happened is
@@ -120,6 +140,9 @@ def trace(run: Path, file_format: Format, out: Path | None, as_json: bool) -> No
     from schedlab import trace as traces
     from schedlab.results import find_run
 
+    if workload:
+        export_workload(context, run, workload, as_json)
+        return
     folder = find_run(run)
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()
@@ -189,6 +212,22 @@ def report(
         click.echo(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
 
 
+def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
+    """docs/replay.md: a recording as a text that can be read, changed and run."""
+    from schedlab.cli_replay import write_workload
+
+    for name, option in (("file_format", "--format"), ("out", "--out")):
+        if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
+            raise WrongUsage(f"--as-workload and {option}: it names its file itself; leave one out")
+    found = write_workload(run, file)
+    if as_json:
+        echo_json({"file": str(file.absolute()), "replay_of": found.facts})
+    else:
+        click.echo(f"{file.absolute()}: {found.title}")
+    for note in found.notes:
+        say(f"schedlab: {run}: {note}")
+
+
 def trace_problem(read: Any) -> str | None:
     """What validation says against a trace."""
     from schedlab import trace as traces
@@ -238,7 +277,8 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     """Count the instructions of the kernel's operations, and compare.
 
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
-    status 1 if an aim is not met. `bench shares` measures something else: CPU shares.
+    status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
+    `bench simulator` the simulator, which `bench agreement` holds against the kernel.
     """
     if context.invoked_subcommand is None:
         bench_instructions(of_host, as_json)
@@ -306,11 +346,8 @@ def policies_table(rows: list[PolicyRow]) -> Table:
     return table
 
 
-def new_table(title: str = "") -> Table:
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+bench.add_command(bench_simulator)
+bench.add_command(bench_agreement)
 
 
 @bench.command("shares")

@@ -13,6 +13,7 @@ from schedlab.machines.sim import Simulator
 from schedlab.plan import MEMORY_MIB, TICK_NS
 from schedlab.policies import parse_choices, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
+from schedlab.workload_changes import parse_change
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
 CPUS_OF_ANY = Parsed("CPUS", lambda text: parse_counts(text, 1, Simulator.cpus_max))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
+CHANGE = Parsed("PLACE=VALUE", parse_change)
 TICK = Parsed("TIME", time_between(*TICK_NS))
 LIMIT = Parsed("TIME", time_between(1_000_000, 24 * 3600 * 1_000_000_000))
 SEED = click.IntRange(0, 2**63 - 1)

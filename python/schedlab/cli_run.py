@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from schedlab import __version__
 from schedlab.cli_options import (
+    CHANGE,
     CPUS_OF_ANY,
     LIMIT,
     POLICIES,
@@ -21,6 +22,7 @@ from schedlab.cli_options import (
     json_option,
     memory_option,
 )
+from schedlab.cli_replay import recorded, replay_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, SIMULATOR
 from schedlab.paths import new_runs_folder
@@ -29,8 +31,10 @@ from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
     from schedlab.plan import Plan
+    from schedlab.recording import Recording
     from schedlab.run import Finished
     from schedlab.studies.experiments import Depth
+    from schedlab.workload_changes import Change
     from schedlab.workload_model import WorkloadFile
 
 ALL_STUDIES = "study"
@@ -38,12 +42,14 @@ STUDIES = {f"study-{number}": number for number in range(1, 6)}
 OF_A_WORKLOAD = {
     "workload": "--workload",
     "policies": "--policy",
+    "changes": "--with",
     "settings": "--set",
     "cpus": "--cpus",
     "machine": "--machine",
     "repeats": "--runs",
     "limit": "--limit",
     "costs": "--costs",
+    "replay": "--replay",
 }
 """Options that say what is run; a study says that itself."""
 
@@ -57,8 +63,15 @@ OF_A_WORKLOAD = {
     default="mixed -n 24 -g 80",
     show_default=True,
     metavar="COMMAND",
-    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or, on sim,"
-    " a workload file.",
+    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or a"
+    " workload file.",
+)
+@click.option(
+    "--with",
+    "changes",
+    multiple=True,
+    type=CHANGE,
+    help="Another value in the workload file: tasks.cpu.instance=40. May be repeated.",
 )
 @click.option(
     "--policy",
@@ -83,7 +96,7 @@ OF_A_WORKLOAD = {
     default="spike",
     show_default=True,
     type=click.Choice(MACHINES),
-    help="spike and sim give the same run every time; qemu does not. sim runs workload files.",
+    help="spike and sim give the same run every time; qemu does not. sim runs workload files only.",
 )
 @click.option(
     "--runs",
@@ -112,12 +125,11 @@ OF_A_WORKLOAD = {
 )
 @click.option(
     "--costs",
-    default="kernel",
-    show_default=True,
     metavar="PROFILE",
     help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
-    " changes: kernel,fork=20000.",
+    " changes: kernel,fork=20000.  [default: kernel]",
 )
+@replay_option
 @memory_option
 @click.option(
     "--out",
@@ -142,8 +154,12 @@ def run(
     policies and all others; what comes out is one report. Without arguments: `study --quick`. A
     study that was interrupted goes on where it was, with its folder as --out.
 
-    With --workload, --policy, --set, --cpus, --machine, --runs, --limit or --costs instead: every
-    policy runs on every number of CPUs, --runs times, side by side on the CPUs of this host.
+    With --machine sim, a study's suites run in the simulator, as workload files, in a fraction of
+    the time.
+
+    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs or --replay
+    instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
+    CPUs.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
@@ -153,6 +169,9 @@ def run(
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     ]
     study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]
+    if study and "--machine" in given:
+        given.remove("--machine")
+        check_machine_of_studies(study, options["machine"])
     if study and given:
         raise WrongUsage(
             f"{' '.join(study)} and {given[0]}: a study says itself what is run. Leave out"
@@ -160,6 +179,7 @@ def run(
         )
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
+    replay = None if study else recorded(context, options)
     memory_given = context.get_parameter_source("memory") == ParameterSource.COMMANDLINE
     if options["machine"] == SIMULATOR:
         if memory_given:
@@ -171,13 +191,24 @@ def run(
             f" add --machine {SIMULATOR}"
         )
     if given:
-        run_workload(out=out, as_json=as_json, **options)
+        run_workload(out=out, as_json=as_json, replay=replay, **options)
     else:
-        shared = {name: options[name] for name in ("seed", "tick", "memory")}
+        shared = {name: options[name] for name in ("seed", "tick", "memory", "machine")}
         run_studies(what, "full" if full else "quick", out=out, as_json=as_json, **shared)
 
 
 # --- studies
+
+
+def check_machine_of_studies(study: list[str], machine: str) -> None:
+    """A study's runs are compared with each other: they must be repeatable."""
+    from schedlab.machines import machine_named
+
+    if not machine_named(machine).repeatable:
+        raise WrongUsage(
+            f"{' '.join(study)} and --machine {machine}: its runs are not repeatable; spike and"
+            f" {SIMULATOR} run studies"
+        )
 
 
 def run_studies(
@@ -186,6 +217,7 @@ def run_studies(
     seed: int,
     tick: int,
     memory: int,
+    machine: str,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -193,7 +225,7 @@ def run_studies(
     from schedlab.studies.run import Request, reproduce
 
     numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
-    done = reproduce(Request(numbers, depth, seed, tick, memory), out)
+    done = reproduce(Request(numbers, depth, seed, tick, memory, machine), out)
     if as_json:
         runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
         place = {"folder": str(done.folder), "report": str(done.report)}
@@ -210,6 +242,7 @@ def run_studies(
 
 def run_workload(
     workload: str,
+    changes: tuple[Change, ...],
     policies: tuple[PolicyChoice, ...],
     settings: tuple[tuple[str, int], ...],
     cpus: tuple[int, ...],
@@ -218,10 +251,11 @@ def run_workload(
     seed: int,
     tick: int,
     limit: int,
-    costs: str,
+    costs: str | None,
     memory: int,
     out: Path | None,
     as_json: bool,
+    replay: Recording | None = None,
 ) -> None:
     """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
     from schedlab import costs as cost_profiles
@@ -230,10 +264,23 @@ def run_workload(
     if seed + repeats - 1 >= 2**63:
         raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
     values = one_value_each(settings)
-    file = workload_file(workload) if machine == SIMULATOR else None
-    chosen = cost_profiles.choose(costs)
-    setting = (values, cpus[0], machine, seed, tick, limit, memory)
-    base = plan.Run(workload, policies[0], *setting, file=file, costs=chosen)
+    file = None if replay else workload_file(workload, changes)
+    chosen = replay.costs if replay and not costs else cost_profiles.choose(costs or "kernel")
+    base = plan.Run(
+        workload,
+        policies[0],
+        values,
+        cpus[0],
+        machine,
+        seed,
+        tick,
+        limit,
+        memory,
+        file=file,
+        costs=chosen,
+        changes=file.changes if file else (),
+        replay=replay,
+    )
     folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
     wanted = plan.product(folder, base, policies, cpus, repeats)
     wanted.check()
@@ -244,13 +291,18 @@ def run_workload(
         raise SystemExit(1)
 
 
-def workload_file(workload: str) -> WorkloadFile | None:
+def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
     """Says what in it has no effect. None: it is none."""
     from schedlab import workload_files
 
     if not workload_files.is_workload_file(workload):
+        if changes:
+            raise WrongUsage(
+                f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"
+                " have options of their own"
+            )
         return None
-    file = workload_files.read(Path(workload.strip()))
+    file = workload_files.read(Path(workload.strip()), changes)
     for note in file.notes:
         say(f"schedlab: {workload}, {note}")
     return file

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab import results
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import TRACE_FILE
+from schedlab.workload_changes import workload_title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,12 +26,15 @@ class Setup:
     """What was run, but for the seed."""
 
     experiment: str
-    """The label of an experiment (schedlab.studies.experiments), or the workload's command."""
+    """The label of an experiment (schedlab.studies.experiments); or the workload's command, or its
+    file and what was changed in it."""
     policy: str
     settings: tuple[tuple[str, int], ...]
     cpus: int
     tick_ns: int
     machine: str
+    changes: tuple[tuple[str, str], ...] = ()
+    """Values that the workload file was given beside its own."""
 
     @property
     def policy_title(self) -> str:
@@ -56,12 +60,13 @@ class Kept:
     @cached_property
     def setup(self) -> Setup:
         return Setup(
-            self.manifest.get("label") or self.manifest["workload"],
+            self.manifest.get("label") or workload_title(self.manifest),
             self.manifest["policy"],
             tuple(self.manifest["tunables"].items()),
             self.manifest["cpus"],
             self.manifest["tick_ns"],
             self.manifest["machine"],
+            tuple(self.manifest.get("with", {}).items()),
         )
 
     @property

@@ -10,6 +10,7 @@ from typing import Any
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.errors import WrongUsage
 from schedlab.units import format_time
+from schedlab.workload_changes import workload_title
 
 DIMENSIONS = ("workload", "policy", "tunables", "CPUs", "tick", "machine")
 """Of a setup: in all of them, partners are alike, or on each side there is one value."""
@@ -105,7 +106,7 @@ def _hash(name: str) -> Callable[[Kept], str]:
 
 _MADE_WITH: dict[str, Callable[[Kept], str]] = {
     "seeds": lambda run: str(run.seed),
-    "command": lambda run: str(run.manifest["workload"]),
+    "command": lambda run: workload_title(run.manifest),
     "memory": lambda run: f"{run.manifest.get('memory_mib')} MiB",
     "limit": lambda run: format_time(run.manifest.get("limit_ns") or 0),
     "machine's version": lambda run: str(run.manifest.get("machine_version")),

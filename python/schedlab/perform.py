@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 
 from schedlab.build import PARTS, build, host_processors
+from schedlab.loading import TOOLS
 from schedlab.machines import machine_named
 from schedlab.machines.base import Machine
 from schedlab.paths import ROOT
@@ -30,10 +31,12 @@ def perform(
     check_policies(read_catalogue(), wanted)
     machine = machine_named(machine_name)
     parts = {name: PARTS[name] for name in machine.parts}
-    build(*(os.path.relpath(path, ROOT) for path in parts.values()))
+    loaded = any(run.is_loaded for run in wanted.runs)
+    tools = {name: PARTS[name] for name in TOOLS} if loaded else {}
+    build(*(os.path.relpath(path, ROOT) for path in (*parts.values(), *tools.values())))
     machine.release()
     slots = host_processors()
-    with software(parts, commit()) as base:
+    with software(parts, commit(), tools) as base:
         left = select(wanted, machine, base) if select else wanted
         with Board(left, slots) as board:
             return carry_out(left, machine, base, slots, board, with_metrics)

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from schedlab.costs import KERNEL, Costs
 from schedlab.errors import WrongUsage
+from schedlab.loading import COMMAND, check_room
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE
 from schedlab.policies import PolicyChoice
+from schedlab.recording import Recording
 from schedlab.units import format_time
-from schedlab.workload_files import is_workload_file
+from schedlab.workload_changes import Change, changes_text
 from schedlab.workload_model import WorkloadFile
 
 MEMORY_MIB = (32, 65536)
@@ -22,8 +25,9 @@ TICK_NS = (100_000, 1_000_000_000)
 BOOT_ARGUMENTS_MAX = 1023
 """Bytes; kernel/device/device_tree.h."""
 _SETTINGS_NAME_MAX = 80
+_SAFE_NAME = re.compile(rf"[A-Za-z0-9_.,=+-]{{0,{_SETTINGS_NAME_MAX}}}")
 WORKLOAD_TEXT = "workload.txt"
-"""Of the simulator: what it runs, in the run's folder."""
+"""What a run of a workload file acts out, in its folder."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +46,36 @@ class Run:
     label: str = ""
     """A name for the workload, where those of a plan differ in it."""
     file: WorkloadFile | None = field(default=None, compare=False, repr=False)
-    """What the simulator runs. None: the workload is a command of the kernel."""
+    """What the workload says, if it is a file. None: it is a command of the kernel."""
     costs: Costs = KERNEL
     """What things take, in the simulator."""
+    changes: tuple[Change, ...] = ()
+    """Of the workload file: values that it is given beside its own; those of `file`."""
+    replay: Recording | None = field(default=None, compare=False, repr=False)
+    """What the simulator replays, instead of a workload file."""
 
     @property
     def name(self) -> str:
         """Of its folder: what tells it from the others of its plan."""
         policy = str(self.policy).replace(":", "-")
-        parts = [self.label, policy, self._settings_name(), f"{self.cpus}cpu", f"seed{self.seed}"]
+        parts = [
+            self.label or self._changes_name(),
+            policy,
+            self._settings_name(),
+            f"{self.cpus}cpu",
+            f"seed{self.seed}",
+        ]
         return "-".join(part for part in parts if part)
 
     def _settings_name(self) -> str:
         """As they are, or a number for many of them: a name has at most 255 bytes."""
         text = self.settings_text
-        if len(text) <= _SETTINGS_NAME_MAX:
-            return text
-        return f"set-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return text if len(text) <= _SETTINGS_NAME_MAX else _number("set", text)
+
+    def _changes_name(self) -> str:
+        """The same of the workload file's, where a name can hold them."""
+        text = changes_text(self.changes).replace(" ", ",")
+        return text if _SAFE_NAME.fullmatch(text) else _number("with", text)
 
     @property
     def settings_text(self) -> str:
@@ -72,18 +89,36 @@ class Run:
         title = f"{policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         return f"{self.label}, {title}" if self.label else title
 
+    @property
+    def workload_title(self) -> str:
+        """With what is changed in its file."""
+        changed = changes_text(self.changes)
+        return f"{self.workload} with {changed}" if changed else self.workload
+
+    @property
+    def is_loaded(self) -> bool:
+        """Is it a workload file that our kernel's program `play` acts out?"""
+        return self.file is not None and self.machine != SIMULATOR
+
     def boot_arguments(self) -> str:
         """What the kernel, or the simulator, is told. Nothing of the host is in it: no path, no date.
 
         With them a simulated run can be repeated by hand, in its folder.
         """
-        return self._simulator_options(self.file) if self.file else self._kernel_arguments()
+        given = self.simulated
+        return self._simulator_options(given) if given else self._kernel_arguments()
 
     def files(self) -> dict[str, str]:
         """Texts that must be in the run's folder before it begins, by name."""
-        return {WORKLOAD_TEXT: self.file.text(self.seed, self.tick_ns)} if self.file else {}
+        given = self.replay or self.file
+        return {WORKLOAD_TEXT: given.text(self.seed, self.tick_ns)} if given else {}
 
-    def _simulator_options(self, file: WorkloadFile) -> str:
+    @property
+    def simulated(self) -> WorkloadFile | Recording | None:
+        """What the simulator runs. None: the machine is another one."""
+        return None if self.is_loaded else self.replay or self.file
+
+    def _simulator_options(self, file: WorkloadFile | Recording) -> str:
         options = {
             "policy": self.policy,
             "cpus": self.cpus,
@@ -109,8 +144,13 @@ class Run:
         ]
         if self.settings:
             words.append(f"set={self.settings_text}")
-        words.append(f'run="{self.workload}"')
+        words.append(f'run="{COMMAND if self.is_loaded else self.workload}"')
         return " ".join(words)
+
+
+def _number(word: str, text: str) -> str:
+    """For a text that is too much for a name."""
+    return f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -147,17 +187,15 @@ def check_cpus(run: Run) -> None:
 def check_workload(run: Run) -> None:
     """It must be what its machine runs, and pass through the boot arguments as it is."""
     workload = run.workload
-    if run.file:
+    if run.is_loaded and run.file:
+        check_room(workload, run.file, run.memory_mib)
+        return
+    if run.simulated:
         return
     if run.machine == SIMULATOR:
         raise WrongUsage(
             f"--workload {workload!r}: --machine {SIMULATOR} runs workload files, such as"
-            " workloads/files/cpu-heavy.json; programs run on spike and qemu"
-        )
-    if is_workload_file(workload):
-        raise WrongUsage(
-            f"--workload {workload!r}: a workload file runs in the simulator alone: add"
-            f" --machine {SIMULATOR}"
+            " workloads/files/timing-cpu-heavy.json; programs run on spike and qemu"
         )
     if not workload.strip():
         raise WrongUsage(

@@ -28,6 +28,7 @@ DECISIVE = {
     "simulator_sha256": "simulator",
     "workload_sha256": "workload file",
     "costs": "costs",
+    "with": "values of the workload file",
     "machine": "machine",
     "machine_version": "machine's version",
     "boot_arguments": "boot arguments",

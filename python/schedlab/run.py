@@ -14,16 +14,17 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from schedlab import __version__, results
+from schedlab.loading import make_disk
 from schedlab.machines import machine_named
 from schedlab.machines.base import TRACE_FILE, Boot, Machine
 from schedlab.outcome import Outcome, hung, outcome_of, read_console
-from schedlab.plan import Plan, Run
+from schedlab.plan import WORKLOAD_TEXT, Plan, Run
 from schedlab.units import format_time
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Software:
     program: Path
     disk: Path | None
     facts: dict[str, Any]
+    tools: Mapping[str, Path] = field(default_factory=dict)
+    """What puts a workload file onto a disk (schedlab.loading.TOOLS), if a run has one."""
 
 
 class Interrupted(Exception):
@@ -67,16 +70,19 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def software(parts: Mapping[str, Path], facts: dict[str, Any]) -> Iterator[Software]:
+def software(
+    parts: Mapping[str, Path], facts: dict[str, Any], tools: Mapping[str, Path] | None = None
+) -> Iterator[Software]:
     """Copies of a machine's parts, so that a build during the runs does not change them.
 
-    The program is the first of them.
+    The program is the first of them. What tools make is another's to tell.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         copies = {name: Path(shutil.copy(path, folder)) for name, path in parts.items()}
+        copied = {name: Path(shutil.copy(path, folder)) for name, path in (tools or {}).items()}
         hashes = {f"{name}_sha256": results.file_hash(path) for name, path in copies.items()}
         program = next(iter(copies.values()))
-        yield Software(program, copies.get("disk"), {**facts, **hashes})
+        yield Software(program, copies.get("disk"), {**facts, **hashes}, copied)
 
 
 def carry_out(
@@ -190,18 +196,26 @@ class _Conductor:
         return Finished(run, place, outcome, manifest, metrics if self.with_metrics else None)
 
     async def run_machine(self, run: Run, folder: Path) -> Outcome:
-        boot = Boot(
-            self.base.program, self.base.disk, run.cpus, run.memory_mib, run.boot_arguments()
-        )
         for name, text in run.files().items():
             (folder / name).write_text(text)
         seconds = self.machine.host_limit(run.cpus, run.limit_ns)
         console = folder / results.CONSOLE
-        status = await supervise(self.machine.command(boot), folder, console, seconds)
+        with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+            disk = await to_the_end(asyncio.to_thread(self.disk, run, folder, Path(scratch)))
+            arguments = run.boot_arguments()
+            boot = Boot(self.base.program, disk, run.cpus, run.memory_mib, arguments)
+            status = await supervise(self.machine.command(boot), folder, console, seconds)
         text = read_console(console)
         if status is None:
             return hung(seconds, text)
         return outcome_of(status, text, self.machine.limit_status)
+
+    def disk(self, run: Run, folder: Path, scratch: Path) -> Path | None:
+        """All start from the same disk; but a workload file must be on it."""
+        if not run.is_loaded or not self.base.disk:
+            return self.base.disk
+        text = folder / WORKLOAD_TEXT
+        return make_disk(self.base.disk, text, run.tick_ns, self.base.tools, scratch)
 
     def manifest_before(self, run: Run) -> dict[str, Any]:
         return {
@@ -220,7 +234,8 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         **base.facts,
         "label": run.label,
         "workload": run.workload,
-        **({"workload_sha256": run.file.sha256, "costs": run.costs.name} if run.file else {}),
+        **_given(run),
+        **({"with": dict(run.changes)} if run.changes else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),
         "cpus": run.cpus,
@@ -234,6 +249,17 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
     }
+
+
+def _given(run: Run) -> dict[str, Any]:
+    """Of a run of a file: which it is; on the simulator: what things took, what it is a replay of."""
+    given = run.replay or run.file
+    if not given:
+        return {}
+    told: dict[str, Any] = {"workload_sha256": given.sha256}
+    if run.simulated:
+        told["costs"] = run.costs.name
+    return {**told, "replay_of": run.replay.facts} if run.replay else told
 
 
 async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:
@@ -342,4 +368,4 @@ def describe(finished: list[Finished]) -> Iterator[str]:
 def summary(run: Run) -> str:
     """One line on what all runs of a plan share."""
     settings = "".join(f", {name}={value}" for name, value in run.settings)
-    return f"{run.workload} on {run.machine}, tick {format_time(run.tick_ns)}{settings}"
+    return f"{run.workload_title} on {run.machine}, tick {format_time(run.tick_ns)}{settings}"

@@ -315,19 +315,49 @@ def _signs(count: int) -> Floats:
     return drawn
 
 
+def probability_beyond(
+    before: Sequence[float] | Floats,
+    after: Sequence[float] | Floats,
+    margin: float,
+    paired: bool,
+) -> float:
+    """How probable means so far apart are, if in truth they differ by `margin` at most (p-value).
+
+    One-sided, by Student's t of the differences; Welch's, if not `paired`: small if the means surely
+    differ by more. Each side has two values at least, of the same seeds if paired; else ValueError.
+    """
+    first, second = _checked(before), _checked(after)
+    if min(len(first), len(second)) < 2 or (paired and len(first) != len(second)):
+        raise ValueError("two values of each side at least, and as many if paired")
+    beyond = abs(float(second.mean() - first.mean())) - margin
+    if paired:
+        freedom = len(first) - 1.0
+        error = float((second - first).std(ddof=1)) / math.sqrt(len(first))
+    else:
+        error, freedom = _welch(first, second, 0)
+    if error <= _NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
+        return 0.0 if beyond > 0 else 1.0
+    return float(special.stdtr(freedom, -beyond / error))
+
+
 def _unpaired(before: Floats, after: Floats, resolution: float, noise: float) -> Outcome:
     """Welch's t (1947), and permutations of who is on which side."""
     change = float(after.mean() - before.mean())
     if len(before) == 1 or len(after) == 1:
         return change, change, None, None
+    error, freedom = _welch(before, after, resolution)
+    reach = _student(freedom) * error
+    by_student = _two_sided(change, max(error, noise), freedom)
+    return change - reach, change + reach, by_student, _permutations(before, after, noise)
+
+
+def _welch(before: Floats, after: Floats, resolution: float) -> tuple[float, float]:
+    """Standard error of the difference of means, and its degrees of freedom."""
     sides = (before, after)
     parts = [max(float(side.var(ddof=1)), resolution**2 / 12) / len(side) for side in sides]
     error = math.sqrt(sum(parts))
     spread = sum(part**2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True))
-    freedom = error**4 / spread if spread else 1.0
-    reach = _student(freedom) * error
-    by_student = _two_sided(change, max(error, noise), freedom)
-    return change - reach, change + reach, by_student, _permutations(before, after, noise)
+    return error, error**4 / spread if spread else 1.0
 
 
 def _permutations(before: Floats, after: Floats, noise: float) -> float:

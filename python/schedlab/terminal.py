@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 @cache
@@ -30,3 +31,11 @@ def results() -> Console:
 def say(text: str) -> None:
     """One message, of any text."""
     messages().print(text, markup=False, soft_wrap=True)
+
+
+def new_table(title: str = "") -> Table:
+    """Without columns and rows, as all our tables begin."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)

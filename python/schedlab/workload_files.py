@@ -11,13 +11,32 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TypeGuard
 
 from schedlab.errors import WrongUsage
 from schedlab.json_lines import JsonError, Node, Object, Value, parse
-from schedlab.workload_model import ATTRIBUTES, ROOT, Arrivals, Task, Time, WorkloadFile, repeated
+from schedlab.workload_changes import NOT_OF_THE_FILE, Change, changed, checked
+from schedlab.workload_model import (
+    ATTRIBUTES,
+    ROOT,
+    Arrivals,
+    AwaitAll,
+    Drawn,
+    Fork,
+    Item,
+    Meet,
+    Starter,
+    Step,
+    Task,
+    Time,
+    WorkloadFile,
+    forks,
+    looped,
+)
+from schedlab.workload_text import length
 
 SUFFIX = ".json"
 GROUP_MAX = 8
@@ -25,17 +44,21 @@ GROUP_MAX = 8
 NAME_MAX = 26
 """Characters; the simulator's names have 31, of which a few say what is named."""
 COUNT_MAX = 2**32 - 1
+NOTE_MAX = 2**63 - 1
 PIDS_MAX = 2**31 - 10
 INSTANCES_MAX = 1_000_000
 ARRIVALS_MAX = 10**17
 """Nanoseconds, three years, that arrivals may go on, on the mean, at a tick of a second."""
 NANOSECONDS_MAX = 10**18
+LINES_MAX = 2_000_000
+"""Of a text in the simulator's form: what is drawn at random makes it long."""
 TIMERS_MAX = 8
 """A process has; sim/simulator.h."""
 
 _NAME = re.compile(rf"[A-Za-z0-9_.+/:-]{{1,{NAME_MAX}}}")
 _EVENT = re.compile(r"([a-z]+)\d*")
 _TIME = re.compile(r"(\d{1,18})(ns|us|ms|s|ticks?)")
+_PARTS_OF_TICKS = re.compile(r"(\d{1,10}\.\d{1,9})ticks?")
 _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 PRIORITIES_STAY = "locks do not pass priorities on"
@@ -52,7 +75,6 @@ NOT_BEHAVIOUR = {
 REFUSED = {
     "mem": "memory is not modelled; say `run` with the time that it takes",
     "iorun": "devices are not modelled; say `run` and `sleep` with the times that it takes",
-    "barrier": "it is not modelled; use `wait` and `broad`",
     "policy": "all processes have the policy of the machine: ./schedlab run --policy",
     **dict.fromkeys(
         ("dl-runtime", "dl-period", "dl-deadline", "period", "deadline"),
@@ -71,8 +93,11 @@ def is_workload_file(workload: str) -> bool:
     return workload.strip().endswith(SUFFIX)
 
 
-def read(path: Path) -> WorkloadFile:
-    """WrongUsage says what is wrong in it, and where."""
+def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
+    """With other values, if any: (("tasks.cpu.instance", "40"), …).
+
+    WrongUsage says what is wrong in the file or in a change, and where.
+    """
     try:
         content = path.read_bytes()
         text = content.decode()
@@ -81,9 +106,14 @@ def read(path: Path) -> WorkloadFile:
     except UnicodeDecodeError as error:
         raise WrongUsage(f"--workload {path}: expected UTF-8: {error.reason}") from None
     try:
-        return _Reader(parse(text), hashlib.sha256(content).hexdigest()).file()
+        wanted = checked(changes)
+        top = changed(parse(text), wanted)
+        return _Reader(top, hashlib.sha256(content).hexdigest(), wanted).file()
     except JsonError as error:
-        raise WrongUsage(f"{path}:{error.line}: {error}") from None
+        place = f"{path}, --with" if error.line == NOT_OF_THE_FILE else f"{path}:{error.line}"
+        raise WrongUsage(f"{place}: {error}") from None
+    except ValueError as error:
+        raise WrongUsage(f"--with {error}") from None
 
 
 def wrong(node: Node, expected: str) -> JsonError:
@@ -145,9 +175,34 @@ def time(node: Node) -> Time:
         result = Time(int(match[1]) * _NANOSECONDS.get(match[2], 1), in_ticks)
         if result.number <= (COUNT_MAX if in_ticks else NANOSECONDS_MAX):
             return result
+    if isinstance(value, str) and (match := _PARTS_OF_TICKS.fullmatch(value)):
+        parts = Fraction(match[1])
+        if parts <= COUNT_MAX:
+            return Time(parts, in_ticks=True)
     if is_number(value) and 0 <= value <= NANOSECONDS_MAX // 1000:
         return Time(round(value * 1000))
     raise wrong(node, 'a time: a number of microseconds, or a text such as "3ms" or "5ticks"')
+
+
+def drawn(node: Node) -> Time | Drawn:
+    """A time; or, ours, an object that says between which times it is drawn at random."""
+    if not isinstance(node.value, Object):
+        return time(node)
+    found = by_key(node, _DRAWN, ("from", "to", "below", "step"))
+    if ("to" in found) == ("below" in found):
+        raise wrong(node, f"{_DRAWN}, or with `below` in place of `to`")
+    end = found.get("to") or found["below"]
+    last = time(end)
+    first = time(found["from"]) if "from" in found else Time(0, last.in_ticks)
+    step = time(found["step"]) if "step" in found else Time(1)
+    if step.number == 0:
+        raise wrong(found["step"], "a step longer than 0")
+    if first.in_ticks == last.in_ticks and first.number > last.number:
+        raise wrong(end, "a time that is not before `from`")
+    return Drawn(first, last, step, end_counts="to" in found)
+
+
+_DRAWN = 'a time, or an object such as {"from": 0, "to": "1tick", "step": "10ns"}'
 
 
 def seconds(node: Node) -> int | None:
@@ -186,19 +241,20 @@ def rounds(node: Node | None, standard: int) -> float:
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, node: Node, sha256: str) -> None:
+    def __init__(self, node: Node, sha256: str, changes: tuple[Change, ...]) -> None:
         self.sha256 = sha256
+        self.changes = changes
         self.top = by_key(
             node,
             "an object with `tasks`",
-            ("description", "global", "tasks", "resources"),
+            ("description", "global", "starter", "tasks", "resources"),
         )
         if "tasks" not in self.top:
             raise wrong(node, "an object with `tasks`")
         self.channels: dict[str, int] = {}
         self.notes: list[str] = []
-        self.timers: dict[str, str] = {}
-        """Timers that are not a process's own: the task that uses each."""
+        self.barriers: dict[str, Node] = {}
+        """A place of each task at which it meets others."""
 
     def file(self) -> WorkloadFile:
         if "description" in self.top and not isinstance(self.top["description"].value, str):
@@ -212,14 +268,52 @@ class _Reader:
         self.check_names(found)
         names = tuple(key for key, _ in found)
         tasks = tuple(_TaskReader(self, key, node, names).task() for key, node in found)
+        starter = self.starter(tasks)
         self.check_groups(found, tasks)
-        self.check_timers(found, tasks)
-        if not any(task.instances for task in tasks):
-            raise wrong(self.top["tasks"], "at least one task with an `instance` other than 0")
-        file = WorkloadFile(self.sha256, duration, tasks, self.channels, tuple(self.notes))
+        self.check_barriers(tasks)
+        file = WorkloadFile(
+            self.sha256,
+            self.changes,
+            duration,
+            tasks,
+            starter,
+            self.channels,
+            tuple(self.notes),
+        )
+        self.check_size(file)
+        return file
+
+    def starter(self, tasks: tuple[Task, ...]) -> Starter | None:
+        """None: the file does not say what the first process does."""
+        if "starter" not in self.top:
+            if not any(task.instances for task in tasks):
+                raise wrong(self.top["tasks"], "at least one task with an `instance` other than 0")
+            return None
+        if "global" in self.top and self.duration() is not None:
+            raise JsonError(
+                self.top["global"].line,
+                "global.duration: expected none: it is the `starter` that ends the run",
+            )
+        return _TaskReader(
+            self, ROOT, self.top["starter"], tuple(task.name for task in tasks), tasks
+        ).starter()
+
+    def check_size(self, file: WorkloadFile) -> None:
+        """It must come to an end of being written, and its processes to an end of being counted."""
         if file.total() > PIDS_MAX and not math.isinf(file.total()):
             raise wrong(self.top["tasks"], f"at most {PIDS_MAX} processes in all, forked ones too")
-        return file
+        lines = length(file)
+        if math.isinf(lines):
+            raise wrong(
+                self.top["tasks"],
+                "a `loop` with an end wherever a time is drawn at random: each is drawn beforehand",
+            )
+        if lines > LINES_MAX:
+            raise wrong(
+                self.top["tasks"],
+                f"fewer times drawn at random: each process has its own steps, here {lines:.0f},"
+                f" and at most {LINES_MAX} are possible",
+            )
 
     def note(self, node: Node, why: str) -> None:
         self.notes.append(f"line {node.line}: {node.path} has no effect: {why}")
@@ -268,62 +362,76 @@ class _Reader:
                     f" {others[0].name} too: expected a `group` of its own",
                 )
 
-    def check_timers(self, found: tuple[tuple[str, Node], ...], tasks: tuple[Task, ...]) -> None:
-        """Of a timer that is named for all, there may be one process that uses it."""
-        forked = {each for task in tasks for each in task.forks}
-        for (_, node), task in zip(found, tasks, strict=True):
-            shared = [timer for timer, user in self.timers.items() if user == task.name]
-            if shared and (task.instances > 1 or task.name in forked):
-                raise JsonError(
-                    node.line,
-                    f"{node.path}: several processes would share the timer {shared[0]}: expected"
-                    f" a name for it that begins with unique, such as unique-{shared[0]}",
+    def check_barriers(self, tasks: tuple[Task, ...]) -> None:
+        """As in rt-app: it must be known how many will come."""
+        forked = {each for task in tasks for each in forks(task.body)}
+        for task, node in self.barriers.items():
+            if task in forked:
+                raise wrong(
+                    node,
+                    f"no barrier in {task}: it is forked, and nobody knows how many will come",
                 )
 
 
 TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTES)
+STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTES)
 PHASE_KEYS = ("loop", *ATTRIBUTES)
 
 
 class _TaskReader:
-    """Reads one task."""
+    """Reads one task, or the starter."""
 
-    def __init__(self, file: _Reader, key: str, node: Node, tasks: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        file: _Reader,
+        key: str,
+        node: Node,
+        tasks: tuple[str, ...],
+        startable: tuple[Task, ...] = (),
+    ) -> None:
         self.file = file
         self.name = key
         self.node = node
         self.tasks = tasks
+        self.startable = {task.name: task for task in startable}
+        """Of the starter: all tasks."""
         self.timers: dict[str, int] = {}
-        self.forks: dict[str, float] = {}
-        self.times = 1.0
-        """That what is read now is done."""
-        self.events: dict[str, Callable[[Node], list[str]]] = {
-            "run": lambda node: [f"run {time(node)}"],
-            "runtime": lambda node: [f"run {time(node)}"],
-            "sleep": lambda node: [f"sleep {time(node)}"],
+        """Its own: their numbers."""
+        self.barriers: set[str] = set()
+        self.events: dict[str, Callable[[Node], tuple[Item, ...]]] = {
+            "run": lambda node: (self.lasting("run", node),),
+            "runtime": lambda node: (self.lasting("run", node),),
+            "sleep": lambda node: (self.lasting("sleep", node),),
             "timer": self.timer,
-            "lock": lambda node: [f"take {self.lock(node)}"],
-            "unlock": lambda node: [f"give {self.lock(node)}"],
+            "lock": lambda node: (Step(f"take {self.lock(node)}"),),
+            "unlock": lambda node: (Step(f"give {self.lock(node)}"),),
             "wait": self.wait,
-            "signal": lambda node: [f"give {self.condition(node)} waiting"],
-            "broad": lambda node: [f"give {self.condition(node)} all"],
+            "signal": lambda node: (Step(f"give {self.condition(node)} waiting"),),
+            "broad": lambda node: (Step(f"give {self.condition(node)} all"),),
             "sync": self.sync,
+            "barrier": self.barrier,
             "suspend": self.suspend,
             "resume": self.resume,
             "yield": self.give_way,
             "fork": self.fork,
+            "await": self.wait_for_children,
+            "take": lambda node: (Step(f"take {self.things(node)}"),),
+            "give": lambda node: (Step(f"give {self.things(node)}"),),
+            "mark": self.mark,
+            "call": lambda node: looped(whole(node, 1, COUNT_MAX), (CALL,)),
+            "exit": lambda node: (Step(f"exit {whole(node, 0, 255)}"),),
         }
+        if startable:
+            self.events["start"] = self.start
 
     def task(self) -> Task:
-        properties, events = self.split(self.node, TASK_KEYS)
-        phases = properties.get("phases")
-        if phases and events:
-            raise JsonError(
-                events[0][1].line,
-                f"{events[0][1].path}: expected it within a phase: the task has `phases`",
-            )
-        self.times = rounds(properties.get("loop"), -1)
-        body = self.phases(phases) if phases else self.sequence(self.node, events)
+        properties, body = self.whole(TASK_KEYS, standard=-1)
+        if "starter" in self.file.top:
+            for key in {"delay", "arrivals"} & properties.keys():
+                raise JsonError(
+                    properties[key].line,
+                    f"{properties[key].path}: expected none: it is the `starter` that starts it",
+                )
         return Task(
             name=self.name,
             group=self.group(properties.get("group")),
@@ -331,9 +439,27 @@ class _TaskReader:
             delay=time(properties["delay"]) if "delay" in properties else Time(0),
             arrivals=self.arrivals(properties.get("arrivals"), properties.get("instance")),
             attributes=attributes(properties),
-            lines=tuple(repeated(rounds(properties.get("loop"), -1), body)),
-            forks=self.forks,
+            body=body,
         )
+
+    def starter(self) -> Starter:
+        properties, body = self.whole(STARTER_KEYS, standard=1)
+        delay = time(properties["delay"]) if "delay" in properties else Time(0)
+        return Starter(delay, attributes(properties), body)
+
+    def whole(
+        self, keys: tuple[str, ...], standard: int
+    ) -> tuple[dict[str, Node], tuple[Item, ...]]:
+        """Its properties, and what a process of it does. `standard`: its `loop`."""
+        properties, events = self.split(self.node, keys)
+        phases = properties.get("phases")
+        if phases and events:
+            raise JsonError(
+                events[0][1].line,
+                f"{events[0][1].path}: expected it within a phase: the task has `phases`",
+            )
+        inner = self.phases(phases) if phases else self.sequence(self.node, events)
+        return properties, looped(rounds(properties.get("loop"), standard), inner)
 
     def split(
         self, node: Node, keys: tuple[str, ...]
@@ -356,24 +482,21 @@ class _TaskReader:
                 raise JsonError(value.line, f"{value.path}: unknown: expected one of {known}")
         return properties, events
 
-    def phases(self, node: Node) -> list[str]:
-        lines: list[str] = []
+    def phases(self, node: Node) -> tuple[Item, ...]:
+        items: list[Item] = []
         found = members(node, "an object whose keys are the names of phases")
         if not found:
             raise wrong(node, "at least one phase in it")
-        outer = self.times
         for _, phase in found:
             properties, events = self.split(phase, PHASE_KEYS)
-            count = rounds(properties.get("loop"), 1)
-            self.times = outer * count
-            own = [f"{key} {value}" for key, value in attributes(properties).items()]
-            lines += [*own, *repeated(count, self.sequence(phase, events))]
-        return lines
+            items += [Step(f"{key} {value}") for key, value in attributes(properties).items()]
+            items += looped(rounds(properties.get("loop"), 1), self.sequence(phase, events))
+        return tuple(items)
 
-    def sequence(self, node: Node, events: list[tuple[str, Node]]) -> list[str]:
+    def sequence(self, node: Node, events: list[tuple[str, Node]]) -> tuple[Item, ...]:
         if not events:
             raise wrong(node, "at least one event in it, such as `run`")
-        return [line for event, value in events for line in self.events[event](value)]
+        return tuple(item for event, value in events for item in self.events[event](value))
 
     # --- properties
 
@@ -416,28 +539,45 @@ class _TaskReader:
     def condition(self, node: Node) -> str:
         return self.channel("cond", name(node, "the name of what is waited for"), 0)
 
-    def timer(self, node: Node) -> list[str]:
+    def things(self, node: Node) -> str:
+        """A channel, which is empty at first."""
+        return self.channel("of", name(node, "the name of what is given and taken"), 0)
+
+    def lasting(self, what: str, node: Node) -> Step:
+        """Of `run` and `sleep`: so long, or until then."""
+        if isinstance(node.value, Object) and [key for key, _ in node.value.members] == ["until"]:
+            return Step(f"{what} until", time(node.value.members[0][1]))
+        return Step(what, drawn(node))
+
+    def timer(self, node: Node) -> tuple[Item, ...]:
         found = by_key(node, _TIMER, ("ref", "period", "mode"))
         if "ref" not in found or "period" not in found:
             raise wrong(node, _TIMER)
-        reference = name(found["ref"], "the name of a timer")
-        if not reference.startswith("unique"):
-            user = self.file.timers.setdefault(reference, self.name)
-            if user != self.name:
-                raise wrong(
-                    found["ref"],
-                    f"a timer of its own, such as unique: {user} uses this one, too",
-                )
-        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
-            raise wrong(found["ref"], f"at most {TIMERS_MAX} timers in a task")
         mode = found["mode"].value if "mode" in found else "relative"
         if mode not in ("relative", "absolute"):
             raise wrong(found["mode"], '"relative" or "absolute"')
         period = time(found["period"])
         if period.number == 0:
             raise wrong(found["period"], "a period longer than 0")
-        absolute = " absolute" if mode == "absolute" else ""
-        return [f"timer {self.timers[reference]} {period}{absolute}"]
+        absolute = "absolute" if mode == "absolute" else ""
+        return (Step(f"timer {self.timer_name(found['ref'])}", period, absolute),)
+
+    def timer_name(self, node: Node) -> str:
+        """The number of one of its own, or a name that all share."""
+        reference = name(node, "the name of a timer")
+        if not reference.startswith("unique"):
+            return f"time:{reference}"
+        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
+            raise wrong(node, f"at most {TIMERS_MAX} timers of its own in a task")
+        return str(self.timers[reference])
+
+    def barrier(self, node: Node) -> tuple[Item, ...]:
+        label = name(node, "the name of a barrier")
+        if label in self.barriers:
+            raise wrong(node, "another name: the task meets others at a barrier of this one")
+        self.barriers.add(label)
+        self.file.barriers[self.name] = node
+        return (Meet(self.channel("meet", label, 0)),)
 
     def wait_objects(self, node: Node) -> tuple[str, str]:
         found = by_key(node, _WAIT, ("ref", "mutex"))
@@ -445,32 +585,54 @@ class _TaskReader:
             raise wrong(node, _WAIT)
         return self.condition(found["ref"]), self.lock(found["mutex"])
 
-    def wait(self, node: Node) -> list[str]:
+    def wait(self, node: Node) -> tuple[Item, ...]:
         condition, lock = self.wait_objects(node)
-        return [f"take {condition} releasing {lock}", f"take {lock}"]
+        return (Step(f"take {condition} releasing {lock}"), Step(f"take {lock}"))
 
-    def sync(self, node: Node) -> list[str]:
+    def sync(self, node: Node) -> tuple[Item, ...]:
         condition, lock = self.wait_objects(node)
-        own = [f"take {lock}", f"give {condition} waiting"]
-        return [*own, *self.wait(node), f"give {lock}"]
+        own = (Step(f"take {lock}"), Step(f"give {condition} waiting"))
+        return (*own, *self.wait(node), Step(f"give {lock}"))
 
-    def suspend(self, node: Node) -> list[str]:
+    def suspend(self, node: Node) -> tuple[Item, ...]:
         if node.value not in ("", self.name):
             raise wrong(node, f'"" or "{self.name}": a task suspends itself')
-        return [f"take {self.channel('task', self.name, 0)}"]
+        return (Step(f"take {self.channel('task', self.name, 0)}"),)
 
-    def resume(self, node: Node) -> list[str]:
-        return [f"give {self.channel('task', self.other_task(node), 0)} all"]
+    def resume(self, node: Node) -> tuple[Item, ...]:
+        return (Step(f"give {self.channel('task', self.other_task(node), 0)} all"),)
 
-    def give_way(self, node: Node) -> list[str]:
+    def give_way(self, node: Node) -> tuple[Item, ...]:
         if not isinstance(node.value, str):
             raise wrong(node, 'a text, which may be ""')
-        return ["yield"]
+        return (Step("yield"),)
 
-    def fork(self, node: Node) -> list[str]:
-        other = self.other_task(node)
-        self.forks[other] = self.forks.get(other, 0) + self.times
-        return [f"fork {other}"]
+    def fork(self, node: Node) -> tuple[Item, ...]:
+        return (Fork(self.other_task(node)),)
+
+    def start(self, node: Node) -> tuple[Item, ...]:
+        """All instances of a task, and before each what the starter does."""
+        if not isinstance(node.value, Object):
+            return self.instances_of(self.other_task(node), ())
+        properties, events = self.split(node, ("task",))
+        if "task" not in properties:
+            raise wrong(node, _START)
+        before = (item for event, value in events for item in self.events[event](value))
+        return self.instances_of(self.other_task(properties["task"]), tuple(before))
+
+    def instances_of(self, task: str, before: tuple[Item, ...]) -> tuple[Item, ...]:
+        return looped(self.startable[task].instances, (*before, Fork(task)))
+
+    def wait_for_children(self, node: Node) -> tuple[Item, ...]:
+        if node.value == "all":
+            return (AwaitAll(),)
+        count = whole(node, 1, COUNT_MAX, '"all", or a number of children')
+        return looped(count, (Step("wait"),))
+
+    def mark(self, node: Node) -> tuple[Item, ...]:
+        if node.value in ("begin", "end"):
+            return (Step(f"mark {node.value}"),)
+        return (Step(f"mark note {whole(node, 0, NOTE_MAX, _MARK)}"),)
 
     def other_task(self, node: Node) -> str:
         if node.value not in self.tasks:
@@ -478,7 +640,11 @@ class _TaskReader:
         return str(node.value)
 
 
+CALL = Step("sleep until", Time(0))
+"""What the kernel answers at once: it is over."""
 _TIMER = 'an object such as {"ref": "unique", "period": 10000}'
+_START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
+_MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'
 _WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
 

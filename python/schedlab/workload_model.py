@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What a workload file says, and its text in the simulator's form (docs/simulator.md)."""
+"""What a workload file says: its tasks, and what each process of them does."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+
+from schedlab.workload_changes import Change
 
 ROOT = "root"
 """The program that starts the tasks."""
@@ -16,19 +19,159 @@ ATTRIBUTES = {"priority": (0, 10, 5, 0), "tickets": (1, 10**6, 1, 10**6), "weigh
 """Least, most, what a process has that is given none, and the best; policies/policy.h."""
 
 
+# --- times
+
+
 @dataclass(frozen=True)
 class Time:
-    """So many nanoseconds, or so many ticks."""
+    """So many nanoseconds, or so many ticks: of these, parts of one as well."""
 
-    number: int
+    number: int | Fraction
     in_ticks: bool = False
 
-    def __str__(self) -> str:
-        """As the simulator reads it."""
-        return f"{self.number}{'ticks' if self.in_ticks else 'ns'}"
+    @property
+    def whole_ticks(self) -> bool:
+        return self.in_ticks and self.number == int(self.number)
 
     def nanoseconds(self, tick_ns: int) -> int:
-        return self.number * tick_ns if self.in_ticks else self.number
+        return round(self.number * tick_ns) if self.in_ticks else int(self.number)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A time drawn at random: `first`, or so many steps more, each equally likely."""
+
+    first: Time
+    end: Time
+    step: Time
+    end_counts: bool
+    """May it be the end itself?"""
+
+    @property
+    def whole_ticks(self) -> bool:
+        return self.first.whole_ticks and self.step.whole_ticks
+
+    def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
+        """`below`: gives a number from 0 to one less than its argument."""
+        drawn = below(self.choices(tick_ns))
+        if self.whole_ticks:
+            return Time(self.first.number + drawn * self.step.number, in_ticks=True)
+        return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
+
+    def choices(self, tick_ns: int) -> int:
+        """How many times there are."""
+        span = self.end.nanoseconds(tick_ns) - self.first.nanoseconds(tick_ns)
+        step = max(self.step.nanoseconds(tick_ns), 1)
+        return max(span // step + 1 if self.end_counts else -(-span // step), 1)
+
+
+# --- what a process does
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line of the simulator's text form (docs/simulator.md): words, a time, words."""
+
+    words: str
+    time: Time | Drawn | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Starts a process of this task."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class Meet:
+    """Waits at a barrier until all processes have come whose tasks have it."""
+
+    channel: str
+
+
+@dataclass(frozen=True)
+class AwaitAll:
+    """Waits for all children that it has forked, and not waited for."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    rounds: float
+    """May be without end."""
+    body: tuple[Item, ...]
+
+
+Item = Step | Fork | Meet | AwaitAll | Loop
+
+
+def looped(rounds: float, body: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The body itself if it is done once; nothing if never."""
+    if rounds == 1:
+        return body
+    return (Loop(rounds, body),) if rounds and body else ()
+
+
+def everything(items: Iterable[Item]) -> Iterator[Item]:
+    """What is in loops, too."""
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from everything(item.body)
+
+
+def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
+    """How many processes are forked there, by their task; may be without end."""
+    found: dict[str, float] = {}
+    for item in items:
+        inner = {}
+        if isinstance(item, Fork):
+            inner = {item.task: times}
+        elif isinstance(item, Loop):
+            inner = forks(item.body, times * item.rounds)
+        for task, count in inner.items():
+            found[task] = found.get(task, 0) + count
+    return found
+
+
+def draws_itself(items: Iterable[Item]) -> bool:
+    """Is there a time drawn at random?"""
+    return any(
+        isinstance(item, Step) and isinstance(item.time, Drawn) for item in everything(items)
+    )
+
+
+def awaiting(items: Iterable[Item], pending: float = 0) -> tuple[tuple[Item, ...], float]:
+    """With the number of children in place of each AwaitAll; and how many are left at the end.
+
+    `pending`: how many there are before. It is one `wait` more than there are children, the last
+    of which finds none, as our kernel's programs do it. Within a loop whose rounds have different
+    numbers of children the largest counts: to wait for one that is not there takes no time.
+    """
+    done: list[Item] = []
+    for item in items:
+        if isinstance(item, AwaitAll):
+            done += looped(pending + 1, (Step("wait"),))
+            pending = 0
+        elif isinstance(item, Loop):
+            loop, pending = _awaiting_loop(item, pending)
+            done.append(loop)
+        else:
+            pending += isinstance(item, Fork)
+            done.append(item)
+    return tuple(done), pending
+
+
+def _awaiting_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
+    if not any(isinstance(item, AwaitAll) for item in everything(loop.body)):
+        return loop, pending + sum(forks(loop.body).values()) * loop.rounds
+    _, left = awaiting(loop.body, pending)
+    body, left = awaiting(loop.body, max(pending, left) if loop.rounds > 1 else pending)
+    return Loop(loop.rounds, body), left
+
+
+# --- tasks
 
 
 @dataclass(frozen=True)
@@ -57,10 +200,8 @@ class Task:
     delay: Time
     arrivals: Arrivals | None
     attributes: Mapping[str, int]
-    lines: tuple[str, ...]
-    """What each instance does, in the simulator's form."""
-    forks: Mapping[str, float]
-    """How many processes each instance forks, by their task; may be without end."""
+    body: tuple[Item, ...]
+    """What each instance does."""
 
     def starts(self, seed: int, tick_ns: int) -> Iterator[int]:
         """When each instance begins, in nanoseconds since the machine's begin."""
@@ -73,15 +214,39 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Starter:
+    """The first process, where the file says what it does."""
+
+    delay: Time
+    attributes: Mapping[str, int]
+    body: tuple[Item, ...]
+
+    @property
+    def ends_itself(self) -> bool:
+        last = self.body[-1]
+        return isinstance(last, Step) and last.words.startswith("exit")
+
+
+@dataclass(frozen=True)
 class WorkloadFile:
     """A file that was read and found good."""
 
     sha256: str
+    """Of the file as it lies there."""
+    changes: tuple[Change, ...]
+    """Values that it was given beside those of the file."""
     duration_ns: int | None
     tasks: tuple[Task, ...]
+    starter: Starter | None
     channels: Mapping[str, int]
     notes: tuple[str, ...]
     """What in it has no effect."""
+
+    @property
+    def bodies(self) -> tuple[tuple[Item, ...], ...]:
+        """Of all, the starter's too."""
+        own = (self.starter.body,) if self.starter else ()
+        return (*own, *(task.body for task in self.tasks))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -91,6 +256,20 @@ class WorkloadFile:
             for name in ATTRIBUTES
             if any(name in task.attributes or _sets(task, name) for task in self.tasks)
         )
+
+    @property
+    def forked(self) -> dict[str, float]:
+        """The tasks of which tasks start processes, and how many processes they have in all."""
+        by_tasks = {each for task in self.tasks for each in forks(task.body)}
+        return {name: count for name, count in self._played().items() if name in by_tasks}
+
+    def drawing(self) -> frozenset[str]:
+        """The tasks whose processes do not all do the same: they draw times at random, or start
+        processes that do."""
+        found = {task.name for task in self.tasks if draws_itself(task.body)}
+        for _ in self.tasks:
+            found |= {task.name for task in self.tasks if found & forks(task.body).keys()}
+        return frozenset(found)
 
     def processes(self) -> int:
         """For how many the simulator must have room."""
@@ -104,64 +283,31 @@ class WorkloadFile:
 
     def text(self, seed: int, tick_ns: int) -> str:
         """In the simulator's form. Whatever is random in it is drawn from the seed."""
-        lines = [f"channel {name} {count}" for name, count in self.channels.items()]
-        lines += ["", f"program {ROOT}", *(f"  {line}" for line in self._root(seed, tick_ns))]
-        for task in self.tasks:
-            lines += ["", f"program {task.name}", *(f"  {line}" for line in self._program(task))]
-        return "\n".join(lines) + "\n"
+        from schedlab.workload_text import text
 
-    def _root(self, seed: int, tick_ns: int) -> Iterator[str]:
-        """Starts all, and waits. It has the best of what tasks are given: they do not delay it."""
-        yield f"group {ROOT}"
-        yield from (f"{name} {ATTRIBUTES[name][3]}" for name in self.attributes)
-        yield "mark begin"
-        for when, name, count in self._starts(seed, tick_ns):
-            if when:
-                yield f"sleep until {when}ns"
-            yield from repeated(count, self._started(name))
-        if self.duration_ns is not None:
-            yield f"sleep until {self.duration_ns}ns"
-        else:
-            yield from repeated(sum(task.instances for task in self.tasks), ["wait"])
-            yield from repeated(self._forked(), ["take finished"])
-        yield "mark end"
+        return text(self, seed, tick_ns)
 
-    def _starts(self, seed: int, tick_ns: int) -> Iterator[tuple[int, str, int]]:
-        """Time, task, and how many of it; in order of time, then of the file."""
-        starts = [
-            (when, place)
-            for place, task in enumerate(self.tasks)
-            for when in task.starts(seed, tick_ns)
-        ]
-        together: dict[tuple[int, int], int] = {}
-        for start in sorted(starts):
-            together[start] = together.get(start, 0) + 1
-        for (when, place), count in together.items():
-            yield when, self.tasks[place].name, count
+    def parties(self) -> dict[str, int]:
+        """How many processes meet at each barrier: tasks fork none of them."""
+        found: dict[str, int] = {}
+        started = self._started()
+        own = ((self.starter.body, 1),) if self.starter else ()
+        for body, count in (*own, *((task.body, int(started[task.name])) for task in self.tasks)):
+            for item in everything(body):
+                if isinstance(item, Meet):
+                    found[item.channel] = found.get(item.channel, 0) + count
+        return found
 
-    def _started(self, name: str) -> list[str]:
-        """The root gives a new process what it shall have; else it would inherit the root's."""
-        task = next(task for task in self.tasks if task.name == name)
-        return [f"fork {name}", *(f"{line} {name}" for line in self._attributes_of(task))]
-
-    def _attributes_of(self, task: Task) -> list[str]:
-        values = {key: task.attributes.get(key, ATTRIBUTES[key][2]) for key in self.attributes}
-        return [f"{key} {value}" for key, value in values.items()]
-
-    def _program(self, task: Task) -> Iterator[str]:
-        """One that tasks fork sees to its attributes itself: several may fork it at once, and none
-        could say which process it means."""
-        forked = any(task.name in other.forks for other in self.tasks)
-        yield f"group {task.group}"
-        if forked:
-            yield from self._attributes_of(task)
-        yield from task.lines
-        if forked and self.duration_ns is None:
-            yield "give finished"
+    def _started(self) -> dict[str, float]:
+        """How many processes of each task the first process starts."""
+        if self.starter:
+            there = forks(self.starter.body)
+            return {task.name: there.get(task.name, 0) for task in self.tasks}
+        return {task.name: task.instances for task in self.tasks}
 
     def _played(self) -> dict[str, float]:
         """How many processes there are of each task; infinite if a task forks itself."""
-        played = {task.name: float(task.instances) for task in self.tasks}
+        played = self._started()
         for _ in self.tasks:
             played = self._with_children(played)
         grown = self._with_children(played)
@@ -169,28 +315,16 @@ class WorkloadFile:
 
     def _with_children(self, played: Mapping[str, float]) -> dict[str, float]:
         """One generation more."""
-        return {
-            task.name: task.instances
-            + sum(
-                played[other.name] * other.forks[task.name]
-                for other in self.tasks
-                if task.name in other.forks and played[other.name]
-            )
-            for task in self.tasks
-        }
-
-    def _forked(self) -> float:
-        return self.total() - sum(task.instances for task in self.tasks)
+        grown = self._started()
+        for task in self.tasks:
+            for child, count in forks(task.body).items():
+                if played[task.name]:
+                    grown[child] += played[task.name] * count
+        return grown
 
 
 def _sets(task: Task, attribute: str) -> bool:
-    return any(line.strip().startswith(f"{attribute} ") for line in task.lines)
-
-
-def repeated(count: float, lines: list[str]) -> Iterator[str]:
-    if count == 1:
-        yield from lines
-    elif math.isinf(count) or count:
-        yield "loop" if math.isinf(count) else f"loop {int(count)}"
-        yield from (f"  {line}" for line in lines)
-        yield "end"
+    return any(
+        isinstance(item, Step) and item.words.startswith(f"{attribute} ")
+        for item in everything(task.body)
+    )

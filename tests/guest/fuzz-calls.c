@@ -106,7 +106,13 @@ static bool tame(int64_t number, uint64_t arguments[4], struct random *random)
         if ((int32_t)arguments[0] > 2)
             arguments[0] = 1;
         return true;
+    case SYSTEM_CALL_SLEEP_NS:
+        arguments[0] &= 0xfffff;
+        return true;
+    case SYSTEM_CALL_SLEEP_UNTIL:
+        return (int64_t)arguments[0] < 1000000000;
     case SYSTEM_CALL_SBRK:
+    case SYSTEM_CALL_SHARED_MEMORY:
         if ((int64_t)arguments[0] > 0 && (int64_t)arguments[0] < 1ll << 40)
             arguments[0] &= 0xfffff;
         return true;
@@ -122,7 +128,7 @@ _Noreturn static void fuzz(uint64_t seed, int64_t calls)
         close(i); /* nobody types, and nobody wants to see what it writes */
     for (int64_t i = 0; i < calls; i++) {
         uint64_t arguments[4];
-        int64_t number = (int64_t)random_below(&random, 90);
+        int64_t number = (int64_t)random_below(&random, 91);
         for (int j = 0; j < 4; j++)
             arguments[j] = random_argument(&random);
         if (random_below(&random, 100) == 0)

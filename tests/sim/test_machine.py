@@ -14,6 +14,8 @@ from simulator_command import built, simulate
 
 from conftest import ROOT, Command
 from schedlab import trace, workload_files
+from schedlab.errors import WrongUsage
+from schedlab.loading import make_disk
 from schedlab.outcome import outcome_of
 from schedlab.results import file_hash
 
@@ -75,9 +77,79 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
     assert schedlab("report", str(out)).returncode == 0
 
 
+@pytest.mark.spike
+def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> None:
+    """With the same seed, values and label: its folder stands beside the simulator's."""
+    gaps = {"distribution": "exponential", "mean": 3000}
+    task = {"instance": 5, "arrivals": gaps, "loop": 2, "run": 4000, "sleep": "2ticks"}
+    workload = written(tmp_path, {"tasks": {"cpu": {**task, "tickets": 5}}})
+    options = ("--policy", "rr,lottery", "--cpus", "1", "--seed", "4", "--json")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for machine in ("sim", "spike"):
+        words = (
+            "run",
+            "--machine",
+            machine,
+            "--workload",
+            workload,
+            "--out",
+            str(tmp_path / machine),
+        )
+        done = schedlab(*words, *options, "--with", "tasks.cpu.instance=8")
+        assert done.returncode == 0, done.stderr
+        found[machine] = json.loads(done.stdout)["runs"]
+    for here, there in zip(*found.values(), strict=True):
+        one, other = Path(here["folder"]), Path(there["folder"])
+        assert one.name == other.name
+        assert (one / "workload.txt").read_text() == (other / "workload.txt").read_text()
+        assert sorted(path.name for path in other.iterdir()) == sorted(
+            path.name for path in one.iterdir()
+        )
+        manifest = there["manifest"]
+        assert manifest["workload_sha256"] == file_hash(Path(workload))
+        assert manifest["workload"] == here["manifest"]["workload"]
+        assert manifest["with"] == {"tasks.cpu.instance": "8"}
+        assert manifest["boot_arguments"].endswith('run="play /workload"')
+        assert {"kernel_sha256", "disk_sha256"} <= manifest.keys()
+        assert not {"simulator_sha256", "mkfs_sha256", "costs"} & manifest.keys()
+        assert groups(there)["cpu"]["finished"] == 8
+    done = schedlab("compare", str(tmp_path / "spike"), str(tmp_path / "sim"))
+    assert done.returncode == 0
+    assert "spike → sim" in done.stdout
+
+
+@pytest.mark.qemu
+def test_qemu_runs_it_too(schedlab: Command, tmp_path: Path) -> None:
+    """Its processes compute there, too; for how long is not to be relied on."""
+    workload = written(tmp_path, {"tasks": {"cpu": {"instance": 2, "loop": 1, "run": 100_000}}})
+    words = ("run", "--machine", "qemu", "--workload", workload, "--cpus", "2", "--json")
+    done = schedlab(*words, "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    (each,) = json.loads(done.stdout)["runs"]
+    assert groups(each)["cpu"]["finished"] == 2
+    assert groups(each)["cpu"]["running_ns"] > 0
+
+
+def test_a_disk_that_is_too_small_is_told(tmp_path: Path) -> None:
+    """Before anything is booted."""
+    (tmp_path / "w.txt").write_text("program root\n" + "  run 1ms\n" * 200_000)
+    mkfs, disk = built("mkfs"), tmp_path / "disk.img"
+    subprocess.run([mkfs, tmp_path / "small.img", "300"], check=True)
+    tools = {"simulator": built("sim/schedlab-sim"), "mkfs": mkfs}
+    with pytest.raises(WrongUsage, match="the disk is too small; --machine sim needs none"):
+        make_disk(tmp_path / "small.img", tmp_path / "w.txt", 1_000_000, tools, tmp_path)
+    assert not disk.exists()
+
+
 def test_a_run_can_be_repeated_by_hand(schedlab: Command, tmp_path: Path) -> None:
     (each,) = run(
-        schedlab, tmp_path / "out", str(FILES / "cpu-heavy.json"), "--cpus", "2", "--policy", "mlfq"
+        schedlab,
+        tmp_path / "out",
+        str(FILES / "timing-cpu-heavy.json"),
+        "--cpus",
+        "2",
+        "--policy",
+        "mlfq",
     )
     folder = Path(each["folder"])
     before = (folder / "trace.bin").read_bytes()
@@ -149,6 +221,7 @@ def test_a_periodic_task_keeps_its_period(schedlab: Command, tmp_path: Path) -> 
     assert groups(each)["tick"]["turnaround_max_ns"] == pytest.approx(500e6, abs=100e3)
 
 
+BEAT = {"ref": "beat", "period": 400}
 ALL_EVENTS = {
     "tasks": {
         "periodic": {
@@ -180,6 +253,8 @@ ALL_EVENTS = {
         },
         "child": {"instance": 0, "priority": 2, "loop": 1, "runtime": 10.5},
         "pair": {"instance": 2, "loop": 2, "run": 100, "sync": {"ref": "d", "mutex": "n"}},
+        "meeting": {"instance": 3, "loop": 5, "run": 700, "barrier": "e", "timer": BEAT},
+        "meets": {"loop": 5, "sleep": 900, "barrier": "e"},
         "freer": {"delay": 50_000, "loop": 3, "broad": "d", "sleep": 9000},
     }
 }
@@ -193,8 +268,8 @@ def test_all_events_are_what_the_simulator_reads(tmp_path: Path, policy: str, cp
     program = "sim-safe/schedlab-sim"
     done = simulate(tmp_path, file.text(1, 1_000_000), *options, program=program)
     assert done.returncode == 0, done.stderr
-    # init, root, 2 + 3 + 1 + 2 + 1 tasks, and a child for each round of the waker
-    assert "\nforks 411\n" in done.stdout
+    # init, root, 2 + 3 + 1 + 2 + 3 + 1 + 1 tasks, and a child for each round of the waker
+    assert "\nforks 415\n" in done.stdout
     trace.validate(trace.read(tmp_path / "trace.bin"))
 
 
@@ -224,11 +299,13 @@ def test_statuses_of_the_simulator_are_outcomes() -> None:
     ("options", "words"),
     [
         (("--machine", "sim"), ["--machine sim runs workload files, such as workloads/files/"]),
+        (("--workload", "no.json"), ["no.json: it cannot be read"]),
+        (("--workload", "mixed", "--with", "tasks.cpu.instance=2"), ["is no workload file"]),
+        (("--workload", "FILE", "--memory", "32"), ["may need 41 MiB: say --memory 41"]),
         (
-            ("--workload", "FILE"),
-            ["a workload file runs in the simulator alone: add --machine sim"],
+            ("--workload", "FILE", "--machine", "qemu", "--with", "tasks.cpu.instance=70000"),
+            ["it has 70002 processes", "--machine sim has more"],
         ),
-        (("--machine", "qemu", "--workload", "FILE"), ["add --machine sim"]),
         (("--machine", "sim", "--workload", "no.json"), ["no.json: it cannot be read"]),
         (
             ("--machine", "sim", "--workload", "FILE", "--memory", "64"),

@@ -13,6 +13,7 @@ from simulator_command import simulate
 
 from guest_machine import TICK_NS, traced
 from schedlab import metrics, trace
+from schedlab.metrics.window import measured_window
 from schedlab.trace import Kind
 
 pytestmark = pytest.mark.spike
@@ -87,12 +88,22 @@ def study_test(test: str, before: str = "") -> str:
     )
 
 
-def simulated(
-    folder: Path, text: str, policy: str, cpus: int, costs: str = "kernel"
-) -> trace.Trace:
+def begin_of(events: trace.Trace) -> int:
+    """The kernel boots for a part of a tick; where in a tick all begins decides who is first."""
+    return measured_window(events).begin_ns
+
+
+def simulated(folder: Path, text: str, policy: str, cpus: int, begin_ns: int) -> trace.Trace:
+    """Begins at this time, be it that the first process takes a while until it comes to that."""
+    boots = booted(folder, text, policy, cpus, begin_ns)
+    late = begin_of(boots) - begin_ns
+    return booted(folder, text, policy, cpus, begin_ns - late)
+
+
+def booted(folder: Path, text: str, policy: str, cpus: int, boot_ns: int) -> trace.Trace:
     path = folder / "simulated.bin"
-    options = ("--policy", policy, "--cpus", str(cpus), "--costs", costs, "--trace", str(path))
-    done = simulate(folder, text, *options)
+    machine = ("--policy", policy, "--cpus", str(cpus), "--costs", f"kernel,boot={boot_ns}")
+    done = simulate(folder, text, *machine, "--trace", str(path))
     assert done.returncode == 0, done.stderr
     events = trace.read(path)
     trace.validate(events)
@@ -107,8 +118,9 @@ def is_near(here: float, there: float) -> bool:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("command", list(WORK), ids=["cpu-bound", "ladder"])
 def test_completion_times(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
-    there = turnarounds(traced(tmp_path, command, cpus, f"policy={policy}"))
-    here = turnarounds(simulated(tmp_path, WORK[command], policy, cpus))
+    kernel = traced(tmp_path, command, cpus, f"policy={policy}")
+    there = turnarounds(kernel)
+    here = turnarounds(simulated(tmp_path, WORK[command], policy, cpus, begin_of(kernel)))
     assert len(here) == len(there)
     for what, one, other in (
         ("mean", sum(here) / len(here), sum(there) / len(there)),
@@ -133,7 +145,7 @@ def begun_together(
     boot = 4_000_000
     wanted = int(there.column("time_ns")[first_fork(there)]) + 100
     for _ in range(2):
-        here = simulated(folder, text, policy, cpus, f"kernel,boot={boot}")
+        here = booted(folder, text, policy, cpus, boot)
         boot += wanted - int(here.column("time_ns")[first_fork(here)])
     return here
 
@@ -166,7 +178,7 @@ def test_lottery_draw_by_draw(tmp_path: Path) -> None:
     yields, late = 1, 1_000_000
     for _ in range(4):
         waits = f"loop {yields}\n yield\n end\n run until {late}ns\n"
-        here = simulated(tmp_path, study_test("cpu-heavy", waits), "lottery", 1)
+        here = booted(tmp_path, study_test("cpu-heavy", waits), "lottery", 1, 0)
         found, made = draws(here)
         yields += before - found
         times = [int(each.column("time_ns")[first_fork(each)]) for each in (there, here)]

@@ -23,6 +23,7 @@ int wait(int *status); /* the PID of a child that ended; status may be null */
 int kill(int pid);
 int exec(const char *path, char *const arguments[]); /* returns only if it failed */
 int getpid(void);
+int setname(const char *name); /* up to 15 characters, for tables and traces */
 int yield(void);
 int last_error(void);
 
@@ -46,11 +47,23 @@ int sync(void);
 void *sbrk(int64_t change);
 void *sbrk_lazy(int64_t growth); /* the pages come when they are touched */
 
+/* New zeroed pages, which children that are forked later share with the caller. SYSTEM_FAILED:
+ * there are none. */
+void *shared_memory(int64_t bytes);
+
+/* Channels: semaphores that the caller and its later descendants share, 0 to `count` - 1. */
+int channels_make(int count);                /* new ones, empty, in place of those it had */
+int channel_take(int channel, int released); /* RELEASE_NONE, or one is given to that before */
+int channel_give(int channel, int64_t count, int to); /* enum give_to */
+int channel_meet(int channel, int processes);         /* waits for the last of so many */
+
 /* Time */
 int sleep(int ticks);
-int uptime(void);       /* ticks since boot */
-int64_t clock_ns(void); /* nanoseconds since boot */
-int64_t cycles(void);   /* this CPU's cycle counter */
+int sleep_ns(int64_t time);
+int sleep_until_ns(int64_t time); /* since boot; 1: that was over */
+int uptime(void);                 /* ticks since boot */
+int64_t clock_ns(void);           /* nanoseconds since boot */
+int64_t cycles(void);             /* this CPU's cycle counter */
 
 /* Scheduling */
 int setpriority(int pid, int priority);

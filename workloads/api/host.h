@@ -7,6 +7,7 @@
 
 #include "abi/process_info.h"
 #include "abi/system_calls.h"
+#include "abi/trace_format.h"
 
 /*
  * What each host supplies, beside the functions of workload.h that need its
@@ -32,6 +33,39 @@ void host_close(int descriptor);
 bool host_remove(int process); /* the file of that process */
 int host_process(void);        /* the caller's PID */
 /* Says that `what` failed, and why. */
+void host_complain(const char *what);
+/* The same, and ends the caller with status 1. */
 _Noreturn void host_fail(const char *what);
+
+/*
+ * What the program `play` needs beside that. Where it says "false: failed",
+ * host_complain() knows why.
+ */
+
+/* The caller becomes the first process of a family, of which nobody is left after its end. */
+void host_begin_family(void);
+/* Zeroed memory, which children that are forked later share; null: failed. */
+void *host_shared_memory(uint64_t bytes);
+/* A descriptor to read a file, and the file's size; -1: failed. */
+int host_open_path(const char *path, uint64_t *bytes);
+/* Channels for the caller and children that are forked later, as docs/system-calls.md has them. */
+bool host_channels_make(uint32_t count);
+bool host_channel_take(uint32_t channel, int64_t released); /* RELEASE_NONE */
+bool host_channel_give(uint32_t channel, uint64_t count, enum give_to to);
+bool host_channel_meet(uint32_t channel, uint64_t processes);
+uint64_t host_tick_ns(void);
+/* A time is one of workload_nanoseconds(). False: it had come before. */
+bool host_sleep_until(int64_t time);
+void host_sleep_ns(int64_t time);
+void host_sleep_ticks(uint64_t ticks); /* until so many have come, the next one first */
+/* The caller's, for tables: cut off if it is long. */
+void host_set_name(const char *name);
+/* Of a process, which may have ended; 0: the caller. False: failed. */
+bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value);
+/* The machine's: "name" or "name:preset"; "name=value". False: failed. */
+bool host_set_policy(const char *text);
+bool host_set_tunable(const char *text);
+/* Iterations of workload_burn() that take a CPU a millisecond. */
+uint64_t host_burn_speed(void);
 
 #endif

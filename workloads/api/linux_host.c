@@ -78,7 +78,7 @@ void host_mark(enum mark_kind kind, uint64_t value)
     char text[24] = {0};
     if (kind == MARK_GROUP || kind == MARK_NAME)
         memcpy(text, &value, 8);
-    else if (kind == MARK_VALUE)
+    else if (kind == MARK_VALUE || kind == MARK_NOTE)
         snprintf(text, sizeof(text), "%" PRId64, (int64_t)value);
     host_print(true, "mark %d %s %s\n", getpid(), names[kind <= MARK_VALUE ? kind : 0], text);
 }
@@ -96,9 +96,14 @@ void host_print(bool error, const char *format, ...)
     va_end(arguments);
 }
 
-void host_fail(const char *what)
+void host_complain(const char *what)
 {
     host_print(true, "workload: %s: %s\n", what, strerror(errno));
+}
+
+void host_fail(const char *what)
+{
+    host_complain(what);
     _exit(1);
 }
 

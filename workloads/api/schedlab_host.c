@@ -54,9 +54,14 @@ void host_print(bool error, const char *format, ...)
     va_end(arguments);
 }
 
-void host_fail(const char *what)
+void host_complain(const char *what)
 {
     complain("workload", what);
+}
+
+void host_fail(const char *what)
+{
+    host_complain(what);
     exit(1);
 }
 

@@ -11,18 +11,21 @@ from typing import Any, Literal
 
 from schedlab import __version__, results
 from schedlab.collection import Collection
+from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
 from schedlab.report.model import Page, Report, Text
 from schedlab.report.numbering import Numbering
 from schedlab.report.output import MARK, check_place, report_folder
+from schedlab.studies.experiments import EXPERIMENTS
 
 Format = Literal["html", "markdown"]
 Progress = Callable[[str, int, int], None]
 """Is told what is being done, how many parts of it are done, and of how many."""
 
 TITLE = "schedlab report"
-_STUDIES = tuple(f"schedlab.report.study_{number}" for number in range(1, 6))
+_STUDIES = tuple(range(1, 6))
 _COMPARISON = "schedlab.report.comparison"
+_AGREEMENT = "schedlab.report.agreement"
 
 
 def write_report(
@@ -71,15 +74,44 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """All pages that there is something to say on. The first leads to the others."""
-    makers = [*(_page_of(name) for name in (*_STUDIES, _COMPARISON)), runs.page]
+    studies = without_simulated(collection)
+    makers = [
+        *((_page_of_study(number), studies) for number in _STUDIES),
+        (_page_of(_COMPARISON), studies),
+        (_page_of(_AGREEMENT), collection),
+        (runs.page, collection),
+    ]
     pages = []
-    for number, maker in enumerate(makers):
+    for number, (maker, of) in enumerate(makers):
         progress("pages", number, len(makers))
-        page = maker(collection)
+        page = maker(of)
         if page is not None:
             pages.append(page)
     progress("pages", len(makers), len(makers))
     return Report(TITLE, (index.page(collection), *pages), facts(collection))
+
+
+def _page_of_study(number: int) -> Callable[[Collection], Page | None]:
+    def page(collection: Collection) -> Page | None:
+        from schedlab.report.studies.simulated import with_notice
+
+        made = _page_of(f"schedlab.report.study_{number}")(collection)
+        return made and with_notice(made, collection, number)
+
+    return page
+
+
+def without_simulated(collection: Collection) -> Collection:
+    """What the studies are reproduced by: of an experiment that the kernel ran, the simulator's
+    runs are no further ones."""
+    on_kernel = {run.setup.experiment for run in collection if run.setup.machine != SIMULATOR}
+    return Collection(
+        run
+        for run in collection
+        if run.setup.machine != SIMULATOR
+        or run.setup.experiment not in EXPERIMENTS
+        or run.setup.experiment not in on_kernel
+    )
 
 
 def _page_of(module: str) -> Callable[[Collection], Page | None]:

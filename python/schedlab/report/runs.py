@@ -23,6 +23,7 @@ from schedlab.report.workload_tables import (
 )
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.units import format_duration
+from schedlab.workload_changes import workload_title
 
 _DRAWN = 6
 """Of so many workloads there are charts here; those of the studies are on their pages."""
@@ -76,7 +77,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Sectio
 def _described(workload: Workload) -> str:
     """What it is, and where more is said of it."""
     setups = workload.setups
-    command = code(setups[0].runs[0].manifest["workload"])
+    command = code(workload_title(setups[0].runs[0].manifest))
     policies = counted(len({each.setup.policy_title for each in setups}), "policy", "policies")
     extent = counted(sum(len(each.runs) for each in setups), "run")
     numbers = cpus(each.setup.cpus for each in setups)
@@ -117,7 +118,7 @@ def _list(collection: Collection) -> Table:
             [
                 {
                     **runs.identity(run),
-                    "workload": run.manifest["workload"],
+                    "workload": workload_title(run.manifest),
                     "message": message(run),
                     "host_seconds": run.manifest.get("host_seconds"),
                     "folder": str(run.folder),

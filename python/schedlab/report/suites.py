@@ -14,6 +14,7 @@ from schedlab.measures import BY_NAME, SIX, Measure, measured
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.statistics import Estimate, Ranking, estimates, ranking
 from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.workload_changes import workload_title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -246,7 +247,7 @@ def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples
 def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]:
     """Each once. A quick run of an experiment has another than a full one."""
     runs = (run for each in setups for run in each.runs if run.seed in seeds)
-    return dict.fromkeys(str(run.manifest["workload"]) for run in runs)
+    return dict.fromkeys(workload_title(run.manifest) for run in runs)
 
 
 def _how(setup: Repeated, seeds: Sequence[int]) -> str:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR
 from schedlab.plan import Plan, Run
 from schedlab.policies import PolicyChoice, parse_choices, parse_setting
 
@@ -320,27 +321,26 @@ def plan(
     seed: int = 1,
     tick_ns: int = TICK_NS,
     memory_mib: int = 512,
+    machine: str = "spike",
 ) -> Plan:
-    """All runs of these studies, or of all. Raises WrongUsage for a tick or seed that cannot be."""
+    """All runs of these studies, or of all. Raises WrongUsage for a tick or seed that cannot be.
+
+    In the simulator they are those that have a workload file (schedlab.studies.files).
+    """
     if tick_ns % _WORK_NS:
         raise WrongUsage(f"--tick {tick_ns}ns: the work of a study is in steps of {_WORK_NS} ns")
     wanted = set(studies)
     runs = tuple(
-        Run(
-            workload=each.command_at(tick, depth),
+        replace(
+            base,
             policy=_policy(policy)[0],
             settings=_policy(policy)[1],
             cpus=cpus,
-            machine="spike",
             seed=seed + repeat,
-            tick_ns=tick,
-            limit_ns=_LIMIT_TICKS * tick,
-            memory_mib=memory_mib,
-            label=each.name,
         )
         for each in EXPERIMENTS.values()
         if not wanted or each.study in wanted
-        for tick in (each.tick_ns or tick_ns,)
+        for base in _bases(each, depth, each.tick_ns or tick_ns, memory_mib, machine)
         for policy, share in each.policies(depth).items()
         for cpus in share.cpus
         for repeat in range(share.seeds)
@@ -350,6 +350,36 @@ def plan(
             f"--seed {seed}: a study has several seeds, of which the last is too large"
         )
     return Plan(folder, runs)
+
+
+def _bases(
+    each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str
+) -> Iterable[Run]:
+    """What all runs of an experiment share; nothing, if the machine cannot run it."""
+    base = Run(
+        workload=each.command_at(tick_ns, depth),
+        policy=PolicyChoice(""),
+        settings=(),
+        cpus=1,
+        machine=machine,
+        seed=0,
+        tick_ns=tick_ns,
+        limit_ns=_LIMIT_TICKS * tick_ns,
+        memory_mib=memory_mib,
+        label=each.name,
+    )
+    if machine != SIMULATOR:
+        yield base
+        return
+    from schedlab.studies.files import FILES
+
+    if described := FILES.get(each.name):
+        yield replace(
+            base,
+            workload=described.workload,
+            file=described.read(depth),
+            changes=described.changed(depth),
+        )
 
 
 def _policy(text: str) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:

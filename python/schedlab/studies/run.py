@@ -23,6 +23,7 @@ from schedlab.studies.experiments import TICK_NS, Depth, plan
 from schedlab.terminal import say
 from schedlab.units import format_time
 
+SPIKE = "spike"
 MEMORY_MIB = 512
 REPORT = "report"
 """The report's folder, beside those of the runs."""
@@ -39,20 +40,29 @@ class Request:
     seed: int = 1
     tick_ns: int = TICK_NS
     memory_mib: int = MEMORY_MIB
+    machine: str = SPIKE
 
     @property
     def names(self) -> tuple[str, ...]:
         """As the command line has them."""
         return tuple(f"study-{number}" for number in self.studies) or ("study",)
 
+    @property
+    def folder_name(self) -> str:
+        """Of a new one."""
+        machine = () if self.machine == SPIKE else (self.machine,)
+        return "-".join((*self.names, *machine, self.depth))
+
     def command(self, folder: Path) -> str:
         """The command that goes on with it."""
         words = ["./schedlab", "run", *self.names, f"--{self.depth}"]
+        if self.machine != SPIKE:
+            words += ["--machine", self.machine]
         if self.tick_ns != TICK_NS:
             words += ["--tick", format_time(self.tick_ns)]
         if self.seed != 1:
             words += ["--seed", str(self.seed)]
-        if self.memory_mib != MEMORY_MIB:
+        if self.machine == SPIKE and self.memory_mib != MEMORY_MIB:
             words += ["--memory", str(self.memory_mib)]
         return shlex.join([*words, "--out", str(folder)])
 
@@ -77,14 +87,20 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     A failed run ends nothing: the report shows it. A signal ends the program; what was finished
     is kept, and a message says how to go on.
     """
-    folder = (out or new_runs_folder(f"{'-'.join(request.names)}-{request.depth}")).absolute()
+    folder = (out or new_runs_folder(request.folder_name)).absolute()
     wanted = plan(
-        folder, request.depth, request.studies, request.seed, request.tick_ns, request.memory_mib
+        folder,
+        request.depth,
+        request.studies,
+        request.seed,
+        request.tick_ns,
+        request.memory_mib,
+        request.machine,
     )
     wanted.check()
     check_place(folder / REPORT)
     with to_be_continued(request, wanted):
-        report_failures(perform(wanted, "spike", still_to_run, with_metrics=False))
+        report_failures(perform(wanted, request.machine, still_to_run, with_metrics=False))
         runs = Collection(carried_out(wanted))
         say(f"schedlab: making the report of {len(runs)} runs")
         return Reproduction(folder, make_report(runs, folder / REPORT), runs)

@@ -319,7 +319,9 @@ def _running_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
     yield from _earliest(
         stories, switches, left == stories.process[switches], lambda place: f"{runs(place)} already"
     )
-    own = np.flatnonzero(is_kind(stories.kind, *_OF_THE_RUNNING))
+    # A fork by nobody comes from outside, whoever runs.
+    by_nobody = (stories.kind == Kind.FORK) & (stories.process == 0)
+    own = np.flatnonzero(is_kind(stories.kind, *_OF_THE_RUNNING) & ~by_nobody)
     yield from _earliest(stories, own, stories.process[own] != stories.current[own], runs)
 
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ABI_WORKLOAD_FILE_H
+#define ABI_WORKLOAD_FILE_H
+
+#include <stdint.h>
+
+#include "workload_steps.h"
+
+/*
+ * A workload as a file of bytes, little-endian: what `schedlab-sim --compile` makes of
+ * the text of docs/simulator.md, and the program `play` acts out. Behind the header
+ * lie, without gaps, in this order:
+ *
+ *   program_count  struct workload_file_program: the first one is the first process's
+ *   step_count     struct workload_step: those of each program in a row, STEP_EXIT last;
+ *                  STEP_LOOP's `target` counts from its program's first step
+ *   channel_count  uint64_t: what lies in each channel at first
+ *   text_count     uint32_t: where each text begins, in the bytes that follow
+ *   text_bytes     names and texts, each with a 0 at its end
+ *
+ * So everything lies at a multiple of its size. Nothing is a pointer.
+ */
+#define WORKLOAD_FILE_MAGIC   0x4b524f57444c4353ull /* "SCLDWORK" */
+#define WORKLOAD_FILE_VERSION 1u
+
+struct workload_file_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_bytes; /* of this structure */
+    uint64_t bytes;        /* of the file */
+    uint64_t checksum;     /* of the bytes behind the header */
+    uint64_t tick_ns;      /* what a tick was in the text: the machine's must be the same */
+    uint32_t program_count;
+    uint32_t step_count;
+    uint32_t channel_count;
+    uint32_t text_count;
+    uint32_t text_bytes;
+    uint32_t reserved; /* 0 */
+};
+
+struct workload_file_program {
+    uint32_t first; /* of its steps, among all */
+    uint32_t count;
+    uint32_t name; /* where it begins, in the texts' bytes */
+    uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct workload_file_header) == 64, "what lies behind it is aligned");
+_Static_assert(sizeof(struct workload_file_program) == 16, "a file has no gaps");
+_Static_assert(sizeof(struct workload_step) == 16, "a file has no gaps");
+
+/* The size that a file with this header must have. */
+static inline uint64_t workload_file_bytes(const struct workload_file_header *header)
+{
+    return sizeof(*header) + sizeof(struct workload_file_program) * header->program_count +
+           sizeof(struct workload_step) * header->step_count +
+           sizeof(uint64_t) * header->channel_count + sizeof(uint32_t) * header->text_count +
+           header->text_bytes;
+}
+
+#define WORKLOAD_FILE_CHECKSUM_BEGIN 0xcbf29ce484222325ull
+
+/* Goes on with more bytes, from WORKLOAD_FILE_CHECKSUM_BEGIN: FNV-1a (Fowler, Noll, Vo 1991). */
+static inline uint64_t workload_file_checksum(uint64_t sum, const void *bytes, uint64_t count)
+{
+    const uint8_t *next = bytes;
+    for (uint64_t i = 0; i < count; i++)
+        sum = (sum ^ next[i]) * 0x100000001b3ull;
+    return sum;
+}
+
+#endif

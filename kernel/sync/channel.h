@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_SYNC_CHANNEL_H
+#define KERNEL_SYNC_CHANNEL_H
+
+#include <stdint.h>
+
+/*
+ * Channels: counting semaphores (Dijkstra 1965) of user programs. A set of them
+ * belongs to the process that makes it and to the children that it has from then
+ * on; it is gone when the last of them has ended. Who waits is served in the order
+ * of coming, before anybody else.
+ */
+struct channel_set;
+
+void channel_init(void);
+
+/* For a child; null for null. */
+struct channel_set *channel_set_join(struct channel_set *set);
+/* Null is allowed. */
+void channel_set_leave(struct channel_set *set);
+
+/* So many for the current process, empty, in place of those that it has. 0, -EINVAL, -ENOMEM. */
+int64_t channels_make(int64_t count);
+/* Of the current process's set. Gives one to the channel `released`, unless that is RELEASE_NONE,
+ * and takes one, for which it may wait: both in one act. 0, -EINVAL (no such channel), -EINTR. */
+int64_t channel_take(int64_t channel, int64_t released);
+/* Waits there until it is the last of so many, which wakes the others. 0, -EINVAL, -EINTR. */
+int64_t channel_meet(int64_t channel, int64_t processes);
+/* `to`: enum give_to. 0 or -EINVAL. */
+int64_t channel_give(int64_t channel, int64_t count, int to);
+
+#endif

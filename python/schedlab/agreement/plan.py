@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""What is run on both machines: experiments of studies 1 and 4, policies, CPUs and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import filter as filter_names
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from schedlab.agreement.cells import KERNEL, SIMULATOR
+from schedlab.agreement.pairs import Pair, named, pairs
+from schedlab.errors import WrongUsage
+from schedlab.plan import Plan, Run
+from schedlab.policies import PolicyChoice, parse_choices
+from schedlab.studies.experiments import ALL_CPUS, OTHERS, Depth
+from schedlab.studies.files import FILES
+
+Begins = Mapping[tuple[str, str, int], int]
+"""By experiment, policy and CPUs: when the window began on the kernel, in nanoseconds."""
+MEMORY_MIB = 512
+_LIMIT_TICKS = 60_000
+
+OF_STUDIES = ("rr:table-scan", "priority:thesis", "lottery:thesis", "mlfq:allotment-boost")
+"""Under which studies 1 and 4 ran their suites."""
+OTHER_PRESETS = (
+    "priority:proposed",
+    "lottery:equal-lfsr",
+    "lottery:linux",
+    "mlfq:four-quanta",
+    "wrr:linux",
+)
+_RANDOM = ("lottery", "hybrid")
+"""Policies that draw by lot: what happens is another thing with each seed."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is run. The seed moves when processes come; where lots are drawn, all that follows."""
+
+    policies: tuple[PolicyChoice, ...]
+    cpus: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    seeds: int
+    """On the kernel, under policies that draw nothing."""
+    random_seeds: int
+    """Under those that draw."""
+    simulated_seeds: int
+    """The same on the simulator, where a run takes a second."""
+
+    def seeds_on(self, machine: str, policy: PolicyChoice) -> range:
+        if not draws(policy.name):
+            return range(1, self.seeds + 1)
+        count = self.random_seeds if machine == KERNEL else self.simulated_seeds
+        return range(1, count + 1)
+
+
+def draws(policy: str) -> bool:
+    """Does chance decide who runs? Of "lottery:thesis", too."""
+    return policy.partition(":")[0] in _RANDOM
+
+
+def setting(
+    full: bool,
+    policies: Sequence[PolicyChoice] = (),
+    cpus: Sequence[int] = (),
+    experiments: Sequence[str] = (),
+) -> Setting:
+    """As the command has it: `full` or in short, and less of it. WrongUsage for an unknown name."""
+    names = (*OTHERS, *OF_STUDIES, *(OTHER_PRESETS if full else ()))
+    return Setting(
+        policies=tuple(policies) or parse_choices(",".join(names)),
+        cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
+        pairs=tuple(chosen(experiments, "full" if full else "quick")),
+        seeds=3 if full else 1,
+        random_seeds=10 if full else 3,
+        simulated_seeds=20 if full else 10,
+    )
+
+
+def chosen(patterns: Sequence[str], depth: Depth) -> Iterator[Pair]:
+    """All; or those that are named, by patterns such as `s1-timing-*`, of whatever study."""
+    if not patterns:
+        yield from pairs(depth)
+        return
+    unknown = [pattern for pattern in patterns if not filter_names(FILES, pattern)]
+    if unknown:
+        raise WrongUsage(
+            f"--experiment {unknown[0]}: no experiment of that name has a workload file; a pattern"
+            " such as s4-* names several"
+        )
+    for experiment in FILES:
+        if any(fnmatchcase(experiment, pattern) for pattern in patterns):
+            yield named(experiment, depth)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of either machine."""
+
+    pair: Pair
+    policy: PolicyChoice
+    cpus: int
+    seed: int
+
+    @property
+    def setup(self) -> tuple[str, str, int]:
+        """Without the seed."""
+        return self.pair.experiment, str(self.policy), self.cpus
+
+
+def cases(wanted: Setting, machine: str) -> Iterator[Case]:
+    """First seeds first: whoever ends it early has something of everything."""
+    most = max(len(wanted.seeds_on(machine, policy)) for policy in wanted.policies)
+    return (
+        Case(pair, policy, cpus, seed)
+        for seed in range(1, most + 1)
+        for pair in wanted.pairs
+        for policy in wanted.policies
+        if seed in wanted.seeds_on(machine, policy)
+        for cpus in wanted.cpus
+    )
+
+
+def kernel_plan(folder: Path, wanted: Iterable[Case]) -> Plan:
+    return Plan(folder / KERNEL, tuple(kernel_run(case) for case in wanted))
+
+
+def simulator_plan(folder: Path, wanted: Iterable[Case], begins: Begins) -> Plan:
+    """Each begins where in a tick the kernel's did, which depends on how long that one booted."""
+    runs = tuple(simulated_run(case, begins.get(case.setup)) for case in wanted)
+    return Plan(folder / SIMULATOR, runs)
+
+
+def kernel_run(case: Case) -> Run:
+    return Run(
+        workload=case.pair.command,
+        policy=case.policy,
+        settings=(),
+        cpus=case.cpus,
+        machine=KERNEL,
+        seed=case.seed,
+        tick_ns=case.pair.tick_ns,
+        limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
+        memory_mib=MEMORY_MIB,
+        label=case.pair.experiment,
+    )
+
+
+def simulated_run(case: Case, begin_ns: int | None = None) -> Run:
+    file = case.pair.file(begin_ns)
+    return Run(
+        workload=case.pair.described.workload,
+        policy=case.policy,
+        settings=(),
+        cpus=case.cpus,
+        machine=SIMULATOR,
+        seed=case.seed,
+        tick_ns=case.pair.tick_ns,
+        limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
+        memory_mib=0,
+        label=case.pair.experiment,
+        file=file,
+        changes=file.changes,
+    )

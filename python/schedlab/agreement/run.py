@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Runs what is missing on both machines, and keeps what came of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedlab import results
+from schedlab.agreement.cells import SIMULATOR, cells
+from schedlab.agreement.known import Judged, judged
+from schedlab.agreement.plan import Begins, Case, kernel_plan, simulator_plan
+from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
+from schedlab.collection import Collection, Kept
+from schedlab.continuing import unfinished
+from schedlab.machines.base import Machine
+from schedlab.perform import perform
+from schedlab.plan import Plan
+from schedlab.run import Software, inputs
+from schedlab.terminal import say
+
+STEM = "agreement"
+"""Of the files."""
+
+
+def agreement(
+    folder: Path, on_kernel: Sequence[Case], on_simulator: Sequence[Case]
+) -> list[Judged]:
+    """Runs the cases of each machine, compares, writes the tables; the largest difference first.
+
+    Runs that are there are not run again. Those of another kernel are refused (WrongUsage); those
+    of another simulator or workload file, which take no time, are thrown away and made anew.
+    Raises Interrupted (schedlab.run) on a signal; what was finished is kept.
+    """
+    kernel = kernel_plan(folder, on_kernel)
+    _perform(kernel)
+    simulator = simulator_plan(folder, on_simulator, begins(kernel))
+    _perform(simulator)
+    found = judged(cells(_kept((kernel, simulator))))
+    write(found, folder)
+    return found
+
+
+def _perform(wanted: Plan) -> None:
+    wanted.check()
+    perform(wanted, wanted.runs[0].machine, _missing, with_metrics=False)
+
+
+def begins(kernel: Plan) -> Begins:
+    """Those of the first seeds: until then, the seed decides nothing."""
+    found: dict[tuple[str, str, int], int] = {}
+    for run in kernel.runs:
+        setup = run.label, str(run.policy), run.cpus
+        kept = Kept(kernel.folder / run.name, results.read_manifest(kernel.folder / run.name))
+        if setup not in found and kept.succeeded:
+            found[setup] = int(kept.metrics().summary["begin_ns"][0])
+    return found
+
+
+def _missing(wanted: Plan, machine: Machine, base: Software) -> Plan:
+    if machine.name == SIMULATOR:
+        _throw_away_others(wanted, machine, base)
+    left = unfinished(wanted, machine, base)
+    there = len(wanted.runs) - len(left.runs)
+    if there:
+        say(f"schedlab: {there} of {len(wanted.runs)} runs on {machine.name} are there")
+    return left
+
+
+def _throw_away_others(wanted: Plan, machine: Machine, base: Software) -> None:
+    """Of the simulator: runs of another make."""
+    for run in wanted.runs:
+        place = wanted.folder / run.name
+        if results.is_whole(place):
+            manifest, now = results.read_manifest(place), inputs(run, machine, base)
+            if any(manifest.get(key) != now.get(key) for key in results.DECISIVE):
+                shutil.rmtree(place)
+
+
+def _kept(plans: Sequence[Plan]) -> Collection:
+    places = [each.folder / run.name for each in plans for run in each.runs]
+    return Collection(Kept(place, results.read_manifest(place)) for place in places)
+
+
+def write(found: Sequence[Judged], folder: Path) -> None:
+    """`agreement.csv`, `.parquet` with all numbers unrounded, and `.md` to be read."""
+    import polars as pl
+
+    rows = [
+        {
+            **each.cell.to_dict(),
+            "judgement": each.judgement,
+            "reason": each.reason.name if each.reason else "",
+        }
+        for each in found
+    ]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    table.write_csv(folder / f"{STEM}.csv")
+    table.write_parquet(folder / f"{STEM}.parquet")
+    (folder / f"{STEM}.md").write_text(markdown(found))
+
+
+def markdown(found: Sequence[Judged]) -> str:
+    """All cells, the largest difference first, and the reasons."""
+    lines = ["# Simulator and kernel", "", f"{summary(found)}.", ""]
+    lines += [f"- {line}" for line in by_policy(found)]
+    lines += ["", _line(HEADINGS), _line(["---" if each in LEFT else "---:" for each in HEADINGS])]
+    lines += [_line(row(each)) for each in found]
+    reasons = {each.reason.name: each.reason for each in found if each.reason}
+    if reasons:
+        lines += ["", "## Reasons", ""]
+        lines += [f"- **{reason.name}**: {reason.text}" for reason in reasons.values()]
+    return "\n".join(lines) + "\n"
+
+
+def _line(words: Sequence[str]) -> str:
+    return f"| {' | '.join(words)} |"

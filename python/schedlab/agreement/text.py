@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""A cell as tables print it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schedlab.agreement.known import Judged
+
+HEADINGS = (
+    "experiment",
+    "policy",
+    "CPUs",
+    "what",
+    "kernel",
+    "simulator",
+    "difference",
+    "ticks",
+    "±",
+    "verdict",
+)
+LEFT = ("experiment", "policy", "what", "verdict")
+"""Columns of words."""
+NOTHING = "–"
+
+
+def row(each: Judged) -> tuple[str, ...]:
+    """In the order of HEADINGS. Times in ms, shares in percent; ± is of the ticks."""
+    cell = each.cell
+    who = (cell.key.experiment, cell.key.policy, str(cell.key.cpus), cell.key.what)
+    if cell.failure:
+        return (*who, *[NOTHING] * 5, f"failed: {cell.failure}")
+    width = cell.half_width
+    return (
+        *who,
+        amount(cell.kernel_mean, cell.is_share),
+        amount(cell.simulator_mean, cell.is_share),
+        f"{cell.relative:+.2%}",
+        f"{cell.ticks:+.2f}",
+        NOTHING if width is None else f"{width / cell.tick:.2f}",
+        verdict(each),
+    )
+
+
+def amount(value: float, is_share: bool) -> str:
+    return f"{100 * value:.2f} %" if is_share else f"{value / 1e6:,.2f} ms"
+
+
+def verdict(each: Judged) -> str:
+    """With the reason's name."""
+    judgement = each.judgement
+    return f"{judgement}: {each.reason.name}" if each.reason else judgement
+
+
+def summary(found: Sequence[Judged]) -> str:
+    """How many cells there are of each kind."""
+    counts: dict[str, int] = {}
+    for each in found:
+        counts[each.judgement] = counts.get(each.judgement, 0) + 1
+    words = {
+        "near": "near",
+        "known": "off, for a reason that is known",
+        "not told apart": "further apart, but not further than chance allows",
+        "off": "off, and nobody knows why",
+        "near after all": "near, though a reason is given why not",
+        "failed": "without a figure on both sides",
+    }
+    parts = [f"{counts[name]:,} {text}" for name, text in words.items() if name in counts]
+    return f"{len(found):,} figures: {'; '.join(parts)}"
+
+
+def by_policy(found: Sequence[Judged]) -> list[str]:
+    """A line for each policy: the mean of all differences, which shows a bias no cell could."""
+    lines = []
+    for policy in dict.fromkeys(each.cell.key.policy for each in found):
+        own = [each.cell for each in found if each.cell.key.policy == policy and _counts(each)]
+        if own:
+            mean = sum(cell.relative for cell in own) / len(own)
+            size = sum(abs(cell.relative) for cell in own) / len(own)
+            lines.append(
+                f"{policy}: {len(own):,} figures, {mean:+.2%} on average, {size:.2%} in size"
+            )
+    return lines
+
+
+def _counts(each: Judged) -> bool:
+    return not each.cell.failure and each.cell.kernel_mean > 0

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run --replay`: what is not said on the command line is as in the recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR
+from schedlab.recording import Recording, recording
+from schedlab.terminal import say
+
+INSTEAD = {"workload": "--workload", "changes": "--with"}
+"""Options that say what runs in another way."""
+
+replay_option = click.option(
+    "--replay",
+    type=click.Path(exists=True, path_type=Path),
+    help="On sim: what the processes of a recorded run wanted, instead of a workload. RUN's folder,"
+    " or a trace. Policy, CPUs, tick, seed, limit and costs are the recording's if not given.",
+)
+
+
+def recorded(context: click.Context, options: dict[str, Any]) -> Recording | None:
+    """What is to be replayed, whose ways fill the options that were not given. None: nothing is."""
+    place: Path | None = options.pop("replay")
+    if place is None:
+        return None
+
+    def given(name: str) -> bool:
+        return context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+    for name, option in INSTEAD.items():
+        if given(name):
+            raise WrongUsage(
+                f"--replay and {option}: a recording says itself what runs; leave one of them out"
+            )
+    if given("machine") and options["machine"] != SIMULATOR:
+        raise WrongUsage(
+            f"--replay: only --machine {SIMULATOR} replays a recording, not {options['machine']}"
+        )
+    found = recording(place)
+    standard: dict[str, Any] = {
+        "machine": SIMULATOR,
+        "policies": (found.policy,),
+        "settings": () if given("policies") else found.settings,
+        "cpus": (found.cpus,),
+        "tick": found.tick_ns,
+        "seed": found.seed,
+        "limit": found.limit_ns,
+    }
+    options.update({name: value for name, value in standard.items() if not given(name)})
+    options["workload"] = found.title
+    if not given("policies"):
+        found = found.with_switches()
+    for note in found.notes:
+        say(f"schedlab: {place}: {note}")
+    return found
+
+
+def write_workload(place: Path, file: Path) -> Recording:
+    """Puts a recording's workload into a file, to be read, changed and run by hand."""
+    found = recording(place).with_switches()
+    command = (
+        f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.processes()}"
+        f" --seed {found.seed} --tick {found.tick_ns} --costs {found.costs.text} --trace trace.bin"
+    )
+    settings = ",".join(f"{name}={value}" for name, value in found.settings)
+    command += f" --set {settings}" if settings else ""
+    head = f"# A {found.title}.\n# {command} {file.name}\n\n"
+    file.write_text(head + found.text(found.seed, found.tick_ns))
+    return found

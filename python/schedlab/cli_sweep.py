@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab sweep`, and `./schedlab dask`, by which a cluster gets its workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from schedlab.cli_options import echo_json, json_option
+from schedlab.errors import WrongUsage
+from schedlab.paths import new_runs_folder
+from schedlab.terminal import results, say
+
+if TYPE_CHECKING:
+    from schedlab.sweep.command import Doing, Done
+    from schedlab.sweep.objectives import Objective
+    from schedlab.sweep.plan import SweepPlan
+
+_SHOWN = 10
+
+
+@click.command()
+@click.argument(
+    "file", required=False, metavar="[FILE.yaml]", type=click.Path(dir_okay=False, path_type=Path)
+)
+@click.option("--workload", "workloads", multiple=True, help="A workload. May be repeated.")
+@click.option(
+    "--with",
+    "changes",
+    multiple=True,
+    metavar="PLACE=VALUES",
+    help="Values of the workload file, such as tasks.cpu.instance=10,20. May be repeated.",
+)
+@click.option(
+    "--policy", "policies", multiple=True, help="POLICY or POLICY:PRESET, several with commas."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Values of a tunable: 1,2,4 or 1..8 or 1..32+4 or 60..3840*2. May be repeated.",
+)
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help="Leaves out other setups: 'slice_1 <= slice_0'. May be repeated.",
+)
+@click.option(
+    "--sample",
+    metavar="METHOD:COUNT[:SEED]",
+    help="So many setups instead of all: random, sobol, halton, latin-hypercube.",
+)
+@click.option("--machine", "machines", metavar="NAMES", help="sim, spike, qemu.  [default: sim]")
+@click.option("--cpus", metavar="CPUS", help="4, 1,2,8 or 1-4.  [default: 1]")
+@click.option("--seeds", metavar="SEEDS", help="7, 1,2,3 or 1..8.  [default: 1]")
+@click.option("--tick", metavar="TIMES", help="Lengths of a tick.  [default: 1ms]")
+@click.option("--costs", metavar="PROFILE", help="On sim: what things take.  [default: kernel]")
+@click.option("--limit", metavar="TIME", help="Of the guest's time.  [default: 60s]")
+@click.option("--memory", metavar="MIB", help="Of the kernel's machine.  [default: 512]")
+@click.option("--dry-run", is_flag=True, help="Only say how many runs that are, and show some.")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="A cluster of Dask, such as tcp://10.0.0.1:8786.  [default: all CPUs of this host]",
+)
+@click.option("--workers", type=click.IntRange(1, 1024), help="Processes of this host.")
+@click.option(
+    "--best",
+    "metrics",
+    multiple=True,
+    metavar="METRIC",
+    help="Rank setups by it: turnaround, response@GROUP, min:migrations. Several: their front.",
+)
+@click.option(
+    "--top", default=10, show_default=True, type=click.IntRange(1), help="Setups that are shown."
+)
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With two --best: their frontier as a picture, .svg or .png.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Run nothing: rank what is in this folder of a sweep.",
+)
+@click.option("--keep-traces", is_flag=True, help="Keep each run's folder, with its trace.")
+@click.option("--retry-failed", is_flag=True, help="Run again what is there and failed.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the data set; also one to go on in.  [default: a new one in runs/]",
+)
+@json_option
+def sweep(
+    file: Path | None,
+    dry_run: bool,
+    scheduler: str | None,
+    workers: int | None,
+    keep_traces: bool,
+    retry_failed: bool,
+    out: Path | None,
+    metrics: tuple[str, ...],
+    top: int,
+    chart: Path | None,
+    source: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run many setups, and keep what was measured as one data set.
+
+    FILE.yaml, or options, say which: policies with ranges of their tunables, workloads, CPUs,
+    seeds, machines. Options replace what the file says. The runs go to all CPUs of this host, or to
+    a cluster. What is finished is not run again: the same command, with the same --out, goes on
+    where it was ended. docs/sweeps.md has all of it.
+    """
+    from schedlab.sweep import best, command
+
+    objectives = best.objectives_of(metrics)
+    if chart:
+        best.check_chart(chart, objectives)
+    if source:
+        check_source(source, [file, out, scheduler, workers, *options.values()], objectives)
+        show_best(source, objectives, top, chart, as_json)
+        return
+    if scheduler and workers:
+        raise WrongUsage("--scheduler and --workers: a cluster has the workers that it has")
+    wanted = command.plan(file, given(options))
+    if dry_run:
+        show_plan(wanted, as_json)
+        return
+    folder = (out or new_runs_folder(f"sweep-{file.stem if file else 'options'}")).absolute()
+    done = carry_out(wanted, command.Doing(folder, scheduler, workers, keep_traces, retry_failed))
+    if objectives and done.runs > done.failed:
+        show_best(folder, objectives, top, chart, as_json)
+    if not (objectives and as_json):
+        show(done, as_json)
+    if done.failed:
+        raise SystemExit(1)
+
+
+def check_source(source: Path, others: list[Any], objectives: list[Objective]) -> None:
+    if any(others):
+        raise WrongUsage(f"--from {source}: nothing is run then; leave out what says how")
+    if not objectives:
+        raise WrongUsage(f"--from {source}: by what? Add --best METRIC, such as --best turnaround")
+
+
+def show_best(
+    folder: Path, objectives: list[Objective], top: int, chart: Path | None, as_json: bool
+) -> None:
+    from schedlab.sweep import best
+
+    if as_json:
+        echo_json({"folder": str(folder), "scenes": best.as_dicts(folder, objectives)})
+    else:
+        for table in best.tables(folder, objectives, top):
+            results().print(table)
+    if chart:
+        for path in best.draw(folder, objectives, chart):
+            say(f"schedlab: {path}")
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """As the reader of files has them."""
+    from schedlab.sweep import options as reading
+
+    simple = {name: options[name] for name in reading.SIMPLE}
+    return reading.nodes(
+        options["workloads"],
+        options["changes"],
+        options["policies"],
+        options["settings"],
+        options["conditions"],
+        options["sample"],
+        simple,
+    )
+
+
+def show_plan(wanted: SweepPlan, as_json: bool) -> None:
+    """How many runs, and some of them."""
+    from schedlab.sweep.plan import spread, title_of
+
+    shown = [title_of(point) for point in spread(wanted.points, _SHOWN)]
+    if as_json:
+        echo_json({"runs": len(wanted.points), "dimensions": wanted.dimensions, "some": shown})
+        return
+    click.echo(
+        f"{len(wanted.points):,} runs{', such as' if len(shown) < len(wanted.points) else ''}:"
+    )
+    for line in shown:
+        click.echo(f"  {line}")
+
+
+def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
+    """Says how to go on if it is interrupted."""
+    from schedlab.sweep import command
+    from schedlab.sweep.dataset import read_statuses
+    from schedlab.sweep.execution import Interrupted
+
+    try:
+        return command.carry_out(wanted, doing)
+    except Interrupted as interruption:
+        count = len(read_statuses(doing.out))
+        say(
+            f"schedlab: interrupted; {count} runs are finished and kept. The same command with"
+            f" --out {doing.out} goes on"
+        )
+        raise SystemExit(128 + interruption.number) from None
+
+
+def show(done: Done, as_json: bool) -> None:
+    if as_json:
+        echo_json(
+            {"folder": str(done.folder), "runs": done.runs, "already": done.already,
+             "failed": done.failed}
+        )  # fmt: skip
+        return
+    failed = f", {done.failed} failed" if done.failed else ""
+    results().print(
+        f"{done.runs:,} runs{failed}. Kept in {done.folder}", markup=False, soft_wrap=True
+    )
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument(
+    "arguments", nargs=-1, type=click.UNPROCESSED, metavar="scheduler|worker [OPTION]..."
+)
+def dask(arguments: tuple[str, ...]) -> None:
+    """Start a scheduler of Dask, or a worker, in schedlab's own environment.
+
+    On one host `./schedlab dask scheduler`, on each `./schedlab dask worker tcp://HOST:8786
+    --nworkers 8 --nthreads 1`: then `./schedlab sweep --scheduler tcp://HOST:8786`. Whoever reaches
+    a scheduler can have its workers run anything: keep it within a network that you trust.
+    """
+    import os
+    import sys
+
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    os.execv(sys.executable, [sys.executable, "-m", "dask", *arguments])

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""From a trace to a workload: a program for each process, in the simulator's form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schedlab.replay.charges import Charges
+from schedlab.replay.story import Story
+from schedlab.replay.text import NAME_MAX, safe_name, with_loops
+from schedlab.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
+from schedlab.trace import Trace
+
+STARTER = "start"
+"""Forks those processes that nobody in the trace forks."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a recording's processes wanted."""
+
+    text: str
+    """In the simulator's form."""
+    processes: int
+    notes: tuple[str, ...]
+    """What of the recording is not in it, and why."""
+
+
+def workload_of(trace: Trace, charges: Charges, keep_switches: bool = False) -> Replayed:
+    """Takes a trace for a workload. `charges`: of the machine that it was recorded on.
+
+    `keep_switches`: whoever switched the policy or a tunable does so again.
+    """
+    story = Story(trace, charges, keep_switches)
+    order = [int(life) for life in np.argsort(story.who.fork_row, kind="stable")]
+    order = [life for life in order if life != story.init]
+    tops = [life for life in order if story.who.parent[life] in (-1, story.init)]
+    first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 else None
+    writer = Writer(story, first)
+    # Children before their parents: those that do the same play one program.
+    programs = _Programs(story, {life: writer.body(life) for life in reversed(order)})
+    parts = list(programs.in_order(order))
+    if first is None:
+        parts.insert(0, (STARTER, _starter(story, tops, programs)))
+    lines: list[str] = []
+    for name, steps in parts:
+        lines += ["", f"program {name}", *(f"  {line}" for line in with_loops(steps))]
+    return Replayed("\n".join(lines[1:]) + "\n", len(order) + 2, tuple(story.notes))
+
+
+def _starter(story: Story, tops: Sequence[int], programs: _Programs) -> list[str]:
+    """Forks each when it was forked, and stays as long as the recording."""
+    lines: list[str] = []
+    time = 0
+    for life in tops:
+        begin = story.begin_ns(life)
+        if begin > max(time, AT_ONCE_NS):
+            time = begin
+            lines.append(f"sleep until {time}ns")
+        lines.append(f"fork {programs.name_of(life)}")
+    ended = [life for life in tops if story.who.exit_row[life] >= 0]
+    lines += ["wait"] * len(ended)
+    if len(ended) < len(tops):
+        lines.append(f"sleep until {story.trace.end_ns}ns")
+    return lines
+
+
+class _Programs:
+    """Which processes play one program, and what it is called."""
+
+    def __init__(self, story: Story, bodies: Mapping[int, list[str]]) -> None:
+        self.of = story
+        meant = {
+            int(line.rpartition("@")[2])
+            for lines in bodies.values()
+            for line in lines
+            if "@" in line
+        }
+        self.program: dict[int, int] = {}
+        """By life: the first life that does the same."""
+        known: dict[tuple[str, ...], int] = {}
+        self.lines: dict[int, list[str]] = {}
+        for life, lines in bodies.items():  # children before their parents
+            own = [self._with_program(line) for line in lines]
+            key = (self.name(life), str(self.of.label[life]), *own)
+            if life in meant:
+                key = (*key, str(life))
+            self.program[life] = known.setdefault(key, life)
+            self.lines.setdefault(self.program[life], own)
+        self.names = self._names()
+
+    def _with_program(self, line: str) -> str:
+        word, _, life = line.partition(" ")
+        return f"fork {self.program[int(life)]}" if word == "fork" else line
+
+    def name(self, life: int) -> str:
+        return self.of.name[life] or "process"
+
+    def _names(self) -> dict[int, str]:
+        """The recording's name for the program that is played first, of several of one name; the
+        others have a PID behind it, of who plays it first."""
+        names: dict[int, str] = {}
+        used = {STARTER}
+        for life in sorted(self.program, key=lambda life: int(self.of.who.fork_row[life])):
+            if self.program[life] in names:
+                continue
+            name = safe_name(self.name(life))
+            for end in ("", f".{self.of.who.pid[life]}", f".{self.of.who.pid[life]}.{life}"):
+                wanted = name[: NAME_MAX - len(end)] + end
+                if wanted not in used:
+                    break
+            used.add(wanted)
+            names[self.program[life]] = wanted
+        return names
+
+    def name_of(self, life: int) -> str:
+        return self.names[self.program[life]]
+
+    def in_order(self, order: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
+        """Each program once: its name and lines."""
+        done: set[int] = set()
+        for life in order:
+            program = self.program[life]
+            if program not in done:
+                done.add(program)
+                yield self.names[program], [*self._group(program), *self._named(program)]
+
+    def _group(self, program: int) -> list[str]:
+        """Metrics go by the name of a process that has no label: it stays what it was."""
+        name = self.name(program)
+        if self.of.label[program] is not None or self.names[program] == name:
+            return []
+        return [f"group {safe_name(name, GROUP_MAX)}"]
+
+    def _named(self, program: int) -> Iterator[str]:
+        for line in self.lines[program]:
+            word, _, rest = line.partition(" ")
+            if word == "fork":
+                yield f"fork {self.names[int(rest)]}"
+            elif "@" in line:
+                text, _, life = line.rpartition("@")
+                yield text + self.name_of(int(life))
+            else:
+                yield line

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""The page on simulator and kernel: what both machines gave for the same experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from schedlab.agreement.cells import KERNEL, NEARNESS, SIMULATOR, cells
+from schedlab.agreement.known import Judged, judged
+from schedlab.agreement.text import HEADINGS, LEFT, row
+from schedlab.collection import Collection
+from schedlab.report.charts.theme import in_policy_order
+from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
+from schedlab.report.provenance import provenance
+from schedlab.report.wording import counted
+from schedlab.studies.experiments import EXPERIMENTS
+
+NAME = "simulator-and-kernel"
+_SHOWN = 40
+"""Figures of a study that are near and yet in its table: the largest differences."""
+_TONES: dict[str, Tone] = {
+    "near": "good",
+    "known": "bad",
+    "off": "bad",
+    "near after all": "bad",
+    "failed": "failed",
+    "not told apart": "plain",
+}
+_MEANINGS: dict[Tone, str] = {"good": "near", "bad": "off"}
+
+
+def page(collection: Collection) -> Page | None:
+    """None if no experiment of a study was run on both machines."""
+    found = [each for each in judged(cells(collection)) if each.cell.key.experiment in EXPERIMENTS]
+    if not found:
+        return None
+    studies = sorted({_study(each) for each in found})
+    return Page(
+        NAME,
+        "Simulator and kernel",
+        _lead(found),
+        (
+            Section("How they are compared", (Text(_HOW),)),
+            Section("By policy", (_policies(found),)),
+            *(_section(collection, study, found) for study in studies),
+        ),
+    )
+
+
+def _study(each: Judged) -> int:
+    return EXPERIMENTS[each.cell.key.experiment].study
+
+
+def _lead(found: Sequence[Judged]) -> str:
+    near = _count(found, "near")
+    told = (
+        f"Of {counted(len(found), 'figure')} that both machines gave, {near:,} are within"
+        f" {NEARNESS:.0%} or a tick of each other."
+    )
+    known, open_ = _count(found, "known"), _count(found, "off", "near after all")
+    unclear, failed = _count(found, "not told apart"), _count(found, "failed")
+    if known:
+        told += f" {known:,} are further apart for a reason that is told."
+    if unclear:
+        told += (
+            f" {unclear:,} are further apart, but by no more than the choice of seeds may explain."
+        )
+    if open_:
+        told += f" **Of {open_:,} the reason is not known.**"
+    if failed:
+        told += f" {failed:,} could not be compared."
+    return told
+
+
+def _count(found: Sequence[Judged], *judgements: str) -> int:
+    return sum(each.judgement in judgements for each in found)
+
+
+_HOW = f"""
+The same experiment runs twice with the same policy, number of CPUs and tick: as a program of our \
+kernel on Spike, and as a workload file in the simulator, with the costs that were measured from \
+the kernel's traces.
+
+- **What is compared**: how long it takes until all have ended; the mean turnaround of each group of \
+processes; and where the window ends before the processes do, each group's share of the CPUs. Means \
+over seeds.
+- **Near** is a difference of {NEARNESS:.0%} of the kernel's figure at most, or of one tick; of a \
+share, a tick of one CPU among all that ran in the window.
+- **Not told apart** is a difference that is larger, but may come of which seeds were run: a policy \
+that draws by lot does something else with each. Of those called *off*, with 95 % confidence none is \
+off by chance alone (one-sided Welch tests of a difference larger than what is near, corrected for \
+the number of figures by Holm's method). *±* is half the width of the difference's interval of 95 %: \
+what it does not exclude.
+"""
+
+
+def _policies(found: Sequence[Judged]) -> Table:
+    policies = in_policy_order({each.cell.key.policy for each in found})
+    rows = [
+        _policy(policy, [e for e in found if e.cell.key.policy == policy]) for policy in policies
+    ]
+    columns = (
+        Column("policy", align="left"),
+        Column("figures"),
+        Column("near"),
+        Column("known reason", "further apart"),
+        Column("not told apart", "further apart"),
+        Column("no reason", "further apart"),
+        Column("mean", "difference"),
+        Column("size", "difference"),
+    )
+    return Table(
+        f"{NAME}-policies",
+        "Figures of each policy",
+        columns,
+        tuple(rows),
+        _data(found),
+        caption="*Mean* of all relative differences: further from 0 than most single ones could"
+        " tell, it would show a bias. *Size*: the same without their signs.",
+    )
+
+
+def _policy(policy: str, own: Sequence[Judged]) -> Row:
+    relative = [
+        each.cell.relative for each in own if not each.cell.failure and each.cell.kernel_mean > 0
+    ]
+    mean = sum(relative) / len(relative) if relative else 0.0
+    size = sum(abs(value) for value in relative) / len(relative) if relative else 0.0
+    unexplained = _count(own, "off", "near after all", "failed")
+    return (
+        Cell(policy),
+        Cell(f"{len(own):,}"),
+        Cell(f"{_count(own, 'near'):,}"),
+        Cell(f"{_count(own, 'known'):,}"),
+        Cell(f"{_count(own, 'not told apart'):,}"),
+        Cell(f"{unexplained:,}", "bad" if unexplained else "plain"),
+        Cell(f"{mean:+.2%}"),
+        Cell(f"{size:.2%}"),
+    )
+
+
+def _section(collection: Collection, study: int, found: Sequence[Judged]) -> Section:
+    own = [each for each in found if _study(each) == study]
+    near = [each for each in own if each.judgement == "near"]
+    shown = [each for each in own if each.judgement != "near"] + near[:_SHOWN]
+    order = {id(each): place for place, each in enumerate(own)}
+    shown.sort(key=lambda each: order[id(each)])
+    left_out = len(own) - len(shown)
+    caption = _provenance(collection, own)
+    if left_out:
+        caption += f" The table leaves out {left_out:,} that are nearer still; its files have all."
+    table = Table(
+        f"{NAME}-study-{study}",
+        f"Study {study}, the largest differences first",
+        tuple(Column(title, align="left" if title in LEFT else "right") for title in HEADINGS),
+        tuple(_row(each) for each in shown),
+        _data(own),
+        caption=caption,
+        meanings=_MEANINGS,
+    )
+    return Section(f"Study {study}", (table,))
+
+
+def _provenance(collection: Collection, own: Sequence[Judged]) -> str:
+    keys = {(each.cell.key.experiment, each.cell.key.policy, each.cell.key.cpus) for each in own}
+    setups = [
+        each
+        for setup, each in collection.repeated.items()
+        if setup.machine in (KERNEL, SIMULATOR)
+        and (setup.experiment, setup.policy_title, setup.cpus) in keys
+    ]
+    return provenance(setups, brackets=False)
+
+
+def _row(each: Judged) -> Row:
+    *words, verdict = row(each)
+    if each.reason and each.judgement in ("known", "near after all"):
+        verdict = each.judgement
+    why = each.reason.text if each.reason and each.judgement == "known" else ""
+    return (*(Cell(word) for word in words), Cell(verdict, _TONES[each.judgement], why))
+
+
+def _data(found: Sequence[Judged]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {
+                **each.cell.to_dict(),
+                "judgement": each.judgement,
+                "reason": each.reason.name if each.reason else "",
+            }
+            for each in found
+        ],
+        infer_schema_length=None,
+    )

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Two metrics of many setups against each other, and the line beyond which none of them gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.metrics.tables import three_digits
+from schedlab.report.charts.parts import (
+    CUT,
+    NUMBERS,
+    Looks,
+    Reach,
+    chart_of,
+    ordered,
+    reach_of,
+    sentences,
+)
+from schedlab.report.charts.theme import ANNOTATION, IDEAL, WIDTH
+from schedlab.report.model import Chart
+
+_APART = 0.01
+"""Of an axis' length: points that are nearer to each other share one label."""
+
+
+def frontier(
+    name: str,
+    data: pl.DataFrame,
+    *,
+    title: str,
+    caption: str,
+    x_title: str,
+    y_title: str,
+    log: bool = False,
+    zero: bool = False,
+    height: int = 420,
+    description: str = "",
+) -> Chart:
+    """A point a setup; those that no other surpasses in both are on the line, and numbered.
+
+    `data` has a row a setup: setup, policy, place (its number on the line; null: it is not on it),
+    and the mean with its bounds of either metric, in the units of the titles: x, x_low, x_high, y,
+    y_low, y_high. Where less of both is better, the line is at the lower left.
+    """
+    ordered_rows = data.sort("place", "x", nulls_last=False)
+    series = ordered(ordered_rows["policy"], None, policies=True)
+    looks = Looks(series, policies=True)
+    reaches = {
+        axis: reach_of(ordered_rows[axis].to_list(), log=log, zero=zero) for axis in ("x", "y")
+    }
+    chart = _chart(ordered_rows, looks, reaches, x_title, y_title, height)
+    cut = any(
+        reach.low > data[f"{axis}_low"].min() or reach.high < data[f"{axis}_high"].max()  # type: ignore[operator]
+        for axis, reach in reaches.items()
+    )
+    members = ordered_rows.filter(pl.col("place").is_not_null())
+    return Chart(
+        name,
+        title,
+        chart,
+        data,
+        sentences(
+            caption,
+            f"On the line: the {len(members)} of {len(data)} setups that no other surpasses in"
+            " both, with their 95 % intervals and their places in the table. Faint: the others.",
+            CUT if cut else "",
+        ),
+        description or _words(members, x_title, y_title),
+    )
+
+
+def _chart(
+    data: pl.DataFrame,
+    looks: Looks,
+    reaches: dict[str, Reach],
+    x_title: str,
+    y_title: str,
+    height: int,
+) -> Any:
+    numbers = alt.Axis(format=NUMBERS)
+    x = alt.X("x:Q", title=x_title, scale=reaches["x"].scale(), axis=numbers)
+    y = alt.Y("y:Q", title=y_title, scale=reaches["y"].scale(), axis=numbers)
+    drawn = data.rename({"policy": "series"})
+    members = drawn.filter(pl.col("place").is_not_null())
+    others = drawn.filter(pl.col("place").is_null()).drop("place")
+    layers: list[Any] = []
+    if len(others):
+        layers.append(
+            chart_of(others)
+            .mark_point(filled=True, size=28, opacity=0.25)
+            .encode(x, y, looks.colour(), looks.shape(), tooltip=_tooltip(x_title, y_title))
+        )
+    layers += [
+        chart_of(members).mark_line(style=IDEAL, interpolate="step-after").encode(x, y),
+        *_intervals(members, looks, x, y),
+        chart_of(members)
+        .mark_point(filled=True, size=70, opacity=1)
+        .encode(x, y, looks.colour(), looks.shape(), tooltip=_tooltip(x_title, y_title)),
+        _numbers(members, reaches, x, y),
+    ]
+    return alt.layer(*layers).properties(width=WIDTH, height=height)
+
+
+def _intervals(members: pl.DataFrame, looks: Looks, x: alt.X, y: alt.Y) -> list[Any]:
+    across, up = x.copy(), y.copy()
+    across["shorthand"], up["shorthand"] = "x_low:Q", "y_low:Q"
+    bars = chart_of(members).mark_rule(strokeWidth=1.2, clip=True, strokeOpacity=0.6)
+    colour = looks.colour()
+    return [
+        bars.encode(across, alt.X2("x_high:Q"), y, colour),
+        bars.encode(x, up, alt.Y2("y_high:Q"), colour),
+    ]
+
+
+def _numbers(members: pl.DataFrame, reaches: dict[str, Reach], x: alt.X, y: alt.Y) -> Any:
+    """The places of the points, above the first of those that lie together."""
+    labels: list[dict[str, Any]] = []
+    near = {axis: _APART * (reach.high - reach.low) for axis, reach in reaches.items()}
+    for row in members.sort("place").to_dicts():
+        beside = [
+            each
+            for each in labels
+            if all(abs(each[axis] - row[axis]) < near[axis] for axis in near)
+        ]
+        if beside:
+            beside[0]["places"].append(row["place"])
+        else:
+            labels.append({"x": row["x"], "y": row["y"], "places": [row["place"]]})
+    table = pl.DataFrame([{**each, "places": _spans(each["places"])} for each in labels])
+    words = chart_of(table).mark_text(style=ANNOTATION, align="right", baseline="top", dx=-6, dy=5)
+    return words.encode(x, y, alt.Text("places:N"))
+
+
+def _spans(places: list[int]) -> str:
+    """`1–3, 5`."""
+    spans: list[list[int]] = []
+    for place in places:
+        if spans and place == spans[-1][-1] + 1:
+            spans[-1] = [spans[-1][0], place]
+        else:
+            spans.append([place])
+    return ", ".join("–".join(map(str, span)) for span in spans)
+
+
+def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("setup:N", title="setup"),
+        alt.Tooltip("x:Q", title=x_title, format=",.4~g"),
+        alt.Tooltip("y:Q", title=y_title, format=",.4~g"),
+    ]
+
+
+def _words(members: pl.DataFrame, x_title: str, y_title: str) -> str:
+    told: Sequence[str] = [
+        f"{row['place']}, {row['setup']}: {three_digits(row['x'])}, {three_digits(row['y'])}"
+        for row in members.to_dicts()
+    ]
+    return f"Points of {x_title} and {y_title}. On the line: {'; '.join(told)}."

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What a study's page says first if its runs are the simulator's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schedlab.collection import Collection, Kept
+from schedlab.machines import SIMULATOR
+from schedlab.report.markup import code
+from schedlab.report.model import Page, Section, Text
+from schedlab.report.wording import counted, listed
+from schedlab.studies.files import FILES, WITHOUT
+
+TITLE = "These runs are simulated"
+NOT_TOLD = {
+    1: "the ticks of Mixed Load, which are the least time of a sleeper (when all have ended, is"
+    " there), and those of each test where all seven are run in a row",
+    2: "the ticks of Mixed Load under priorities, which are the least time of a sleeper",
+    5: "events a second, and how long events take",
+}
+"""By study: what only its program can tell, and so is missing."""
+
+
+def with_notice(page: Page, collection: Collection, study: int) -> Page:
+    """The page of a study; if any of its runs are simulated, it begins with what that means."""
+    runs = [run for run in collection if run.setup.experiment.startswith(f"s{study}-")]
+    simulated = [run for run in runs if run.setup.machine == SIMULATOR]
+    if not simulated:
+        return page
+    notice = Section(TITLE, (Text(_said(simulated, len(runs), study), "warning"),))
+    return replace(page, sections=(notice, *page.sections))
+
+
+def _said(simulated: list[Kept], runs: int, study: int) -> str:
+    all_of_them = len(simulated) == runs
+    which = "All" if all_of_them else f"{len(simulated)} of the {runs}"
+    lines = [
+        f"{which} runs of this page are those of the **simulator**, which has the policies and no"
+        " kernel. What processes do there, workload files describe as the programs of our kernel do"
+        f" it; so where this page speaks of the kernel, it is the simulator{_share(all_of_them)}."
+        " What calls and switches take was measured on the kernel."
+    ]
+    if missing := NOT_TOLD.get(study):
+        lines.append(f"**Not there** is what only a program can tell: {missing}.")
+    experiments = dict.fromkeys(run.setup.experiment for run in simulated)
+    remarks: dict[str, list[str]] = {}
+    for name in experiments:
+        if name in FILES and FILES[name].remark:
+            remarks.setdefault(FILES[name].remark, []).append(name)
+    for remark, names in remarks.items():
+        lines.append(f"{_named(names)}: {remark}")
+    without = [name for name in WITHOUT if name.startswith(f"s{study}-")]
+    lines += [f"{code(name)} was not run: {WITHOUT[name]}" for name in without]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _share(all_of_them: bool) -> str:
+    return "" if all_of_them else " in these"
+
+
+_NAMED_MAX = 3
+
+
+def _named(names: list[str]) -> str:
+    """A few, or the first of many."""
+    if len(names) <= _NAMED_MAX:
+        return listed([code(name) for name in names])
+    return f"{code(names[0])} and {counted(len(names) - 1, 'other')} like it"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""Which workload file does what which experiment's program does, so that simulator and kernel can be
+held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.paths import ROOT
+from schedlab.studies.experiments import LOTTERY_TESTS, MIXED_SIZES, TIMING_TESTS, Depth
+from schedlab.workload_changes import Change
+from schedlab.workload_files import read
+from schedlab.workload_model import WorkloadFile
+
+FOLDER = "workloads/files"
+
+
+@dataclass(frozen=True)
+class Described:
+    """An experiment as a workload file."""
+
+    name: str
+    """Of the file, without `.json`."""
+    changes: tuple[Change, ...] = ()
+    """What is other than in the file."""
+    quick: tuple[Change, ...] = ()
+    """And what, beside that, makes it as short as the experiment's quick run."""
+    remark: str = ""
+    """In what it is not the program's work: a sentence."""
+
+    @property
+    def workload(self) -> str:
+        """For `--workload`, from the project's folder."""
+        return f"{FOLDER}/{self.name}.json"
+
+    @property
+    def path(self) -> Path:
+        return ROOT / self.workload
+
+    def changed(self, depth: Depth = "full") -> tuple[Change, ...]:
+        """For `--with`."""
+        values = dict(self.changes)
+        if depth == "quick":
+            values.update(self.quick)
+        return tuple(values.items())
+
+    def read(self, depth: Depth = "full") -> WorkloadFile:
+        return read(self.path, self.changed(depth))
+
+
+_JOURNAL = (
+    "To write a line is what it is for one process that is alone: under a lock, two waits for the"
+    " disk. On the kernel, lines of two that are under way together are one transaction."
+)
+_DISK = (
+    "How long an operation of the file system waits is the mean of a run of the kernel on three"
+    " CPUs; there, it depends on what the others do."
+)
+_NO_EVENTS = "It computes as long, and does not tell its events: their latencies are the kernel's."
+_ONLY_STUDY_SIZE = "For a tick of 10 ms, as the experiment has it."
+
+
+def _study_1() -> Iterator[tuple[str, Described]]:
+    for test in TIMING_TESTS:
+        yield f"s1-timing-{test}", Described(f"timing-{test}")
+        yield f"s1-priority-{test}", Described(f"priority-{test}")
+    yield "s1-priority-suite", Described("priority-suite")
+    for test in LOTTERY_TESTS:
+        yield f"s1-lottery-{test}", Described(f"lottery-{test}", quick=tuple(_quick_lottery(test)))
+        yield (
+            f"s1-lottery-original-{test}",
+            Described(f"lottery-original-{test}", remark=_ONLY_STUDY_SIZE),
+        )
+
+
+def _quick_lottery(test: str) -> Iterator[Change]:
+    """20 ticks of warming up and 50 that are measured, from tick 10 on."""
+    yield "starter.phases.compete.sleep", "20ticks"
+    if test == "mixed":
+        yield "tasks.CPU.run.until", "80ticks"
+        yield "tasks.I/O.phases.work.loop", "70"
+        yield "tasks.short.sleep", "21ticks"
+        yield "tasks.mixed.phases.work.loop", "35"
+        return
+    for group in _LOTTERY_GROUPS[test]:
+        yield f"tasks.{group}.run.until", "80ticks"
+
+
+_LOTTERY_GROUPS = {
+    "low": ("A", "B", "C"),
+    "basic": ("A+B", "C+D", "E+F", "G+H"),
+    "switch": ("A", "B", "C"),
+    "starve": ("A+B", "C+D", "E+F+G+H"),
+    "grouped": ("1", "2", "3"),
+}
+
+
+def _study_2() -> Iterator[tuple[str, Described]]:
+    """Study 1's, but for three tests."""
+    for test in TIMING_TESTS:
+        other = {
+            "switch": Described("timing-switch", (("starter.phases.test.loop", "500"),)),
+            "creation": Described(
+                "timing-creation-echo",
+                remark="To begin another program takes a time; nothing is read from the disk.",
+            ),
+        }
+        yield f"s2-timing-{test}", other.get(test, Described(f"timing-{test}"))
+        suite = "timing" if test == "io-bound" else "priority"
+        yield f"s2-priority-{test}", Described(f"{suite}-{test}")
+
+
+def _study_3() -> Iterator[tuple[str, Described]]:
+    yield "s3-cpu", Described("study3-cpu")
+    yield "s3-io", Described("study3-io", remark=_DISK)
+    yield "s3-mixed", Described("study3-mixed", remark=_DISK)
+    yield "s3-inversion", Described("study3-inversion")
+
+
+def _study_4() -> Iterator[tuple[str, Described]]:
+    yield "s4-trace", Described("study4-trace")
+    for size in MIXED_SIZES:
+        yield (
+            f"s4-mixed-{size}",
+            Described("mixed", (("tasks.cpu.instance", str(size)),), remark=_JOURNAL),
+        )
+    short = (("tasks.cpu.run", "20ticks"),)
+    yield "s4-sleeper", Described("sleeper", quick=short)
+    yield "s4-sleeper-late", Described("sleeper-late", quick=short)
+
+
+def _study_5() -> Iterator[tuple[str, Described]]:
+    quick = (("tasks.event.run2.until", "256ms"),)
+    yield "s5-cpubench", Described("cpubench", quick=quick, remark=_NO_EVENTS)
+    yield "s5-cpubench-8", Described("cpubench-8", remark=_NO_EVENTS)
+
+
+FILES: dict[str, Described] = {
+    name: described
+    for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
+    for name, described in of_study()
+}
+"""By the experiment's name (schedlab.studies.experiments)."""
+
+WITHOUT: dict[str, str] = {}
+"""Experiments that no file can describe, and why."""

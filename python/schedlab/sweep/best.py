@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What is best in a sweep's data set: tables, what programs read, and the frontier as a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.table import Table
+
+from schedlab.errors import WrongUsage
+from schedlab.report.model import Chart
+from schedlab.statistics import fitting
+from schedlab.sweep import listing
+from schedlab.sweep.objectives import Objective, parse
+from schedlab.sweep.ranking import Front, Values, front, ranked, read_values, title_of
+
+PICTURES = (".svg", ".png")
+
+
+def objectives_of(texts: Sequence[str]) -> list[Objective]:
+    """Raises WrongUsage."""
+    found = [parse(text) for text in dict.fromkeys(texts)]
+    columns = [(each.column, each.group) for each in found]
+    for number, each in enumerate(found):
+        if columns.index((each.column, each.group)) < number:
+            raise WrongUsage(f"--best {each.text}: it is named twice")
+    return found
+
+
+def check_chart(place: Path, objectives: Sequence[Objective]) -> None:
+    """Raises WrongUsage for what cannot be drawn, before anything is run."""
+    if place.suffix not in PICTURES:
+        raise WrongUsage(f"--chart {place}: expected a name that ends in {' or '.join(PICTURES)}")
+    if len(objectives) != 2:
+        raise WrongUsage(f"--chart {place}: a frontier is of two metrics: --best A --best B")
+
+
+def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[Table]:
+    """For each scene: the ranking by one metric, or the front of several."""
+    for values in read_values(folder, objectives):
+        if len(objectives) == 1:
+            yield listing.ranking_table(values, objectives[0], ranked(values, objectives[0]), top)
+        else:
+            yield listing.front_table(values, objectives, front(values, objectives))
+
+
+def as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
+    """The same for programs, with all setups."""
+    found = read_values(folder, objectives)
+    if len(objectives) == 1:
+        only = objectives[0]
+        return [listing.ranking_dict(each, only, ranked(each, only)) for each in found]
+    return [listing.front_dict(each, objectives, front(each, objectives)) for each in found]
+
+
+# --- the chart
+
+
+def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Path]:
+    """A picture for each scene; those after the first have a number in their names."""
+    import vl_convert
+
+    from schedlab.report.specifications import VEGA_LITE, for_paper
+
+    drawn = []
+    for number, values in enumerate(read_values(folder, objectives), start=1):
+        chart = frontier_chart(values, objectives, front(values, objectives))
+        path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
+        svg = vl_convert.vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
+        if path.suffix == ".svg":
+            path.write_text(svg)
+        else:
+            path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        drawn.append(path)
+    return drawn
+
+
+def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front) -> Chart:
+    """Of two objectives."""
+    from schedlab.report.charts.frontier import frontier
+
+    largest = [max(each[place].mean for each in found.estimates.values()) for place in (0, 1)]
+    shown = [fitting(each.quantity, most) for each, most in zip(objectives, largest, strict=True)]
+    rows = []
+    for choice, both in found.estimates.items():
+        row: dict[str, Any] = {
+            "setup": title_of(choice),
+            "policy": choice[0],
+            "place": found.members.index(choice) + 1 if choice in found.members else None,
+        }
+        for axis, value, quantity in zip("xy", both, shown, strict=True):
+            row[axis] = value.mean * quantity.factor
+            row[f"{axis}_low"] = value.low * quantity.factor
+            row[f"{axis}_high"] = value.high * quantity.factor
+        rows.append(row)
+    titles = [
+        f"{each.title} ({quantity.unit})" if quantity.unit else each.title
+        for each, quantity in zip(objectives, shown, strict=True)
+    ]
+    return frontier(
+        "frontier",
+        pl.DataFrame(rows, schema_overrides={"place": pl.Int64}, infer_schema_length=None),
+        title=f"{objectives[0].title} against {objectives[1].title}",
+        caption=f"{listing.scene_title(values.scene)}; {len(values.seeds)} seeds.",
+        x_title=titles[0],
+        y_title=titles[1],
+    )

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""What `./schedlab sweep` does: plans, runs what is not there yet, and says what is best."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from schedlab.build import PARTS, build, host_processors
+from schedlab.json_lines import Node
+from schedlab.loading import TOOLS
+from schedlab.machines import machine_named
+from schedlab.paths import ROOT
+from schedlab.policies import read_catalogue
+from schedlab.sweep import dataset, expanding, reading
+from schedlab.sweep.make import Make, make_of
+from schedlab.sweep.one_run import Task
+from schedlab.sweep.plan import SweepPlan
+from schedlab.terminal import say
+from schedlab.versions import commit
+
+
+@dataclass(frozen=True)
+class Doing:
+    """How a sweep is run."""
+
+    out: Path
+    scheduler: str | None = None
+    workers: int | None = None
+    """Processes of this host; None: one for each CPU."""
+    keep_traces: bool = False
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of it."""
+
+    folder: Path
+    runs: int
+    """Of the sweep."""
+    already: int
+    """Those that were there before."""
+    failed: int
+
+
+def plan(path: Path | None, options: Mapping[str, Node]) -> SweepPlan:
+    """Raises WrongUsage for whatever cannot be, before anything is written."""
+    description = reading.read(path, options, read_catalogue())
+    found = SweepPlan(description.title, tuple(expanding.expand(description)))
+    _ = found.dimensions  # raises, if columns would have the same name
+    return found
+
+
+def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
+    """Runs what is not there yet. Raises Interrupted (`execution`), SchedlabError, WrongUsage."""
+    make = built(wanted.machines, TOOLS if wanted.loads_files else ())
+    points = wanted.by_key(make)
+    with dataset.opened(doing.out, wanted.dimensions, make.to_dict(), wanted.title) as data_set:
+        if doing.retry_failed:
+            say(f"schedlab: {data_set.drop_failed()} runs that failed are run again")
+        already = sum(key in data_set.statuses for key in points)
+        left = [key for key in points if key not in data_set.statuses]
+        if already:
+            say(f"schedlab: {already} of {len(points)} runs are there already")
+        if left:
+            run(wanted, make, {key: points[key] for key in left}, data_set, doing)
+        failed = sum(data_set.statuses[key] != "success" for key in points)
+        return Done(doing.out, len(points), already, failed)
+
+
+def built(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
+    """With what machines start from brought up to date."""
+    names = {*tools, *(name for each in machines for name in machine_named(each).parts)}
+    build(*(os.path.relpath(PARTS[name], ROOT) for name in sorted(names)))
+    return make_of(machines, tools)
+
+
+def run(
+    wanted: SweepPlan,
+    make: Make,
+    points: Mapping[str, expanding.Point],
+    data_set: dataset.DataSet,
+    doing: Doing,
+) -> None:
+    """On workers of this host, or of a cluster."""
+    from schedlab.sweep import cluster, execution
+    from schedlab.sweep.progress import Board
+
+    traces = None
+    if doing.keep_traces:
+        traces = doing.out / dataset.TRACES
+        traces.mkdir(exist_ok=True)
+    tasks = [
+        Task(key, point.run, manifest_of(point, make) if traces else {})
+        for key, point in points.items()
+    ]
+    identities = {key: wanted.identity(point) for key, point in points.items()}
+    workers = min(doing.workers or host_processors(), len(tasks))
+    with cluster.connected(doing.scheduler, workers) as client, Board(len(tasks)) as board:
+        execution.carry_out(
+            tasks, identities, client, make, data_set, board, traces, local=not doing.scheduler
+        )
+
+
+def manifest_of(point: expanding.Point, make: Make) -> dict[str, Any]:
+    """Of a run whose folder is kept, as `./schedlab run` would say it."""
+    from schedlab.run import Software, inputs
+
+    facts = dict(make.machines[point.run.machine])
+    version = facts.pop("machine_version")
+    base = Software(Path(), None, {**commit(), **facts})
+    found = inputs(point.run, machine_named(point.run.machine), base)
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return {**found, "machine_version": version, "host": "a sweep's worker", "started": started}

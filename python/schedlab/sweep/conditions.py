@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Conditions on the tunables of a setup, such as `slice_3 <= slice_2 <= slice_1`."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_COMPUTE: dict[type[ast.operator], Callable[[Any, Any], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+EXPECTED = (
+    "a condition such as slice_1 <= slice_0, of names, numbers, + - *, comparisons, and/or/not"
+)
+_LENGTH_MAX = 500
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that was read and found good."""
+
+    text: str
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """For these values of all its names."""
+        return bool(_value(ast.parse(self.text, mode="eval").body, values))
+
+
+def read(text: str, names: Iterable[str]) -> Condition:
+    """ValueError says what is wrong with it, or which name it has that is none of `names`."""
+    known = set(names)
+    if len(text) > _LENGTH_MAX:
+        raise ValueError(f"at most {_LENGTH_MAX} characters")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(EXPECTED) from None
+    if not isinstance(tree, ast.Compare | ast.BoolOp | ast.UnaryOp):
+        raise ValueError(EXPECTED)
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Name) and each.id not in known:
+            raise ValueError(f"{each.id} is no tunable here; there are: {', '.join(sorted(known))}")
+    condition = Condition(text.strip())
+    condition.holds(dict.fromkeys(known, 1))
+    return condition
+
+
+def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
+    if isinstance(node, ast.Name):
+        return values[node.id]
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Compare):
+        return _compared(node, values)
+    if isinstance(node, ast.BoolOp):
+        parts = [_value(each, values) for each in node.values]
+        return all(parts) if isinstance(node.op, ast.And) else any(parts)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _value(node.operand, values)
+    if isinstance(node, ast.BinOp) and type(node.op) in _COMPUTE:
+        return _COMPUTE[type(node.op)](_value(node.left, values), _value(node.right, values))
+    raise ValueError(EXPECTED)
+
+
+def _compared(node: ast.Compare, values: Mapping[str, int]) -> bool:
+    sides = [_value(each, values) for each in (node.left, *node.comparators)]
+    for number, sign in enumerate(node.ops):
+        if type(sign) not in _COMPARE:
+            raise ValueError(EXPECTED)
+        if not _COMPARE[type(sign)](sides[number], sides[number + 1]):
+            return False
+    return True

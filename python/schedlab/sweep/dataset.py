@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: MIT
+"""The data set of a sweep: tables of Parquet files that grow part by part (docs/sweeps.md).
+
+A part appears when it is whole. Its runs come last, so that whoever reads finds of each run that
+is there all that belongs to it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab import results
+from schedlab.errors import WrongUsage
+from schedlab.sweep.columns import FORMAT, GROUPS_TABLE, TOLD_TABLE, Column, frame, runs_table
+from schedlab.sweep.one_run import Result
+
+MANIFEST = results.MANIFEST
+RUNS, GROUPS, TOLD = "runs", "groups", "told"
+TRACES = "traces"
+_NEW = ".new"
+"""What ends the name of a part that is being written."""
+_SUCCESS = "success"
+
+Row = dict[str, Any]
+
+
+@dataclass
+class DataSet:
+    """One that is open, to be written by this process alone."""
+
+    folder: Path
+    dimensions: tuple[str, ...]
+    """Columns of what only this data set has: tunables, changes of the workload."""
+    statuses: dict[str, str] = field(default_factory=dict)
+    """By key, of all runs that are in it."""
+
+    def tables(self) -> dict[str, tuple[Column, ...]]:
+        """The runs come last."""
+        return {GROUPS: GROUPS_TABLE, TOLD: TOLD_TABLE, RUNS: runs_table(self.dimensions)}
+
+    def add(self, finished: Sequence[tuple[Mapping[str, Any], Result]]) -> None:
+        """A part of these runs, each with what identifies it. Those that are there are left out."""
+        rows: dict[str, list[Mapping[str, Any]]] = {RUNS: [], GROUPS: [], TOLD: []}
+        for identity, result in finished:
+            if result.key in self.statuses:
+                continue
+            self.statuses[result.key] = result.outcome.status
+            rows[RUNS].append(_row(identity, result))
+            rows[GROUPS] += [{**row, "key": result.key} for row in result.rows.groups]
+            rows[TOLD] += [{**row, "key": result.key} for row in result.rows.told]
+        if not rows[RUNS]:
+            return
+        name = self.next_part()
+        for table, columns in self.tables().items():
+            if rows[table]:
+                write_part(self.folder / table / name, frame(rows[table], columns))
+
+    def next_part(self) -> str:
+        numbers = [int(path.stem.partition("-")[2]) for path in parts(self.folder, RUNS)]
+        return f"part-{max(numbers, default=0) + 1:06}.parquet"
+
+    def drop_failed(self) -> int:
+        """Takes out what failed, so that it is run again; gives how many there were."""
+        failed = {key for key, status in self.statuses.items() if status != _SUCCESS}
+        for path in parts(self.folder, RUNS):
+            there = pl.read_parquet(path)
+            kept = there.filter(~pl.col("key").is_in(list(failed)))
+            if len(kept) < len(there):
+                # The other way round than when it was written: first the runs, then what is theirs.
+                write_part(path, kept)
+                self.drop_strangers(path.name, kept)
+        self.statuses = {key: each for key, each in self.statuses.items() if key not in failed}
+        return len(failed)
+
+    def drop_strangers(self, name: str, runs: pl.DataFrame) -> None:
+        """Of a part's other tables, what belongs to none of its runs."""
+        for table in (GROUPS, TOLD):
+            path = self.folder / table / name
+            if path.exists():
+                there = pl.read_parquet(path)
+                kept = there.join(runs.select("key"), on="key", how="semi", maintain_order="left")
+                if len(kept) < len(there):
+                    write_part(path, kept)
+
+    def repair(self) -> None:
+        """Takes away what an interruption at the wrong moment may have left."""
+        for table in (RUNS, GROUPS, TOLD):
+            for path in (self.folder / table).glob(f"*{_NEW}"):
+                path.unlink()
+        whole = {path.name for path in parts(self.folder, RUNS)}
+        for table in (GROUPS, TOLD):
+            for path in parts(self.folder, table):
+                if path.name not in whole:
+                    path.unlink()
+                else:
+                    self.drop_strangers(path.name, pl.read_parquet(self.folder / RUNS / path.name))
+
+
+def _row(identity: Mapping[str, Any], result: Result) -> Row:
+    return {
+        **identity,
+        **result.rows.summary,
+        "key": result.key,
+        "status": result.outcome.status,
+        "message": result.outcome.message or None,
+    }
+
+
+def write_part(path: Path, table: pl.DataFrame) -> None:
+    """The file is there when it is whole, also after a loss of power."""
+    new = path.with_name(f".{path.name}{_NEW}")
+    with new.open("wb") as file:
+        table.write_parquet(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+
+
+def parts(folder: Path, table: str) -> list[Path]:
+    """In the order in which they were written."""
+    return sorted((folder / table).glob("part-*.parquet"))
+
+
+# --- opening
+
+
+@contextmanager
+def opened(
+    folder: Path, dimensions: Sequence[str], make: Mapping[str, Any], title: str
+) -> Iterator[DataSet]:
+    """A new one, or one to go on with. Raises WrongUsage if what is there does not fit."""
+    new = not (folder / MANIFEST).exists()
+    if new and folder.exists() and any(folder.iterdir()):
+        raise WrongUsage(f"--out {folder}: the folder holds something else than a sweep's data set")
+    manifest = {} if new else read_manifest(folder)
+    check_fit(folder, manifest, dimensions, make)
+    for table in (RUNS, GROUPS, TOLD):
+        (folder / table).mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        found = DataSet(folder, tuple(manifest.get("dimensions", dimensions)))
+        found.repair()
+        found.statuses = read_statuses(folder)
+        write_manifest(found, merged(manifest, make), title or manifest.get("title", ""))
+        yield found
+
+
+def check_fit(
+    folder: Path, manifest: Mapping[str, Any], dimensions: Sequence[str], make: Mapping[str, Any]
+) -> None:
+    """A data set is of one make, and all its rows have the same columns."""
+    if not manifest:
+        return
+    cure = "The two do not belong together: name another folder, or move that one away"
+    there = manifest["dimensions"]
+    if set(there) != set(dimensions):
+        other = sorted(set(there) ^ set(dimensions))
+        raise WrongUsage(
+            f"--out {folder}: the sweep in it has other dimensions: {', '.join(other)}"
+            f" {'is' if len(other) == 1 else 'are'} only on one side. {cure}"
+        )
+    before, now = manifest["make"], make
+    pairs = [("measuring", before["measuring"], now["measuring"])]
+    pairs += [
+        (name, before["machines"][name], facts)
+        for name, facts in now["machines"].items()
+        if name in before["machines"]
+    ]
+    for what, old, new in pairs:
+        for name, value in new.items():
+            if old.get(name) != value:
+                raise WrongUsage(
+                    f"--out {folder}: the sweep in it was made with another"
+                    f" {name.removesuffix('_sha256')} ({what}): {str(old.get(name))[:16]},"
+                    f" now {value[:16]}. {cure}"
+                )
+
+
+def merged(manifest: Mapping[str, Any], make: Mapping[str, Any]) -> dict[str, Any]:
+    """With the machines that were there before."""
+    before = manifest.get("make", {}).get("machines", {})
+    return {"measuring": make["measuring"], "machines": {**before, **make["machines"]}}
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WrongUsage(
+                f"--out {folder}: another sweep is writing to it; wait for it, or name another folder"
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def write_manifest(found: DataSet, make: Mapping[str, Any], title: str) -> None:
+    content = {
+        "format": FORMAT,
+        "title": title,
+        "make": make,
+        "dimensions": list(found.dimensions),
+        "tables": {
+            table: [
+                {
+                    "name": column.name,
+                    "type": str(column.dtype()),
+                    "unit": column.unit,
+                    "meaning": column.meaning,
+                }
+                for column in columns
+            ]
+            for table, columns in reversed(found.tables().items())
+        },
+    }
+    new = found.folder / f".{MANIFEST}{_NEW}"
+    results.write_json(new, content)
+    os.replace(new, found.folder / MANIFEST)
+
+
+# --- reading
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Raises WrongUsage if it is no data set of a sweep, or of a version that is not known."""
+    if not (folder / MANIFEST).is_file():
+        raise WrongUsage(f"{folder} holds no sweep: name a folder that `./schedlab sweep` made")
+    manifest = results.read_manifest(folder)
+    if "dimensions" not in manifest:
+        raise WrongUsage(f"{folder} holds a run, not a sweep")
+    if manifest.get("format") != FORMAT:
+        raise WrongUsage(
+            f"{folder}: a sweep of format {manifest.get('format')}; this schedlab knows {FORMAT}"
+        )
+    return manifest
+
+
+def read_statuses(folder: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in parts(folder, RUNS):
+        table = pl.read_parquet(path, columns=["key", "status"])
+        found.update(zip(table["key"].to_list(), table["status"].to_list(), strict=True))
+    return found
+
+
+def read_table(folder: Path, table: str) -> pl.DataFrame:
+    """All parts of it, sorted by key: the same whoever did the runs, in whatever order."""
+    manifest = read_manifest(folder)
+    columns = {
+        RUNS: runs_table(manifest["dimensions"]),
+        GROUPS: GROUPS_TABLE,
+        TOLD: TOLD_TABLE,
+    }[table]
+    tables = [pl.read_parquet(path) for path in parts(folder, table)]
+    by = [column.name for column in columns if column.name in ("key", "group", "name")]
+    return pl.concat([frame([], columns), *tables]).sort(by)

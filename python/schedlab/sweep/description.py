@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""What somebody wants to be swept: as read, before it is spelt out run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from schedlab.policies import Policy, PolicyChoice
+from schedlab.sweep.conditions import Condition
+from schedlab.sweep.ranges import Values
+
+
+@dataclass(frozen=True)
+class Sample:
+    """So many setups of a policy, instead of all."""
+
+    method: str
+    count: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class PolicyEntry:
+    """A policy, and the values that its tunables take."""
+
+    choice: PolicyChoice
+    policy: Policy
+    tunables: Mapping[str, Values]
+    conditions: tuple[Condition, ...]
+    sample: Sample | None
+
+    def standard(self) -> dict[str, int]:
+        """What its tunables are if nothing is set."""
+        values = {name: tunable.default for name, tunable in self.policy.tunables.items()}
+        if self.choice.preset:
+            values |= self.policy.presets[self.choice.preset].values
+        return values
+
+
+@dataclass(frozen=True)
+class WorkloadEntry:
+    """A workload file, an experiment of the studies, or a command of the kernel's."""
+
+    kind: Literal["file", "experiment", "command"]
+    name: str
+    """As in the table: the file's place, the experiment's name, the command."""
+    place: Path | None
+    """The file."""
+    changes: Mapping[str, Values]
+    """Of values within the file, by their paths."""
+    machines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Description:
+    """All dimensions. Every workload runs under every policy, with each value of the others."""
+
+    title: str
+    workloads: tuple[WorkloadEntry, ...]
+    policies: tuple[PolicyEntry, ...]
+    cpus: tuple[int, ...]
+    seeds: tuple[int, ...]
+    ticks_ns: tuple[int, ...]
+    costs: tuple[str, ...]
+    limit_ns: int
+    memory_mib: int
+    """Of the kernel's machine."""

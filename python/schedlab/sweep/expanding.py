@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""From a description to its runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from schedlab import costs, workload_files
+from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR
+from schedlab.plan import Run, check_cpus, check_workload
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.sweep import ranges, sampling
+from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
+from schedlab.workload_model import WorkloadFile
+
+RUNS_MAX = 1_000_000
+TRIED_MAX = 5_000_000
+"""Setups that are looked at for conditions that few fulfil."""
+_DRAWN_PER_SETUP = 1000
+
+Settings = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep."""
+
+    run: Run
+    tunables: Settings = ()
+    """All of the policy's, with the values that they have in this run."""
+
+
+def expand(description: Description) -> list[Point]:
+    """Each run once, those of a setup one after another. Raises WrongUsage."""
+    count = most(description)
+    if count > RUNS_MAX:
+        raise WrongUsage(
+            f"that would be up to {count:,} runs: at most {RUNS_MAX:,} are possible. Take fewer"
+            " values, or a sample"
+        )
+    points: dict[Run, Point] = {}
+    settings = [list(setups(entry)) for entry in description.policies]
+    for base in _bases(description):
+        check_workload(base)
+        for cpus in description.cpus:
+            check_cpus(replace(base, cpus=cpus))
+            for entry, chosen in zip(description.policies, settings, strict=True):
+                standard = entry.standard()
+                for values in chosen:
+                    effective = tuple({**standard, **dict(values)}.items())
+                    setup = replace(base, cpus=cpus, policy=entry.choice, settings=values)
+                    for seed in description.seeds:
+                        run = replace(setup, seed=seed)
+                        points.setdefault(run, Point(run, effective))
+    return list(points.values())
+
+
+def most(description: Description) -> int:
+    """How many runs there are, if no condition leaves any out and none is twice."""
+    setups_count = sum(
+        entry.sample.count
+        if entry.sample
+        else math.prod(ranges.size(values) for values in entry.tunables.values())
+        for entry in description.policies
+    )
+    workloads = sum(
+        len(each.machines) * math.prod(ranges.size(values) for values in each.changes.values())
+        for each in description.workloads
+    )
+    ticks, costs = len(description.ticks_ns), len(description.costs)
+    return setups_count * workloads * ticks * costs * len(description.cpus) * len(description.seeds)
+
+
+# --- tunables
+
+
+def setups(entry: PolicyEntry) -> Iterator[Settings]:
+    """What is set in each setup of a policy. Raises WrongUsage if no setup fulfils its conditions."""
+    drawn = _sampled(entry, entry.sample) if entry.sample else _grid(entry)
+    found = False
+    for values in drawn:
+        found = True
+        yield values
+    if not found:
+        conditions = "; ".join(each.text for each in entry.conditions)
+        raise WrongUsage(f"{entry.choice}: no setup fulfils the conditions: {conditions}")
+
+
+def _grid(entry: PolicyEntry) -> Iterator[Settings]:
+    grids = []
+    for values in entry.tunables.values():
+        assert not isinstance(values, ranges.Logarithmic)  # the reader refuses it
+        grids.append(values.values)
+    size = math.prod(len(values) for values in grids)
+    if size > TRIED_MAX:
+        raise WrongUsage(f"{entry.choice}: its tunables have {size:,} setups: take a sample")
+    for chosen in itertools.product(*grids):
+        settings = _settings(entry, chosen)
+        if _fulfils(entry, settings):
+            yield settings
+
+
+def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
+    """Each once. What does not fulfil the conditions is passed over, and more is drawn instead."""
+    free = {name: values for name, values in entry.tunables.items() if ranges.size(values) > 1}
+    places = sampling.places(sample.method, len(free), sample.count, sample.seed)
+    drawn: dict[Settings, None] = {}
+    tries = min(TRIED_MAX, _DRAWN_PER_SETUP * sample.count)
+    for place in itertools.islice(places, tries):
+        at = dict(zip(free, place, strict=True))
+        chosen = tuple(values.at(at.get(name, 0.0)) for name, values in entry.tunables.items())
+        settings = _settings(entry, chosen)
+        if settings not in drawn and _fulfils(entry, settings):
+            drawn[settings] = None
+            yield settings
+            if len(drawn) == sample.count:
+                return
+    if drawn:
+        raise WrongUsage(
+            f"{entry.choice}: a sample of {sample.count} is wanted, but of {tries:,} setups that"
+            f" were drawn only {len(drawn)} are different and fulfil the conditions: want fewer"
+        )
+
+
+def _settings(entry: PolicyEntry, chosen: tuple[ranges.Scalar, ...]) -> Settings:
+    pairs = zip(entry.tunables, chosen, strict=True)
+    return tuple((name, value) for name, value in pairs if isinstance(value, int))
+
+
+def _fulfils(entry: PolicyEntry, values: Settings) -> bool:
+    if not entry.conditions:
+        return True
+    all_values = {**entry.standard(), **dict(values)}
+    return all(condition.holds(all_values) for condition in entry.conditions)
+
+
+# --- everything else
+
+
+def _bases(description: Description) -> Iterator[Run]:
+    """A run for each workload, machine, tick and costs; CPUs, policy and seed are yet to be put."""
+    chosen = [costs.choose(text) for text in description.costs]
+    for entry in description.workloads:
+        for file in _files(entry):
+            for machine in entry.machines:
+                for tick_ns in description.ticks_ns:
+                    base = _base(description, entry, machine, tick_ns, file)
+                    if machine == SIMULATOR:
+                        yield from (replace(base, costs=each) for each in chosen)
+                    else:
+                        yield base
+
+
+def _base(
+    description: Description,
+    entry: WorkloadEntry,
+    machine: str,
+    tick_ns: int,
+    file: WorkloadFile | None,
+) -> Run:
+    command, label = entry.name, ""
+    if entry.kind == "experiment":
+        experiment = EXPERIMENTS[entry.name]
+        tick_ns = experiment.tick_ns or tick_ns
+        command, label = experiment.command_at(tick_ns), entry.name
+    return Run(
+        workload=command,
+        policy=description.policies[0].choice,
+        settings=(),
+        cpus=description.cpus[0],
+        machine=machine,
+        seed=description.seeds[0],
+        tick_ns=tick_ns,
+        limit_ns=description.limit_ns,
+        memory_mib=0 if machine == SIMULATOR else description.memory_mib,
+        label=label,
+        file=file,
+        changes=file.changes if file else (),
+    )
+
+
+def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
+    """The file with each choice of changes; None, once, of what is no file."""
+    if entry.place is None:
+        yield None
+        return
+    grids = []
+    for values in entry.changes.values():
+        assert not isinstance(values, ranges.Logarithmic)  # the reader refuses it
+        grids.append(values.values)
+    for chosen in itertools.product(*grids):
+        pairs = zip(entry.changes, chosen, strict=True)
+        yield workload_files.read(entry.place, [(place, _text(value)) for place, value in pairs])
+
+
+def _text(value: ranges.Scalar) -> str:
+    """As `--with` has it."""
+    return value if isinstance(value, str) else json.dumps(value)

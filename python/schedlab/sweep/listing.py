@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""What is best in a sweep, as tables in a terminal and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.statistics import Estimate, as_text, change_as_text
+from schedlab.sweep.objectives import Objective
+from schedlab.sweep.ranking import SCENE, Front, Place, Scene, Values, title_of
+from schedlab.units import format_time
+
+_LEFT_OUT_SHOWN = 5
+
+
+def scene_title(scene: Scene) -> str:
+    """`mixed.json with tasks.cpu.instance=6, 1 CPU, sim, tick 1ms`."""
+    said = dict(zip(SCENE, scene, strict=True))
+    cpus = said["cpus"]
+    changed = f" with {said['changes']}" if said["changes"] else ""
+    parts = [
+        f"{said['workload']}{changed}",
+        f"{cpus} CPU{'s' if cpus > 1 else ''}",
+        said["machine"],
+        f"tick {format_time(said['tick_ns'])}",
+    ]
+    if said["costs"] not in (None, "kernel"):
+        parts.append(f"costs {said['costs']}")
+    return ", ".join(parts)
+
+
+def ranking_table(values: Values, objective: Objective, places: Sequence[Place], top: int) -> Table:
+    """The best `top` of them, or all that cannot be told from the best, if they are fewer."""
+    table = _table(f"{objective.title} ({objective.better} is better): {scene_title(values.scene)}")
+    for heading, right in (("", True), ("setup", False), ("mean [95 %]", True)):
+        table.add_column(heading, justify="right" if right else "left")
+    table.add_column("behind the best [95 %]", justify="right")
+    table.add_column("")
+    for number, place in enumerate(places[:top], start=1):
+        behind = change_as_text(place.behind, objective.quantity) if place.behind else ""
+        table.add_row(
+            str(number),
+            Text(title_of(place.choice)),
+            as_text(place.value, objective.quantity),
+            behind,
+            _verdict(place, len(values.seeds)),
+        )
+    table.caption = Text("\n").join(_remarks(values, places, top))
+    return table
+
+
+def _verdict(place: Place, seeds: int) -> str:
+    if place.behind is None:
+        return "best"
+    if seeds == 1:
+        return "with this seed"
+    if place.possible:
+        return "cannot be told from it"
+    return f"worse (p {_probability(place.chance)})"
+
+
+def _probability(chance: float | None) -> str:
+    assert chance is not None
+    return "< 0.001" if chance < 0.001 else f"= {chance:.2g}"
+
+
+def _remarks(values: Values, places: Sequence[Place], top: int) -> Iterator[Text]:
+    possible = sum(place.possible for place in places)
+    if len(values.seeds) == 1:
+        yield Text(f"{len(places)} setups, one seed: what is more than chance cannot be said.")
+    else:
+        yield Text(
+            f"{len(places)} setups, {len(values.seeds)} seeds; {possible} of them may be the best"
+            f" with 95 % confidence{f'; {top} are shown' if len(places) > top else ''}."
+        )
+        yield Text("p: corrected for how many there are (Holm). Intervals are of each alone.")
+    yield from _left_out(values)
+
+
+def _left_out(values: Values) -> Iterator[Text]:
+    for choice, why in list(values.left_out.items())[:_LEFT_OUT_SHOWN]:
+        yield Text(f"Left out: {title_of(choice)}: {why}", "yellow")
+    more = len(values.left_out) - _LEFT_OUT_SHOWN
+    if more > 0:
+        yield Text(f"Left out: {more} more", "yellow")
+
+
+def front_table(values: Values, objectives: Sequence[Objective], found: Front) -> Table:
+    """Who is on the front."""
+    table = _table(f"Setups that no other surpasses in everything: {scene_title(values.scene)}")
+    table.add_column("", justify="right")
+    table.add_column("setup")
+    for each in objectives:
+        table.add_column(f"{each.title}\n({each.better} is better)", justify="right")
+    for number, choice in enumerate(found.members, start=1):
+        cells = zip(found.estimates[choice], objectives, strict=True)
+        texts = (as_text(value, each.quantity) for value, each in cells)
+        table.add_row(str(number), Text(title_of(choice)), *texts)
+    table.caption = Text("\n").join(_front_remarks(values, found))
+    return table
+
+
+def _front_remarks(values: Values, found: Front) -> Iterator[Text]:
+    seeds = len(values.seeds)
+    yield Text(
+        f"{len(found.members)} of {len(values.choices)} setups, by their means over {seeds}"
+        f" seed{'s' if seeds > 1 else ''}."
+    )
+    if seeds > 1:
+        yield Text(
+            f"Of the others, {len(found.perhaps)} may belong to them: that they do not may be chance"
+            " (95 % confidence)."
+        )
+    yield from _left_out(values)
+
+
+def _table(title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table.caption_justify = "left"
+    return table
+
+
+# --- for programs
+
+
+def ranking_dict(values: Values, objective: Objective, places: Sequence[Place]) -> dict[str, Any]:
+    return {
+        **_scene_dict(values),
+        "metric": objective.text,
+        "column": objective.column,
+        "better": objective.better,
+        "setups": [
+            {
+                **_choice_dict(place.choice),
+                **_estimate_dict(place.value),
+                "behind": place.behind.change if place.behind else 0.0,
+                "behind_low": place.behind.low if place.behind else 0.0,
+                "behind_high": place.behind.high if place.behind else 0.0,
+                "p": place.chance,
+                "may_be_best": place.possible,
+            }
+            for place in places
+        ],
+    }
+
+
+def front_dict(values: Values, objectives: Sequence[Objective], found: Front) -> dict[str, Any]:
+    return {
+        **_scene_dict(values),
+        "metrics": [each.text for each in objectives],
+        "setups": [
+            {
+                **_choice_dict(choice),
+                "on_front": choice in found.members,
+                "may_be_on_front": choice in found.members or choice in found.perhaps,
+                "metrics": {
+                    each.text: _estimate_dict(value)
+                    for each, value in zip(objectives, found.estimates[choice], strict=True)
+                },
+            }
+            for choice in values.choices
+        ],
+    }
+
+
+def _scene_dict(values: Values) -> dict[str, Any]:
+    left_out = [{**_choice_dict(choice), "why": why} for choice, why in values.left_out.items()]
+    return {
+        **dict(zip(SCENE, values.scene, strict=True)),
+        "seeds": list(values.seeds),
+        "left_out": left_out,
+    }
+
+
+def _choice_dict(choice: tuple[str, str]) -> dict[str, str]:
+    return {"policy": choice[0], "settings": choice[1]}
+
+
+def _estimate_dict(value: Estimate) -> dict[str, Any]:
+    return {"mean": value.mean, "low": value.low, "high": value.high}

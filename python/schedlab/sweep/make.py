@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""What the runs of a sweep are made with, and the key that a run has for all that decides it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from schedlab import __version__
+from schedlab.build import PARTS, build_lock
+from schedlab.machines import machine_named
+from schedlab.paths import ROOT
+from schedlab.plan import Run
+from schedlab.workload_model import WorkloadFile
+
+_MEASURING = (
+    "trace/*.py",
+    "metrics/*.py",
+    "workload_model.py",
+    "workload_text.py",
+    "outcome.py",
+    "sweep/one_run.py",
+    "sweep/columns.py",
+)
+"""Of the package: what decides what a row says, beside the machine's programs."""
+
+Facts = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Make:
+    """Programs of machines, and by what their traces are measured."""
+
+    measuring: Facts
+    machines: Mapping[str, Facts]
+    """By machine: hashes of its programs, and its version."""
+    programs: Mapping[str, bytes]
+    """By the names of schedlab.build.PARTS: what workers are given to run."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the data set's manifest, which says what does not fit."""
+        return {"measuring": self.measuring, "machines": dict(self.machines)}
+
+
+def make_of(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
+    """Of what is built now; the programs are read once, so that a later build changes nothing.
+
+    `tools`: what puts workload files onto a kernel's disk. What they make is decided by the files,
+    and by the kernel's program that reads it, which is on the disk before.
+    """
+    programs: dict[str, bytes] = {}
+    facts: dict[str, Facts] = {}
+    with build_lock():
+        programs |= {name: Path(PARTS[name]).read_bytes() for name in tools}
+        for name in sorted(machines):
+            machine = machine_named(name)
+            own = {part: Path(PARTS[part]).read_bytes() for part in machine.parts}
+            programs |= own
+            hashes = {f"{part}_sha256": sha256(content) for part, content in own.items()}
+            facts[name] = {**hashes, "machine_version": machine.release().version}
+    return Make(measuring(), facts, programs)
+
+
+@cache
+def measuring() -> Facts:
+    """Of this checkout and this Python."""
+    digest = hashlib.sha256()
+    package = ROOT / "python" / "schedlab"
+    for pattern in _MEASURING:
+        for path in sorted(package.glob(pattern)):
+            digest.update(path.relative_to(package).as_posix().encode())
+            digest.update(path.read_bytes())
+    return {
+        "schedlab": __version__,
+        "sources_sha256": digest.hexdigest(),
+        "polars": pl.__version__,
+        "numpy": np.__version__,
+        "architecture": platform.machine(),
+    }
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def key_of(run: Run, make: Make) -> str:
+    """32 hexadecimal digits: the same for the same run by the same make, here and elsewhere."""
+    decisive = {
+        "measuring": make.measuring,
+        "machine": {"name": run.machine, **make.machines[run.machine]},
+        "label": run.label,
+        "workload": run.workload,
+        "changes": run.changes,
+        "file": _hash_of_file(run.file) if run.file else None,
+        "boot_arguments": run.boot_arguments(),
+        "cpus": run.cpus,
+        "seed": run.seed,
+        "memory_mib": run.memory_mib,
+    }
+    text = json.dumps(decisive, sort_keys=True, ensure_ascii=False)
+    return sha256(text.encode())[:32]
+
+
+_hashes: dict[int, tuple[WorkloadFile, str]] = {}
+
+
+def _hash_of_file(file: WorkloadFile) -> str:
+    """Of what was read from it: values that were changed included. Each file once."""
+    known = _hashes.get(id(file))
+    if known is None or known[0] is not file:
+        known = _hashes[id(file)] = (file, sha256(repr(file).encode()))
+    return known[1]

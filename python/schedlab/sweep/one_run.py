@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""One run on a worker: the machine's process in a folder, and what its trace says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab import metrics, results, trace
+from schedlab.loading import make_disk
+from schedlab.machines import machine_named
+from schedlab.machines.base import TRACE_FILE, Boot
+from schedlab.outcome import Outcome, hung, outcome_of, read_console
+from schedlab.plan import WORKLOAD_TEXT, Run
+
+Row = dict[str, Any]
+_ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
+"""Columns of a summary that say what was run."""
+_DIGITS_OF_POINTS = 9
+_DEATH_SIGNAL = shutil.which("setpriv")
+"""Of util-linux: it has the machine end with the worker that started it, however that ends."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was measured, as `columns` has it. Empty: nothing was."""
+
+    summary: Row = field(default_factory=dict)
+    groups: tuple[Row, ...] = ()
+    told: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run."""
+
+    key: str
+    outcome: Outcome
+    seconds: float
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run to be done."""
+
+    key: str
+    run: Run
+    manifest: Row = field(default_factory=dict)
+    """What a kept folder says of it; empty if none is kept."""
+
+
+Watch = tuple[
+    Callable[["subprocess.Popen[bytes]"], None], Callable[["subprocess.Popen[bytes]"], None]
+]
+"""Are told of the machine's process: one when it has begun, one when it has ended."""
+
+
+def perform(
+    task: Task, programs: Mapping[str, Path], folder: Path, watch: Watch, kept: bool = False
+) -> Result:
+    """Runs it in a folder that is there, and measures it. What went wrong is the result's outcome.
+
+    `kept`: the metrics are left in the folder too, as `./schedlab run` leaves them.
+    """
+    began = time.monotonic()
+    rows = Rows()
+    outcome = _run(task.run, programs, folder, watch)
+    if outcome.status in ("success", "limit"):
+        try:
+            rows = measure(folder, kept)
+        except Exception as error:  # whatever it is, the other runs go on
+            words = f"{type(error).__name__}: {error}".replace(f"{folder}/", "")
+            outcome = Outcome("unmeasured", f"the trace could not be measured: {words}")
+    return Result(task.key, outcome, time.monotonic() - began, rows)
+
+
+def _run(run: Run, programs: Mapping[str, Path], folder: Path, watch: Watch) -> Outcome:
+    machine = machine_named(run.machine)
+    program, *others = (programs[part] for part in machine.parts)
+    disk = others[0] if others else None
+    for name, text in run.files().items():
+        (folder / name).write_text(text)
+    seconds = machine.host_limit(run.cpus, run.limit_ns)
+    console = folder / results.CONSOLE
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        if run.is_loaded and disk:
+            text_file = folder / WORKLOAD_TEXT
+            disk = make_disk(disk, text_file, run.tick_ns, programs, Path(scratch))
+        boot = Boot(program, disk, run.cpus, run.memory_mib, run.boot_arguments())
+        status = supervise(machine.command(boot), folder, console, seconds, watch)
+    text = read_console(console)
+    if status is None:
+        return hung(seconds, text)
+    return outcome_of(status, text, machine.limit_status)
+
+
+def supervise(
+    command: list[str], folder: Path, console: Path, seconds: float, watch: Watch
+) -> int | None:
+    """The machine's exit status; None if it had to be ended after `seconds`. Nothing of it is left."""
+    guarded = [_DEATH_SIGNAL, "--pdeathsig", "KILL", *command] if _DEATH_SIGNAL else command
+    with console.open("wb") as log:
+        process = subprocess.Popen(
+            guarded,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        watch[0](process)
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            end(process)
+            watch[1](process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """With all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+# --- measures
+
+
+def measure(folder: Path, kept: bool) -> Rows:
+    """Of the trace there, once it was checked."""
+    read = trace.read(folder / TRACE_FILE)
+    trace.validate(read)
+    found = metrics.compute(read)
+    if kept:
+        found.write(folder / results.METRICS)
+    summary = found.summary.row(0, named=True)
+    summary = {name: value for name, value in summary.items() if name not in _ALREADY_TOLD}
+    groups = tuple(found.groups.to_dicts())
+    return Rows({**summary, **_added(found, groups)}, groups, _told(found.values))
+
+
+def _added(found: metrics.Metrics, groups: tuple[Row, ...]) -> Row:
+    """As `schedlab.measures` has them, of one run."""
+    errors = [abs(row["share_error_points"]) for row in groups if row["share_error_points"]]
+    known = any(row["share_error_points"] is not None for row in groups)
+    answers = found.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
+    spread = None
+    if len(answers):
+        low, high = (answers.quantile(q, "linear") for q in (0.25, 0.75))
+        spread = high - low if low is not None and high is not None else None
+    return {
+        "share_error_max_points": round(max(errors, default=0.0), _DIGITS_OF_POINTS)
+        if known
+        else None,
+        "response_iqr_ns": spread,
+        "events_per_second": _events(found.values),
+    }
+
+
+def _events(values: pl.DataFrame) -> float | None:
+    """Of a program that told once how many `events` it did in how many ns (`elapsed`)."""
+    if values.is_empty():
+        return None
+    told = {name: values.filter(pl.col("name") == name)["value"] for name in ("events", "elapsed")}
+    if any(len(each) != 1 for each in told.values()) or not told["elapsed"][0]:
+        return None
+    return float(told["events"][0] * 1e9 / told["elapsed"][0])
+
+
+def _told(values: pl.DataFrame) -> tuple[Row, ...]:
+    if values.is_empty():
+        return ()
+    value = pl.col("value").cast(pl.Float64)
+    return tuple(
+        values.filter(pl.col("name").is_not_null())
+        .group_by("name")
+        .agg(count=pl.len(), mean=value.mean(), least=value.min(), most=value.max())
+        .sort("name")
+        .to_dicts()
+    )

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Options of the command line as the tree of values that a file would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from schedlab.errors import WrongUsage
+from schedlab.json_lines import Node, Object, Value
+from schedlab.sweep.yaml_lines import scalar_of
+
+SIMPLE = {
+    "machines": "--machine", "cpus": "--cpus", "seeds": "--seeds", "tick": "--tick",
+    "costs": "--costs", "limit": "--limit", "memory": "--memory",
+}  # fmt: skip
+"""By the keys of a file."""
+
+
+def nodes(
+    workloads: Sequence[str],
+    changes: Sequence[str],
+    policies: Sequence[str],
+    settings: Sequence[str],
+    conditions: Sequence[str],
+    sample: str | None,
+    simple: Mapping[str, str | None],
+) -> dict[str, Node]:
+    """By the keys of a file: those that were given. Raises WrongUsage."""
+    found: dict[str, Node] = {}
+    if workloads:
+        found["workloads"] = _workloads(workloads, changes)
+    elif changes:
+        raise WrongUsage("--with: name the file whose values change: --workload FILE.json")
+    if policies:
+        found["policies"] = _policies(policies, settings, conditions, sample)
+    elif settings or conditions or sample:
+        given = "--set" if settings else "--where" if conditions else "--sample"
+        raise WrongUsage(f"{given}: name the policy that it is for: --policy NAME")
+    for key, option in SIMPLE.items():
+        text = simple.get(key)
+        if text is not None:
+            found[key] = _list(option, text) if key in _LISTS else _node(option, scalar_of(text))
+    return found
+
+
+_LISTS = ("machines", "tick")
+"""Of these, commas stand between several; costs have commas of their own."""
+
+
+def _node(option: str, value: Value) -> Node:
+    return Node(value, 0, option)
+
+
+def _list(option: str, text: str) -> Node:
+    return _node(option, tuple(_node(option, part.strip()) for part in text.split(",")))
+
+
+def _workloads(workloads: Sequence[str], changes: Sequence[str]) -> Node:
+    option = "--workload"
+    if not changes:
+        return _node(option, tuple(_node(option, text) for text in workloads))
+    changed = _pairs("--with", changes)
+    objects = [Object((("file", _node(option, text)), ("with", changed))) for text in workloads]
+    return _node(option, tuple(_node(option, each) for each in objects))
+
+
+def _policies(
+    policies: Sequence[str], settings: Sequence[str], conditions: Sequence[str], sample: str | None
+) -> Node:
+    option = "--policy"
+    names = [name.strip() for text in policies for name in text.split(",")]
+    more: list[tuple[str, Node]] = []
+    if settings:
+        more.append(("set", _pairs("--set", settings)))
+    if conditions:
+        where = tuple(_node("--where", text) for text in conditions)
+        more.append(("where", _node("--where", where)))
+    if sample:
+        more.append(("sample", _sample(sample)))
+    entries = [Object((("policy", _node(option, name)), *more)) for name in names]
+    return _node(option, tuple(_node(option, each) for each in entries))
+
+
+def _pairs(option: str, texts: Sequence[str]) -> Node:
+    members = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise WrongUsage(f"{option} {text}: expected NAME=VALUES, such as boost=0,480")
+        place = f"{option} {name.strip()}"
+        members.append((name.strip(), Node(scalar_of(value.strip()), 0, place)))
+    return _node(option, Object(tuple(members)))
+
+
+def _sample(text: str) -> Node:
+    option = "--sample"
+    parts = text.split(":")
+    if not 2 <= len(parts) <= 3:
+        raise WrongUsage(f"{option} {text}: expected METHOD:COUNT or METHOD:COUNT:SEED: sobol:64")
+    values = zip(("method", "count", "seed"), parts, strict=False)
+    members = tuple((key, _node(option, scalar_of(part.strip()))) for key, part in values)
+    return _node(option, Object(members))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""A sweep that is ready to be run: its points, their keys, and what the data set says of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR
+from schedlab.sweep.columns import CHANGE, TUNABLE
+from schedlab.sweep.expanding import Point
+from schedlab.sweep.make import Make, key_of
+from schedlab.workload_changes import changes_text
+
+Row = dict[str, Any]
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """Points in the order in which they are run."""
+
+    title: str
+    points: tuple[Point, ...]
+
+    @property
+    def machines(self) -> set[str]:
+        return {point.run.machine for point in self.points}
+
+    @property
+    def loads_files(self) -> bool:
+        """Must a workload file be put onto a kernel's disk for some run?"""
+        return any(point.run.is_loaded for point in self.points)
+
+    @cached_property
+    def dimensions(self) -> tuple[str, ...]:
+        """Columns of tunables that some policy is given, and of values changed in workloads."""
+        tunables = {name: None for point in self.points for name, _ in point.run.settings}
+        places = {place: None for point in self.points for place, _ in point.run.changes}
+        columns = {change_column(place): place for place in places}
+        if len(columns) < len(places):
+            lost = next(place for place in places if place not in columns.values())
+            raise WrongUsage(
+                f"{lost} and {columns[change_column(lost)]} would have the same column in the data"
+                f" set, {change_column(lost)}: change one of them at a time"
+            )
+        return (*(TUNABLE + name for name in tunables), *columns)
+
+    def by_key(self, make: Make) -> dict[str, Point]:
+        """In the order of the points."""
+        return {key_of(point.run, make): point for point in self.points}
+
+    def identity(self, point: Point) -> Row:
+        """What the data set says of a run before it has begun."""
+        run = point.run
+        simulated = run.machine == SIMULATOR
+        tunables = {TUNABLE + name: value for name, value in point.tunables}
+        changes = {change_column(place): value for place, value in run.changes}
+        own = {**tunables, **changes}
+        return {
+            "workload": run.label or run.workload,
+            "policy": str(run.policy),
+            "settings": run.settings_text,
+            "changes": changes_text(run.changes),
+            "machine": run.machine,
+            "costs": run.costs.name if simulated else None,
+            "cpus": run.cpus,
+            "tick_ns": run.tick_ns,
+            "limit_ns": run.limit_ns,
+            "memory_mib": None if simulated else run.memory_mib,
+            "seed": run.seed,
+            **{name: own.get(name) for name in self.dimensions},
+        }
+
+
+def change_column(place: str) -> str:
+    """Of a place in a workload file: `with_tasks_cpu_instance`, which needs no quotes in SQL."""
+    return CHANGE + _NOT_IN_NAMES.sub("_", place)
+
+
+def title_of(point: Point) -> str:
+    """For people: one line."""
+    run = point.run
+    parts = (
+        run.label or run.workload_title,
+        run.title.removeprefix(f"{run.label}, ") if run.label else run.title,
+        run.machine,
+        f"seed {run.seed}",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def spread(points: Sequence[Point], count: int) -> list[Point]:
+    """A few of them, from all over."""
+    if len(points) <= count:
+        return list(points)
+    step = (len(points) - 1) / (count - 1)
+    return [points[round(number * step)] for number in range(count)]

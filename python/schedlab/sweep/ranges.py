@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Values of one dimension: those that a grid goes through, and those that a sample draws from."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from schedlab.json_lines import JsonError, Node, Object
+from schedlab.sweep.yaml_lines import scalar_of
+from schedlab.workload_files import by_key, whole, wrong
+
+VALUES_MAX = 100_000
+"""Of one dimension of a grid."""
+NUMBER_MAX = 10**18
+_KEYS = ("from", "to", "step", "factor", "log")
+_RANGE = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})(?:([+*])(\d{1,18}))?")
+EXPECTED = (
+    "a whole number; several, [1, 2, 4]; or a range: 1..8, 1..32+4, 60..3840*2,"
+    " {from: 60, to: 3840, factor: 2} or, for samples, {from: 1, to: 1000, log: true}"
+)
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Values one by one."""
+
+    values: tuple[Scalar, ...]
+
+    def at(self, place: float) -> Scalar:
+        """The value at a place from 0 up to 1: each has as much room."""
+        return self.values[min(int(place * len(self.values)), len(self.values) - 1)]
+
+
+@dataclass(frozen=True)
+class Logarithmic:
+    """Whole numbers from `first` to `last`; each power of ten has as much room. Only for samples."""
+
+    first: int
+    last: int
+
+    def at(self, place: float) -> Scalar:
+        """The value at a place from 0 up to 1."""
+        value = math.floor(self.first * math.exp(place * math.log((self.last + 1) / self.first)))
+        return min(max(value, self.first), self.last)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Whole numbers from `first` to `last`, which is one of them: kept as a range however long."""
+
+    first: int
+    last: int
+    step: int = 1
+
+    @property
+    def count(self) -> int:
+        return (self.last - self.first) // self.step + 1
+
+    @property
+    def values(self) -> tuple[Scalar, ...]:
+        return tuple(range(self.first, self.last + 1, self.step))
+
+    def at(self, place: float) -> Scalar:
+        """The value at a place from 0 up to 1."""
+        return self.first + self.step * min(int(place * self.count), self.count - 1)
+
+
+Values = Listed | Span | Logarithmic
+
+
+def bounds(values: Values) -> tuple[Scalar, Scalar]:
+    """The least and the largest of whole numbers."""
+    if isinstance(values, Listed):
+        numbers = [each for each in values.values if isinstance(each, int)]
+        return min(numbers), max(numbers)
+    return values.first, values.last
+
+
+def size(values: Values) -> int:
+    """How many a grid goes through; of a logarithmic range, how many there are."""
+    if isinstance(values, Listed):
+        return len(values.values)
+    return values.count if isinstance(values, Span) else values.last - values.first + 1
+
+
+# --- reading
+
+
+def whole_numbers(node: Node) -> Values:
+    """Raises JsonError for anything but whole numbers."""
+    return _values(node, _whole_number, EXPECTED)
+
+
+def scalars(node: Node) -> Values:
+    """Numbers, texts, yes or no: what a workload file may hold. A range is of whole numbers."""
+    return _values(node, _any_scalar, "a value; several, in [ ]; or a range of whole numbers: 1..8")
+
+
+def _values(node: Node, read: Callable[[Node], Scalar], expected: str) -> Values:
+    value = node.value
+    if isinstance(value, Object):
+        return _range_of_keys(node)
+    if isinstance(value, tuple):
+        if not value:
+            raise wrong(node, expected)
+        return Listed(_each_once(node, [read(item) for item in value]))
+    if isinstance(value, str) and (found := _RANGE.fullmatch(value.strip())):
+        return _range(node, int(found[1]), int(found[2]), found[3], int(found[4] or 1))
+    if isinstance(value, str) and "," in value:
+        parts = [Node(scalar_of(part.strip()), node.line, node.path) for part in value.split(",")]
+        return Listed(_each_once(node, [read(part) for part in parts]))
+    return Listed((read(node),))
+
+
+def _whole_number(node: Node) -> Scalar:
+    return whole(node, -NUMBER_MAX, NUMBER_MAX, EXPECTED)
+
+
+def _any_scalar(node: Node) -> Scalar:
+    if isinstance(node.value, Object | tuple):
+        raise wrong(node, "a value: a number, a text, true or false")
+    return node.value
+
+
+def _each_once(node: Node, values: list[Scalar]) -> tuple[Scalar, ...]:
+    for number, value in enumerate(values):
+        if any(type(value) is type(other) and value == other for other in values[:number]):
+            raise JsonError(node.line, f"{node.path}: {value} is there twice: expected each once")
+    return tuple(values)
+
+
+def _range_of_keys(node: Node) -> Values:
+    found = by_key(node, EXPECTED, _KEYS)
+    if "from" not in found or "to" not in found or len(found) > 3:
+        raise wrong(node, "a range: {from: 1, to: 8}, and one of step, factor, log")
+    first = whole(found["from"], -NUMBER_MAX, NUMBER_MAX)
+    last = whole(found["to"], -NUMBER_MAX, NUMBER_MAX)
+    if "log" in found and found["log"].value is not False:
+        if found["log"].value is not True:
+            raise wrong(found["log"], "true or false")
+        if not 1 <= first <= last:
+            raise wrong(found["from"], "a number from 1 on, not above `to`: it is logarithmic")
+        return Logarithmic(first, last)
+    if "factor" in found:
+        return _range(found["factor"], first, last, "*", whole(found["factor"], 2, NUMBER_MAX))
+    step = whole(found["step"], 1, NUMBER_MAX) if "step" in found else 1
+    return _range(node, first, last, "+", step)
+
+
+def _range(node: Node, first: int, last: int, sign: str | None, by: int) -> Values:
+    if first > last:
+        raise wrong(node, f"the lower end first: {first} is above {last}")
+    if sign != "*":
+        if by < 1:
+            raise wrong(node, "a step of 1 or more")
+        return Span(first, first + (last - first) // by * by, by)
+    if by < 2 or first < 1:
+        raise wrong(node, "a factor of 2 or more, from a number from 1 on")
+    values: list[Scalar] = []
+    number = first
+    while number <= last:
+        values.append(number)
+        number *= by
+    return Listed(tuple(values))

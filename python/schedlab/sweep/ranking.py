@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""Which setups of a sweep are best, and which cannot be told from the best.
+
+Setups are compared where all else is equal: under the same workload, on as many CPUs of the same
+machine (a *scene*). Each has a value for each seed, and two are compared seed by seed.
+
+A sweep has hundreds of setups and few seeds. Permutations of n seeds give no p-value below 2^-n,
+which no correction for hundreds of comparisons survives; so Student's t is used here however many
+seeds there are, where `schedlab.statistics` takes permutations from `FEW` on. The one that looks
+best is best partly by luck: measure it again, with other seeds, before you quote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from schedlab.errors import WrongUsage
+from schedlab.statistics import (
+    CONFIDENCE,
+    Difference,
+    Estimate,
+    Floats,
+    difference,
+    estimates,
+    holm,
+)
+from schedlab.sweep import dataset
+from schedlab.sweep.objectives import Objective
+
+CHOICE = ("policy", "settings")
+"""What is chosen; columns of a data set."""
+SCENE = ("workload", "changes", "machine", "costs", "cpus", "tick_ns", "limit_ns", "memory_mib")
+"""What it is chosen for."""
+_NOISE = 1e-12
+
+Scene = tuple[Any, ...]
+Choice = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Values:
+    """Of one scene: what each choice measured, with the same seeds."""
+
+    scene: Scene
+    seeds: tuple[int, ...]
+    choices: tuple[Choice, ...]
+    values: Floats
+    """Objectives × choices × seeds."""
+    resolutions: tuple[float, ...]
+    """Of each objective: no two values differ by less."""
+    left_out: dict[Choice, str]
+    """Choices that lack a value, and why."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A choice in the ranking of its scene."""
+
+    choice: Choice
+    value: Estimate
+    behind: Difference | None
+    """How much the best is better, seed by seed; None: it is the best."""
+    chance: float | None
+    """How probable that is if it is not better (p-value, corrected by Holm); None: of one seed
+    nothing can be said, or it is the best."""
+
+    @property
+    def possible(self) -> bool:
+        """Can it not be told from the best?"""
+        return self.chance is None or self.chance >= 1 - CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Front:
+    """Choices of a scene that no other surpasses in everything."""
+
+    members: tuple[Choice, ...]
+    """By the first objective, the best first."""
+    estimates: dict[Choice, tuple[Estimate, ...]]
+    """Of all choices of the scene: an estimate for each objective."""
+    perhaps: tuple[Choice, ...]
+    """Not on it, but that may be chance."""
+
+
+def title_of(choice: Choice) -> str:
+    """`mlfq boost=60,slice_3=1`."""
+    return " ".join(part for part in choice if part)
+
+
+# --- from the data set
+
+
+def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
+    """By scene, in the order of the data set's columns. Raises WrongUsage if there is nothing."""
+    runs = dataset.read_table(folder, dataset.RUNS)
+    if runs.is_empty():
+        raise WrongUsage(f"{folder} holds no finished run yet")
+    table = runs.select("key", *CHOICE, *SCENE, "seed", "status", "clock_step_ns", "processes")
+    for number, each in enumerate(objectives):
+        table = table.join(_one(folder, runs, each, number), on="key", how="left")
+    return [
+        _scene(scene, part, objectives)
+        for scene, part in table.sort(*SCENE).partition_by(
+            *SCENE, as_dict=True, maintain_order=True
+        ).items()
+    ]  # fmt: skip
+
+
+def _one(folder: Path, runs: pl.DataFrame, objective: Objective, number: int) -> pl.DataFrame:
+    """The values of one objective, by key."""
+    rows = runs
+    if objective.group is not None:
+        groups = dataset.read_table(folder, dataset.GROUPS)
+        rows = groups.filter(pl.col("group") == objective.group)
+        if rows.is_empty():
+            there = sorted(set(groups["group"].to_list()))
+            raise WrongUsage(
+                f"--best {objective.text}: no run has a group {objective.group}; there are:"
+                f" {', '.join(there) or 'none'}"
+            )
+    return rows.select("key", objective.value().alias(f"value_{number}"))
+
+
+def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) -> Values:
+    seeds = tuple(sorted(set(part["seed"].to_list())))
+    columns = [f"value_{number}" for number in range(len(objectives))]
+    kept: dict[Choice, list[list[float]]] = {}
+    left_out: dict[Choice, str] = {}
+    for choice, rows in part.partition_by(*CHOICE, as_dict=True, maintain_order=True).items():
+        name = (str(choice[0]), str(choice[1]))
+        why = _lacking(rows, columns, len(seeds))
+        if why:
+            left_out[name] = why
+        else:
+            kept[name] = rows.sort("seed").select(columns).to_numpy().T.tolist()
+    order = sorted(kept)
+    values = np.array([kept[choice] for choice in order], np.float64)
+    values = values.reshape(len(order), len(objectives), len(seeds)).transpose(1, 0, 2)
+    steps = tuple(_resolution(each, part) for each in objectives)
+    return Values(scene, seeds, tuple(order), values, steps, left_out)
+
+
+def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
+    """Why a choice cannot be ranked; "" if it can."""
+    failed = rows.filter(pl.col("status") != "success")
+    if len(failed):
+        return f"{len(failed)} of {len(rows)} runs failed: {failed['status'][0]}"
+    if len(rows) < seeds:
+        return f"only {len(rows)} of {seeds} seeds are there"
+    if rows.select(pl.any_horizontal(pl.col(columns).is_null()).any()).item():
+        return "a run has no such value"
+    return ""
+
+
+def _resolution(objective: Objective, part: pl.DataFrame) -> float:
+    step = float(part["clock_step_ns"].drop_nulls().max() or 0)  # type: ignore[arg-type]
+    if objective.grain == "clock":
+        return step
+    if objective.grain == "mean of clock":
+        return step / max(float(part["processes"].drop_nulls().min() or 1), 1)  # type: ignore[arg-type]
+    return 1.0 if objective.grain == "whole" else 0.0
+
+
+# --- one objective
+
+
+def ranked(values: Values, objective: Objective) -> list[Place]:
+    """The best first; of equal means, by name."""
+    matrix, resolution = values.values[0], values.resolutions[0]
+    if not len(values.choices):
+        return []
+    costs = matrix if objective.better == "lower" else -matrix
+    order = np.argsort(costs.mean(axis=1), kind="stable")
+    best = order[0]
+    found = estimates(list(matrix), objective.within)
+    chances = holm([float(p) for p in _not_worse(costs[order[1:]], costs[best], resolution)])
+    places = [Place(values.choices[best], found[best], None, None)]
+    for number, chance in zip(order[1:], chances, strict=True):
+        behind = difference(matrix[best], matrix[number], True, resolution, objective.within)
+        known = chance if len(values.seeds) > 1 else None
+        places.append(Place(values.choices[number], found[number], behind, known))
+    return places
+
+
+def _not_worse(costs: Floats, other: Floats, resolution: float) -> Floats:
+    """Of each row: the p-value that it costs no more than the other (Student's t, paired)."""
+    count = costs.shape[1]
+    if count == 1:
+        return np.ones(len(costs))
+    differences = costs - other
+    means = differences.mean(axis=1)
+    noise = _NOISE * max(float(np.abs(costs).max(initial=0.0)), float(np.abs(other).max()))
+    variance = np.maximum(differences.var(axis=1, ddof=1), max(resolution, noise) ** 2 / 6)
+    errors = np.sqrt(variance / count)
+    score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
+    found: Floats = np.where(means > noise, special.stdtr(count - 1, -score), 1.0)
+    return found
+
+
+# --- several
+
+
+def front(values: Values, objectives: Sequence[Objective]) -> Front:
+    """Choices of which none other is at least as good in every mean, and better in one (Pareto)."""
+    signs = np.array([1.0 if each.better == "lower" else -1.0 for each in objectives])
+    costs = values.values * signs[:, np.newaxis, np.newaxis]
+    means = costs.mean(axis=2).T
+    on_it = _undominated(means)
+    order = sorted(np.flatnonzero(on_it).tolist(), key=lambda place: tuple(means[place]))
+    found = [
+        estimates(list(values.values[number]), each.within)
+        for number, each in enumerate(objectives)
+    ]
+    by_choice = {
+        choice: tuple(each[place] for each in found) for place, choice in enumerate(values.choices)
+    }
+    others = np.flatnonzero(~on_it).tolist()
+    sure = holm([_chance(costs, place, order, values.resolutions) for place in others])
+    perhaps = [
+        values.choices[p]
+        for p, chance in zip(others, sure, strict=True)
+        if chance >= 1 - CONFIDENCE
+    ]
+    return Front(tuple(values.choices[place] for place in order), by_choice, tuple(perhaps))
+
+
+def _undominated(means: Floats) -> Any:
+    """Of choices × objectives: who is on the front. One at a time, the best of the first first."""
+    on_it = np.zeros(len(means), dtype=bool)
+    for place in np.lexsort(means.T[::-1]):
+        members = means[on_it]
+        as_good = (members <= means[place]).all(axis=1)
+        better = (members < means[place]).any(axis=1)
+        on_it[place] = not (as_good & better).any()
+    return on_it
+
+
+def _chance(
+    costs: Floats, place: int, members: Sequence[int], resolutions: Sequence[float]
+) -> float:
+    """The p-value that no member of the front is better in everything (an intersection-union test:
+    Berger, 1982; Bonferroni over members). Where both are equal with every seed, that is enough."""
+    if costs.shape[2] == 1:
+        return 1.0
+    chances = np.zeros(len(members))
+    for objective, resolution in zip(costs, resolutions, strict=True):
+        for number, member in enumerate(members):
+            if not np.array_equal(objective[place], objective[member]):
+                found = _not_worse(objective[[place]], objective[member], resolution)
+                chances[number] = max(chances[number], float(found[0]))
+    return min(1.0, float(chances.min()) * len(members))

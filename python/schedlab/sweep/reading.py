@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+"""Reads what is to be swept, from a file or from options: both are one tree of values here.
+
+Whatever is wrong is told with its line, or its option, what stands there and what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.json_lines import JsonError, Node, Object
+from schedlab.machines import KERNEL_MACHINES, MACHINES, SIMULATOR, machine_named
+from schedlab.paths import ROOT
+from schedlab.plan import MEMORY_MIB, TICK_NS
+from schedlab.policies import Catalogue, Policy, PolicyChoice, parse_choices, unknown
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.sweep import conditions, ranges, sampling, yaml_lines
+from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
+from schedlab.units import format_time, parse_counts, parse_time
+from schedlab.workload_files import by_key, is_workload_file, whole, wrong
+
+KEYS = (
+    "description", "workloads", "policies", "machines", "cpus", "seeds", "tick", "costs", "limit",
+    "memory",
+)  # fmt: skip
+LIMIT_NS = (1_000_000, 24 * 3600 * 1_000_000_000)
+SEED_MAX = 2**63 - 1
+SAMPLE_MAX = 1_000_000
+_STANDARD_LIMIT_NS = 60_000_000_000
+_STANDARD_TICK_NS = 1_000_000
+_STANDARD_MEMORY_MIB = 512
+_WORKLOAD_KINDS = ("file", "experiment", "command")
+_WORKLOAD = (
+    "a workload file, an experiment of the studies, a command of the kernel; or an object such as"
+    " {file: mixed.json, with: {tasks.cpu.instance: [10, 20]}}"
+)
+_POLICY = "a policy, such as mlfq; or an object such as {policy: mlfq, set: {boost: [0, 480]}}"
+_SAMPLE = f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(sampling.METHODS)}"
+
+
+def read(path: Path | None, options: Mapping[str, Node], catalogue: Catalogue) -> Description:
+    """What the file says, but for what options say. Raises WrongUsage."""
+    members = dict(options)
+    folder = Path()
+    try:
+        if path:
+            members = {**_members(path), **options}
+            folder = path.parent
+        return _Reader(members, folder, catalogue).description()
+    except JsonError as error:
+        place = f"{path}:{error.line}: " if error.line else ""
+        raise WrongUsage(f"{place}{error}") from None
+
+
+def _members(path: Path) -> dict[str, Node]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise WrongUsage(f"{path}: it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise WrongUsage(f"{path}: expected UTF-8: {error.reason}") from None
+    return by_key(yaml_lines.parse(text), "an object with workloads and policies", KEYS)
+
+
+class _Reader:
+    def __init__(self, members: Mapping[str, Node], folder: Path, catalogue: Catalogue) -> None:
+        self.members = members
+        self.folder = folder
+        """What the names of workload files start from."""
+        self.catalogue = catalogue
+
+    def description(self) -> Description:
+        for key, option in (("workloads", "--workload"), ("policies", "--policy")):
+            if key not in self.members:
+                raise JsonError(0, f"nothing to sweep: no {key} in the file, and no {option}")
+        machines = self.machines(self.members.get("machines"), (SIMULATOR,))
+        workloads = [self.workload(node, machines) for node in items(self.members["workloads"])]
+        return Description(
+            title=self.title(self.members.get("description")),
+            workloads=tuple(workloads),
+            policies=tuple(self.policy(node) for node in items(self.members["policies"])),
+            cpus=self.cpus([machine for each in workloads for machine in each.machines]),
+            seeds=self.numbers("seeds", (1,), 0, SEED_MAX),
+            ticks_ns=self.times("tick", _STANDARD_TICK_NS, TICK_NS),
+            costs=self.costs(),
+            limit_ns=self.limit(),
+            memory_mib=self.memory(),
+        )
+
+    # --- single values
+
+    def title(self, node: Node | None) -> str:
+        if node is None:
+            return ""
+        if not isinstance(node.value, str):
+            raise wrong(node, "a text")
+        return node.value
+
+    def numbers(
+        self, key: str, standard: tuple[int, ...], least: int, most: int
+    ) -> tuple[int, ...]:
+        node = self.members.get(key)
+        if node is None:
+            return standard
+        values = ranges.whole_numbers(node)
+        check_bounds(node, values, least, most, f"numbers from {least} to {most}")
+        return numbers_of(node, values)
+
+    def cpus(self, machines: Iterable[str]) -> tuple[int, ...]:
+        """As many as all machines have."""
+        names = sorted(set(machines))
+        most = min(machine_named(name).cpus_max for name in names)
+        node = self.members.get("cpus")
+        if node is not None and isinstance(node.value, str) and "-" in node.value:
+            try:
+                return parse_counts(node.value, 1, most)
+            except ValueError as error:
+                raise wrong(node, f"numbers of CPUs, such as 1-4: {error}") from None
+        values = ranges.whole_numbers(node) if node else ranges.Listed((1,))
+        if node:
+            check_bounds(
+                node, values, 1, most, f"1 to {most} CPUs, which {', '.join(names)} can have"
+            )
+        return numbers_of(node, values) if node else (1,)
+
+    def times(self, key: str, standard: int, within: tuple[int, int]) -> tuple[int, ...]:
+        node = self.members.get(key)
+        if node is None:
+            return (standard,)
+        return tuple(dict.fromkeys(time_of(item, within) for item in items(node)))
+
+    def limit(self) -> int:
+        found = self.times("limit", _STANDARD_LIMIT_NS, LIMIT_NS)
+        if len(found) > 1:
+            raise wrong(self.members["limit"], "one time")
+        return found[0]
+
+    def memory(self) -> int:
+        node = self.members.get("memory")
+        return whole(node, *MEMORY_MIB) if node else _STANDARD_MEMORY_MIB
+
+    def costs(self) -> tuple[str, ...]:
+        node = self.members.get("costs")
+        if node is None:
+            return ("kernel",)
+        return tuple(
+            dict.fromkeys(text_of(item, "kernel, none, or a profile") for item in items(node))
+        )
+
+    def machines(self, node: Node | None, standard: tuple[str, ...]) -> tuple[str, ...]:
+        if node is None:
+            return standard
+        found: dict[str, None] = {}
+        for item in items(node):
+            if item.value not in MACHINES:
+                raise wrong(item, f"a machine: {', '.join(MACHINES)}")
+            found[str(item.value)] = None
+        return tuple(found)
+
+    # --- workloads
+
+    def workload(self, node: Node, machines: tuple[str, ...]) -> WorkloadEntry:
+        if not isinstance(node.value, Object):
+            return self.named_workload(node, machines)
+        found = by_key(node, _WORKLOAD, (*_WORKLOAD_KINDS, "with", "machines"))
+        kinds = [kind for kind in _WORKLOAD_KINDS if kind in found]
+        if len(kinds) != 1:
+            raise wrong(node, f"one of {', '.join(_WORKLOAD_KINDS)} in it")
+        own = self.machines(found.get("machines"), machines)
+        return self.workload_of(kinds[0], found[kinds[0]], own, found.get("with"))
+
+    def named_workload(self, node: Node, machines: tuple[str, ...]) -> WorkloadEntry:
+        text = text_of(node, _WORKLOAD)
+        if is_workload_file(text):
+            return self.workload_of("file", node, machines, None)
+        kind = "experiment" if text in EXPERIMENTS else "command"
+        return self.workload_of(kind, node, machines, None)
+
+    def workload_of(
+        self, kind: str, node: Node, machines: tuple[str, ...], changes: Node | None
+    ) -> WorkloadEntry:
+        text = text_of(node, _WORKLOAD)
+        if kind != "file" and changes is not None:
+            raise JsonError(changes.line, f"{changes.path}: only files have values to change")
+        if kind == "file":
+            place = Path(self.folder, text)
+            values = {key: ranges.scalars(each) for key, each in paths_of(changes)}
+            for key, each in paths_of(changes):
+                check_grid(each, values[key])
+            return WorkloadEntry("file", name_of(place, text), place, values, machines)
+        if SIMULATOR in machines:
+            raise wrong(
+                node,
+                f"a workload file, since it is to run on {SIMULATOR}; programs run on"
+                f" {' and '.join(KERNEL_MACHINES)} (machines: [spike])",
+            )
+        if kind == "experiment" and text not in EXPERIMENTS:
+            raise wrong(node, unknown("experiment", text, EXPERIMENTS))
+        return WorkloadEntry(
+            "experiment" if kind == "experiment" else "command", text, None, {}, machines
+        )
+
+    # --- policies
+
+    def policy(self, node: Node) -> PolicyEntry:
+        if not isinstance(node.value, Object):
+            choice, policy = self.choice(node)
+            return PolicyEntry(choice, policy, {}, (), None)
+        found = by_key(node, _POLICY, ("policy", "set", "where", "sample"))
+        if "policy" not in found:
+            raise wrong(node, _POLICY)
+        choice, policy = self.choice(found["policy"])
+        tunables = {
+            name: self.tunable(policy, name, each) for name, each in paths_of(found.get("set"))
+        }
+        where = items(found["where"]) if "where" in found else ()
+        sample = self.sample(found["sample"]) if "sample" in found else None
+        if sample is None:
+            for name, each in paths_of(found.get("set")):
+                check_grid(each, tunables[name])
+        elif not any(ranges.size(each) > 1 for each in tunables.values()):
+            raise wrong(found["sample"], "something to draw from: tunables with several values")
+        read = tuple(self.condition(policy, each) for each in where)
+        return PolicyEntry(choice, policy, tunables, read, sample)
+
+    def choice(self, node: Node) -> tuple[PolicyChoice, Policy]:
+        try:
+            choices = parse_choices(text_of(node, _POLICY))
+        except ValueError as error:
+            raise wrong(node, f"{_POLICY}: {error}") from None
+        choice = choices[0]
+        if len(choices) > 1:
+            raise wrong(node, "one policy; several are a list: [rr, mlfq]")
+        policy = self.catalogue.get(choice.name)
+        if policy is None:
+            raise wrong(node, f"a policy: {unknown('policy', choice.name, self.catalogue)}")
+        if choice.preset and choice.preset not in policy.presets:
+            what = f"preset of {policy.name}"
+            raise wrong(node, f"a preset: {unknown(what, choice.preset, policy.presets)}")
+        return choice, policy
+
+    def tunable(self, policy: Policy, name: str, node: Node) -> ranges.Values:
+        known = policy.tunables.get(name)
+        if known is None:
+            what = unknown(f"tunable of {policy.name}", name, policy.tunables)
+            raise JsonError(node.line, f"{node.path}: {what}")
+        values = ranges.whole_numbers(node)
+        allowed = (
+            f"{known.minimum} to {known.maximum}, which {policy.name} allows ({known.meaning})"
+        )
+        check_bounds(node, values, known.minimum, known.maximum, allowed)
+        return values
+
+    def condition(self, policy: Policy, node: Node) -> conditions.Condition:
+        text = text_of(node, conditions.EXPECTED)
+        try:
+            return conditions.read(text, policy.tunables)
+        except ValueError as error:
+            raise wrong(node, str(error)) from None
+
+    def sample(self, node: Node) -> Sample:
+        found = by_key(node, _SAMPLE, ("method", "count", "seed"))
+        if "method" not in found or "count" not in found:
+            raise wrong(node, _SAMPLE)
+        if found["method"].value not in sampling.METHODS:
+            raise wrong(found["method"], f"one of {', '.join(sampling.METHODS)}")
+        seed = whole(found["seed"], 0, SEED_MAX) if "seed" in found else 1
+        return Sample(str(found["method"].value), whole(found["count"], 1, SAMPLE_MAX), seed)
+
+
+# --- what several values have in common
+
+
+def name_of(place: Path, text: str) -> str:
+    """Of a file of this checkout, where it stands in it, from wherever it was named; else the text."""
+    found = place.resolve()
+    return found.relative_to(ROOT).as_posix() if found.is_relative_to(ROOT) else text
+
+
+def items(node: Node) -> tuple[Node, ...]:
+    """Of a list; one value is a list of one."""
+    if not isinstance(node.value, tuple):
+        return (node,)
+    if not node.value:
+        raise wrong(node, "at least one value in it")
+    return node.value
+
+
+def paths_of(node: Node | None) -> tuple[tuple[str, Node], ...]:
+    """Of an object, each key once; of nothing, nothing."""
+    if node is None:
+        return ()
+    if not isinstance(node.value, Object):
+        raise wrong(node, "an object of names and values")
+    seen: set[str] = set()
+    for key, each in node.value.members:
+        if key in seen:
+            raise JsonError(each.line, f"{each.path}: it is there twice: expected one of it")
+        seen.add(key)
+    return node.value.members
+
+
+def text_of(node: Node, expected: str) -> str:
+    if not isinstance(node.value, str) or not node.value.strip():
+        raise wrong(node, expected)
+    return node.value.strip()
+
+
+def time_of(node: Node, within: tuple[int, int]) -> int:
+    low, high = within
+    expected = f"a time from {format_time(low)} to {format_time(high)}, such as 10ms"
+    return _parsed(node, expected, low, high)
+
+
+def _parsed(node: Node, expected: str, low: int, high: int) -> int:
+    try:
+        nanoseconds = parse_time(text_of(node, expected))
+    except ValueError:
+        raise wrong(node, expected) from None
+    if not low <= nanoseconds <= high:
+        raise wrong(node, expected)
+    return nanoseconds
+
+
+def check_bounds(node: Node, values: ranges.Values, least: int, most: int, allowed: str) -> None:
+    low, high = ranges.bounds(values)
+    if not (isinstance(low, int) and isinstance(high, int) and least <= low and high <= most):
+        raise wrong(node, allowed)
+
+
+def check_grid(node: Node, values: ranges.Values) -> None:
+    """What a grid can go through."""
+    if isinstance(values, ranges.Logarithmic):
+        raise wrong(node, "a range with a factor, as in 1..1000*2; `log` is for samples")
+    if ranges.size(values) > ranges.VALUES_MAX:
+        raise wrong(node, f"at most {ranges.VALUES_MAX:,} values")
+
+
+def numbers_of(node: Node, values: ranges.Values) -> tuple[int, ...]:
+    check_grid(node, values)
+    assert not isinstance(values, ranges.Logarithmic)
+    return tuple(value for value in values.values if isinstance(value, int))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""YAML whose values know their line and place, as those of `schedlab.json_lines` do.
+
+Of YAML 1.1 what people mean is taken: `yes` and `1:30` are texts, and numbers are decimal.
+"""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from schedlab.json_lines import JsonError, Node, Object, Value
+
+_NODES_MAX = 100_000
+_WHOLE = re.compile(r"[-+]?\d{1,30}")
+_DECIMAL = re.compile(r"[-+]?\d{1,30}\.\d{1,30}([eE][-+]?\d{1,3})?")
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "": None, "~": None}
+
+
+def parse(text: str) -> Node:
+    """The value that the text is. Raises JsonError."""
+    try:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = ", ".join(part for part in (error.context, error.problem) if part)
+        raise JsonError(mark.line + 1 if mark else 1, f"{said}: expected YAML") from None
+    except yaml.YAMLError as error:
+        raise JsonError(1, f"{' '.join(str(error).split())}: expected YAML") from None
+    if tree is None:
+        raise JsonError(1, "the file is empty: expected a sweep")
+    return _Converter().node(tree, "")
+
+
+class _Converter:
+    """From PyYAML's nodes to ours."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def node(self, found: yaml.Node, path: str) -> Node:
+        line = found.start_mark.line + 1
+        self.count += 1
+        # References to what was said before (*name) can make much of little, or be endless.
+        if self.count > _NODES_MAX:
+            raise JsonError(line, f"{path}: expected at most {_NODES_MAX:,} values in a file")
+        return Node(self.value(found, path), line, path)
+
+    def value(self, found: yaml.Node, path: str) -> Value:
+        if isinstance(found, yaml.MappingNode):
+            return Object(tuple(self.member(key, value, path) for key, value in found.value))
+        if isinstance(found, yaml.SequenceNode):
+            return tuple(
+                self.node(item, f"{path}.{number}") for number, item in enumerate(found.value)
+            )
+        return _scalar(found)
+
+    def member(self, key: yaml.Node, value: yaml.Node, path: str) -> tuple[str, Node]:
+        if not isinstance(key, yaml.ScalarNode):
+            raise JsonError(key.start_mark.line + 1, f"{path}: expected a name before the colon")
+        name = str(key.value)
+        return name, self.node(value, f"{path}.{name}" if path else name)
+
+
+def _scalar(found: yaml.Node) -> Value:
+    text = str(found.value)
+    if getattr(found, "style", None) is not None:
+        return text  # in quotes, or a block
+    return scalar_of(text)
+
+
+def scalar_of(text: str) -> str | int | float | bool | None:
+    """What a text without quotes means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Checks what a hand from outside asks for, and has the engine do it. */
+
+#include "sim/control.h"
+
+#include "sim/machine.h"
+
+/*
+ * Nothing can be done to a run that is over. Ticks may have been left out because all
+ * slept: from now on there are ticks again, until all do so once more.
+ */
+static bool begin_act(struct simulator *simulator, struct simulator_error *error)
+{
+    if (simulator->status == SIMULATOR_FAILED)
+        *error = simulator->error;
+    else if (simulator->status == SIMULATOR_DONE)
+        set_error(error, "the first process has ended, and with it the run");
+    else if (simulator->finished)
+        set_error(error, "the run is finished, and nothing can be done to it");
+    if (simulator->status != SIMULATOR_TIME || simulator->finished)
+        return false;
+    uint64_t tick = simulator->scheduler.tick_ns;
+    simulator->next_tick = (simulator->now / tick + 1) * tick;
+    return true;
+}
+
+/* Null: there is no such process, or it has ended. */
+static struct process *find_process(const struct simulator *simulator, int32_t pid,
+                                    struct simulator_error *error)
+{
+    for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
+        struct process *process = process_at(simulator, slot);
+        if (process->task.pid != pid || process->place == PLACE_FREE)
+            continue;
+        if (process->place != PLACE_ZOMBIE)
+            return process;
+        set_error(error, "pid %d has ended", pid);
+        return NULL;
+    }
+    set_error(error, "there is no process of pid %d", pid);
+    return NULL;
+}
+
+static struct process *begin_act_on(struct simulator *simulator, int32_t pid,
+                                    struct simulator_error *error)
+{
+    return begin_act(simulator, error) ? find_process(simulator, pid, error) : NULL;
+}
+
+int32_t simulator_fork(struct simulator *simulator, uint32_t program, struct simulator_error *error)
+{
+    if (!begin_act(simulator, error))
+        return 0;
+    if (program >= simulator->program_count) {
+        set_error(error, "program %u: the workload has %u", program, simulator->program_count);
+        return 0;
+    }
+    if (!slots_any(&simulator->slots)) {
+        set_error(error, "there is room for %u processes at once, and all of it is taken",
+                  simulator->process_limit);
+        return 0;
+    }
+    simulator->engine->fork(simulator, program);
+    return simulator->last_pid;
+}
+
+bool simulator_kill(struct simulator *simulator, int32_t pid, struct simulator_error *error)
+{
+    struct process *process = begin_act_on(simulator, pid, error);
+    if (!process)
+        return false;
+    if (process->task.slot == FIRST_SLOT) {
+        set_error(error, "pid %d is init, which cannot be killed", pid);
+        return false;
+    }
+    simulator->engine->kill(simulator, process);
+    return true;
+}
+
+bool simulator_wake(struct simulator *simulator, int32_t pid, struct simulator_error *error)
+{
+    struct process *process = begin_act_on(simulator, pid, error);
+    if (!process)
+        return false;
+    if (process->place != PLACE_BLOCKED || process->task.slot == FIRST_SLOT) {
+        set_error(error, "pid %d %s", pid,
+                  process->task.slot == FIRST_SLOT ? "is init, which only a process's end wakes"
+                                                   : "does not wait");
+        return false;
+    }
+    simulator->engine->wake(simulator, process);
+    return true;
+}
+
+bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
+                       struct simulator_error *error)
+{
+    struct process *process = begin_act_on(simulator, pid, error);
+    if (!process)
+        return false;
+    if (simulator->scheduler.queues == 1)
+        set_error(error, "there is one queue: nobody can be moved to another");
+    else if (cpu >= simulator->scheduler.cpus)
+        set_error(error, "CPU %u: there are %u", cpu, simulator->scheduler.cpus);
+    else if (process->place != PLACE_QUEUED)
+        set_error(error, "pid %d is not queued", pid);
+    else if (process->task.cpu == cpu)
+        set_error(error, "pid %d is queued on CPU %u already", pid, cpu);
+    else {
+        simulator->engine->migrate(simulator, process, cpu);
+        return true;
+    }
+    return false;
+}
+
+bool simulator_give(struct simulator *simulator, uint32_t channel, uint64_t count,
+                    struct simulator_error *error)
+{
+    if (!begin_act(simulator, error))
+        return false;
+    if (channel >= simulator->channel_count) {
+        set_error(error, "channel %u: the workload has %u", channel, simulator->channel_count);
+        return false;
+    }
+    if (count > UINT32_MAX) {
+        set_error(error, "%llu things are too many for a channel: expected at most %u",
+                  (unsigned long long)count, UINT32_MAX);
+        return false;
+    }
+    simulator->engine->give(simulator, &simulator->channels[channel], count);
+    return true;
+}
+
+bool simulator_set_attribute(struct simulator *simulator, int32_t pid, uint32_t kind,
+                             uint64_t value, struct simulator_error *error)
+{
+    struct process *process = begin_act_on(simulator, pid, error);
+    if (!process)
+        return false;
+    if (!attribute_allowed(kind, value)) {
+        set_error(error,
+                  "attribute %u = %llu: expected 1 (priority) 0 to %d, 2 (tickets) 1 to %d, or 3 "
+                  "(weight) 1 to %d",
+                  kind, (unsigned long long)value, PRIORITY_LOWEST, TICKETS_MAX, WEIGHT_MAX);
+        return false;
+    }
+    simulator->engine->set_attribute(simulator, process, (enum attribute_kind)kind, value);
+    return true;
+}
+
+bool simulator_set_policy(struct simulator *simulator, const char *text,
+                          struct simulator_error *error)
+{
+    return begin_act(simulator, error) && switch_policy(simulator, OUTSIDE, text, error);
+}
+
+bool simulator_set_tunable(struct simulator *simulator, const char *text,
+                           struct simulator_error *error)
+{
+    return begin_act(simulator, error) && switch_tunable(simulator, OUTSIDE, text, error);
+}
+
+static struct simulator_process describe(const struct simulator *simulator,
+                                         const struct process *process)
+{
+    static const uint32_t places[] = {
+        [PLACE_QUEUED] = SIMULATOR_QUEUED,
+        [PLACE_RUNNING] = SIMULATOR_RUNNING,
+        [PLACE_BLOCKED] = SIMULATOR_BLOCKED,
+        [PLACE_ZOMBIE] = SIMULATOR_ENDED,
+    };
+    bool is_init = process->task.slot == FIRST_SLOT;
+    const struct cpu *cpu = &simulator->cpus[process->task.cpu];
+    uint64_t running = process->place == PLACE_RUNNING ? simulator->now - cpu->accounted : 0;
+    return (struct simulator_process){
+        .pid = process->task.pid,
+        .parent = is_init ? 0 : process_parent(simulator, process)->task.pid,
+        .place = places[process->place],
+        .cpu = process->task.cpu,
+        .program = is_init ? UINT32_MAX : program_of(simulator, process),
+        .priority = process->task.priority,
+        .tickets = process->task.tickets,
+        .weight = process->task.weight,
+        .run_time = process->task.run_time + running,
+    };
+}
+
+uint32_t simulator_processes(const struct simulator *simulator, struct simulator_process *processes,
+                             uint32_t room)
+{
+    uint32_t found = 0;
+    for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
+        const struct process *process = process_at(simulator, slot);
+        if (process->place == PLACE_FREE)
+            continue;
+        if (found < room)
+            processes[found] = describe(simulator, process);
+        found++;
+    }
+    return found;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+
+/* How a machine is made: its setup and its workload are checked, its memory is laid out. */
+
+#include <string.h>
+
+#include "sim/costs.h"
+#include "sim/machine.h"
+
+#define PROCESSES_STANDARD 4096
+#define TICK_SHORTEST      1000ull
+#define TICK_LONGEST       1000000000000ull
+
+/* ---- a workload is checked ---- */
+
+/* Null: the step is sound; else what is wrong. `place`: within its program. */
+static const char *step_flaw(const struct simulator_workload *workload,
+                             const struct workload_step *step, uint32_t place)
+{
+    bool to_program =
+        step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ATTRIBUTE;
+    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
+    bool has_time = step->kind <= STEP_TIMER || step->kind == STEP_SHARED_TIMER;
+    bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
+    bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
+    if (step->kind >= STEP_COUNT)
+        return "there is no such act";
+    if (has_time && step->value > TIME_MAX)
+        return "the time is too long";
+    if (to_program && !to_self && step->target >= workload->program_count)
+        return "there is no such program";
+    if (to_channel && step->target >= workload->channel_count)
+        return "there is no such channel";
+    if (step->kind == STEP_TAKE && step->value > workload->channel_count)
+        return "there is no such channel to give to";
+    if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
+        return "a process has at most 8 timers";
+    if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
+        return "there may be at most 65536 shared timers";
+    if (step->kind == STEP_MEET && (step->value < 1 || step->value > SIMULATOR_PROCESSES_MAX))
+        return "so many processes cannot meet";
+    if (to_text && step->target >= workload->text_count)
+        return "there is no such text";
+    if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, step->value))
+        return "there is no such attribute, or its value is out of its range";
+    if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
+        return "there is no such mark";
+    if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
+        return "the loop is within too many others";
+    if (step->kind == STEP_LOOP && (step->target >= place || step->value > UINT32_MAX))
+        return "the loop must go back, over one step at least, and no more than 2^32 - 1 times";
+    return NULL;
+}
+
+/* Loops that go to a loop within themselves alone would never end. */
+static bool loop_is_empty(const struct simulator_program *program, uint32_t place)
+{
+    for (uint32_t i = program->steps[place].target; i < place; i++) {
+        if (program->steps[i].kind != STEP_LOOP)
+            return false;
+    }
+    return true;
+}
+
+static bool check_program(const struct simulator_workload *workload,
+                          const struct simulator_program *program, struct simulator_error *error)
+{
+    const char *flaw = NULL;
+    uint32_t place = 0;
+    for (; place < program->count; place++) {
+        flaw = step_flaw(workload, &program->steps[place], place);
+        if (!flaw && program->steps[place].kind == STEP_LOOP && loop_is_empty(program, place))
+            flaw = "nothing is in the loop";
+        if (flaw)
+            break;
+    }
+    if (!flaw && (program->count == 0 || program->steps[program->count - 1].kind != STEP_EXIT))
+        flaw = "the last step must be exit";
+    if (flaw)
+        set_error(error, "program %s, step %u: %s", program->name, place, flaw);
+    return !flaw;
+}
+
+static bool check_workload(const struct simulator_workload *workload, struct simulator_error *error)
+{
+    uint64_t steps = 0;
+    if (workload->program_count == 0) {
+        set_error(error, "the workload has no program");
+        return false;
+    }
+    for (uint32_t i = 0; i < workload->program_count; i++) {
+        if (!check_program(workload, &workload->programs[i], error))
+            return false;
+        steps += workload->programs[i].count;
+    }
+    if (steps > SIMULATOR_STEPS_MAX || workload->channel_count > SIMULATOR_CHANNELS_MAX) {
+        set_error(error, "the workload has too many steps or channels: at most %u and %u",
+                  SIMULATOR_STEPS_MAX, SIMULATOR_CHANNELS_MAX);
+        return false;
+    }
+    return true;
+}
+
+static bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
+{
+    if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
+        set_error(error, "%u CPUs: there may be 1 to %u", setup->cpus, POLICY_CPUS_MAX);
+        return false;
+    }
+    if (setup->processes > SIMULATOR_PROCESSES_MAX) {
+        set_error(error, "%u processes: there may be %u at most", setup->processes,
+                  SIMULATOR_PROCESSES_MAX);
+        return false;
+    }
+    if (setup->tick_ns < TICK_SHORTEST || setup->tick_ns > TICK_LONGEST) {
+        set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s",
+                  (unsigned long long)setup->tick_ns);
+        return false;
+    }
+    return costs_check(&setup->costs, error);
+}
+
+/* Policies that come into force later may need more. */
+static bool switches_policy(const struct simulator_workload *workload)
+{
+    for (uint32_t i = 0; i < workload->program_count; i++) {
+        for (uint32_t j = 0; j < workload->programs[i].count; j++) {
+            if (workload->programs[i].steps[j].kind == STEP_SET_POLICY)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the memory of the machine ---- */
+
+enum { INIT_STEPS = 3 };
+
+static uint32_t maximum(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static void measure_program(struct simulator *simulator, const struct simulator_program *program)
+{
+    for (uint32_t i = 0; i < program->count; i++) {
+        const struct workload_step *step = &program->steps[i];
+        if (step->kind == STEP_LOOP)
+            simulator->loop_depth = maximum(simulator->loop_depth, step->detail + 1u);
+        if (step->kind == STEP_TIMER)
+            simulator->timer_count = maximum(simulator->timer_count, step->detail + 1u);
+        if (step->kind == STEP_SHARED_TIMER)
+            simulator->shared_timer_count =
+                maximum(simulator->shared_timer_count, step->target + 1);
+    }
+    simulator->step_count += program->count;
+    simulator->characters += strlen(program->name) + 1;
+}
+
+/* How much there is of what lay_out() takes memory for. */
+static void measure(struct simulator *simulator, const struct simulator_setup *setup,
+                    const struct simulator_workload *workload)
+{
+    uint32_t cpus = setup->cpus;
+    bool any_policy = switches_policy(workload);
+    simulator->program_count = workload->program_count;
+    simulator->text_count = workload->text_count;
+    simulator->channel_count = workload->channel_count;
+    for (uint32_t i = 0; i < workload->program_count; i++)
+        measure_program(simulator, &workload->programs[i]);
+    for (uint32_t i = 0; i < workload->text_count; i++)
+        simulator->characters += strlen(workload->texts[i]) + 1;
+    simulator->timer_count += simulator->shared_timer_count > 0;
+    for (simulator->event_leaves = 1; simulator->event_leaves < cpus;)
+        simulator->event_leaves *= 2;
+    simulator->process_limit = setup->processes ? setup->processes : PROCESSES_STANDARD;
+    simulator->process_bytes =
+        bytes_of_process(any_policy ? POLICY_TASK_BYTES : simulator->state_bytes);
+}
+
+/* Takes all memory but that of the trace's buffer. With an arena that only counts, the pointers are
+ * null. */
+static void lay_out(struct simulator *simulator, uint32_t cpus)
+{
+    struct arena *arena = &simulator->arena;
+    uint32_t limit = simulator->process_limit;
+    uint32_t programs = simulator->program_count;
+    arena_take(arena, 1, sizeof(*simulator)); /* itself */
+    simulator->cpus = arena_take(arena, cpus, sizeof(*simulator->cpus));
+    simulator->events = arena_take(arena, 2 * simulator->event_leaves, sizeof(*simulator->events));
+    simulator->queues = arena_take(arena, cpus, sizeof(*simulator->queues));
+    simulator->queue_states = arena_take(arena, cpus, POLICY_QUEUE_BYTES);
+    simulator->steps =
+        arena_take(arena, simulator->step_count + INIT_STEPS, sizeof(*simulator->steps));
+    simulator->program_first = arena_take(arena, programs + 1, sizeof(*simulator->program_first));
+    simulator->players = arena_take(arena, programs, sizeof(*simulator->players));
+    simulator->names = arena_take(arena, programs + 1, sizeof(*simulator->names));
+    simulator->texts = arena_take(arena, simulator->text_count, sizeof(*simulator->texts));
+    simulator->text_bytes = arena_take(arena, simulator->characters, 1);
+    simulator->channels = arena_take(arena, simulator->channel_count, sizeof(*simulator->channels));
+    simulator->shared_times =
+        arena_take(arena, simulator->shared_timer_count, sizeof(*simulator->shared_times));
+    simulator->loop_rounds =
+        arena_take(arena, (size_t)limit * simulator->loop_depth, sizeof(*simulator->loop_rounds));
+    simulator->timer_times =
+        arena_take(arena, (size_t)limit * simulator->timer_count, sizeof(*simulator->timer_times));
+    for (uint32_t i = 0; i < SLOT_LEVELS; i++)
+        simulator->slots.level[i] = arena_take(arena, slots_words(limit, i), sizeof(uint64_t));
+    simulator->timers.heap = arena_take(arena, timers_room(limit), sizeof(*simulator->timers.heap));
+    simulator->processes = arena_take(arena, limit, simulator->process_bytes);
+}
+
+/* In an arena, in which there is also room for a policy that keeps more of each process. Null:
+ * there is no memory. */
+static struct simulator *allocate(struct simulator draft, uint32_t cpus)
+{
+    size_t largest = bytes_of_process(POLICY_TASK_BYTES);
+    lay_out(&draft, cpus);
+    if (draft.process_bytes < largest)
+        arena_take(&draft.arena, draft.process_limit, largest);
+    struct arena arena;
+    if (!arena_map(&arena, draft.arena.taken))
+        return NULL;
+    struct simulator *simulator = (struct simulator *)(void *)arena.base;
+    *simulator = draft;
+    simulator->arena = arena;
+    lay_out(simulator, cpus);
+    return simulator;
+}
+
+/* ---- what is in it at first ---- */
+
+static char *copy_text(struct simulator *simulator, const char *text)
+{
+    char *copy = simulator->text_bytes;
+    size_t bytes = strlen(text) + 1;
+    simulator->text_bytes += bytes;
+    return memcpy(copy, text, bytes);
+}
+
+/* Of init: as the machine boots, nothing is done; then it starts the workload, whose times count
+ * from there. */
+static void add_init(struct workload_step *next, uint64_t boot)
+{
+    if (boot > 0)
+        *next++ = (struct workload_step){.kind = STEP_SLEEP_UNTIL, .value = boot};
+    *next++ = (struct workload_step){.kind = STEP_FORK};
+    *next = (struct workload_step){.kind = STEP_REAP};
+}
+
+static void copy_programs(struct simulator *simulator, const struct simulator_workload *workload)
+{
+    uint32_t next = 0;
+    uint32_t count = workload->program_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct simulator_program *program = &workload->programs[i];
+        simulator->program_first[i] = next;
+        simulator->players[i].slot = NOBODY;
+        simulator->names[i] = copy_text(simulator, program->name);
+        for (uint32_t j = 0; j < program->count; j++, next++) {
+            simulator->steps[next] = program->steps[j];
+            struct workload_step *step = &simulator->steps[next];
+            if (step->kind == STEP_LOOP)
+                step->target += simulator->program_first[i];
+            if (step->kind == STEP_RUN_UNTIL || step->kind == STEP_SLEEP_UNTIL)
+                step->value += simulator->costs.boot;
+        }
+    }
+    simulator->program_first[count] = next;
+    simulator->names[count] = copy_text(simulator, "init");
+    add_init(&simulator->steps[next], simulator->costs.boot);
+}
+
+static void copy_workload(struct simulator *simulator, const struct simulator_workload *workload)
+{
+    copy_programs(simulator, workload);
+    for (uint32_t i = 0; i < workload->text_count; i++)
+        simulator->texts[i] = copy_text(simulator, workload->texts[i]);
+    for (uint32_t i = 0; i < workload->channel_count; i++)
+        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY, 0};
+    for (uint32_t i = 0; i < simulator->shared_timer_count; i++)
+        simulator->shared_times[i] = NEVER;
+}
+
+static void make_cpus(struct simulator *simulator)
+{
+    uint32_t cpus = simulator->scheduler.cpus;
+    for (uint32_t i = 0; i < 2 * simulator->event_leaves; i++)
+        simulator->events[i] = NEVER;
+    for (uint32_t i = 0; i < cpus; i++) {
+        simulator->cpus[i] = (struct cpu){.id = i, .due_first = NOBODY, .due_last = NOBODY};
+        cpu_set_add(&simulator->idle, i);
+        simulator->queues[i].state = (char *)simulator->queue_states + i * POLICY_QUEUE_BYTES;
+        simulator->scheduler.queue[i] = &simulator->queues[i];
+    }
+    simulator->scheduler.state = simulator->scheduler_state;
+    simulator->ticked = cpus;
+}
+
+/* All that does not depend on where it lies. */
+static bool draft_machine(struct simulator *draft, const struct simulator_setup *setup,
+                          const struct simulator_workload *workload, struct simulator_error *error)
+{
+    struct policy_choice choice;
+    *draft = (struct simulator){
+        .all_costs = setup->costs,
+        .next_tick = setup->tick_ns,
+        .counts = {.exit_status = -1},
+        .scheduler = {.cpus = setup->cpus, .tick_ns = setup->tick_ns, .seed = setup->seed},
+        .characters = sizeof("init"),
+        .trace = {.file = -1},
+    };
+    if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
+        return false;
+    draft->engine = engines[policy_number(choice.policy)];
+    draft->state_bytes = state_bytes_of(choice.policy);
+    policy_set_defaults(&draft->scheduler, &choice);
+    if (!set_tunables(draft, setup->tunables, error))
+        return false;
+    measure(draft, setup, workload);
+    return true;
+}
+
+struct simulator *simulator_create(const struct simulator_setup *setup,
+                                   const struct simulator_workload *workload,
+                                   struct simulator_error *error)
+{
+    struct simulator draft;
+    if (!check_setup(setup, error) || !check_workload(workload, error) ||
+        !draft_machine(&draft, setup, workload, error))
+        return NULL;
+    struct simulator *simulator = allocate(draft, setup->cpus);
+    if (!simulator) {
+        set_error(error, "no memory for the machine: fewer processes need less");
+        return NULL;
+    }
+    make_cpus(simulator);
+    copy_workload(simulator, workload);
+    slots_fill(&simulator->slots, simulator->process_limit);
+    guard_states(simulator);
+    simulator->engine->install(simulator);
+    if (setup->trace && !begin_trace(simulator, setup, error)) {
+        simulator_destroy(simulator);
+        return NULL;
+    }
+    struct process *init = process_create(simulator, NULL, workload->program_count);
+    simulator->engine->start(simulator, init);
+    return simulator;
+}
+
+void simulator_destroy(struct simulator *simulator)
+{
+    if (!simulator)
+        return;
+    struct arena arena = simulator->arena;
+    close_trace(simulator);
+    arena_unmap(&arena);
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""What the C library offers, read from its own headers.
+
+The library carries the text of its headers (sim/declarations.S), so that there is no second place
+in which a structure or a function is declared, and none that could be of another version. cffi
+reads declarations but no preprocessor lines: those that define whole numbers become enumerators,
+which cffi does read; the others are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from cffi import FFI, CDefError, FFIError
+
+from schedlab_simulator.errors import LibraryUnusable
+
+NAME = "libschedlab-sim.so"
+CHOICE = "SCHEDLAB_SIMULATOR_LIBRARY"
+"""The environment variable that names another library: one with a policy of one's own, say."""
+
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_DEFINE = re.compile(r"#define[ \t]+(\w+)[ \t]+([^\n]+)")
+_NUMBER = re.compile(r"[\s()+*|<-]|\b(?:0x[0-9a-fA-F]+|\d+)(?:[uUlL]*)\b|UINT32_MAX")
+_ASSERTION = re.compile(r"_Static_assert\(.*?\);", re.DOTALL)
+
+
+def declarations(headers: str) -> str:
+    """The C declarations of headers, as cffi takes them."""
+    text = _COMMENT.sub(" ", headers).replace("\\\n", " ")
+    text = _ASSERTION.sub("", text)
+    constants = []
+    for name, value in _DEFINE.findall(text):
+        if not _NUMBER.sub("", value).strip():
+            number = value.strip().replace("UINT32_MAX", str(2**32 - 1))
+            constants.append(f"enum {{ {name} = {number} }};")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    return "\n".join([*constants, *lines])
+
+
+def find() -> Path:
+    """The library that CHOICE names; else that beside this package, as in a wheel; else, in a
+    checkout, where `make` puts it."""
+    if os.environ.get(CHOICE):
+        return Path(os.environ[CHOICE])
+    here = Path(__file__).resolve().parent
+    checkout = here.parents[2]
+    places = [here / NAME, checkout / "build" / "sim" / NAME]
+    for place in places:
+        if place.exists():
+            return place
+    cure = "`make simulator`" if (checkout / "sim" / "sim.mk").exists() else "pip install"
+    raise LibraryUnusable(f"the simulator's library {places[0]} is missing: {cure} puts it there")
+
+
+def load(path: str | PathLike[str]) -> tuple[Any, Any]:
+    """cffi's two objects for a library: its types, and its functions."""
+    ffi: Any = FFI()
+    ffi.cdef("extern const char simulator_declarations[];")
+    try:
+        library = ffi.dlopen(fspath(path))
+        headers = ffi.string(library.simulator_declarations)
+    except (OSError, AttributeError) as error:
+        raise LibraryUnusable(f"{path} is no library of the simulator: {error}") from None
+    assert isinstance(headers, bytes)
+    try:
+        ffi.cdef(declarations(headers.decode()))
+    except (CDefError, FFIError) as error:
+        raise LibraryUnusable(f"the declarations in {path} cannot be read: {error}") from None
+    return ffi, library

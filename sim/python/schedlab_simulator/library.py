@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""The C library, opened once; and what this package knows of it, held against its declarations."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from cffi import FFIError
+
+from schedlab_simulator import declarations
+from schedlab_simulator.errors import LibraryUnusable
+
+
+class Status(IntEnum):
+    """How a run stands; C: enum simulator_status."""
+
+    TIME = 0
+    """All that happens until the given time has happened."""
+    DONE = 1
+    """The workload's first process has ended."""
+
+
+class Place(IntEnum):
+    """Where a process is; C: enum simulator_place."""
+
+    QUEUED = 1
+    RUNNING = 2
+    BLOCKED = 3
+    ENDED = 4
+    """And not reaped yet."""
+
+
+class Attribute(IntEnum):
+    """What users set of a process; C: enum attribute_kind."""
+
+    PRIORITY = 1
+    """0, the highest, to 10."""
+    TICKETS = 2
+    WEIGHT = 3
+    """1 to 10."""
+
+
+class Counts(NamedTuple):
+    """What has happened so far; C: struct simulator_counts. Times are nanoseconds."""
+
+    now: int
+    decisions: int
+    """A process was picked."""
+    switches: int
+    """To another process."""
+    idle_switches: int
+    ticks: int
+    """Of CPUs that ran a process."""
+    forks: int
+    wakeups: int
+    migrations: int
+    records: int
+    """Of the trace."""
+    idle_time: int
+    """Over all CPUs."""
+    process_bytes: int
+    """Of memory, for each process that may live."""
+    exit_status: int
+    """Of the first process; -1: it has not ended, or was ended."""
+    processes: int
+    """That live, or wait to be reaped."""
+
+
+PROCESS_FIELDS = (
+    "pid",
+    "parent",
+    "place",
+    "cpu",
+    "program",
+    "priority",
+    "tickets",
+    "weight",
+    "run_time",
+)
+"""Those of struct simulator_process, of which Simulator.processes() makes columns."""
+
+_ENUMERATIONS: tuple[tuple[str, str, type[IntEnum], set[str]], ...] = (
+    ("simulator_status", "SIMULATOR_", Status, {"FAILED"}),  # which is an exception here
+    ("simulator_place", "SIMULATOR_", Place, set()),
+    ("attribute_kind", "ATTRIBUTE_", Attribute, set()),
+)
+
+
+class Library:
+    """cffi's types (`ffi`) and functions (`c`), and the layout of what is handed over in bulk."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.ffi, self.c = declarations.load(path)
+        try:
+            self.check()
+        except (KeyError, AttributeError, FFIError) as error:
+            raise LibraryUnusable(f"{path} lacks what this package needs: {error}") from None
+        self.process = self.dtype("struct simulator_process")
+        self.counts = self.dtype("struct simulator_counts")
+        self.step = self.dtype("struct workload_step")
+
+    def check(self) -> None:
+        """Is what this package says of the library still so?"""
+        for c_name, prefix, ours, without in _ENUMERATIONS:
+            found = self.ffi.typeof(f"enum {c_name}").relements
+            theirs = {name.removeprefix(prefix): value for name, value in found.items()}
+            self.compare(f"enum {c_name}", {each.name: each.value for each in ours},
+                         {name: theirs[name] for name in theirs if name not in without})  # fmt: skip
+        self.compare("struct simulator_counts", set(Counts._fields), self.fields("counts"))
+        self.compare("struct simulator_process", set(PROCESS_FIELDS), self.fields("process"))
+
+    def fields(self, name: str) -> set[str]:
+        return {field for field, _ in self.ffi.typeof(f"struct simulator_{name}").fields or ()}
+
+    def compare(self, what: str, ours: object, theirs: object) -> None:
+        if ours != theirs:
+            raise LibraryUnusable(
+                f"the library's {what} is {theirs}, and this package was written for {ours}"
+            )
+
+    def dtype(self, name: str) -> np.dtype[np.void]:
+        """numpy's type of a C structure of whole numbers, with its offsets and size."""
+        kind = self.ffi.typeof(name)
+        layout: Any = {
+            "names": [field for field, _ in kind.fields],
+            "formats": [self.number_format(each.type) for _, each in kind.fields],
+            "offsets": [each.offset for _, each in kind.fields],
+            "itemsize": self.ffi.sizeof(kind),
+        }
+        found: np.dtype[np.void] = np.dtype(layout)
+        return found
+
+    def number_format(self, kind: Any) -> str:
+        signed = int(self.ffi.cast(kind, -1)) < 0
+        return f"{'i' if signed else 'u'}{self.ffi.sizeof(kind)}"
+
+    def message(self, error: Any) -> str:
+        """The text of a struct simulator_error."""
+        text = self.ffi.string(error.text)
+        assert isinstance(text, bytes)
+        return text.decode(errors="replace")
+
+
+@cache
+def library() -> Library:
+    """The one that came with this package; errors.LibraryUnusable if there is none."""
+    return Library(declarations.find())

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: MIT
+"""A simulated machine, for Python programs; docs/simulator.md says how it behaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike, fsencode
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedlab_simulator.errors import (
+    ActRefused,
+    AuditFailed,
+    RunFailed,
+    SetupRefused,
+    SimulatorError,
+)
+from schedlab_simulator.library import Attribute, Counts, Status, library
+from schedlab_simulator.workload import Workload
+
+FilePath = str | PathLike[str]
+
+_LATEST = 2**61
+"""The C library's last time."""
+_FIRST_PIECE = 10_000_000
+_PATIENCE_S = 0.1
+"""C cannot be interrupted: a run is made in pieces of about this length, so that Ctrl-C is heard."""
+
+
+class Simulator:
+    """A machine of some CPUs under a policy, which plays a workload.
+
+    `workload`: text, a file (a Path) or a Workload. `policy`: "name" or "name:preset", with
+    `tunables` of its own. `costs`: "kernel" (as our kernel on Spike), "none" (only computing takes
+    time), or either and changes: "kernel,fork=20000". `processes`: that may live at once, at most.
+    `trace`: the file that the event trace is written to. Times are nanoseconds.
+
+    The same arguments and acts give the same run and the same trace. Several may be used at
+    once, each by one thread at a time; while one runs, other threads go on. Use it in a `with`
+    statement, or call close(): this writes the rest of the trace.
+
+    What cannot be done raises SetupRefused, WorkloadRefused, ActRefused or RunFailed, with the C
+    library's message.
+    """
+
+    def __init__(
+        self,
+        workload: str | Path | Workload,
+        *,
+        policy: str = "rr",
+        cpus: int = 1,
+        tick_ns: int = 1_000_000,
+        seed: int = 1,
+        tunables: Mapping[str, int] | str = "",
+        costs: str = "kernel",
+        processes: int = 4096,
+        trace: FilePath | None = None,
+    ) -> None:
+        programs = _workload(workload, tick_ns)
+        self._begin(programs)
+        ffi = self._ffi
+        setup = ffi.new("struct simulator_setup *")
+        kept = [
+            ffi.new("char[]", text)
+            for text in (policy.encode(), _settings(tunables).encode(), fsencode(trace or ""))
+        ]
+        try:
+            setup.policy, setup.tunables = kept[0], kept[1]
+            setup.cpus, setup.processes = cpus, processes
+            setup.tick_ns, setup.seed = tick_ns, seed
+            setup.trace = ffi.NULL if trace is None else kept[2]
+        except (OverflowError, TypeError) as error:
+            raise SetupRefused(f"cpus, processes, tick_ns, seed: {error}") from None
+        cost_address = ffi.addressof(setup, "costs")
+        self._check(
+            self._c.simulator_read_costs(cost_address, costs.encode(), self._error), SetupRefused
+        )
+        raw, steps = programs.c_structure()
+        self._pointer = self._c.simulator_create(setup, raw, self._error)
+        del steps
+        self._check(self._pointer, SetupRefused)
+
+    def _begin(self, workload: Workload | None) -> None:
+        lib = library()
+        self._library = lib
+        self._ffi: Any = lib.ffi
+        self._c: Any = lib.c
+        self._error = self._ffi.new("struct simulator_error *")
+        self._counts = self._ffi.new("struct simulator_counts *")
+        self._pointer = self._ffi.NULL
+        self._reached = 0
+        self.workload = workload
+
+    @classmethod
+    def restore(
+        cls, path: FilePath, *, workload: Workload | None = None, trace: FilePath | None = None
+    ) -> Simulator:
+        """A machine that was put into a file by save(), to go on as that one would have.
+
+        `workload`: the one that it plays; only for fork() by a program's name. `trace`: the file
+        that is written from now on.
+        """
+        self = cls.__new__(cls)
+        self._begin(workload)
+        name = self._ffi.NULL if trace is None else self._ffi.new("char[]", fsencode(trace))
+        self._pointer = self._c.simulator_restore(fsencode(path), name, self._error)
+        self._check(self._pointer, SetupRefused)
+        self._reached = self.now
+        return self
+
+    # ---- time goes on
+
+    def run(self, until_ns: int | None = None) -> Status:
+        """Goes on to this time, or (None) until the first process has ended.
+
+        May be called again and again; a thousand small steps give what one large one gives.
+        RunFailed: it cannot go on.
+        """
+        until = _LATEST if until_ns is None else until_ns
+        piece = _FIRST_PIECE
+        while until > self._reached + piece:
+            begin = monotonic()
+            status = self._go_on(self._reached + piece)
+            if status is Status.DONE:
+                return status
+            piece = piece * 2 if monotonic() - begin < _PATIENCE_S else max(piece // 2, 1)
+        return self._go_on(until)
+
+    def _go_on(self, until: int) -> Status:
+        status = self._c.simulator_run(self._open(), until, self._error)
+        if status == self._c.SIMULATOR_FAILED:
+            raise RunFailed(self._library.message(self._error))
+        self._reached = max(until, self._reached)
+        return Status(status)
+
+    def sample(self, times_ns: Iterable[int]) -> npt.NDArray[np.void]:
+        """Goes on from time to time, and counts at each.
+
+        Gives one row for each time, with the columns of Counts: the fast way to take many small
+        steps. It ends early if the first process does; that row is the last.
+        """
+        times = np.fromiter(times_ns, np.uint64)
+        rows = np.zeros(len(times), self._library.counts)
+        pointer, error = self._open(), self._error
+        run, count = self._c.simulator_run, self._c.simulator_count
+        targets = self._ffi.cast("struct simulator_counts *", rows.ctypes.data)
+        for place, until in enumerate(times.tolist()):
+            status = run(pointer, until, error)
+            count(pointer, targets + place)
+            if status:
+                if status == self._c.SIMULATOR_FAILED:
+                    raise RunFailed(self._library.message(error))
+                rows = rows[: place + 1]
+                break
+        if len(rows):
+            self._reached = max(self._reached, int(rows["now"][-1]))
+        return rows
+
+    # ---- what there is to see
+
+    def counts(self) -> Counts:
+        """What has happened so far."""
+        self._c.simulator_count(self._open(), self._counts)
+        return Counts(*(getattr(self._counts, field) for field in Counts._fields))
+
+    @property
+    def now(self) -> int:
+        """The time at which the machine stands."""
+        self._c.simulator_count(self._open(), self._counts)
+        return int(self._counts.now)
+
+    def processes(self) -> npt.NDArray[np.void]:
+        """The processes that live or have not been reaped, init among them.
+
+        One row each, in the order of their slots, with the columns of struct simulator_process
+        (sim/control.h): pid, parent, place (a Place), cpu, program (its number; 2**32 - 1: init),
+        priority, tickets, weight, run_time (ns, until now).
+        """
+        self._c.simulator_count(self._open(), self._counts)
+        rows = np.zeros(self._counts.processes, self._library.process)
+        target = self._ffi.cast("struct simulator_process *", rows.ctypes.data)
+        found = self._c.simulator_processes(self._pointer, target, len(rows))
+        return rows[:found]
+
+    def audit(self) -> None:
+        """Is each process in exactly one place, and does every count agree? AuditFailed: no."""
+        self._check(self._c.simulator_audit(self._open(), self._error), AuditFailed)
+
+    def drain(self) -> None:
+        """Takes all queued processes out of the policy's hands; nothing can be run after it.
+
+        AuditFailed: they are not those that are queued.
+        """
+        self._check(self._c.simulator_drain(self._open(), self._error), AuditFailed)
+
+    # ---- acts from outside (sim/control.h): at this time, by no process; CPUs that are concerned
+    # hear of it in the next run()
+
+    def fork(self, program: str | int) -> int:
+        """A child of init that plays a program; gives its PID."""
+        if isinstance(program, str) and self.workload is None:
+            raise ActRefused("a restored machine knows no names of programs: give it its workload")
+        number = self.workload.number(program) if self.workload else int(program)
+        pid = self._c.simulator_fork(self._open(), number, self._error)
+        self._check(pid, ActRefused)
+        return int(pid)
+
+    def kill(self, pid: int) -> None:
+        """It ends when it is on a CPU next; if it is blocked, it is woken for that."""
+        self._act(self._c.simulator_kill, pid)
+
+    def wake(self, pid: int) -> None:
+        """Ends its sleep, or its waiting for a channel or a child, as if that had come."""
+        self._act(self._c.simulator_wake, pid)
+
+    def migrate(self, pid: int, cpu: int) -> None:
+        """Moves one that is queued to another CPU's queue."""
+        self._act(self._c.simulator_migrate, pid, cpu)
+
+    def give(self, channel: int, count: int = 1) -> None:
+        """Puts things into a channel."""
+        self._act(self._c.simulator_give, channel, count)
+
+    def set_attribute(self, pid: int, attribute: Attribute, value: int) -> None:
+        """A process's priority, tickets or weight."""
+        self._act(self._c.simulator_set_attribute, pid, int(attribute), value)
+
+    def set_policy(self, policy: str) -> None:
+        """Another policy from now on: "name" or "name:preset"."""
+        self._act(self._c.simulator_set_policy, policy.encode())
+
+    def set_tunable(self, name: str, value: int) -> None:
+        """A tunable of the policy, which begins anew with it."""
+        self._act(self._c.simulator_set_tunable, f"{name}={value}".encode())
+
+    def save(self, path: FilePath) -> None:
+        """Puts the machine's whole state into a file, for restore() by the same library."""
+        self._act(self._c.simulator_save, fsencode(path))
+
+    # ---- the end
+
+    def finish(self) -> None:
+        """Writes what is left of the trace, and its end; nothing can be run after it."""
+        self._check(self._c.simulator_finish(self._open(), self._error), RunFailed)
+
+    def close(self) -> None:
+        """Finishes, and gives all memory back. May be called twice."""
+        if self._pointer == self._ffi.NULL:
+            return
+        try:
+            self.finish()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        self._c.simulator_destroy(self._pointer)
+        self._pointer = self._ffi.NULL
+
+    def __enter__(self) -> Simulator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except RunFailed:
+            if error is None:
+                raise
+
+    def __del__(self) -> None:
+        # A constructor that failed early has left nothing.
+        if getattr(self, "_pointer", None):
+            self._release()
+
+    # ---- help
+
+    def _open(self) -> Any:
+        if self._pointer == self._ffi.NULL:
+            raise SimulatorError("the machine is closed")
+        return self._pointer
+
+    def _check(self, success: Any, refusal: type[SimulatorError]) -> None:
+        if not success:
+            raise refusal(self._library.message(self._error))
+
+    def _act(self, function: Any, *arguments: Any) -> None:
+        try:
+            done = function(self._open(), *arguments, self._error)
+        except OverflowError as error:
+            raise ActRefused(str(error)) from None
+        self._check(done, ActRefused)
+
+
+def _workload(workload: str | Path | Workload, tick_ns: int) -> Workload:
+    if isinstance(workload, Workload):
+        return workload
+    if isinstance(workload, Path):
+        return Workload.load(workload, tick_ns)
+    return Workload.read(workload, tick_ns)
+
+
+def _settings(tunables: Mapping[str, int] | str) -> str:
+    if isinstance(tunables, str):
+        return tunables
+    return ",".join(f"{name}={value}" for name, value in tunables.items())

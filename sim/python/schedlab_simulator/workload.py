@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""What processes do: programs of steps, as text or as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedlab_simulator.errors import WorkloadRefused
+from schedlab_simulator.library import library
+
+Steps = npt.NDArray[np.void]
+"""A row for each step, with the columns of struct workload_step (abi/workload_steps.h)."""
+
+
+class Workload:
+    """Programs, by name; the first one is the first process's.
+
+    `programs`: name to steps, each a row of `kind`, `detail`, `reserved`, `target` and `value` (see
+    step_type(), step_kind()). The last step of a program is EXIT. `channels`: what lies in each at
+    first. `texts`: to which SET_POLICY and SET_TUNABLE refer.
+    """
+
+    def __init__(
+        self,
+        programs: Mapping[str, Steps],
+        channels: Sequence[int] = (),
+        texts: Sequence[str] = (),
+    ) -> None:
+        self.programs = {name: np.ascontiguousarray(steps) for name, steps in programs.items()}
+        self.channels = tuple(channels)
+        self.texts = tuple(texts)
+        for name, steps in self.programs.items():
+            if steps.dtype != step_type() or steps.ndim != 1:
+                raise WorkloadRefused(f"program {name}: steps are one array of step_type()")
+
+    @classmethod
+    def read(cls, text: str, tick_ns: int = 1_000_000, name: str = "workload") -> Workload:
+        """Of text as docs/simulator.md describes it. `name`: of the text, for errors."""
+        lib = library()
+        raw = lib.ffi.new("struct simulator_workload *")
+        error = lib.ffi.new("struct simulator_error *")
+        encoded = text.encode()
+        if b"\0" in encoded:
+            raise WorkloadRefused(f"{name}: a character with the number 0 is in it")
+        if not lib.c.simulator_read_workload(raw, name.encode(), encoded, tick_ns, error):
+            raise WorkloadRefused(lib.message(error))
+        try:
+            return cls._copied(raw)
+        finally:
+            lib.c.simulator_free_workload(raw)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], tick_ns: int = 1_000_000) -> Workload:
+        """Of a file of such text."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                return cls.read(file.read(), tick_ns, fspath(path))
+        except (OSError, UnicodeError) as error:
+            raise WorkloadRefused(f"{fspath(path)}: it cannot be read: {error}") from None
+
+    @classmethod
+    def _copied(cls, raw: Any) -> Workload:
+        lib = library()
+        programs = {}
+        for place in range(raw.program_count):
+            program = raw.programs[place]
+            size = program.count * lib.step.itemsize
+            steps = np.frombuffer(lib.ffi.buffer(program.steps, size), lib.step).copy()
+            programs[_text(program.name)] = steps
+        channels = [raw.channels[place] for place in range(raw.channel_count)]
+        texts = [_text(raw.texts[place]) for place in range(raw.text_count)]
+        return cls(programs, channels, texts)
+
+    def number(self, program: str | int) -> int:
+        """A program's place, which is its number in C."""
+        if isinstance(program, int):
+            return program
+        try:
+            return list(self.programs).index(program)
+        except ValueError:
+            known = ", ".join(self.programs)
+            raise WorkloadRefused(f"no program is called {program}: there are {known}") from None
+
+    def c_structure(self) -> tuple[Any, list[Any]]:
+        """A struct simulator_workload, and what must be kept for as long as it is read."""
+        ffi = library().ffi
+        kept: list[Any] = []
+
+        def keep(kind: str, value: Any) -> Any:
+            kept.append(ffi.new(kind, value))
+            return kept[-1]
+
+        programs = keep("struct simulator_program[]", len(self.programs))
+        for place, (name, steps) in enumerate(self.programs.items()):
+            programs[place].name = keep("char[]", name.encode())
+            kept.append(steps)
+            programs[place].steps = ffi.cast("struct workload_step *", steps.ctypes.data)
+            programs[place].count = len(steps)
+        raw = keep("struct simulator_workload *", None)
+        raw.programs, raw.program_count = programs, len(self.programs)
+        texts = [keep("char[]", text.encode()) for text in self.texts]
+        raw.texts, raw.text_count = keep("char *[]", texts), len(texts)
+        raw.channels = keep("uint64_t[]", list(self.channels))
+        raw.channel_count = len(self.channels)
+        return raw, kept
+
+
+def step_type() -> np.dtype[np.void]:
+    """Of a row of steps: the layout of struct workload_step, 16 bytes."""
+    return library().step
+
+
+def step_kind(name: str) -> int:
+    """The number of a kind of step: "run", "sleep", "fork", …, as in enum workload_step_kind."""
+    kinds: dict[str, int] = library().ffi.typeof("enum workload_step_kind").relements
+    try:
+        return kinds[f"STEP_{name.upper()}"]
+    except KeyError:
+        known = ", ".join(sorted(each.removeprefix("STEP_").lower() for each in kinds))
+        raise WorkloadRefused(f"no step is called {name}: there are {known}") from None
+
+
+def _text(pointer: Any) -> str:
+    text = library().ffi.string(pointer)
+    assert isinstance(text, bytes)
+    return text.decode()

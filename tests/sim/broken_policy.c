@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * A policy that is wrong now and then: the fuzzer must find it. Round-robin, which
+ * forgets that a task is to be taken out when just three are queued.
+ */
+
+#define policy_rr policy_sound
+#include "policies/rr.c"
+#undef policy_rr
+
+static void dequeue_or_not(run_queue_t *queue, task_t *task)
+{
+    if (queue->queued != 3)
+        policy_sound.dequeue(queue, task);
+}
+
+POLICY_DEFINITION policy_broken = {
+    .name = "broken",
+    .meaning = "round-robin with a fault",
+    .source = "a test",
+    .tunables = rr_tunables,
+    .tunable_count = sizeof(rr_tunables) / sizeof(rr_tunables[0]),
+    .task_bytes = sizeof(struct rr_task),
+    .enqueue = rr_enqueue,
+    .dequeue = dequeue_or_not,
+    .pick = rr_pick,
+    .tick = rr_tick,
+    .time_slice = rr_time_slice,
+    .shared_queue = rr_shared_queue,
+};

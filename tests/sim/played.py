@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Workloads in the simulator's form, acted out by our kernel on Spike and by the simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simulator_command import built, simulate
+
+from guest_machine import TICK_NS, run_guest, sound_trace
+from schedlab import trace
+from schedlab.build import IMAGE, build
+from schedlab.loading import COMMAND, TOOLS, make_disk
+
+
+def play(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
+    """The trace of the workload on our kernel, on Spike."""
+    build("image")
+    written = folder / "workload.txt"
+    written.write_text(text)
+    tools = dict(zip(TOOLS, (built("sim/schedlab-sim"), built("mkfs")), strict=True))
+    disk = make_disk(IMAGE, written, TICK_NS, tools, folder)
+    guest = run_guest(
+        folder, COMMAND, cpus=cpus, arguments=f"tick=1ms policy={policy}", traced=True,
+        instead=(str(IMAGE), str(disk)),
+    )  # fmt: skip
+    assert guest.status == 0, guest.console
+    return sound_trace(guest.trace)
+
+
+def simulated(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
+    path = folder / "simulated.bin"
+    done = simulate(folder, text, "--policy", policy, "--cpus", str(cpus), "--trace", str(path))
+    assert done.returncode == 0, done.stderr
+    return sound_trace(path)

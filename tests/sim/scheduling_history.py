@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: MIT
+"""What a scheduler did, event by event, from the trace of a simulator.
+
+A trace says who changed over; laws speak of who waited where, since when and why, at each time that
+a CPU picked. This follows all queues through a trace. A policy, or a tunable, is in force for a
+regime: laws are held against each regime alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
+
+from schedlab.policies import Catalogue
+from schedlab.trace import AttributeKind, Kind, PreemptReason, Trace
+from trace_story import Record
+
+
+class Why(Enum):
+    """Why a process was queued, or left its CPU."""
+
+    NEW = auto()
+    WOKEN = auto()
+    MOVED = auto()
+    """From another CPU, or back after an attribute changed."""
+    ADOPTED = auto()
+    """The policy has just come into force, and sees it for the first time."""
+    SLICE = auto()
+    """Its turn was over."""
+    WANTED = auto()
+    """Its CPU was, by another process, or since an attribute or the policy changed."""
+    YIELDED = auto()
+    AGAIN = auto()
+    """It was picked again at once: SLICE or WANTED, the trace does not say which."""
+    BLOCKED = auto()
+    ENDED = auto()
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What users set of a process."""
+
+    priority: int = 5
+    tickets: int = 1
+    weight: int = 5
+
+    def changed(self, kind: int, value: int) -> Attributes:
+        name = AttributeKind(kind).name.lower()
+        return Attributes(**{**self.__dict__, name: value})
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A process waits from here on."""
+
+    time: int
+    pid: int
+    cpu: int | None
+    """None: the trace does not say which."""
+    why: Why
+    number: int
+    """Counts arrivals; those that a policy adopted have the same."""
+    attributes: Attributes
+    parent: int = 0
+    """Of one that is new."""
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A CPU has picked."""
+
+    time: int
+    cpu: int
+    chosen: Queued | None
+    """None: it idles."""
+    waiting: tuple[Queued, ...]
+    """In its queue, when it picked; the chosen one among them."""
+    certain: bool
+    """Nobody waits of whom it is not known where."""
+    remark: int
+
+    @property
+    def pid(self) -> int:
+        return self.chosen.pid if self.chosen else 0
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A process leaves its CPU."""
+
+    time: int
+    cpu: int
+    pid: int
+    why: Why
+
+
+class AttributeSet(NamedTuple):
+    """A process's attribute changed; one that waits is queued anew, which follows."""
+
+    time: int
+    pid: int
+
+
+class Run(NamedTuple):
+    """A process has a CPU, from a pick to the next; `why`: None: it does at the end."""
+
+    cpu: int
+    pid: int
+    begin: int
+    end: int
+    why: Why | None
+
+
+Event = Queued | Picked | Stopped | AttributeSet
+
+
+@dataclass
+class Regime:
+    """A time in which one policy, with its tunables, was in force."""
+
+    policy: str
+    tunables: Mapping[str, int]
+    cpus: int
+    tick: int
+    begin: int
+    end: int = 0
+    events: list[Event] = field(default_factory=list)
+    running: dict[int, int] = field(default_factory=dict)
+    """CPU to PID, when it began: of processes that another policy had picked."""
+    most: int = 0
+    """Processes that lived at once."""
+
+    @property
+    def shared(self) -> bool:
+        """One queue for all CPUs?"""
+        return bool(self.tunables.get("table_scan"))
+
+    @property
+    def name(self) -> str:
+        return self.policy.partition(":")[0]
+
+    def picks(self) -> list[Picked]:
+        return [each for each in self.events if isinstance(each, Picked)]
+
+    def runs(self) -> Iterator[Run]:
+        """From each pick in the regime to the next of its CPU."""
+        current: dict[int, tuple[int, int]] = {}
+        for each in self.events:
+            if isinstance(each, Picked) and each.pid:
+                current[each.cpu] = (each.pid, each.time)
+            elif isinstance(each, Stopped) and each.cpu in current:
+                pid, begin = current.pop(each.cpu)
+                yield Run(each.cpu, pid, begin, each.time, each.why)
+        for cpu, (pid, begin) in current.items():
+            yield Run(cpu, pid, begin, self.end, None)
+
+
+_LEAVES = {Kind.BLOCK: Why.BLOCKED, Kind.YIELD: Why.YIELDED, Kind.EXIT: Why.ENDED}
+
+
+class History:
+    """All regimes of a trace. `places`: the CPUs of those that wait when it ends."""
+
+    def __init__(self, trace: Trace, catalogue: Catalogue, places: Mapping[int, int]) -> None:
+        self.catalogue = catalogue
+        self.places = places
+        self.cpus, self.tick = trace.header.cpus, trace.header.tick_ns
+        columns = (trace.column(name).tolist() for name in Record._fields)
+        self.records = [Record(*row) for row in zip(*columns, strict=True)]
+        texts = trace.texts
+        self.texts = dict(zip(texts["row"].to_list(), texts["text"].to_list(), strict=True))
+        self.traces: dict[int, list[int]] = {}
+        for row, each in enumerate(self.records):
+            if each.kind in (Kind.MIGRATE, Kind.SCHEDULER_EXIT):
+                self.traces.setdefault(each.process, []).append(row)
+        self.regimes: list[Regime] = []
+        self.waiting: dict[int, Queued] = {}
+        self.attributes: dict[int, Attributes] = {}
+        self.known: set[int] = set()
+        self.alive: set[int] = set()
+        self.number = 0
+        self.leaving: dict[int, Why] = {}
+        self.remarks: dict[int, int] = {}
+        self.running: dict[int, int] = {}
+        self.entered: dict[int, int] = {}
+        for row, each in enumerate(self.records):
+            self.follow(row, each)
+        self.end = max((each.time_ns for each in self.records), default=0)
+        if self.regimes:
+            self.regimes[-1].end = self.end
+
+    @property
+    def regime(self) -> Regime:
+        return self.regimes[-1]
+
+    def runs(self) -> Iterator[Run]:
+        """As of a regime."""
+        for regime in self.regimes:
+            yield from regime.runs()
+
+    def follow(self, row: int, each: Record) -> None:
+        """Goes on by a record."""
+        if each.kind in (Kind.POLICY, Kind.TUNABLE):
+            self.change_policy(row, each)
+        elif each.kind == Kind.FORK:
+            self.fork(row, each)
+        elif each.kind == Kind.WAKEUP:
+            self.queue(each.time_ns, each.process, each.second, Why.WOKEN)
+        elif each.kind == Kind.MIGRATE:
+            self.migrate(each)
+        elif each.kind == Kind.ATTRIBUTE:
+            self.set_attribute(each)
+        else:
+            self.follow_cpu(row, each)
+
+    def follow_cpu(self, row: int, each: Record) -> None:
+        if each.kind in _LEAVES:
+            self.leaving[each.cpu] = _LEAVES[Kind(each.kind)]
+            if each.kind == Kind.EXIT:
+                self.alive.discard(each.process)
+        elif each.kind == Kind.SCHEDULER_ENTER:
+            self.leave(row, each)
+        elif each.kind == Kind.DECISION:
+            self.remarks[each.cpu] = each.second
+        elif each.kind == Kind.SCHEDULER_EXIT:
+            self.pick(each)
+
+    # ---- queues
+
+    def queue(self, time: int, pid: int, cpu: int | None, why: Why, parent: int = 0) -> None:
+        if pid not in self.known and why is not Why.NEW:
+            why = Why.ADOPTED
+        self.known.add(pid)
+        self.number += 1
+        attributes = self.attributes.get(pid, Attributes())
+        self.waiting[pid] = Queued(time, pid, cpu, why, self.number, attributes, parent)
+        self.regime.events.append(self.waiting[pid])
+
+    def fork(self, row: int, each: Record) -> None:
+        child = each.first
+        self.attributes[child] = self.attributes.get(each.process, Attributes())
+        self.alive.add(child)
+        self.regime.most = max(self.regime.most, len(self.alive))
+        parent = each.process if each.process in self.known else 0
+        self.queue(each.time_ns, child, self.next_cpu(row, child), Why.NEW, parent)
+
+    def next_cpu(self, row: int, pid: int) -> int | None:
+        """Where it waits: where it is moved away from, or picked, next."""
+        rows = self.traces.get(pid, [])
+        place = bisect_right(rows, row)
+        if place == len(rows):
+            return self.places.get(pid)
+        if self.regimes and self.regime.shared:
+            return None
+        between = self.records[row + 1 : rows[place]]
+        if any(each.kind in (Kind.POLICY, Kind.TUNABLE) for each in between):
+            return None
+        found = self.records[rows[place]]
+        return found.first if found.kind == Kind.MIGRATE else found.cpu
+
+    def migrate(self, each: Record) -> None:
+        waiter = self.waiting.get(each.process)
+        if waiter and waiter.cpu != each.second:
+            self.queue(each.time_ns, each.process, each.second, Why.MOVED)
+
+    def set_attribute(self, each: Record) -> None:
+        old = self.attributes.get(each.process, Attributes())
+        self.attributes[each.process] = old.changed(each.first, each.second)
+        self.regime.events.append(AttributeSet(each.time_ns, each.process))
+        waiter = self.waiting.get(each.process)
+        if waiter:
+            self.queue(each.time_ns, each.process, waiter.cpu, Why.MOVED)
+
+    # ---- CPUs
+
+    def leave(self, row: int, each: Record) -> None:
+        cpu, pid = each.cpu, each.process
+        self.remarks[cpu] = 0
+        self.entered[cpu] = each.time_ns
+        if not pid:
+            return
+        why = self.leaving.pop(cpu, None) or self.why_preempted(row, cpu)
+        self.running.pop(cpu, None)
+        self.regime.events.append(Stopped(each.time_ns, cpu, pid, why))
+        if why not in (Why.BLOCKED, Why.ENDED):
+            self.queue(each.time_ns, pid, cpu, why)
+
+    def why_preempted(self, row: int, cpu: int) -> Why:
+        for each in self.records[row + 1 :]:
+            if each.cpu == cpu and each.kind == Kind.SCHEDULER_EXIT:
+                break
+            if each.cpu == cpu and each.kind == Kind.PREEMPT:
+                return Why.SLICE if each.first == PreemptReason.SLICE else Why.WANTED
+        return Why.AGAIN
+
+    def pick(self, each: Record) -> None:
+        regime = self.regime
+        here = tuple(
+            waiter
+            for waiter in self.waiting.values()
+            if regime.shared or waiter.cpu in (None, each.cpu)
+        )
+        certain = regime.shared or all(waiter.cpu is not None for waiter in here)
+        known = here if certain else tuple(w for w in here if w.cpu is not None)
+        chosen = self.waiting.pop(each.process, None) if each.process else None
+        if chosen and chosen not in known:
+            known = (*known, chosen)
+        remark = self.remarks.get(each.cpu, 0)
+        regime.events.append(
+            Picked(self.entered[each.cpu], each.cpu, chosen, known, certain, remark)
+        )
+        if each.process:
+            self.running[each.cpu] = each.process
+
+    # ---- regimes
+
+    def change_policy(self, row: int, each: Record) -> None:
+        text = self.texts[row] if row in self.texts else self.texts[row + 1]
+        if each.kind == Kind.POLICY:
+            policy, tunables = text, self.tunables_of(text)
+        else:
+            policy = self.regime.policy
+            tunables = {**self.regime.tunables, text: as_signed(each.second)}
+        was_shared = bool(self.regimes) and self.regime.shared
+        if self.regimes:
+            self.regime.end = each.time_ns
+        self.regimes.append(
+            Regime(
+                policy, tunables, self.cpus, self.tick, each.time_ns,
+                running=dict(self.running), most=len(self.alive),
+            )
+        )  # fmt: skip
+        self.known = set(self.waiting)
+        self.number += 1
+        for pid, waiter in list(self.waiting.items()):
+            cpu = self.next_cpu(row, pid) if was_shared or waiter.cpu is None else waiter.cpu
+            adopted = Queued(each.time_ns, pid, cpu, Why.ADOPTED, self.number, waiter.attributes)
+            self.waiting[pid] = adopted
+            self.regime.events.append(adopted)
+
+    def tunables_of(self, text: str) -> dict[str, int]:
+        name, _, preset = text.partition(":")
+        policy = self.catalogue[name]
+        values = {each.name: each.default for each in policy.tunables.values()}
+        return values | (policy.presets[preset].values if preset else {})
+
+
+def as_signed(value: int) -> int:
+    """A 64-bit number of a trace."""
+    return value - 2**64 if value >= 2**63 else value

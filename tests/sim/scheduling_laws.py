@@ -1,0 +1,615 @@
+# SPDX-License-Identifier: MIT
+"""What each policy promises, as docs/policies.md says it, held against what happened.
+
+A law takes a regime (scheduling_history) and gives a line for each breach. The laws of time are exact,
+since they are held against machines on which only computing takes time. Those that need more of the
+past than a policy's rule (levels, what a turn was too long) follow the rule in their own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import log, sqrt
+
+from scheduling_history import AttributeSet, History, Picked, Queued, Regime, Stopped, Why
+
+from schedlab.trace import AttributeKind, Kind, Trace
+from trace_levels import Values, longest_inversion, pieces_of
+
+Law = Callable[[Regime], Iterator[str]]
+
+DRAWN = ("hybrid", "lottery")
+"""Policies that draw whenever a CPU picks: who is interrupted in its turn begins no other."""
+
+CHANCE = 1e-9
+"""That a fair lottery breaks its law."""
+
+
+# ---- turns: what happens on a CPU between two picks
+
+
+def ticks_in(regime: Regime, begin: int, end: int) -> range:
+    """Times of the ticks after `begin`, the one at `end` included."""
+    first = begin // regime.tick + 1
+    return range(first * regime.tick, end + 1, regime.tick)
+
+
+# ---- nobody is passed over
+
+
+def first_come_first_served(regime: Regime) -> Iterator[str]:
+    """Who is picked has come first to its queue, but for one that goes on with its turn."""
+    for pick in regime.picks():
+        if pick.chosen is None or pick.chosen.why in (Why.WANTED, Why.AGAIN):
+            continue
+        for other in pick.waiting:
+            if other.number < pick.chosen.number:
+                yield (
+                    f"at {ns(pick.time)} CPU {pick.cpu} picks pid {pick.pid}, which came at "
+                    f"{ns(pick.chosen.time)}, though pid {other.pid} has waited there since "
+                    f"{ns(other.time)}"
+                )
+
+
+def turns_go_round(regime: Regime) -> Iterator[str]:
+    """Nobody has two turns on a CPU while another waits for it throughout; or three, if those that
+    wake enter at the front of the list, where the round has not come to yet."""
+    allowed = 2 if regime.tunables.get("front") else 1
+    had: dict[tuple[int, int, int], int] = {}
+    for pick in regime.picks():
+        if pick.chosen is None or pick.chosen.why in (Why.WANTED, Why.AGAIN):
+            continue
+        for other in pick.waiting:
+            if other.pid == pick.pid or other.why is Why.ADOPTED:
+                continue
+            turn = (pick.cpu, other.number, pick.pid)
+            had[turn] = had.get(turn, 0) + 1
+            if had[turn] > allowed:
+                yield (
+                    f"at {ns(pick.time)} pid {pick.pid} has turn {had[turn]} on CPU {pick.cpu} "
+                    f"while pid {other.pid} has waited since {ns(other.time)}"
+                )
+
+
+# ---- slices
+
+
+def slices_are_exact(regime: Regime) -> Iterator[str]:
+    """A turn ends at the tick that is its last, not before and not after, unless its process
+    leaves by itself or its CPU is wanted."""
+    slice_ticks = regime.tunables["slice"]
+    picked_at = {(pick.cpu, pick.time) for pick in regime.picks()}
+    used: dict[int, int] = {}
+    for cpu, pid, begin, end, why in sorted(regime.runs(), key=lambda run: (run.begin, run.end)):
+        ticks = used.pop(pid, 0)
+        for tick in ticks_in(regime, begin, end):
+            ticks += 1
+            if ticks == slice_ticks and (cpu, tick) not in picked_at and tick < regime.end:
+                yield (
+                    f"the turn of pid {pid} on CPU {cpu} is over at {ns(tick)}, after "
+                    f"{slice_ticks} ticks, and CPU {cpu} does not pick"
+                )
+        if why is Why.SLICE and ticks != slice_ticks:
+            yield (
+                f"the turn of pid {pid} on CPU {cpu} ends at {ns(end)}, after {ticks} of "
+                f"{slice_ticks} ticks"
+            )
+        if why in (Why.WANTED, Why.AGAIN) and ticks < slice_ticks and regime.name not in DRAWN:
+            used[pid] = ticks
+
+
+@dataclass
+class Account:
+    """Of a process under weighted round-robin: nanoseconds that are left of its turn."""
+
+    left: int = 0
+    in_turn: bool = False
+
+
+def weighted_slices_are_exact(regime: Regime) -> Iterator[str]:
+    """A turn is as long as its weight says, to half a tick, which the next one makes good."""
+    quantum = max(regime.tunables["quantum_us"] * 1000, regime.tick)
+    accounts: dict[int, Account] = {}
+    current: dict[int, tuple[int, int]] = {}
+    over: dict[int, int | None] = {}
+    for each in regime.events:
+        if isinstance(each, Picked) and each.chosen:
+            account = accounts.setdefault(each.pid, Account())
+            if not account.in_turn:
+                account.left += quantum * each.chosen.attributes.weight
+                account.in_turn = True
+            current[each.cpu] = (each.pid, each.time)
+        elif isinstance(each, Stopped) and each.cpu in current:
+            pid, begin = current.pop(each.cpu)
+            account = accounts[pid]
+            due = turn_end(regime, begin, account.left)
+            account.left -= each.time - begin
+            over[pid] = due
+            if due < each.time:
+                yield (
+                    f"the turn of pid {pid} on CPU {each.cpu} is over at {ns(due)}, and it runs "
+                    f"until {ns(each.time)}"
+                )
+            if each.why is Why.SLICE and due != each.time:
+                yield (
+                    f"the turn of pid {pid} on CPU {each.cpu} ends at {ns(each.time)}, and "
+                    f"{account.left} ns are left of it"
+                )
+        elif isinstance(each, Queued) and each.pid in accounts:
+            close_turn(accounts[each.pid], each, over.get(each.pid))
+
+
+def turn_end(regime: Regime, begin: int, left: int) -> int:
+    """The first tick after `begin` at which no more than half a tick is left."""
+    needed = max(left - regime.tick // 2, 0)
+    ticks = -(-(begin + needed) // regime.tick)
+    return max(ticks, begin // regime.tick + 1) * regime.tick
+
+
+def close_turn(account: Account, queued: Queued, due: int | None) -> None:
+    """Who gives up its CPU gives away what is left of its turn, but keeps what it owes."""
+    ended = queued.why is Why.SLICE or (queued.why is Why.AGAIN and due == queued.time)
+    if queued.why in (Why.WANTED, Why.AGAIN) and not ended:
+        return
+    if account.in_turn and account.left > 0 and not ended:
+        account.left = 0
+    account.in_turn = False
+
+
+# ---- levels
+
+
+def level_of(regime: Regime, waiter: Queued) -> int:
+    """0 is the first to be served."""
+    width = regime.tunables.get("level_width", 1)
+    return waiter.attributes.priority // width
+
+
+def highest_first(regime: Regime) -> Iterator[str]:
+    """No CPU picks a process while one of a higher level waits in its queue."""
+    for pick in regime.picks():
+        for other in pick.waiting if pick.chosen else ():
+            assert pick.chosen
+            if level_of(regime, other) < level_of(regime, pick.chosen):
+                yield (
+                    f"at {ns(pick.time)} CPU {pick.cpu} picks pid {pick.pid} of level "
+                    f"{level_of(regime, pick.chosen)}, though pid {other.pid} of level "
+                    f"{level_of(regime, other)} waits there"
+                )
+
+
+def waits_are_bounded(regime: Regime, bound: int, but: int = 0) -> Iterator[str]:
+    """Nobody waits in one queue for longer; `but`: PIDs up to this have no such promise."""
+    begun: dict[int, Queued] = {}
+    for each in regime.events:
+        if isinstance(each, Queued):
+            begun[each.pid] = each
+        elif isinstance(each, Picked) and each.pid in begun:
+            yield from waited(begun.pop(each.pid), each.time, bound, but)
+    for waiter in begun.values():
+        yield from waited(waiter, regime.end, bound, but)
+
+
+def waited(waiter: Queued, until: int, bound: int, but: int) -> Iterator[str]:
+    if until - waiter.time > bound and waiter.pid > but:
+        yield (
+            f"pid {waiter.pid} waits from {ns(waiter.time)} to {ns(until)}: at most {ns(bound)} "
+            "are promised"
+        )
+
+
+def aging_bounds_waits(regime: Regime) -> Iterator[str]:
+    """Who waits rises a level at each interval, so is at the top after all of them; and there at
+    most all others have a turn before it."""
+    raises = -(-10 // regime.tunables["aging_step"]) + 1
+    ticks = raises * regime.tunables["aging_interval"] + regime.most * regime.tunables["slice"]
+    yield from waits_are_bounded(regime, (ticks + 1) * regime.tick, regime.tunables["exempt_pids"])
+
+
+def boosts_bound_waits(regime: Regime) -> Iterator[str]:
+    """After a boost all are at the top, and all that are before it there have a turn; half of
+    the time between two boosts may be for those on credit."""
+    top = regime.tunables[f"slice_{regime.tunables['levels'] - 1}"]
+    ticks = 2 * regime.tunables["boost"] + 2 * regime.most * top
+    yield from waits_are_bounded(regime, (ticks + 1) * regime.tick)
+
+
+# ---- multi-level feedback
+
+
+@dataclass
+class Level:
+    """Where a process is, and what it has used of its allotment there (ns)."""
+
+    level: int
+    epoch: int
+    used: int = 0
+    charged_at: int = 0
+
+
+@dataclass
+class Levels:
+    """The rules of the multi-level feedback queue, without credit, as docs/policies.md has them."""
+
+    regime: Regime
+    of: dict[int, Level] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tunables = self.regime.tunables
+        self.top = tunables["levels"] - 1
+        self.boost = tunables["boost"] * self.regime.tick
+        self.by_ticks = bool(tunables["charge_ticks"])
+
+    def epoch(self, time: int) -> int:
+        return time // self.boost if self.boost else 0
+
+    def lift(self, level: Level, time: int) -> bool:
+        """Takes part in a boost. False: there was none since its level was set."""
+        if level.epoch == self.epoch(time):
+            return False
+        level.level, level.epoch, level.used = self.top, self.epoch(time), 0
+        return True
+
+    def pay(self, level: Level, used: int) -> None:
+        """An allotment is used up when less than half a tick is left of it."""
+        level.used += used
+        limit = self.regime.tunables[f"allotment_{level.level}"] * self.regime.tick
+        if limit and level.level and level.used + self.regime.tick // 2 >= limit:
+            level.level -= 1
+            level.used = 0
+
+    def charge(self, pid: int, until: int, stops: bool) -> None:
+        """It has run; it pays at each tick, and for the rest when it stops."""
+        level = self.of[pid]
+        for tick in ticks_in(self.regime, level.charged_at, until):
+            self.pay(level, self.regime.tick if self.by_ticks else tick - level.charged_at)
+            self.lift(level, tick)
+            level.charged_at = tick
+        if stops:
+            self.pay(level, 0 if self.by_ticks else until - level.charged_at)
+            self.lift(level, until)
+            level.charged_at = until
+
+    def queue(self, each: Queued) -> None:
+        if each.why is Why.NEW and each.parent and self.regime.tunables["inherit"]:
+            parent = self.of[each.parent]
+            level = Level(parent.level, parent.epoch, parent.used, parent.charged_at)
+            self.of[each.pid] = level
+            if not self.lift(level, each.time) and not self.by_ticks:
+                self.pay(level, each.time - level.charged_at)
+            return
+        if each.why in (Why.NEW, Why.ADOPTED):
+            self.of[each.pid] = Level(self.top, self.epoch(each.time))
+        level = self.of[each.pid]
+        self.lift(level, each.time)
+        release = self.regime.tunables["release"]
+        if each.why in (Why.WOKEN, Why.YIELDED) and release:
+            level.used = 0
+            if release == 2 and each.why is Why.WOKEN and level.level < self.top:
+                level.level += 1
+
+    def pick(self, pick: Picked) -> None:
+        for waiter in pick.waiting:
+            if waiter.pid in self.of:
+                self.lift(self.of[waiter.pid], pick.time)
+        if pick.pid:
+            self.of[pick.pid].charged_at = pick.time
+
+
+def levels_follow_use(regime: Regime) -> Iterator[str]:
+    """Who has used up its allotment sinks, all rise at a boost, nobody else changes its level; and
+    the highest level is served first."""
+    levels = Levels(regime)
+    running: set[int] = set()
+    for each in regime.events:
+        if isinstance(each, Stopped) and each.pid in running:
+            running.remove(each.pid)
+            levels.charge(each.pid, each.time, stops=True)
+        elif isinstance(each, Queued):
+            if each.parent in running:
+                levels.charge(each.parent, each.time, stops=False)
+            levels.queue(each)
+        elif isinstance(each, Picked) and each.pid:
+            levels.pick(each)
+            yield from level_breaches(levels, each)
+            running.add(each.pid)
+
+
+def level_breaches(levels: Levels, pick: Picked) -> Iterator[str]:
+    if pick.chosen is None:
+        return
+    level = levels.of[pick.pid].level
+    if pick.remark != level:
+        yield (
+            f"at {ns(pick.time)} CPU {pick.cpu} picks pid {pick.pid} from level {pick.remark}, "
+            f"though it is at level {level}"
+        )
+    for other in pick.waiting:
+        if levels.of[other.pid].level > level:
+            yield (
+                f"at {ns(pick.time)} CPU {pick.cpu} picks pid {pick.pid} of level {level}, though "
+                f"pid {other.pid} of level {levels.of[other.pid].level} waits there"
+            )
+
+
+# ---- shares
+
+
+@dataclass
+class Stint:
+    """A time in which a process competed in one queue, with the same attributes throughout."""
+
+    cpu: int
+    ran: int = 0
+
+
+def shares_are_exact(regime: Regime) -> Iterator[str]:
+    """Of two that compete on a CPU, who has had less for each of its tickets goes first.
+
+    What each had before they met is not known; but it is the same at all picks of that time. So no
+    pick of the one may come at more time ahead of the other than any pick of the other.
+    """
+    stints: dict[int, Stint] = {}
+    running: dict[int, int] = {}
+    meetings: dict[tuple[int, int], tuple[Stint, Stint, float, float]] = {}
+    for each in regime.events:
+        if isinstance(each, Stopped) and each.pid in running:
+            begin = running.pop(each.pid)
+            stints[each.pid].ran += each.time - begin
+            if each.why in (Why.BLOCKED, Why.ENDED):
+                stints.pop(each.pid)
+        elif isinstance(each, Queued):
+            joins = each.why in (Why.NEW, Why.WOKEN, Why.MOVED, Why.ADOPTED)
+            if joins or each.pid not in stints:
+                stints[each.pid] = Stint(each.cpu if each.cpu is not None else -1)
+        elif isinstance(each, AttributeSet):
+            stints[each.pid] = Stint(stints[each.pid].cpu if each.pid in stints else -1)
+        elif isinstance(each, Picked) and each.chosen:
+            running[each.pid] = each.time
+            for other in each.waiting:
+                if other.pid != each.pid:
+                    yield from meet(meetings, stints, each, other)
+
+
+def meet(
+    meetings: dict[tuple[int, int], tuple[Stint, Stint, float, float]],
+    stints: dict[int, Stint],
+    pick: Picked,
+    other: Queued,
+) -> Iterator[str]:
+    """The chosen one goes before the other: how far ahead is it?"""
+    assert pick.chosen
+    chosen = pick.chosen
+    one, two = sorted((chosen, other), key=lambda waiter: waiter.pid)
+    mine = stints[one.pid], stints[two.pid]
+    ahead = mine[0].ran / one.attributes.tickets - mine[1].ran / two.attributes.tickets
+    known = meetings.get((one.pid, two.pid))
+    most, least = float("-inf"), float("inf")
+    if known and known[0] is mine[0] and known[1] is mine[1]:
+        most, least = known[2:]
+    if chosen is one:
+        most = max(most, ahead)
+    else:
+        least = min(least, ahead)
+    meetings[one.pid, two.pid] = (*mine, most, least)
+    if most > least + ROUNDING_NS:
+        yield (
+            f"at {ns(pick.time)} CPU {pick.cpu} picks pid {chosen.pid} before pid {other.pid}: of "
+            f"the two, {one.pid} was picked when it was {most:.0f} ns for each ticket further than "
+            f"{two.pid}, which was picked when that was {least:.0f}"
+        )
+
+
+ROUNDING_NS = 0.5
+"""For each ticket: a pass is a whole number of 2**-20 ns, and rounded down at each tick."""
+
+
+def draws_are_fair(regime: Regime) -> Iterator[str]:
+    """Each draw is won in proportion to tickets.
+
+    Wins less chances, summed over draws, are a martingale: Freedman's inequality (1975) bounds how
+    far it comes from 0, whoever competed when, but for a part CHANCE of all cases.
+    """
+    excess: dict[int, float] = {}
+    variance: dict[int, float] = {}
+    most = MOST_TICKETS[regime.tunables.get("generator", 0)]
+    for pick in regime.picks():
+        if pick.chosen is None or not pick.certain:
+            continue
+        rivals = rivals_of(regime, pick)
+        total = sum(tickets_of(regime, waiter) for waiter in rivals)
+        if total > most:
+            continue
+        for waiter in rivals:
+            chance = tickets_of(regime, waiter) / total
+            won = waiter.pid == pick.pid
+            excess[waiter.pid] = excess.get(waiter.pid, 0) + won - chance
+            variance[waiter.pid] = variance.get(waiter.pid, 0) + chance * (1 - chance)
+    for pid, value in excess.items():
+        bound = freedman(variance[pid])
+        if abs(value) > bound:
+            yield (
+                f"pid {pid} wins {value:+.1f} draws more than its tickets say; chance alone makes "
+                f"that less than {bound:.1f}"
+            )
+
+
+MOST_TICKETS = (2**62, 300, 0)
+"""In a draw, for which a generator is fit: splitmix64; a 15-bit linear congruential one, whose
+numbers, taken modulo 300, are 1 % off at most; a shift register, of which one draw tells the next."""
+
+
+def freedman(variance: float) -> float:
+    """The sum d for which 2 exp(-d² / (2 (variance + d / 3))) is CHANCE."""
+    doubt = log(2 / CHANCE)
+    return doubt / 3 + sqrt(doubt * doubt / 9 + 2 * doubt * variance)
+
+
+def rivals_of(regime: Regime, pick: Picked) -> list[Queued]:
+    """Those among whom the draw is: under `hybrid`, of one level."""
+    assert pick.chosen
+    if regime.name != "hybrid":
+        return list(pick.waiting)
+    level = level_of(regime, pick.chosen)
+    return [waiter for waiter in pick.waiting if level_of(regime, waiter) == level]
+
+
+def tickets_of(regime: Regime, waiter: Queued) -> int:
+    if regime.tunables.get("fixed_tickets"):
+        return regime.tunables["fixed_tickets"]
+    by_weight = regime.tunables.get("weight_tickets")
+    return waiter.attributes.weight if by_weight else waiter.attributes.tickets
+
+
+# ---- which law is whose
+
+
+def of_rr(tunables: Mapping[str, int]) -> Iterator[Law]:
+    yield from (turns_go_round, slices_are_exact)
+    if not tunables["table_scan"]:
+        yield first_come_first_served
+
+
+def of_wrr(tunables: Mapping[str, int]) -> Iterator[Law]:
+    yield turns_go_round
+    if tunables["carry"] and not tunables["front"]:
+        yield weighted_slices_are_exact
+
+
+def of_priority(tunables: Mapping[str, int]) -> Iterator[Law]:
+    if any(tunables[name] for name in ("fast_lane", "behaviour", "pid_limit")):
+        return
+    yield aging_bounds_waits if tunables["aging_interval"] else highest_first
+
+
+def of_hybrid(_: Mapping[str, int]) -> Iterator[Law]:
+    yield from (highest_first, slices_are_exact, draws_are_fair)
+
+
+def of_mlfq(tunables: Mapping[str, int]) -> Iterator[Law]:
+    if not tunables["sleep_per_credit"]:
+        yield levels_follow_use
+    if tunables["boost"] and tunables[f"slice_{tunables['levels'] - 1}"]:
+        yield boosts_bound_waits
+
+
+def of_stride(_: Mapping[str, int]) -> Iterator[Law]:
+    yield from (slices_are_exact, shares_are_exact)
+
+
+def of_lottery(tunables: Mapping[str, int]) -> Iterator[Law]:
+    yield slices_are_exact
+    others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit")
+    if tunables["compensation"] == 1 and not any(tunables[name] for name in others):
+        yield draws_are_fair
+
+
+LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
+    "rr": of_rr,
+    "wrr": of_wrr,
+    "priority": of_priority,
+    "hybrid": of_hybrid,
+    "mlfq": of_mlfq,
+    "stride": of_stride,
+    "lottery": of_lottery,
+}
+"""What each policy promises, with its tunables as they are. Others promise what all do."""
+
+
+STAY = {"priority:thesis", "lottery:thesis"}
+"""Presets under which no process changes its CPU, so that one may be idle while others wait."""
+
+
+def laws_of(regime: Regime) -> list[Law]:
+    """Those that the policy promises."""
+    promised = LAWS.get(regime.name)
+    return list(promised(regime.tunables)) if promised else []
+
+
+def breaches(history: History, trace: Trace) -> Iterator[str]:
+    """What breaks a law, in all regimes; on a machine on which only computing takes time."""
+    for regime in history.regimes:
+        for law in laws_of(regime):
+            for breach in law(regime):
+                yield f"{regime.policy}: {law.__name__}: {breach}"
+        if regime.policy not in STAY and regime.tunables.get("balancing", 1):
+            for breach in idle_in_vain(regime):
+                yield f"{regime.policy}: idle_in_vain: {breach}"
+    yield from work_is_done(history)
+    if [regime.policy for regime in history.regimes] == ["hybrid"]:
+        yield from levels_are_strict(trace)
+
+
+def idle_in_vain(regime: Regime) -> Iterator[str]:
+    """No CPU idles for more than a tick while the same process waits all that time."""
+    idle: dict[int, int] = {}
+    waiting: dict[int, int] = {}
+    for each in regime.events:
+        time = each.time
+        if isinstance(each, Picked):
+            begin = idle.pop(each.cpu, None)
+            if begin is not None:
+                yield from idle_beside(regime, each.cpu, begin, time, waiting)
+            if each.chosen is None:
+                idle[each.cpu] = time
+            elif each.pid in waiting:
+                since = waiting.pop(each.pid)
+                for cpu, begin in idle.items():
+                    yield from idle_beside(regime, cpu, begin, time, {each.pid: since})
+        elif isinstance(each, Queued):
+            waiting.setdefault(each.pid, time)
+    for cpu, begin in idle.items():
+        yield from idle_beside(regime, cpu, begin, regime.end, waiting)
+
+
+def idle_beside(
+    regime: Regime, cpu: int, begin: int, end: int, waiting: dict[int, int]
+) -> Iterator[str]:
+    for pid, since in waiting.items():
+        both = max(begin, since)
+        if end - both > regime.tick:
+            yield f"CPU {cpu} idles from {ns(begin)} to {ns(end)}, and pid {pid} waits all the time"
+
+
+def work_is_done(history: History) -> Iterator[str]:
+    """Nobody is forked or ends twice; who runs lives, and has one CPU."""
+    alive: set[int] = set()
+    ended: set[int] = set()
+    on: dict[int, int] = {}
+    for each in history.records:
+        at = ns(each.time_ns)
+        if each.kind == Kind.FORK:
+            if each.first in alive | ended:
+                yield f"at {at} pid {each.first} is forked a second time"
+            alive.add(each.first)
+        elif each.kind == Kind.EXIT:
+            if each.process not in alive:
+                yield f"at {at} pid {each.process} ends, which does not live"
+            alive.discard(each.process)
+            ended.add(each.process)
+        elif each.kind == Kind.SWITCH:
+            on = {cpu: pid for cpu, pid in on.items() if cpu != each.cpu}
+            if each.process and each.process in on.values():
+                yield f"at {at} pid {each.process} runs on two CPUs"
+            if each.process and each.process not in alive:
+                yield f"at {at} pid {each.process} runs, which does not live"
+            on[each.cpu] = each.process
+
+
+def levels_are_strict(trace: Trace) -> Iterator[str]:
+    """On no CPU does a lower level run for more than a tick beside a waiting higher one."""
+    values = Values(trace, AttributeKind.PRIORITY)
+    worst = longest_inversion(
+        pieces_of(trace, values, "runnable"), pieces_of(trace, values, "running")
+    )
+    if worst.length_ns > trace.header.tick_ns:
+        yield (
+            f"from {ns(worst.begin_ns)} pid {worst.pid} waits for {ns(worst.length_ns)} beside a "
+            "CPU that runs lower levels"
+        )
+
+
+def ns(time: int) -> str:
+    """For people: 2.5 ms."""
+    return f"{time / 1e6:.6f}".rstrip("0").rstrip(".") + " ms"

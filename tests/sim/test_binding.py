@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: MIT
+"""The simulator's Python binding, from the tree: each call, each refusal, and that it follows the
+C headers."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulator_command import built, simulate
+
+from schedlab import trace
+from schedlab.paths import ROOT
+from schedlab.tools import compiler
+from schedlab_simulator import (
+    ActRefused,
+    Attribute,
+    LibraryUnusable,
+    Place,
+    RunFailed,
+    SetupRefused,
+    Simulator,
+    SimulatorError,
+    Status,
+    Workload,
+    WorkloadRefused,
+    declarations,
+    step_kind,
+    step_type,
+)
+from schedlab_simulator.library import Library
+
+MS = 1_000_000
+LIBRARY = "sim/libschedlab-sim.so"
+
+TWO = """
+program root
+  fork worker
+  fork worker
+  wait
+  wait
+program worker
+  run 30ms
+"""
+
+IDLE = """
+channel door 0
+program root
+  loop
+    sleep 1s
+  end
+program worker
+  run 1000s
+program reader
+  run 1ms
+  take door
+  run 1ms
+  exit 3
+program sleeper
+  sleep 500s
+"""
+"""Nothing happens but what is asked for from outside."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _library() -> None:
+    built(LIBRARY)
+
+
+def machine(text: str = IDLE, **options: object) -> Simulator:
+    return Simulator(text, costs="none", **options)  # type: ignore[arg-type]
+
+
+def place_of(simulator: Simulator, pid: int) -> Place | None:
+    """Where a process is; None: it is not there."""
+    rows = simulator.processes()
+    found = rows["place"][rows["pid"] == pid].tolist()
+    return Place(found[0]) if found else None
+
+
+# --- a run
+
+
+def test_a_run_to_its_end() -> None:
+    with machine(TWO) as simulator:
+        assert simulator.run() is Status.DONE
+        assert simulator.now == 60 * MS
+        counts = simulator.counts()
+        assert counts.forks == 4
+        assert counts.exit_status == 0
+        assert counts.ticks == 60
+        assert simulator.run(10**12) is Status.DONE
+        assert simulator.now == 60 * MS
+
+
+def test_it_is_what_the_command_runs(tmp_path: Path) -> None:
+    """The same trace, byte for byte; in one run, in small steps, and sampled."""
+    options = ("--policy", "lottery:thesis", "--cpus", "2", "--seed", "7", "--set", "slice=2")
+    path = tmp_path / "command.bin"
+    assert simulate(tmp_path, TWO, *options, "--trace", str(path)).returncode == 0
+    expected = path.read_bytes()
+    for steps in ([10**9], range(0, 100 * MS, 7777), None):
+        own = tmp_path / "binding.bin"
+        with Simulator(
+            TWO, policy="lottery:thesis", cpus=2, seed=7, tunables={"slice": 2}, trace=own
+        ) as simulator:
+            if steps is None:
+                simulator.sample(range(0, 10**9, MS))
+            for until in steps or []:
+                simulator.run(until)
+        assert own.read_bytes() == expected
+
+
+def test_samples() -> None:
+    with machine(TWO) as simulator:
+        rows = simulator.sample(range(0, 100 * MS, 20 * MS))
+        assert rows["now"].tolist() == [0, 20 * MS, 40 * MS, 60 * MS]
+        assert rows["ticks"].tolist() == [0, 20, 40, 60]
+        assert tuple(rows[-1].tolist()) == simulator.counts()
+
+
+def test_processes_are_rows(tmp_path: Path) -> None:
+    with machine(TWO, cpus=2) as simulator:
+        simulator.run(10 * MS)
+        rows = simulator.processes()
+        assert rows.dtype.names == (
+            *("pid", "parent", "place", "cpu", "program", "priority", "tickets", "weight"),
+            "run_time",
+        )
+        assert rows["pid"].tolist() == [1, 2, 3, 4]
+        assert rows["parent"].tolist() == [0, 1, 2, 2]
+        assert rows["program"].tolist() == [2**32 - 1, 0, 1, 1]
+        assert rows["run_time"].sum() == 20 * MS
+        assert rows["priority"].tolist() == [5] * 4
+        assert set(rows["cpu"][2:].tolist()) == {0, 1}
+
+
+def test_several_at_once_in_threads() -> None:
+    ends: list[int] = []
+
+    def run(seed: int) -> None:
+        with machine(TWO, policy="lottery", seed=seed) as simulator:
+            for until in range(0, 100 * MS, 50_000):
+                simulator.run(until)
+            ends.append(simulator.now)
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ends == [60 * MS] * 4
+
+
+# --- workloads
+
+
+def test_workloads_are_steps() -> None:
+    workload = Workload.read(TWO)
+    assert list(workload.programs) == ["root", "worker"]
+    assert workload.programs["worker"]["kind"].tolist() == [step_kind("run"), step_kind("exit")]
+    assert workload.programs["worker"]["value"].tolist() == [30 * MS, 0]
+    workload.programs["worker"]["value"][0] = 5 * MS
+    with machine(TWO) as text, Simulator(workload, costs="none") as changed:
+        text.run()
+        changed.run()
+        assert changed.now == 10 * MS
+        assert text.now == 60 * MS
+
+
+def test_a_workload_of_numbers() -> None:
+    steps = np.zeros(3, step_type())
+    steps["kind"] = [step_kind("take"), step_kind("set_policy"), step_kind("exit")]
+    with Simulator(Workload({"one": steps}, [1], ["mlfq"]), costs="none") as simulator:
+        assert simulator.run() is Status.DONE
+
+
+def test_a_workload_comes_back_whole() -> None:
+    text = "channel a 2\nprogram one\n take a\n policy mlfq:four-quanta\n set boost=9\n"
+    workload = Workload.read(text)
+    assert workload.channels == (2,)
+    assert set(workload.texts) == {"mlfq:four-quanta", "boost=9"}
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text("program a\n run 2ticks\n")
+    with Simulator(path, tick_ns=5 * MS, costs="none") as simulator:
+        simulator.run()
+        assert simulator.now == 10 * MS
+
+
+# --- acts from outside
+
+
+def test_fork_and_kill() -> None:
+    with machine() as simulator:
+        worker, sleeper = simulator.fork("worker"), simulator.fork(3)
+        assert place_of(simulator, worker) is Place.QUEUED
+        simulator.run(5 * MS)
+        assert place_of(simulator, worker) is Place.RUNNING
+        assert place_of(simulator, sleeper) is Place.BLOCKED
+        simulator.kill(worker)
+        simulator.kill(sleeper)
+        simulator.run(20 * MS)
+        assert place_of(simulator, worker) is None
+        assert place_of(simulator, sleeper) is None
+        simulator.audit()
+
+
+def test_wake_and_give() -> None:
+    with machine() as simulator:
+        sleeper = simulator.fork("sleeper")
+        readers = [simulator.fork("reader") for _ in range(3)]
+        simulator.run(10 * MS)
+        assert [place_of(simulator, pid) for pid in readers] == [Place.BLOCKED] * 3
+        simulator.give(0, 2)
+        simulator.wake(sleeper)
+        simulator.run(20 * MS)
+        assert [place_of(simulator, pid) for pid in readers] == [None, None, Place.BLOCKED]
+        assert place_of(simulator, sleeper) is None
+
+
+def test_migrate() -> None:
+    with machine(policy="lottery:thesis", cpus=2) as simulator:  # which moves nobody itself
+        workers = [simulator.fork("worker") for _ in range(4)]
+        simulator.run(5 * MS)
+        rows = simulator.processes()
+        queued = next(pid for pid in workers if place_of(simulator, pid) is Place.QUEUED)
+        cpu = int(rows["cpu"][rows["pid"] == queued][0])
+        simulator.migrate(queued, 1 - cpu)
+        rows = simulator.processes()
+        assert rows["cpu"][rows["pid"] == queued] == 1 - cpu
+        assert simulator.counts().migrations == 1
+        simulator.audit()
+
+
+def test_attributes_policies_and_tunables() -> None:
+    with machine(policy="stride") as simulator:
+        heavy, light = simulator.fork("worker"), simulator.fork("worker")
+        simulator.set_attribute(heavy, Attribute.TICKETS, 3)
+        simulator.run(400 * MS)
+        rows = simulator.processes()
+        times = {pid: int(rows["run_time"][rows["pid"] == pid][0]) for pid in (heavy, light)}
+        assert abs(times[heavy] - 300 * MS) <= 2 * MS
+        simulator.set_policy("rr")
+        simulator.set_tunable("slice", 50)
+        begin = simulator.counts().switches
+        simulator.run(900 * MS)
+        assert simulator.counts().switches - begin <= 12
+
+
+def test_save_and_restore(tmp_path: Path) -> None:
+    """What goes on is what would have gone on; the two traces are one."""
+    whole, first, second = (tmp_path / name for name in ("whole.bin", "first.bin", "second.bin"))
+    saved = tmp_path / "saved"
+    workload = Workload.read(IDLE)
+
+    def begin(path: Path) -> Simulator:
+        simulator = Simulator(workload, policy="lottery", cpus=2, trace=path)
+        for _ in range(5):
+            simulator.fork("worker")
+        simulator.run(33_333_333)
+        return simulator
+
+    with begin(whole) as simulator:
+        simulator.run(70 * MS)
+    with begin(first) as simulator:
+        simulator.save(saved)
+    simulator = Simulator.restore(saved, workload=workload, trace=second)
+    with simulator:
+        assert simulator.now == 33_333_333
+        simulator.run(70 * MS)
+        assert simulator.fork("worker") == 8
+    second.write_bytes(first.read_bytes() + second.read_bytes())
+    one, both = trace.read(whole).events, trace.read(second).events
+    assert len(both) > len(one) > 100, "the second has a fork more"
+    assert both[: len(one) - 2].equals(one[:-2]), "but for the ends of both CPUs"
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"policy": "fifo"}, "policy fifo: no such policy"),
+        ({"cpus": 300}, "300 CPUs: there may be 1 to 256"),
+        ({"cpus": -1}, "cpus, processes, tick_ns, seed: can't convert negative"),
+        ({"cpus": 2**40}, "cpus, processes, tick_ns, seed: "),
+        ({"cpus": "two"}, "cpus, processes, tick_ns, seed: "),
+        ({"tunables": {"slice": 0}}, "tunable slice=0 of policy rr"),
+        ({"tunables": "pace=1"}, "tunable pace=1 of policy rr"),
+        ({"costs": "free"}, "cost free: expected kernel or none"),
+        ({"tick_ns": 5}, "a tick of 5 ns: it may be 1 us"),
+        ({"trace": "/nowhere/trace.bin"}, "the trace /nowhere/trace.bin cannot be created"),
+    ],
+)
+def test_refused_setups(options: dict[str, object], words: str) -> None:
+    with pytest.raises(SetupRefused, match=re.escape(words)):
+        Simulator(TWO, **options)  # type: ignore[arg-type]
+
+
+def test_refused_workloads(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadRefused, match="workload:2: walk: expected program"):
+        Simulator("program a\n walk 3\n")
+    with pytest.raises(WorkloadRefused, match=r"it cannot be read: .*No such file"):
+        Simulator(tmp_path / "none.txt")
+    with pytest.raises(WorkloadRefused, match="number 0"):
+        Simulator("program a\0")
+    with pytest.raises(WorkloadRefused, match="no step is called walk: there are attribute, "):
+        step_kind("walk")
+    with pytest.raises(WorkloadRefused, match="program a: steps are one array"):
+        Workload({"a": np.zeros((2, 2), step_type())})
+    with pytest.raises(SetupRefused, match="program a, step 0: "):
+        Simulator(Workload({"a": np.full(1, 77, step_type())}))
+    with pytest.raises(SetupRefused, match="the workload has no program"):
+        Simulator(Workload({}))
+
+
+def test_refused_acts() -> None:
+    with machine() as simulator:
+        for act in (
+            lambda: simulator.kill(99),
+            lambda: simulator.wake(99),
+            lambda: simulator.migrate(99, 0),
+            lambda: simulator.give(7),
+            lambda: simulator.give(-1),
+            lambda: simulator.give(2**70),
+            lambda: simulator.fork(17),
+            lambda: simulator.set_attribute(1, Attribute.PRIORITY, 11),
+            lambda: simulator.set_policy("fifo"),
+            lambda: simulator.set_tunable("slice", 0),
+        ):
+            with pytest.raises(ActRefused):
+                act()
+        with pytest.raises(WorkloadRefused, match="no program is called walker: there are root"):
+            simulator.fork("walker")
+
+
+def test_refused_files() -> None:
+    with machine() as simulator, pytest.raises(ActRefused):
+        simulator.save("/nowhere/saved")
+    with pytest.raises(SetupRefused):
+        Simulator.restore("/nowhere/saved")
+
+
+def test_failed_runs() -> None:
+    with machine("program a\n take c\n") as simulator:
+        with pytest.raises(RunFailed, match="all processes wait"):
+            simulator.run()
+        with pytest.raises(RunFailed, match="all processes wait"):
+            simulator.sample([10**12])
+
+
+@contextmanager
+def broken_trace(folder: Path) -> Iterator[Simulator]:
+    """A machine whose trace cannot be written any more, once it has begun."""
+    path = folder / "fifo"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with machine(TWO, trace=path) as simulator:
+        os.close(reader)
+        yield simulator
+
+
+def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SetupRefused, match="cannot be written: No space left on device"):
+        machine(TWO, trace="/dev/full")
+    with (
+        pytest.raises(RunFailed, match="the trace cannot be written: Broken pipe"),
+        broken_trace(tmp_path) as simulator,
+    ):
+        simulator.run()
+
+
+def test_closed_machines() -> None:
+    simulator = machine()
+    simulator.close()
+    simulator.close()
+    for use in (simulator.run, simulator.counts, simulator.processes, simulator.audit):
+        with pytest.raises(SimulatorError, match="the machine is closed"):
+            use()
+    finished = machine()
+    finished.finish()
+    with pytest.raises(RunFailed, match="the run is finished"):
+        finished.run(MS)
+    del finished, simulator
+    gc.collect()
+
+
+def test_an_error_in_the_block_is_not_hidden(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadRefused), broken_trace(tmp_path) as simulator:
+        simulator.fork("nothing")
+
+
+# --- it follows the headers
+
+
+def test_only_the_interface_is_visible() -> None:
+    done = subprocess.run(
+        ["nm", "-D", "--defined-only", built(LIBRARY)], capture_output=True, text=True, check=True
+    )
+    names = [line.split()[2] for line in done.stdout.splitlines()]
+    assert names
+    assert all(name.startswith("simulator_") for name in names)
+
+
+def test_every_declared_function_is_there() -> None:
+    library = Library(built(LIBRARY))
+    headers = "".join((ROOT / f"sim/{name}.h").read_text() for name in ("simulator", "control"))
+    names = re.findall(r"^[a-z][\w *]*?\b(simulator_\w+)\(", headers, re.MULTILINE)
+    assert len(names) > 15
+    for name in names:
+        assert getattr(library.c, name)
+
+
+def library_of(folder: Path, headers: str) -> Path:
+    """A library that carries these declarations, and nothing else."""
+    source = folder / "declarations.S"
+    (folder / "headers.h").write_text(headers)
+    source.write_text(
+        ".section .rodata\n.globl simulator_declarations\n.type simulator_declarations, @object\n"
+        f'simulator_declarations:\n.incbin "{folder}/headers.h"\n.byte 0\n'
+        ".size simulator_declarations, . - simulator_declarations\n"
+        '.section .note.GNU-stack, "", @progbits\n'
+    )
+    path = folder / f"{abs(hash(headers))}.so"  # one that is open is not opened anew
+    subprocess.run([compiler().clang, "-shared", source, "-o", path], check=True)
+    return path
+
+
+def own_headers() -> str:
+    names = re.findall(r'"(.*\.h)"', (ROOT / "sim/declarations.S").read_text())
+    assert len(names) == 5
+    return "".join((ROOT / name).read_text() for name in names)
+
+
+def test_a_layout_that_changed_is_followed(tmp_path: Path) -> None:
+    headers = own_headers()
+    changed = headers.replace("    int32_t parent;\n", "").replace(
+        "    uint64_t run_time; /* ns", "    int32_t parent;\n    uint64_t run_time; /* ns"
+    )
+    assert changed != headers
+    before = Library(library_of(tmp_path, headers)).process
+    after = Library(library_of(tmp_path, changed)).process
+    assert before.fields is not None
+    assert after.fields is not None
+    assert before.fields["parent"][1] == 4
+    assert after.fields["parent"][1] == 28
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("uint64_t decisions;", "uint64_t picks;", "the library's struct simulator_counts is"),
+        ("uint64_t run_time; /* ns", "uint64_t ran; /* ns", "struct simulator_process"),
+        ("SIMULATOR_QUEUED = 1", "SIMULATOR_QUEUED = 2", "the library's enum simulator_place is"),
+        ("SIMULATOR_DONE", "SIMULATOR_OVER", "the library's enum simulator_status is"),
+        ("ATTRIBUTE_WEIGHT", "ATTRIBUTE_LOAD", "the library's enum attribute_kind is"),
+        ("struct simulator_process {", "struct simulator_row {", "simulator_process is set()"),
+        ("struct simulator_counts {", "struct simulator_counts [", "cannot be read"),
+    ],
+)
+def test_a_drift_is_found(tmp_path: Path, old: str, new: str, words: str) -> None:
+    headers = own_headers()
+    assert old in headers
+    path = library_of(tmp_path, headers.replace(old, new))
+    with pytest.raises(LibraryUnusable, match=re.escape(words)):
+        Library(path)
+
+
+def test_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(declarations.CHOICE, raising=False)
+    with pytest.raises(LibraryUnusable, match="is no library of the simulator"):
+        Library("/nowhere.so")
+    monkeypatch.setattr(declarations, "__file__", str(tmp_path / "a/b/c/d.py"))
+    with pytest.raises(LibraryUnusable, match="is missing: pip install puts it there"):
+        declarations.find()
+
+
+# --- what is written of it
+
+
+def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                     capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    """docs/simulator.md: what the example prints is what stands there, and its trace is sound."""
+    text = (ROOT / "docs/simulator.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 1
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks[0][0], "docs/simulator.md", "exec"), {})
+    assert capsys.readouterr().out == blocks[0][1]
+    trace.validate(trace.read(tmp_path / "trace.bin"))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""libFuzzer over the reader of workloads and over machines, with a fixed number of inputs.
+
+What is tried is the same each time: the seed, and the inputs to begin with, are fixed. `make fuzz`
+goes on for longer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+from pathlib import Path
+
+from simulator_command import built
+
+TEXT = """
+channel c 1
+program root # the first
+  fork a
+  loop 3
+    run 1ms
+    take c releasing d
+  end
+  kill a
+  meet d 3
+  timer 0 3ticks absolute
+  timer beat 3us
+program a
+  priority 3 root
+  tickets 4
+  weight 2
+  give c all
+  give d waiting
+  sleep until 3s
+  run until 2ticks
+  mark note 3
+  mark begin
+  group abc
+  policy rr:table-scan
+  set slice=3
+  yield
+  wait
+  exit 3
+"""
+
+
+def fuzz(
+    folder: Path, program: str, inputs: list[bytes], runs: int, length: int
+) -> subprocess.CompletedProcess[str]:
+    """So many inputs, made of these."""
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    for number, content in enumerate(inputs):
+        (corpus / f"{number:03}").write_bytes(content)
+    options = (f"-runs={runs}", "-seed=1", "-len_control=0", f"-max_len={length}")
+    return subprocess.run(
+        [built(f"sim-fuzz/{program}"), *options, f"-artifact_prefix={folder}/", corpus],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=600,
+        check=False,
+    )
+
+
+def random_inputs() -> list[bytes]:
+    generator = random.Random(1)
+    return [generator.randbytes(300) for _ in range(200)]
+
+
+def check_clean(done: subprocess.CompletedProcess[str], runs: int) -> None:
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert f"Done {runs} runs" in done.stderr
+
+
+def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
+    check_clean(fuzz(tmp_path, "fuzz_text", [TEXT.encode()], 30_000, 600), 30_000)
+
+
+def test_no_program_and_no_act_from_outside_breaks_a_machine(tmp_path: Path) -> None:
+    check_clean(fuzz(tmp_path, "fuzz_machine", random_inputs(), 4_000, 400), 4_000)
+
+
+def test_a_policy_that_is_wrong_now_and_then_is_found(tmp_path: Path) -> None:
+    """Or else the other test says nothing."""
+    done = fuzz(tmp_path, "broken", random_inputs(), 100_000, 400)
+    assert done.returncode != 0
+    assert re.search(r"^broken: (policy broken|.* by the count)", done.stderr, re.MULTILINE)
+    (crash,) = tmp_path.glob("crash-*")
+    again = subprocess.run(
+        [built("sim-fuzz/broken"), crash], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "broken: " in again.stderr

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Workload files take as long on the kernel, on Spike, as in the simulator with the kernel's costs.
+
+Both machines give the same figures every time. But a few microseconds that one of them counts
+elsewhere can decide whether a process ends before a tick or after it, and with it a whole slice, or
+a round of slices. So what random workloads take is compared on the mean, and what each takes is
+printed; of files of the studies, each group is compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+from played import play, simulated
+from random_workload_files import random_workload
+
+from conftest import ROOT
+from guest_machine import TICK_NS
+from schedlab import metrics, trace, workload_files
+
+pytestmark = pytest.mark.spike
+
+POLICIES = ("rr", "priority", "mlfq", "stride")
+CPUS = (1, 2, 3)
+NEARNESS = 0.02
+FILES = ("timing-io-bound", "timing-starvation")
+SEEDS = range(1, 5)
+
+
+def turnarounds(events: trace.Trace) -> dict[str, float]:
+    """The mean of each group, ns. All must have ended."""
+    processes = metrics.compute(events).processes.filter(pl.col("role") == "workload")
+    assert processes["turnaround_ns"].null_count() == 0
+    means = processes.group_by("group").agg(pl.col("turnaround_ns").mean()).sort("group")
+    return dict(means.iter_rows())
+
+
+class Group(NamedTuple):
+    """A group's mean turnaround on both, ns."""
+
+    name: str
+    kernel: float
+    simulator: float
+
+    def is_near(self) -> bool:
+        return abs(self.simulator - self.kernel) <= max(NEARNESS * self.kernel, TICK_NS)
+
+
+def both(folder: Path, file: Path, policy: str, cpus: int, seed: int = 1) -> Iterator[Group]:
+    """Runs it on both, and prints what each group took."""
+    text = workload_files.read(file).text(seed, TICK_NS)
+    there = turnarounds(play(folder, text, policy, cpus))
+    here = turnarounds(simulated(folder, text, policy, cpus))
+    assert here.keys() == there.keys()
+    for group, time in there.items():
+        print(
+            f"{file.stem}, {policy}, {cpus} CPUs, {group}: kernel {time / 1e6:.3f} ms, simulator"
+            f" {here[group] / 1e6:.3f} ms, {here[group] / time - 1:+.2%}"
+        )
+        yield Group(group, time, here[group])
+
+
+@pytest.mark.parametrize("cpus", CPUS)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_the_studies(tmp_path: Path, name: str, policy: str, cpus: int) -> None:
+    """Each group: to 2 %, or a tick."""
+    file = ROOT / "workloads" / "files" / f"{name}.json"
+    for group in both(tmp_path, file, policy, cpus):
+        assert group.is_near(), group
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_random_workloads(tmp_path: Path, policy: str) -> None:
+    """On the mean of all groups, workloads and numbers of CPUs: to 2 %."""
+    found: list[Group] = []
+    for seed in SEEDS:
+        file = tmp_path / f"random-{seed}.json"
+        file.write_text(json.dumps(random_workload(seed)))
+        for cpus in CPUS:
+            found += list(both(tmp_path, file, policy, cpus))
+    there = sum(group.kernel for group in found)
+    here = sum(group.simulator for group in found)
+    near = sum(group.is_near() for group in found)
+    print(f"{policy}: {here / there - 1:+.2%}; {near} of {len(found)} groups to 2 % or a tick")
+    assert here == pytest.approx(there, rel=NEARNESS)

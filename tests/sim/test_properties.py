@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""All policies keep their laws, whatever happens: stateful tests of the simulator by Hypothesis.
+
+Each test draws programs of processes, and what is done to them from outside, on 1 to 16 CPUs. A
+failing case is shrunk, written to build/cases as a short program, and told with the command that
+runs it again. `--hypothesis-profile long` tries far more, and other cases each time.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from scheduling_machine import Scheduler
+from simulator_command import built
+
+from golden_stories import policies_and_presets
+
+EXAMPLES = 40
+STEPS = 25
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _library() -> None:
+    built("sim/libschedlab-sim.so")
+
+
+def bounds() -> settings:
+    """Those of the profile if one was asked for; else the same few cases each time."""
+    patient = {
+        "deadline": None,
+        "suppress_health_check": list(HealthCheck),
+        "phases": (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        "report_multiple_bugs": False,
+    }
+    if settings.get_current_profile_name() != "default":
+        return settings(**patient)
+    return settings(
+        derandomize=True, database=None, max_examples=EXAMPLES, stateful_step_count=STEPS,
+        print_blob=False, **patient,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", policies_and_presets())
+def test_laws_hold(policy: str) -> None:
+    machine = type("Machine", (Scheduler,), {"policy": policy})
+    run_state_machine_as_test(machine, settings=bounds())
+
+
+@pytest.mark.parametrize("policy", ["rr", "mlfq"])
+def test_laws_hold_while_policies_are_switched(policy: str) -> None:
+    machine = type("Machine", (Scheduler,), {"policy": policy, "switches": True})
+    run_state_machine_as_test(machine, settings=bounds())
+
+
+@pytest.mark.parametrize("policy", ["lottery", "lottery:thesis", "lottery:linux", "hybrid"])
+def test_draws_are_fair_in_the_long_run(policy: str) -> None:
+    """Hundreds of draws at a time, so that chance has room to show."""
+    machine = type("Machine", (Scheduler,), {"policy": policy, "patience": 50})
+    run_state_machine_as_test(machine, settings=settings(bounds(), stateful_step_count=8))

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""The laws of test_properties find what is wrong: policies that were broken on purpose.
+
+Each is a policy with one mistake. Hypothesis must come upon it, shrink what it found to a few lines,
+and name a command that shows it again.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+from scheduling_case import LawBroken
+from scheduling_machine import Scheduler
+from simulator_command import built
+from test_properties import bounds
+
+from schedlab.paths import BUILD, ROOT
+from schedlab.tools import compiler
+from schedlab_simulator import declarations
+from schedlab_simulator.library import library
+
+
+class Mistake(NamedTuple):
+    """A text of a policy, what stands there instead, and which law speaks of it."""
+
+    policy: str
+    right: str
+    wrong: str
+    law: str
+    calls: int
+    """Lines of the shrunk case, at most, that do something."""
+    quick: bool = False
+    """Tried each time; the others by the profile `long`."""
+
+
+MISTAKES = {
+    "the last comes first": Mistake(
+        "rr",
+        "goes_on ? state->tasks.first : NULL",
+        "state->tasks.first",
+        "rr: (turns_go_round|first_come_first_served)",
+        4,
+    ),
+    "a slice is a tick too long": Mistake(
+        "rr",
+        "state->ticks >= queue",
+        "state->ticks > queue",
+        "rr: slices_are_exact",
+        3,
+        quick=True,
+    ),
+    "a process is lost": Mistake(
+        "rr",
+        "STATE_OF(task, struct rr_task)->ticks = 0;",
+        "STATE_OF(task, struct rr_task)->ticks = 0;\n    if (reason == ENQUEUE_YIELDED) return;",
+        "policy rr picks nobody, though processes are queued",
+        3,
+        quick=True,
+    ),
+    "debts are forgotten": Mistake(
+        "wrr",
+        "? own->left : 0;",
+        "? 0 : 0;",
+        "wrr: weighted_slices_are_exact",
+        6,
+        quick=True,
+    ),
+    "the lowest level goes first": Mistake(
+        "priority",
+        "return first ? 0 : level + 1;",
+        "return first ? 0 : LEVELS - level;",
+        "priority: highest_first",
+        6,
+    ),
+    "a boost forgets allotments": Mistake(
+        "mlfq",
+        "    own->allotment_used = 0;\n    own->slice_used = 0;",
+        "    own->slice_used = 0;",
+        "mlfq: levels_follow_use",
+        5,
+        quick=True,
+    ),
+    "a share is that of the square": Mistake(
+        "stride",
+        "state->tickets = task->tickets;",
+        "state->tickets = (uint64_t)task->tickets * task->tickets;",
+        "stride: shares_are_exact",
+        6,
+    ),
+    "all tickets are one": Mistake(
+        "lottery",
+        ": task->tickets;",
+        ": 1;",
+        "lottery: draws_are_fair",
+        8,
+    ),
+}
+
+FLAGS = ["-std=c17", "-O2", "-I.", "-Ikernel", "-Ipolicies", "-D_GNU_SOURCE", "-fPIC"]
+
+
+def library_with(mistake: Mistake, folder: Path) -> Path:
+    """The simulator's library, with this policy in the place of the right one."""
+    built("sim/libschedlab-sim.so")
+    name = mistake.policy
+    text = (ROOT / f"policies/{name}.c").read_text()
+    assert mistake.right in text
+    source = folder / f"{name}.c"
+    source.write_text(text.replace(mistake.right, mistake.wrong))
+    engine, path = folder / f"{name}.o", folder / "library.so"
+    names = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
+    compile_command = [*FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine]
+    subprocess.run([compiler().clang, *compile_command], cwd=ROOT, check=True)
+    others = [
+        each
+        for pattern in ("*.o", "engines/*.o")
+        for each in sorted((BUILD / "sim").glob(pattern))
+        if each.name not in ("main.o", engine.name)
+    ]
+    script = f"-Wl,--version-script={ROOT}/sim/library.map"
+    subprocess.run([compiler().clang, "-shared", script, engine, *others, "-o", path], check=True)
+    return path
+
+
+@contextmanager
+def in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The binding calls this library, for as long."""
+    monkeypatch.setenv(declarations.CHOICE, str(path))
+    library.cache_clear()
+    try:
+        yield
+    finally:
+        monkeypatch.delenv(declarations.CHOICE)
+        library.cache_clear()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    mistake = MISTAKES[name]
+    if not mistake.quick and settings.get_current_profile_name() != "long":
+        pytest.skip("tried by --hypothesis-profile long")
+    machine = type("Machine", (Scheduler,), {"policy": mistake.policy})
+    with in_use(library_with(mistake, tmp_path), monkeypatch):
+        with pytest.raises(LawBroken) as failure:
+            run_state_machine_as_test(machine, settings=settings(bounds(), max_examples=400))
+        told = str(failure.value)
+        assert re.search(mistake.law, told), told
+        calls = [line for line in told.splitlines() if line.startswith("case.")]
+        assert len(calls) <= mistake.calls + 1, told
+        command = told.splitlines()[-1]
+    done = subprocess.run(
+        command,
+        shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert re.search(mistake.law, done.stderr), done.stderr

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: MIT
+"""Recordings of the simulator, replayed: the same decisions again, and what each line is made of."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_workloads import workloads
+from simulator_command import simulate
+
+from golden_stories import policies_and_presets
+from schedlab import trace
+from schedlab.replay import Replayed, charges, workload_of
+from schedlab.replay.text import with_loops
+from schedlab.trace import Kind, MarkKind
+
+TICK_NS = 1_000_000
+LIMIT_NS = 200_000_000
+SWITCHES = (
+    "policy mlfq",
+    "policy rr:table-scan",
+    "policy lottery",
+    "policy priority",
+    "policy wrr",
+)
+
+
+def recorded(
+    folder: Path, text: str, name: str, *options: str, costs: str = "none"
+) -> trace.Trace | None:
+    """The trace of a workload; None: it came to nothing, as all of its processes wait, or so."""
+    path = folder / f"{name}.bin"
+    words = ("--limit", str(LIMIT_NS), "--costs", costs, "--trace", str(path), *options)
+    done = simulate(folder, text, *words)
+    assert done.returncode in (0, 1, 3), done.stderr
+    failed = done.returncode == 1 and "ended with status" not in done.stderr
+    return None if failed else trace.read(path)
+
+
+def story(events: trace.Trace) -> pl.DataFrame:
+    """All that happened, but for the names of programs and of groups."""
+    label = (pl.col("kind") == Kind.MARK) & (pl.col("first") == MarkKind.GROUP)
+    unsaid = pl.col("kind").is_in([Kind.EXEC, Kind.TEXT, Kind.END]) | label
+    return events.events.filter(~unsaid).drop("sequence")
+
+
+def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool = False) -> None:
+    """The replay of a recording, under the same policy, is the recording."""
+    options = ("--policy", policy, "--cpus", str(cpus), "--seed", str(seed))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        first = recorded(folder, text, "recorded", *options)
+        if first is None:
+            return
+        replayed = workload_of(first, charges("none"), keep_switches)
+        again = recorded(folder, replayed.text, "replayed", *options)
+        assert again is not None, replayed.text
+        before, after = story(first), story(again)
+        for row, (one, other) in enumerate(zip(before.rows(), after.rows(), strict=False)):
+            assert one == other, f"record {row} of {story(first).columns}\n{replayed.text}"
+        assert len(before) == len(after), replayed.text
+
+
+@pytest.mark.parametrize("policy", policies_and_presets())
+@given(text=workloads(), cpus=st.sampled_from((1, 2, 3, 4, 8)), seed=st.integers(1, 1000))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_same_policy_makes_the_same_decisions(
+    policy: str, text: str, cpus: int, seed: int
+) -> None:
+    """Record for record: who ran where from when to when, and why it stopped. All kinds of steps;
+    lottery too, which draws the same numbers."""
+    check_same(text, policy, cpus, seed)
+
+
+@given(text=workloads(SWITCHES), cpus=st.integers(1, 4))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+def test_switches_of_the_policy_are_replayed_if_wanted(text: str, cpus: int) -> None:
+    check_same(text, "stride", cpus, 1, keep_switches=True)
+
+
+@given(text=workloads(), policy=st.sampled_from(("mlfq", "priority", "stride", "wrr", "lottery")))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_another_policy_never_leaves_all_waiting(text: str, policy: str) -> None:
+    """Who is woken by others in the recording is woken by them in any order: no deadlock that was
+    not there."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        first = recorded(folder, text, "recorded", "--cpus", "2")
+        lasted = first is not None and first.end_ns < LIMIT_NS
+        if first is None or not lasted:
+            return
+        replayed = workload_of(first, charges("none"))
+        done = simulate(
+            folder,
+            replayed.text,
+            *("--policy", policy, "--cpus", "2", "--no-trace"),
+            "--costs",
+            "none",
+        )
+        assert done.returncode in (0, 1), done.stderr
+        assert "all processes wait" not in done.stderr, replayed.text
+
+
+@pytest.mark.parametrize("policy", ["rr", "mlfq", "priority", "stride", "wrr"])
+@pytest.mark.parametrize("cpus", [1, 2, 3, 4])
+def test_what_the_machine_costs_is_paid_once(tmp_path: Path, policy: str, cpus: int) -> None:
+    """With the kernel's costs, too, all is to the nanosecond: each process computes as long between
+    its acts as it did, less what is paid for them again."""
+    options = ("--policy", policy, "--cpus", str(cpus))
+    text = """
+channel go 0
+program root
+  group root
+  mark begin
+  loop 5
+    fork worker
+  end
+  fork server
+  fork client
+  loop 7
+    wait
+  end
+  mark end
+program worker
+  run 7ms
+  loop 3
+    sleep 2ticks
+    run 1234us
+    yield
+    run 3ms
+  end
+program server
+  loop 9
+    take go
+    run 500us
+  end
+program client
+  loop 9
+    sleep 4321us
+    run 250us
+    give go
+  end
+"""
+    first = recorded(tmp_path, text, "recorded", *options, costs="kernel")
+    assert first is not None
+    replayed = workload_of(first, charges("kernel"))
+    again = recorded(tmp_path, replayed.text, "replayed", *options, costs="kernel")
+    assert again is not None
+    assert story(again).rows() == story(first).rows()
+
+
+# --- what lines are made of
+
+
+def replay_of(folder: Path, text: str, *options: str, keep_switches: bool = False) -> Replayed:
+    events = recorded(folder, text, "recorded", *options)
+    assert events is not None
+    return workload_of(events, charges("none"), keep_switches)
+
+
+def program(replayed: Replayed, name: str) -> list[str]:
+    """Its lines, without their indents."""
+    bodies = replayed.text.split("program ")[1:]
+    (body,) = (each for each in bodies if each.split("\n")[0] == name)
+    return [line.strip() for line in body.split("\n")[1:] if line.strip()]
+
+
+def wanted(folder: Path, *lines: str, others: str = "") -> list[str]:
+    """What a process that does this is taken to have wanted, without `exit 0`."""
+    text = "program root\nfork one\nrun 1ms\nsleep 90ms\nprogram one\n" + "\n".join(lines) + "\n"
+    replayed = replay_of(folder, text + others, "--cpus", "2")
+    found = program(replayed, "one")
+    assert found[-1] == "exit 0"
+    return found[:-1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["run 3ms", "run 2ms"], ["run 5000000ns"]),
+        (["run 3ms", "sleep 2500us"], ["run 3000000ns", "sleep 2500000ns"]),
+        (["run 300us", "sleep 2ticks"], ["run 300000ns", "sleep 2ticks"]),
+        (["run 1ms", "yield", "run 1ms"], ["run 1000000ns", "yield", "run 1000000ns"]),
+        (["priority 3", "tickets 8", "weight 2"], ["priority 3", "tickets 8", "weight 2"]),
+        (["group a", "mark note 9"], ["group a", "mark note 9"]),
+        (["run until 7ms"], ["run 7000000ns"]),
+        (
+            ["loop 9", "run 100us", "sleep 777us", "end"],
+            ["loop 9", "run 100000ns", "sleep 777000ns", "end"],
+        ),
+        (["fork two", "run 1ms", "wait"], ["fork two", "run 1000000ns", "wait"]),
+    ],
+)
+def test_lines(tmp_path: Path, lines: list[str], expected: list[str]) -> None:
+    two = "program two\nrun 5ms\n" if "fork two" in lines else ""
+    assert wanted(tmp_path, *lines, others=two) == expected
+
+
+def test_a_wait_for_another_is_a_channel_of_the_sleepers_own(tmp_path: Path) -> None:
+    text = """
+program root
+  fork sleeper
+  run 3ms
+  give bell
+  wait
+program sleeper
+  take bell
+  run 1ms
+"""
+    replayed = replay_of(tmp_path, text)
+    assert program(replayed, "root") == [
+        *("fork sleeper", "run 3000000ns", "give wake.3.2", "wait", "exit 0")
+    ]
+    assert program(replayed, "sleeper") == ["take wake.3.2", "run 1000000ns", "exit 0"]
+
+
+def test_those_that_are_woken_at_once_are_woken_in_one_act(tmp_path: Path) -> None:
+    text = """
+program root
+  loop 3
+    fork sleeper
+  end
+  run 20ms
+  give bell all
+  loop 3
+    wait
+  end
+program sleeper
+  take bell
+  run 1ms
+"""
+    replayed = replay_of(tmp_path, text)
+    assert "give together.0 3" in program(replayed, "root")
+    assert program(replayed, "sleeper") == ["take together.0", "run 1000000ns", "exit 0"]
+
+
+def test_what_competes_until_the_window_ends_does_so_again(tmp_path: Path) -> None:
+    """What it had computed by then is what it got, not what it wanted."""
+    text = """
+program root
+  mark begin
+  fork one
+  fork one
+  sleep 20ms
+  mark end
+program one
+  loop
+    run 1ms
+  end
+"""
+    replayed = replay_of(tmp_path, text, "--cpus", "3")
+    assert program(replayed, "one") == ["run until 20000000ns", "loop", "run 1s", "end"]
+
+
+def test_a_child_that_ended_before_it_was_waited_for_is_waited_for(tmp_path: Path) -> None:
+    text = "program root\nfork one\nsleep 9ms\nwait\nmark end\nrun 1ms\nprogram one\nrun 1ms\n"
+    lines = program(replay_of(tmp_path, text), "root")
+    assert lines == ["fork one", "sleep 9ticks", "wait", "mark end", "run 1000000ns", "exit 0"]
+
+
+def test_attributes_that_a_parent_gives(tmp_path: Path) -> None:
+    text = """
+program root
+  fork one
+  tickets 40 one
+  fork one
+  tickets 2 one
+  wait
+  wait
+program one
+  run 3ms
+"""
+    replayed = replay_of(tmp_path, text)
+    lines = program(replayed, "root")
+    assert lines[:4] == ["fork one", "tickets 40 one", "fork one.4", "tickets 2 one.4"]
+    assert "group one" in program(replayed, "one.4")  # metrics still know it by its name
+
+
+def test_switches_are_left_out_or_kept(tmp_path: Path) -> None:
+    text = "program root\nrun 1ms\npolicy mlfq\nrun 1ms\npolicy rr\nset slice=7\nrun 1ms\n"
+    left_out = program(replay_of(tmp_path, text), "root")
+    assert left_out == ["run 3000000ns", "exit 0"]
+    kept = program(replay_of(tmp_path, text, keep_switches=True), "root")
+    run = "run 1000000ns"
+    assert kept == [run, "policy mlfq", run, "policy rr", "set slice=7", run, "exit 0"]
+
+
+def test_a_trace_that_was_cut_off(tmp_path: Path) -> None:
+    """Who computed goes on, who slept sleeps on."""
+    text = """
+program root
+  fork busy
+  fork idle
+  wait
+program busy
+  run 900ms
+program idle
+  sleep 500ms
+"""
+    events = recorded(tmp_path, text, "recorded")
+    assert events is not None
+    content = (tmp_path / "recorded.bin").read_bytes()
+    (tmp_path / "cut.bin").write_bytes(content[: len(content) // 2 // 32 * 32 + 7])
+    cut = trace.read(tmp_path / "cut.bin")
+    assert cut.truncated
+    replayed = workload_of(cut, charges("none"))
+    assert program(replayed, "busy") == ["loop", "run 1s", "end"]
+    assert program(replayed, "idle") == ["sleep 1000000s"]
+    assert any("not whole" in note for note in replayed.notes)
+
+
+def test_who_was_killed_would_have_gone_on(tmp_path: Path) -> None:
+    """As of the kernel: the process ends with -1, whatever it was about to do."""
+    events = recorded(tmp_path, "program root\nfork one\nwait\nprogram one\nrun 5ms\n", "recorded")
+    assert events is not None
+    content = bytearray((tmp_path / "recorded.bin").read_bytes())
+    kinds = [
+        int.from_bytes(content[at + 16 : at + 18], "little") for at in range(64, len(content), 32)
+    ]
+    first_exit = 64 + 32 * kinds.index(Kind.EXIT)
+    content[first_exit + 20 : first_exit + 24] = b"\xff" * 4
+    (tmp_path / "killed.bin").write_bytes(content)
+    replayed = workload_of(trace.read(tmp_path / "killed.bin"), charges("none"))
+    assert program(replayed, "one") == ["run until 5000000ns", "exit 1"]
+
+
+def test_processes_that_were_there_before_the_trace(tmp_path: Path) -> None:
+    """As of a machine that is recorded while it runs: somebody must start them."""
+    text = """
+program root
+  fork one
+  run 20ms
+  give bell
+  wait
+program one
+  take bell
+  run 5ms
+"""
+    events = recorded(tmp_path, text, "recorded")
+    assert events is not None
+    without = tmp_path / "without.bin"
+    content = (tmp_path / "recorded.bin").read_bytes()
+    records = [content[at : at + 32] for at in range(64, len(content), 32)]
+    kinds = [int.from_bytes(record[16:18], "little") for record in records]
+    blocked = kinds.index(Kind.BLOCK, kinds.index(Kind.BLOCK) + 1)
+    without.write_bytes(content[:64] + records[0] + b"".join(records[blocked + 4 :]))
+    replayed = workload_of(trace.read(without), charges("none"))
+    starter = program(replayed, "start")
+    assert sum(line.startswith("fork ") for line in starter) == 3  # init, root and one
+    assert any("take wake.3" in line for line in replayed.text.split("\n"))
+    assert any("give wake.3" in line for line in replayed.text.split("\n"))
+    assert simulate(tmp_path, replayed.text, "--no-trace").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([], []),
+        (["a", "b", "a", "b", "a", "b", "c"], ["loop 3", "  a", "  b", "end", "c"]),
+        (["a", "a", "a"], ["a", "a", "a"]),  # no shorter
+        (["a"] * 4, ["loop 4", "  a", "end"]),
+        (["a", "b", "b", "b", "b", "c"], ["a", "loop 4", "  b", "end", "c"]),
+    ],
+)
+def test_loops(lines: list[str], expected: list[str]) -> None:
+    assert with_loops(lines) == expected

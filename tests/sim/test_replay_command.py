@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run --replay` and `./schedlab trace --as-workload`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulator_command import built, simulate
+
+from conftest import Command
+from schedlab.costs import BUILT_IN, COSTS
+from schedlab.errors import WrongUsage
+from schedlab.recording import recording
+from schedlab.replay import charges
+from schedlab.results import file_hash
+
+TASKS = {
+    "tasks": {
+        "cpu": {"instance": 3, "loop": 1, "run": 20_000},
+        "io": {"instance": 2, "loop": 10, "run": 300, "sleep": "3ticks"},
+    }
+}
+
+
+def run(schedlab: Command, *words: str) -> list[dict[str, Any]]:
+    done = schedlab("run", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    return runs
+
+
+@pytest.fixture
+def recorded(schedlab: Command, tmp_path: Path) -> Path:
+    """A run of the simulator, with ways of its own."""
+    workload = tmp_path / "w.json"
+    workload.write_text(json.dumps(TASKS))
+    words = ("--machine", "sim", "--workload", str(workload), "--policy", "rr", "--cpus", "2")
+    more = ("--set", "slice=3", "--seed", "9", "--tick", "2ms", "--costs", "none,tick=1000")
+    (only,) = run(schedlab, *words, *more, "--limit", "9s", "--out", str(tmp_path / "recorded"))
+    return Path(only["folder"])
+
+
+def test_what_is_not_said_is_as_it_was_recorded(
+    schedlab: Command, tmp_path: Path, recorded: Path
+) -> None:
+    (only,) = run(schedlab, "--replay", str(recorded), "--out", str(tmp_path / "out"))
+    there = json.loads((recorded / "manifest.json").read_text())
+    here = only["manifest"]
+    same = ("machine", "policy", "tunables", "cpus", "seed", "tick_ns", "limit_ns", "costs")
+    assert {key: here[key] for key in same} == {key: there[key] for key in same}
+    assert "--costs none,tick=1000" in here["boot_arguments"]
+    assert here["workload_sha256"] == file_hash(recorded / "trace.bin")
+    assert here["replay_of"]["trace_sha256"] == here["workload_sha256"]
+    assert here["replay_of"]["policy"] == "rr"
+    assert here["replay_of"]["switches"] == "kept"
+    assert there["workload"] in here["workload"]
+    ends = [each["metrics"]["summary"] for each in (only,)]
+    assert ends[0]["processes"] == 5
+    again = subprocess.run(
+        [built("sim/schedlab-sim"), *shlex.split(here["boot_arguments"])],
+        cwd=only["folder"],
+        capture_output=True,
+        check=False,
+    )
+    assert again.returncode == 0, again.stderr
+
+
+def test_under_other_policies_beside_the_recording(
+    schedlab: Command, tmp_path: Path, recorded: Path
+) -> None:
+    """Tunables go with the policy; compare and report take recording and replays together."""
+    out = tmp_path / "out"
+    words = ("--replay", str(recorded / "trace.bin"), "--machine", "sim", "--out", str(out))
+    runs = run(schedlab, *words, "--policy", "mlfq,lottery", "--cpus", "1-2", "--runs", "2")
+    assert len(runs) == 8
+    assert {each["manifest"]["policy"] for each in runs} == {"mlfq", "lottery"}
+    assert all(each["manifest"]["tunables"] == {} for each in runs)
+    assert all(each["manifest"]["tick_ns"] == 2_000_000 for each in runs)
+    assert {each["manifest"]["seed"] for each in runs} == {9, 10}
+    assert all(each["manifest"]["replay_of"]["switches"] == "left out" for each in runs)
+    done = schedlab("compare", str(recorded), str(out / "mlfq-2cpu-seed9"))
+    assert done.returncode == 0, done.stderr
+    assert "replay of" in done.stdout
+    both = ("report", str(recorded), str(out), "--out", str(tmp_path / "report"))
+    assert schedlab(*both).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--workload", "mixed"], "--replay and --workload"),
+        (["--with", "tasks.cpu.instance=4"], "--replay and --with"),
+        (["--machine", "spike"], "only --machine sim replays"),
+        (["--machine", "qemu"], "only --machine sim replays"),
+        (["--memory", "64"], "--memory"),
+        (["study-1"], "study-1 and --replay"),
+        (["--quick"], "--quick and --replay"),
+    ],
+)
+def test_what_makes_no_sense_together(
+    schedlab: Command, tmp_path: Path, recorded: Path, words: list[str], expected: str
+) -> None:
+    done = schedlab("run", *words, "--replay", str(recorded), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_recording(schedlab: Command, tmp_path: Path) -> None:
+    for name, content in (("text", b"What if? " * 20), ("short", b"SCHEDLAB")):
+        (tmp_path / name).write_bytes(content)
+        done = schedlab("run", "--replay", str(tmp_path / name))
+        assert done.returncode == 2
+        assert str(tmp_path / name) in done.stderr
+    (tmp_path / "empty").mkdir()
+    assert schedlab("run", "--replay", str(tmp_path / "empty")).returncode == 2
+    assert schedlab("run", "--replay", str(tmp_path / "nothing")).returncode == 2
+
+
+def test_a_trace_alone_says_how_it_was_made(tmp_path: Path) -> None:
+    path = tmp_path / "alone.bin"
+    text = "program root\nrun 3ms\n"
+    options = ("--policy", "mlfq:four-quanta", "--set", "levels=3", "--cpus", "3", "--seed", "5")
+    done = simulate(tmp_path, text, *options, "--tick", "500000", "--trace", str(path))
+    assert done.returncode == 0, done.stderr
+    found = recording(path)
+    assert (str(found.policy), found.settings) == ("mlfq:four-quanta", (("levels", 3),))
+    assert (found.cpus, found.seed, found.tick_ns) == (3, 5, 500_000)
+
+
+def test_a_workload_to_be_read_and_run(schedlab: Command, tmp_path: Path, recorded: Path) -> None:
+    file = tmp_path / "wanted.txt"
+    done = schedlab("trace", str(recorded), "--as-workload", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "run 20000000ns" in file.read_text()
+    assert "sleep 3ticks" in file.read_text()
+    command = file.read_text().split("\n")[1].split()
+    assert command[:2] == ["#", "schedlab-sim"]
+    program = built("sim/schedlab-sim")
+    again = subprocess.run([program, *command[2:]], cwd=tmp_path, capture_output=True, check=False)
+    assert again.returncode == 0, again.stderr
+    for words in (("--format", "csv"), ("--out", "x.csv")):
+        done = schedlab("trace", str(recorded), "--as-workload", str(file), *words)
+        assert done.returncode == 2
+        assert words[0] in done.stderr
+
+
+def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
+    """As it reads them: the same trace, byte for byte, when each is named."""
+    text = "program root\nloop 20\nfork one\nend\nloop 20\nwait\nend\nprogram one\nrun 3ms\nsleep 1ms\n"
+    for costs in (*BUILT_IN, "kernel,fork=40000,migration=700", "none,call=900"):
+        read = charges(costs)
+        named = ",".join(["none", *(f"{name}={getattr(read, name)}" for name in COSTS)])
+        traces = []
+        for each in (costs, named):
+            path = tmp_path / "trace.bin"
+            done = simulate(tmp_path, text, "--costs", each, "--cpus", "2", "--trace", str(path))
+            assert done.returncode == 0, done.stderr
+            traces.append(path.read_bytes())
+        assert traces[0] == traces[1]
+    with pytest.raises(WrongUsage, match="furlong"):
+        charges("kernel,furlong=3")

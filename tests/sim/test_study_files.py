@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""The studies' experiments as workload files: each has one, which runs everywhere, and does what the
+kernel's program does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from simulator_command import simulate
+from test_play import play, simulated
+
+from conftest import ROOT
+from guest_machine import TICK_NS, traced
+from schedlab import metrics, trace, workload_files
+from schedlab.studies.experiments import EXPERIMENTS, OTHERS
+from schedlab.studies.experiments import TICK_NS as STUDY_TICK_NS
+from schedlab.studies.files import FILES, FOLDER, WITHOUT, Described
+from schedlab.workload_changes import parse_change
+
+NEARNESS = 0.02
+"""Of a time; or else a tick."""
+_LIMIT_NS = 60 * 10**9
+
+
+def test_each_experiment_has_a_file_or_a_reason_why_not() -> None:
+    assert sorted([*FILES, *WITHOUT]) == sorted(EXPERIMENTS)
+    assert all(each.strip() for each in WITHOUT.values())
+
+
+def test_each_file_of_the_studies_is_somebodys() -> None:
+    others = {"cpu-bound", "io-bound", "ladder", "sleepers"}
+    there = {path.stem for path in (ROOT / FOLDER).glob("*.json")}
+    assert {each.name for each in FILES.values()} | others == there
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_each_file_reads_and_is_shorter_when_quick(name: str) -> None:
+    described = FILES[name]
+    assert not described.read().notes
+    assert bool(described.quick) == bool(EXPERIMENTS[name].quick_options)
+    if described.quick:
+        assert described.read("quick").text(1, TICK_NS) != described.read().text(1, TICK_NS)
+
+
+def _distinct() -> dict[str, Described]:
+    """Once each file with its largest changes."""
+    return {each.name: each for each in FILES.values()}
+
+
+@pytest.mark.parametrize("name", sorted(_distinct()))
+def test_each_file_runs_under_each_policy_on_one_to_five_cpus(tmp_path: Path, name: str) -> None:
+    described = _distinct()[name]
+    own = {
+        policy.split()[0]
+        for experiment, each in FILES.items()
+        if each.name == name
+        for policy in EXPERIMENTS[experiment].own
+    }
+    tick = 10 * TICK_NS if name.startswith("lottery-original") else TICK_NS
+    text = described.read("quick").text(1, tick)
+    for policy in sorted({*OTHERS, *own}):
+        for cpus in range(1, 6):
+            options = ("--policy", policy, "--cpus", str(cpus), "--limit", str(_LIMIT_NS))
+            done = simulate(tmp_path, text, *options, "--tick", str(tick), "--no-trace")
+            assert done.returncode == 0, f"{policy}, {cpus} CPUs: {done.stderr}"
+
+
+# --- beside the kernel's programs
+
+SHORT = [
+    ("timingtests io-bound", "timing-io-bound", ()),
+    ("timingtests short", "timing-short", ()),
+    ("timingtests starvation", "timing-starvation", ()),
+    ("prioritytest io-bound", "priority-io-bound", ()),
+    ("prioritytest mixed", "priority-mixed", ()),
+    ("timingtests cpu-heavy", "timing-cpu-heavy", ()),
+    ("study3 inversion -t 500", "study3-inversion", ("tasks.hog.run=5ticks",)),
+    ("study4 mixed -c 3 -i 20", "mixed", ("tasks.cpu.instance=3", "tasks.cpu.run=20ticks")),
+    ("study4 sleeper -i 10", "sleeper", ("tasks.cpu.run=10ticks",)),
+    ("sleepers -n 6", "sleepers", ("tasks.sleeper.instance=6",)),
+]
+
+
+def lives(events: trace.Trace) -> pl.DataFrame:
+    """Of the processes that the first one started, by PID."""
+    return metrics.compute(events).processes.filter(parent=2).sort("pid")
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("policy", ["rr", "priority"])
+@pytest.mark.parametrize(("command", "file", "changes"), SHORT, ids=[each[0] for each in SHORT])
+def test_processes_do_what_those_of_the_kernels_program_do(
+    tmp_path: Path, command: str, file: str, changes: tuple[str, ...], policy: str
+) -> None:
+    """In the simulator; and on the kernel, where what calls and switches take is the same."""
+    there = lives(traced(tmp_path, command, 1, f"policy={policy}"))
+    path = ROOT / FOLDER / f"{file}.json"
+    text = workload_files.read(path, map(parse_change, changes)).text(1, TICK_NS)
+    for machine in (simulated, play):
+        print(machine.__name__)
+        here = lives(machine(tmp_path, text, policy))
+        assert here["pid"].to_list() == there["pid"].to_list()
+        assert here["group"].to_list() == there["group"].to_list()
+        for group in dict.fromkeys(there["group"]):
+            mine, others = (side.filter(group=group) for side in (here, there))
+            assert near(mine, others, "turnaround_ns"), group
+            assert near(mine, others, "running_ns"), group
+            if "study4 mixed" not in command:  # two lines may be one transaction there
+                assert Counter(mine["blocks"]) == Counter(others["blocks"]), group
+
+
+def near(here: pl.DataFrame, there: pl.DataFrame, column: str) -> bool:
+    """The mean."""
+    one, other = (float(_mean(side, column)) for side in (here, there))
+    print(f"{column}: simulator {one / 1e6:.3f} ms, kernel {other / 1e6:.3f} ms")
+    return abs(one - other) <= max(NEARNESS * other, TICK_NS)
+
+
+def _mean(side: pl.DataFrame, column: str) -> Any:
+    return side[column].mean()
+
+
+def test_the_tick_of_the_tests_is_that_of_the_studies() -> None:
+    assert TICK_NS == STUDY_TICK_NS

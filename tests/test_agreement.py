@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The simulator held against the kernel on Spike: a part of `./schedlab bench agreement --full`.
+
+Each policy and preset, 1 to 5 CPUs, experiments of both studies. `pytest -s` prints each figure's
+difference. One that is off fails, unless known.csv has its reason; one that has a reason and is
+near fails, too.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from schedlab.agreement.cells import KERNEL, SIMULATOR
+from schedlab.agreement.known import Judged, wrong
+from schedlab.agreement.pairs import named
+from schedlab.agreement.plan import OF_STUDIES, OTHER_PRESETS, Case, draws
+from schedlab.agreement.run import agreement
+from schedlab.agreement.text import HEADINGS, by_policy, row, summary
+from schedlab.policies import parse_choices, read_catalogue
+from schedlab.studies.experiments import ALL_CPUS, OTHERS
+
+pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("agreement")]
+
+POLICIES = (*OTHERS, *OF_STUDIES, *OTHER_PRESETS)
+SHORT = (
+    "s1-timing-cpu-heavy",
+    "s1-timing-switch",
+    "s1-priority-io-bound",
+    "s1-timing-starvation",
+    "s1-timing-creation",
+    "s1-priority-mixed",
+    "s1-timing-short",
+    "s1-priority-starvation",
+    "s1-timing-io-bound",
+    "s1-timing-mixed",
+)
+"""Of study 1. Each takes Spike a second at most."""
+OF_STUDY_4 = ("s4-mixed-2", "s4-mixed-6")
+SEEDS = {KERNEL: 2, SIMULATOR: 8}
+"""Under policies that draw by lot."""
+
+
+def setups() -> list[tuple[str, str, int]]:
+    """Experiment, policy, CPUs: three of each policy, on other CPUs than those of its neighbours."""
+    found = []
+    for number, policy in enumerate(POLICIES):
+        chosen = (
+            SHORT[2 * number % len(SHORT)],
+            SHORT[(2 * number + 1) % len(SHORT)],
+            OF_STUDY_4[number % 2],
+        )
+        for place, experiment in enumerate(chosen):
+            cpus = 1 + (number + number // len(ALL_CPUS) + 2 * place) % len(ALL_CPUS)
+            found.append((experiment, policy, cpus))
+    return found
+
+
+def cases(machine: str) -> list[Case]:
+    return [
+        Case(named(experiment, "quick"), parse_choices(policy)[0], cpus, seed)
+        for experiment, policy, cpus in setups()
+        for seed in range(1, 1 + (SEEDS[machine] if draws(policy) else 1))
+    ]
+
+
+def test_all_policies_cpus_and_studies_are_here() -> None:
+    names = {
+        name
+        for policy in read_catalogue().values()
+        for name in (policy.name, *(f"{policy.name}:{preset}" for preset in policy.presets))
+    }
+    assert set(POLICIES) == names
+    assert {cpus for _, _, cpus in setups()} == set(ALL_CPUS)
+    assert {experiment for experiment, _, _ in setups()} == {*SHORT, *OF_STUDY_4}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
+    folder = tmp_path_factory.mktemp("agreement")
+    return agreement(folder, cases(KERNEL), cases(SIMULATOR))
+
+
+def test_simulator_and_kernel_agree(found: list[Judged]) -> None:
+    assert len(found) >= 2 * len(setups())
+    for words in (HEADINGS, *(row(each) for each in found)):
+        print("  ".join(f"{word:>12}" for word in words))
+    print(summary(found), *by_policy(found), sep="\n")
+    assert not wrong(found), "\n".join("  ".join(row(each)) for each in wrong(found))
+
+
+def test_most_can_be_told(found: list[Judged]) -> None:
+    """Not all is hidden by chance."""
+    assert sum(each.judgement == "near" for each in found) > 0.75 * len(found)

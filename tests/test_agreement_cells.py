@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""What is near, what is off, and what cannot be told: on figures that were made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kept_runs import MS, keep_run
+from schedlab import collection
+from schedlab.agreement import known
+from schedlab.agreement.cells import Cell, Key, cells
+from schedlab.agreement.known import Judged, Reason, judged
+from schedlab.agreement.plan import draws, setting
+from schedlab.agreement.text import row, summary
+from schedlab.errors import WrongUsage
+from schedlab.report.agreement import page
+from schedlab.report.build import without_simulated
+from schedlab.report.model import Table
+
+EXPERIMENT = "s1-timing-cpu-heavy"
+
+
+def keep(
+    place: Path,
+    machine: str,
+    completion: float | None,
+    seed: int = 1,
+    policy: str = "rr",
+    **groups: tuple[float, float],
+) -> None:
+    """`groups`: each one's turnaround and running time, in ms."""
+    ran = sum(running for _, running in groups.values())
+    keep_run(
+        place / machine,
+        EXPERIMENT,
+        policy,
+        seed,
+        machine=machine,
+        tables={
+            "summary": [{"completion_ns": None if completion is None else int(completion * MS)}],
+            "groups": [
+                {
+                    "group": name,
+                    "turnaround_mean_ns": turnaround * MS if completion is not None else None,
+                    "running_ns": int(running * MS),
+                    "share": running / ran,
+                }
+                for name, (turnaround, running) in groups.items()
+            ],
+        },
+    )
+
+
+def by_what(place: Path) -> dict[str, Cell]:
+    return {cell.key.what: cell for cell in cells(collection.read([place]))}
+
+
+def test_two_percent_or_a_tick(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 200, slow=(180, 100), fast=(10, 5), late=(10, 5))
+    keep(tmp_path, "sim", 203.9, slow=(184, 100), fast=(10.9, 5), late=(11.1, 5))
+    found = by_what(tmp_path)
+    assert {what: cell.verdict for what, cell in found.items()} == {
+        "completion": "near",  # 1.95 %
+        "turnaround of fast": "near",  # 9 %, but less than a tick
+        "turnaround of late": "off",  # 1.1 ticks
+        "turnaround of slow": "off",  # 2.2 %
+    }
+    slow = found["turnaround of slow"]
+    assert slow.relative == pytest.approx(4 / 180)
+    assert slow.ticks == pytest.approx(4)
+    assert slow.half_width is None
+
+
+def test_shares_where_the_window_ends_first(tmp_path: Path) -> None:
+    """Of 100 ticks that all ran together, one tick is a point."""
+    keep(tmp_path, "spike", None, a=(0, 80), b=(0, 20))
+    keep(tmp_path, "sim", None, a=(0, 81.5), b=(0, 18.5))
+    found = by_what(tmp_path)
+    assert {what: cell.verdict for what, cell in found.items()} == {
+        "share of a": "near",  # 1.5 points, 1.9 %
+        "share of b": "off",  # 1.5 points, 7.5 %
+    }
+    assert found["share of b"].ticks == pytest.approx(-1.5)
+
+
+def test_chance_may_explain_a_difference(tmp_path: Path) -> None:
+    """Seeds that spread by 20 ticks hide 5; those that agree to a hundredth do not."""
+    for seed, (wide, narrow) in enumerate([(80, 99.99), (100, 100.0), (120, 100.01)], 1):
+        keep(tmp_path, "spike", 100, seed, wide=(wide, 10), narrow=(narrow, 10))
+    for seed, (wide, narrow) in enumerate([(125, 105.01), (105, 105.0), (85, 104.99)], 1):
+        keep(tmp_path, "sim", 100, seed, wide=(wide, 10), narrow=(narrow, 10))
+    found = by_what(tmp_path)
+    assert found["completion"].verdict == "near"
+    assert found["turnaround of wide"].verdict == "not told apart"
+    assert found["turnaround of narrow"].verdict == "off"
+    width = found["turnaround of wide"].half_width
+    assert width is not None and width > 20 * MS
+
+
+def test_pairs_of_seeds_see_through_what_seeds_do(tmp_path: Path) -> None:
+    """Each seed takes 5 ticks longer: unpaired, their spread of 20 would hide it."""
+    for seed, time in enumerate((80.0, 100.01, 120.0), 1):
+        keep(tmp_path, "spike", time, seed, g=(1, 1))
+        keep(tmp_path, "sim", time + 5 + seed / 100, seed, g=(1, 1))
+    assert by_what(tmp_path)["completion"].verdict == "off"
+    keep(tmp_path, "sim", 105.04, 4, g=(1, 1))
+    assert by_what(tmp_path)["completion"].verdict == "not told apart"
+
+
+def test_a_failed_run_is_told(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 100, g=(1, 1))
+    keep_run(tmp_path / "sim", EXPERIMENT, "rr", 1, machine="sim", status="limit")
+    found = by_what(tmp_path)["completion"]
+    assert found.verdict == "failed"
+    assert "seed 1 on sim: limit" in found.failure
+    assert found.to_dict()["kernel"] is None
+
+
+def test_a_group_on_one_side_alone_is_told(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 100, g=(1, 1))
+    keep(tmp_path, "sim", 100, h=(1, 1))
+    found = by_what(tmp_path)
+    assert found["turnaround of g"].failure == "sim has no such figure"
+    assert found["turnaround of h"].failure == "spike has no such figure"
+
+
+def test_setups_of_one_machine_are_no_cells(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 100, g=(1, 1))
+    keep(tmp_path, "sim", 100, policy="mlfq", g=(1, 1))
+    assert not by_what(tmp_path)
+
+
+# --- reasons
+
+
+@pytest.mark.parametrize(
+    ("simulator", "has_reason", "judgement", "is_wrong"),
+    [
+        (100.5, False, "near", False),
+        (150.0, False, "off", True),
+        (150.0, True, "known", False),
+        (100.5, True, "near after all", True),
+    ],
+)
+def test_judgements(simulator: float, has_reason: bool, judgement: str, is_wrong: bool) -> None:
+    key = Key(EXPERIMENT, "rr", 1, "completion")
+    cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, chance=0.0)
+    found = Judged(cell, Reason("why", "Because.") if has_reason else None)
+    assert found.judgement == judgement
+    assert found.is_wrong == is_wrong
+
+
+def test_every_reason_that_is_written_is_given() -> None:
+    given = {reason.name for reason in known.known().values()}
+    assert given == set(known.REASONS)
+
+
+def test_a_file_of_reasons_that_is_wrong_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "known.csv"
+    monkeypatch.setattr(known, "FILE", file)
+    for content in (
+        "experiment,policy\n",
+        "experiment,policy,cpus,what,reason\ns4-trace,rr,1,completion,no such reason\n",
+    ):
+        file.write_text(content)
+        known.known.cache_clear()
+        with pytest.raises(ValueError, match=r"known\.csv"):
+            known.known()
+    known.known.cache_clear()
+
+
+# --- what is printed
+
+
+def test_rows_begin_with_the_largest(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 100, a=(100, 1), b=(100, 1))
+    keep(tmp_path, "sim", 101, a=(150, 1), b=(104, 1))
+    found = judged(cells(collection.read([tmp_path])))
+    assert row(found[0]) == (
+        *(EXPERIMENT, "rr", "1", "turnaround of a"),
+        *("100.00 ms", "150.00 ms", "+50.00%", "+50.00", "–", "off"),
+    )
+    assert [row(each)[3] for each in found] == ["turnaround of a", "turnaround of b", "completion"]
+    assert summary(found) == "3 figures: 1 near; 2 off, and nobody knows why"
+
+
+def test_the_page(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 100, a=(100, 1))
+    keep(tmp_path, "sim", 101, a=(150, 1))
+    made = page(collection.read([tmp_path]))
+    assert made is not None
+    assert "Of 2 figures that both machines gave, 1 are within 2%" in made.lead
+    assert "**Of 1 the reason is not known.**" in made.lead
+    tables = {block.name: block for block in made.blocks() if isinstance(block, Table)}
+    rows = tables["simulator-and-kernel-study-1"].rows
+    assert [(each[3].text, each[-1].text, each[-1].tone) for each in rows] == [
+        ("turnaround of a", "off", "bad"),
+        ("completion", "near", "good"),
+    ]
+
+
+def test_no_page_without_both_machines(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 100, a=(100, 1))
+    assert page(collection.read([tmp_path])) is None
+
+
+def test_simulated_runs_are_no_runs_of_the_study(tmp_path: Path) -> None:
+    """They would be taken for more seeds of the kernel's, or instead of them."""
+    keep(tmp_path, "spike", 100, a=(150, 1))
+    keep(tmp_path, "sim", 101, a=(150, 1))
+    keep_run(tmp_path / "sim", "mine.json", "rr", machine="sim")
+    left = without_simulated(collection.read([tmp_path]))
+    assert {(run.setup.machine, run.setup.experiment) for run in left} == {
+        ("spike", EXPERIMENT),
+        ("sim", "mine.json"),
+    }
+
+
+# --- what is run
+
+
+def test_settings() -> None:
+    short, full = setting(False), setting(True)
+    assert {str(policy) for policy in short.policies} < {str(policy) for policy in full.policies}
+    lottery = next(policy for policy in short.policies if str(policy) == "lottery:thesis")
+    rr = next(policy for policy in short.policies if str(policy) == "rr")
+    assert draws("lottery:thesis") and draws("hybrid") and not draws("rr:table-scan")
+    assert len(short.seeds_on("sim", lottery)) > len(short.seeds_on("spike", lottery)) > 1
+    assert short.seeds_on("sim", rr) == short.seeds_on("spike", rr)
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    with pytest.raises(WrongUsage, match="s9-"):
+        setting(False, experiments=["s9-*"])

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: MIT
+"""Who is best in a sweep: rankings with their intervals, fronts, and the chart of one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from conftest import Command
+from schedlab.errors import WrongUsage
+from schedlab.outcome import Outcome
+from schedlab.statistics import holm
+from schedlab.sweep import best, dataset, ranking
+from schedlab.sweep.objectives import parse
+from schedlab.sweep.one_run import Result, Rows
+
+MAKE: dict[str, Any] = {"measuring": {}, "machines": {}}
+MS = 1_000_000.0
+Measured = Mapping[tuple[str, int], Mapping[str, Any]]
+"""By settings and seed: columns of the run; those of a group begin with `GROUP.`."""
+
+
+def swept(folder: Path, measured: Measured, cpus: int = 1) -> Path:
+    """A data set in which that was measured. A status other than success stands in `status`."""
+    with dataset.opened(folder, (), MAKE, "") as found:
+        finished = []
+        for number, ((settings, seed), row) in enumerate(measured.items()):
+            identity = {
+                "workload": "w.json", "policy": "mlfq", "settings": settings, "changes": "",
+                "machine": "sim", "costs": "kernel", "cpus": cpus, "tick_ns": 1_000_000,
+                "limit_ns": 10**9, "seed": seed,
+            }  # fmt: skip
+            whole = {"processes": 4, "finished": 4, "clock_step_ns": 1}
+            whole |= {name: value for name, value in row.items() if "." not in name}
+            groups: dict[str, dict[str, Any]] = {}
+            for name, value in row.items():
+                group, dot, column = name.partition(".")
+                if dot:
+                    groups.setdefault(group, {"group": group, "processes": 2, "finished": 2})[
+                        column
+                    ] = value
+            outcome = Outcome(str(whole.pop("status", "success")))
+            rows = Rows(whole, tuple(groups.values())) if outcome.succeeded else Rows()
+            finished.append((identity, Result(f"{cpus}-{number}", outcome, 0.0, rows)))
+        found.add(finished)
+    return folder
+
+
+def turnarounds(values: Mapping[str, list[float]], column: str = "turnaround_mean_ns") -> Measured:
+    return {
+        (settings, seed): {column: value}
+        for settings, row in values.items()
+        for seed, value in enumerate(row, start=1)
+    }
+
+
+def ranked(folder: Path, metric: str = "turnaround") -> list[ranking.Place]:
+    objective = parse(metric)
+    (values,) = ranking.read_values(folder, [objective])
+    return ranking.ranked(values, objective)
+
+
+# --- metrics by name
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "group", "better"),
+    [
+        ("turnaround", "turnaround_mean_ns", None, "lower"),
+        ("throughput", "throughput_per_second", None, "higher"),
+        ("fairness", "fairness_turnaround", None, "higher"),
+        ("predictability", "response_iqr_ns", None, "lower"),
+        ("share-error", "share_error_max_points", None, "lower"),
+        ("share-error@inter", "share_error_points", "inter", "lower"),
+        ("response@inter", "response_mean_ns", "inter", "lower"),
+        ("turnaround_max_ns", "turnaround_max_ns", None, "lower"),
+        ("wakeup_latency_p99_ns@a b", "wakeup_latency_p99_ns", "a b", "lower"),
+        ("min:migrations", "migrations", None, "lower"),
+        ("max:share@cpu", "share", "cpu", "higher"),
+        ("max:turnaround", "turnaround_mean_ns", None, "higher"),
+    ],
+)
+def test_metrics_by_name(text: str, column: str, group: str | None, better: str) -> None:
+    found = parse(text)
+    assert (found.column, found.group, found.better) == (column, group, better)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("turnarounds", "no metric is called 'turnarounds'; did you mean 'turnaround'?"),
+        ("turnaround_mean", "did you mean 'turnaround_mean_ns'?"),
+        ("switches", "say min:switches or max:switches"),
+        ("migrations", "say min:migrations or max:migrations"),
+        ("share", "no metric is called 'share'"),
+        ("truncated", "no metric is called"),
+        ("key", "no metric is called"),
+        ("best:turnaround", "expected a metric"),
+        ("turnaround@", "expected a metric"),
+        ("predictability@inter", "does not have it for groups"),
+    ],
+)
+def test_metrics_that_are_none(text: str, said: str) -> None:
+    with pytest.raises(WrongUsage) as error:
+        parse(text)
+    assert said in str(error.value)
+
+
+def test_two_names_of_one_metric_are_refused() -> None:
+    assert len(best.objectives_of(["turnaround", "turnaround"])) == 1
+    with pytest.raises(WrongUsage, match="named twice"):
+        best.objectives_of(["turnaround", "turnaround_mean_ns"])
+
+
+# --- rankings
+
+
+def test_the_best_comes_first_and_who_is_clearly_worse_is_told(tmp_path: Path) -> None:
+    folder = swept(
+        tmp_path,
+        turnarounds(
+            {
+                "a=1": [20.0 * MS, 21.0 * MS, 22.5 * MS],
+                "a=2": [10.0 * MS, 11.0 * MS, 12.0 * MS],
+                "a=3": [10.1 * MS, 12.5 * MS, 11.0 * MS],
+            }
+        ),
+    )
+    places = ranked(folder)
+    assert [place.choice[1] for place in places] == ["a=2", "a=3", "a=1"]
+    assert [place.possible for place in places] == [True, True, False]
+    assert places[0].behind is None and places[0].value.mean == 11 * MS
+    assert places[2].behind and places[2].behind.change == pytest.approx(61 / 6 * MS)
+    assert places[2].behind.low < 61 / 6 * MS < places[2].behind.high
+    reversed_places = ranked(folder, "max:turnaround")
+    assert [place.choice[1] for place in reversed_places] == ["a=1", "a=3", "a=2"]
+
+
+def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Path) -> None:
+    generator = random.Random(1)
+    values = {
+        f"a={setup}": [(100 + setup + generator.gauss(0, 3)) * MS for _ in range(9)]
+        for setup in range(12)
+    }
+    places = ranked(swept(tmp_path, turnarounds(values)))
+    first = np.array(values[places[0].choice[1]])
+    plain = [
+        float(stats.ttest_rel(values[place.choice[1]], first, alternative="greater").pvalue)
+        for place in places[1:]
+    ]
+    for place, expected in zip(places[1:], holm(plain), strict=True):
+        assert place.chance == pytest.approx(expected, rel=1e-9)
+
+
+def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
+    """If all are equal, whoever looks best is so by luck. The guarantee is against ruling out who
+    is as good; it is not exact, since the one that looks best was picked from the same values."""
+    objective = parse("turnaround")
+    out = 0
+    for seed in range(200):
+        values = np.random.default_rng(seed).normal(100, 5, (1, 20, 6)) * MS
+        choices = tuple(("mlfq", f"a={number}") for number in range(20))
+        places = ranking.ranked(
+            ranking.Values((), tuple(range(6)), choices, values, (0.0,), {}), objective
+        )
+        out += sum(not place.possible for place in places if place.choice == choices[0])
+    assert out <= 0.05 * 200
+
+
+def test_one_seed_tells_nothing(tmp_path: Path) -> None:
+    places = ranked(swept(tmp_path, turnarounds({"a=1": [1.0], "a=2": [2.0]})))
+    assert [place.chance for place in places] == [None, None]
+    assert all(place.possible for place in places)
+
+
+def test_equal_differences_are_not_taken_for_certain_below_the_clock(tmp_path: Path) -> None:
+    rows = turnarounds({"a=1": [10.0, 11.0], "a=2": [10.5, 11.5]})
+    coarse = {
+        who: {**row, "clock_step_ns": 100, "processes": 1, "finished": 1}
+        for who, row in rows.items()
+    }
+    assert all(place.possible for place in ranked(swept(tmp_path / "coarse", coarse)))
+    fine = {who: {**row, "clock_step_ns": 0} for who, row in rows.items()}
+    assert [place.possible for place in ranked(swept(tmp_path / "fine", fine))] == [True, False]
+
+
+def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None:
+    measured = dict(turnarounds({"a=1": [1.0, 2.0], "a=2": [3.0, 4.0], "a=3": [1.0, 1.0]}))
+    measured["a=2", 2] = {"status": "hung"}
+    measured["a=3", 1] = {"turnaround_mean_ns": 1.0, "finished": 3}  # one process goes on
+    measured["a=4", 1] = {"turnaround_mean_ns": 9.0}
+    (values,) = ranking.read_values(swept(tmp_path, measured), [parse("turnaround")])
+    assert values.choices == (("mlfq", "a=1"),)
+    assert {choice[1]: why for choice, why in values.left_out.items()} == {
+        "a=2": "1 of 2 runs failed: hung",
+        "a=3": "a run has no such value",
+        "a=4": "only 1 of 2 seeds are there",
+    }
+
+
+def test_other_numbers_of_cpus_are_ranked_apart(tmp_path: Path) -> None:
+    swept(tmp_path, turnarounds({"a=1": [1.0], "a=2": [2.0]}))
+    swept(tmp_path, turnarounds({"a=1": [0.9], "a=2": [0.8]}), cpus=2)
+    objective = parse("turnaround")
+    found = ranking.read_values(tmp_path, [objective])
+    assert [ranking.ranked(each, objective)[0].choice[1] for each in found] == ["a=1", "a=2"]
+
+
+def test_groups_have_their_own_values(tmp_path: Path) -> None:
+    measured = {
+        ("a=1", 1): {"response_mean_ns": 1.0, "x.response_mean_ns": 9.0, "y.response_mean_ns": 1.0},
+        ("a=2", 1): {"response_mean_ns": 2.0, "x.response_mean_ns": 3.0, "y.response_mean_ns": 2.0},
+    }
+    folder = swept(tmp_path, measured)
+    firsts = [ranked(folder, f"response{of}")[0].choice[1] for of in ("", "@x", "@y")]
+    assert firsts == ["a=1", "a=2", "a=1"]
+    with pytest.raises(WrongUsage, match="no run has a group z; there are: x, y"):
+        ranked(folder, "response@z")
+
+
+# --- fronts
+
+
+OBJECTIVES = [parse("turnaround"), parse("throughput")]
+
+
+def values_of(rows: list[list[tuple[float, float]]]) -> ranking.Values:
+    """Of setups: seeds of pairs."""
+    array = np.array(rows).transpose(2, 0, 1)
+    choices = tuple(("mlfq", f"a={number}") for number in range(len(rows)))
+    return ranking.Values((), tuple(range(array.shape[2])), choices, array, (0.0, 0.0), {})
+
+
+def test_the_front_is_of_those_that_no_other_surpasses_in_everything() -> None:
+    generator = random.Random(2)
+    rows = [[(generator.randrange(12) + 0.0, generator.randrange(12) + 0.0)] for _ in range(80)]
+    found = ranking.front(values_of(rows), OBJECTIVES)
+    pairs = [row[0] for row in rows]
+    expected = {
+        f"a={number}"
+        for number, (cost, gain) in enumerate(pairs)
+        if not any(c <= cost and g >= gain and (c < cost or g > gain) for c, g in pairs)
+    }
+    assert {choice[1] for choice in found.members} == expected
+    costs = [found.estimates[choice][0].mean for choice in found.members]
+    assert costs == sorted(costs)
+
+
+def test_who_is_off_the_front_by_chance_is_told_from_who_is_surely_off() -> None:
+    noise = [0.0, 0.3, -0.2, 0.1, -0.1]
+    rows = [
+        [(10 + n, 50 - n) for n in noise],
+        [(10.05 - n, 49.95 + n) for n in noise],  # a little worse in both, by less than the noise
+        [(20 + n, 40 + n) for n in noise],
+        [(10 + n, 40 + 2 * n) for n in noise],  # as good in one with every seed, worse in the other
+    ]
+    found = ranking.front(values_of(rows), OBJECTIVES)
+    assert [choice[1] for choice in found.members] == ["a=0"]
+    assert [choice[1] for choice in found.perhaps] == ["a=1"]
+
+
+# --- as a user sees it
+
+
+def example(folder: Path) -> Path:
+    generator = random.Random(3)
+    measured = {}
+    for slice_, seed in itertools.product((1, 2, 4, 8), (1, 2, 3)):
+        noise = generator.gauss(0, 0.2)
+        measured[f"slice={slice_}", seed] = {
+            "turnaround_mean_ns": (100 / slice_ + noise) * MS,
+            "response_mean_ns": (5 * slice_ + noise) * MS,
+        }
+    return swept(folder, measured)
+
+
+def test_the_command_ranks_what_is_there(schedlab: Command, tmp_path: Path) -> None:
+    folder = example(tmp_path / "sweep")
+    done = schedlab("sweep", "--from", str(folder), "--best", "turnaround", "--top", "2")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    assert done.stdout.startswith(
+        "turnaround, mean (lower is better): w.json, 1 CPU, sim, tick 1ms"
+    )
+    assert lines[3][:3] == ["1", "mlfq", "slice=8"] and lines[3][-1] == "best"
+    assert lines[4][:3] == ["2", "mlfq", "slice=4"] and "worse" in lines[4]
+    assert "4 setups, 3 seeds; 1 of them may be the best" in done.stdout
+    done = schedlab(
+        *("sweep", "--from", str(folder), "--best", "turnaround", "--best", "response", "--json"),
+        *("--chart", str(tmp_path / "chart.svg")),
+    )
+    assert done.returncode == 0, done.stderr
+    (scene,) = json.loads(done.stdout)["scenes"]
+    assert [each["on_front"] for each in scene["setups"]] == [True] * 4
+    svg = (tmp_path / "chart.svg").read_text()
+    assert (
+        svg.startswith("<svg") and "turnaround, mean (ms)" in svg and "response, mean (ms)" in svg
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "by what? Add --best METRIC"),
+        (("--best", "turnaround", "--chart", "x.svg"), "a frontier is of two metrics"),
+        (("--best", "turnaround", "--best", "response", "--chart", "x.pdf"), "ends in .svg or .png"),
+        (("--best", "turnaround", "--policy", "rr"), "nothing is run then"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together(
+    schedlab: Command, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    folder = example(tmp_path / "sweep")
+    done = schedlab("sweep", "--from", str(folder), *arguments)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) -> None:
+    generator = random.Random(4)
+    rows = [
+        [(generator.uniform(1, 9) * MS, generator.uniform(1, 9)) for _ in range(3)]
+        for _ in range(30)
+    ]
+    scene = ("w.json", "", "sim", "kernel", 1, 1_000_000, 10**9, None)
+    values = values_of(rows)
+    values = ranking.Values(scene, values.seeds, values.choices, values.values, (0.0, 0.0), {})
+    found = ranking.front(values, OBJECTIVES)
+    chart = best.frontier_chart(values, OBJECTIVES, found)
+    assert len(chart.data) == 30
+    numbered = chart.data.filter(chart.data["place"].is_not_null()).sort("place")
+    assert numbered["setup"].to_list() == [ranking.title_of(choice) for choice in found.members]
+    assert numbered["place"].to_list() == list(range(1, len(found.members) + 1))
+    assert f"the {len(found.members)} of 30 setups" in chart.caption
+    assert all(ranking.title_of(choice) in chart.description for choice in found.members)

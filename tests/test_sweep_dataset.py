@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""The data set of a sweep: whole parts, each run once, readable by DuckDB and Polars as it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+from kept_runs import keep_simulated
+from schedlab.errors import WrongUsage
+from schedlab.outcome import Outcome
+from schedlab.sweep import columns, dataset
+from schedlab.sweep.one_run import Result, Rows
+
+MAKE = {
+    "measuring": {"schedlab": "1", "sources_sha256": "ab"},
+    "machines": {"sim": {"simulator_sha256": "cd", "machine_version": "1"}},
+}
+DIMENSIONS = ("set_slice", "with_tasks_cpu_instance")
+
+
+def result(key: str, status: str = "success", groups: tuple[str, ...] = ("a", "b")) -> Result:
+    if status != "success":
+        return Result(key, Outcome(status, "why"), 0.1, Rows())
+    rows = Rows(
+        {"turnaround_mean_ns": 1.5, "finished": 3},
+        tuple({"group": name, "share": 0.5} for name in groups),
+        ({"name": "ticks", "count": 1, "mean": 2.0, "least": 2.0, "most": 2.0},),
+    )
+    return Result(key, Outcome("success"), 0.1, rows)
+
+
+def identity(seed: int = 1) -> Mapping[str, Any]:
+    return {"workload": "w.json", "seed": seed, "set_slice": 4, "with_tasks_cpu_instance": "7"}
+
+
+def filled(folder: Path, *parts: tuple[Result, ...]) -> None:
+    with dataset.opened(folder, DIMENSIONS, MAKE, "a title") as found:
+        for part in parts:
+            found.add([(identity(), each) for each in part])
+
+
+def keys(folder: Path, table: str = dataset.RUNS) -> list[str]:
+    found: list[str] = dataset.read_table(folder, table)["key"].to_list()
+    return found
+
+
+def test_duckdb_and_polars_read_it_as_one_table(tmp_path: Path) -> None:
+    # In the second part all is null that can be.
+    filled(tmp_path, (result("b"), result("a")), (result("c", "failed"),))
+    runs = f"read_parquet('{tmp_path}/runs/*.parquet')"
+    described = duckdb.execute(f"SELECT * FROM {runs}").description
+    assert [each[0] for each in described or []] == [
+        column.name for column in columns.runs_table(DIMENSIONS)
+    ]
+    found = duckdb.execute(
+        f"SELECT key, status, message, set_slice, turnaround_mean_ns FROM {runs} ORDER BY key"
+    ).fetchall()
+    assert found == [
+        ("a", "success", None, 4, 1.5),
+        ("b", "success", None, 4, 1.5),
+        ("c", "failed", "why", 4, None),
+    ]
+    joined = duckdb.execute(
+        f"SELECT r.seed, g.group, g.share FROM {runs} r"
+        f" JOIN read_parquet('{tmp_path}/groups/*.parquet') g USING (key) WHERE key = 'a'"
+    ).fetchall()
+    assert sorted(joined) == [(1, "a", 0.5), (1, "b", 0.5)]
+    read = pl.read_parquet(tmp_path / "runs" / "*.parquet").sort("key")
+    assert read.equals(dataset.read_table(tmp_path, dataset.RUNS))
+
+
+def test_the_manifest_says_what_each_column_is(tmp_path: Path) -> None:
+    filled(tmp_path, (result("a"),))
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert (manifest["format"], manifest["title"], manifest["make"]) == (1, "a title", MAKE)
+    for table, path in (("runs", "runs"), ("groups", "groups"), ("told", "told")):
+        told = {each["name"]: each for each in manifest["tables"][table]}
+        part = pl.read_parquet(tmp_path / path / "*.parquet")
+        assert {name: each["type"] for name, each in told.items()} == {
+            name: str(dtype) for name, dtype in part.schema.items()
+        }
+        assert all(each["meaning"] for each in told.values())
+        for name, each in told.items():
+            if name.endswith("_ns"):
+                assert each["unit"] == "ns"
+
+
+def test_its_columns_are_those_of_the_metrics(tmp_path: Path) -> None:
+    found = keep_simulated(tmp_path, seed=1)
+    own = {"share_error_max_points", "response_iqr_ns", "events_per_second"}
+    told_before = {"policy", "cpus", "seed", "tick_ns"}
+    names = [column.name for column in columns.METRICS]
+    assert set(names) - own == set(found.summary.columns) - told_before
+    assert {column.name for column in columns.GROUP_METRICS} == set(found.groups.columns)
+    for table, of in ((found.summary, columns.METRICS), (found.groups, columns.GROUP_METRICS)):
+        for column in of:
+            if column.name in table.columns:
+                there = table.schema[column.name]
+                assert there.is_integer() == (column.dtype == pl.Int64), column.name
+
+
+def test_a_run_is_in_it_once(tmp_path: Path) -> None:
+    filled(tmp_path, (result("a"), result("b"), result("a")), (result("b"), result("c")))
+    filled(tmp_path, (result("c"), result("d")))
+    assert keys(tmp_path) == ["a", "b", "c", "d"]
+    assert keys(tmp_path, dataset.GROUPS) == ["a", "a", "b", "b", "c", "c", "d", "d"]
+    assert keys(tmp_path, dataset.TOLD) == ["a", "b", "c", "d"]
+
+
+def test_what_an_interruption_left_is_taken_away(tmp_path: Path) -> None:
+    filled(tmp_path, (result("a"),))
+    # The groups of a part were written, its runs were not; and a file is half written.
+    there = tmp_path / "groups" / "part-000001.parquet"
+    (tmp_path / "groups" / "part-000002.parquet").write_bytes(there.read_bytes())
+    (tmp_path / "runs" / ".part-000002.parquet.new").write_bytes(b"PAR1")
+    assert pl.read_parquet(tmp_path / "runs" / "*.parquet")["key"].to_list() == ["a"]
+    filled(tmp_path, (result("b", groups=("x",)),))
+    assert keys(tmp_path) == ["a", "b"]
+    groups = dataset.read_table(tmp_path, dataset.GROUPS)
+    assert list(zip(groups["key"], groups["group"], strict=True)) == [
+        ("a", "a"),
+        ("a", "b"),
+        ("b", "x"),
+    ]
+    assert not list(tmp_path.glob("**/*.new"))
+
+
+def test_the_runs_of_a_part_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    write = dataset.write_part
+
+    def note(path: Path, table: pl.DataFrame) -> None:
+        written.append(path.parent.name)
+        write(path, table)
+
+    monkeypatch.setattr(dataset, "write_part", note)
+    filled(tmp_path, (result("a"),))
+    assert written == ["groups", "told", "runs"]
+
+
+def test_failed_runs_are_rows_and_can_be_taken_out(tmp_path: Path) -> None:
+    filled(tmp_path, (result("a"), result("b", "hung")), (result("c", "panic"),))
+    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as found:
+        assert found.statuses == {"a": "success", "b": "hung", "c": "panic"}
+        assert found.drop_failed() == 2
+        found.add([(identity(), result("b"))])
+    assert keys(tmp_path) == ["a", "b"]
+    assert set(dataset.read_statuses(tmp_path).values()) == {"success"}
+    assert json.loads((tmp_path / "manifest.json").read_text())["title"] == "a title"
+
+
+def test_a_data_set_is_of_one_make_and_one_set_of_dimensions(tmp_path: Path) -> None:
+    filled(tmp_path, (result("a"),))
+
+    def said(dimensions: tuple[str, ...], make: Mapping[str, Any]) -> str:
+        with (
+            pytest.raises(WrongUsage) as error,
+            dataset.opened(tmp_path, dimensions, make, ""),
+        ):
+            pass
+        return str(error.value)
+
+    assert "other dimensions: set_boost is only on one side" in said(
+        (*DIMENSIONS, "set_boost"), MAKE
+    )
+    other = json.loads(json.dumps(MAKE))
+    other["machines"]["sim"]["simulator_sha256"] = "ef"
+    assert "made with another simulator (sim): cd, now ef" in said(DIMENSIONS, other)
+    other = json.loads(json.dumps(MAKE))
+    other["measuring"]["sources_sha256"] = "ef"
+    assert "made with another sources (measuring): ab, now ef" in said(DIMENSIONS, other)
+    # One more machine, and the dimensions in another order, are no contradiction.
+    more = json.loads(json.dumps(MAKE))
+    more["machines"] = {"spike": {"machine_version": "1"}}
+    with dataset.opened(tmp_path, DIMENSIONS[::-1], more, "") as found:
+        assert found.dimensions == DIMENSIONS
+    make = json.loads((tmp_path / "manifest.json").read_text())["make"]
+    assert set(make["machines"]) == {"sim", "spike"}
+
+
+def test_only_one_sweep_writes_to_it(tmp_path: Path) -> None:
+    with (
+        dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
+        pytest.raises(WrongUsage, match="another sweep is writing to it"),
+        dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
+    ):
+        pass
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("")
+    with (
+        pytest.raises(WrongUsage, match="something else than a sweep's data set"),
+        dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
+    ):
+        pass
+    with pytest.raises(WrongUsage, match="holds no sweep"):
+        dataset.read_table(tmp_path, dataset.RUNS)
+    (tmp_path / "manifest.json").write_text('{"format": 1, "status": "success"}')
+    with pytest.raises(WrongUsage, match="holds a run, not a sweep"):
+        dataset.read_manifest(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"format": 2, "dimensions": []}')
+    with pytest.raises(WrongUsage, match="format 2; this schedlab knows 1"):
+        dataset.read_manifest(tmp_path)

@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: MIT
+"""Descriptions of sweeps: what is spelt out of them, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, Command
+from schedlab.errors import WrongUsage
+from schedlab.json_lines import JsonError, Node
+from schedlab.policies import Catalogue, Policy, Preset, Tunable
+from schedlab.sweep import conditions, options, ranges, reading, sampling, yaml_lines
+from schedlab.sweep.expanding import Point, expand, most
+from schedlab.sweep.plan import SweepPlan
+
+MIXED = ROOT / "workloads" / "files" / "mixed.json"
+CATALOGUE: Catalogue = {
+    "rr": Policy("rr", "", "", tunables={"slice": Tunable("slice", "ticks of a turn", 1, 1, 100)}),
+    "mlfq": Policy(
+        "mlfq",
+        "",
+        "",
+        tunables={
+            name: Tunable(name, "ticks", 0, standard, 100_000)
+            for name, standard in (("slice_0", 8), ("slice_1", 4), ("boost", 480))
+        },
+        presets={"short": Preset("short", "", {"slice_0": 2})},
+    ),
+}
+
+
+def node(text: str) -> Node:
+    return yaml_lines.parse(text)
+
+
+def sweep(folder: Path, text: str, **given: Node) -> list[Point]:
+    """The runs of a sweep of mixed.json, of which the text says the rest."""
+    path = folder / "sweep.yaml"
+    path.write_text(text.replace("MIXED", str(MIXED)))
+    return expand(reading.read(path, given, CATALOGUE))
+
+
+def complaint(folder: Path, text: str) -> str:
+    with pytest.raises(WrongUsage) as error:
+        sweep(folder, text)
+    return str(error.value).replace(f"{folder}/", "")
+
+
+def settings(points: list[Point]) -> list[dict[str, int]]:
+    return [dict(point.run.settings) for point in points]
+
+
+# --- values
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("7", [7]),
+        ("[4, 1]", [4, 1]),
+        ("4,1", [4, 1]),
+        ("1..4", [1, 2, 3, 4]),
+        ("1..10+4", [1, 5, 9]),
+        ("60..500*2", [60, 120, 240, 480]),
+        ("{from: 1, to: 10, step: 4}", [1, 5, 9]),
+        ("{from: 3, to: 80, factor: 3}", [3, 9, 27]),
+        ("-2..0", [-2, -1, 0]),
+    ],
+)
+def test_values_of_a_tunable(text: str, values: list[int]) -> None:
+    found = ranges.whole_numbers(node(text))
+    assert not isinstance(found, ranges.Logarithmic)
+    assert list(found.values) == values
+    assert ranges.size(found) == len(values)
+    assert ranges.bounds(found) == (min(values), max(values))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x", '"x": expected a whole number'),
+        ("1.5", "1.5: expected a whole number"),
+        ("true", "true: expected a whole number"),
+        ("[]", "an array: expected"),
+        ("[1, [2]]", "an array: expected"),
+        ("[1, 2, 1]", "1 is there twice"),
+        ("4..1", "the lower end first: 4 is above 1"),
+        ("0..8*2", "a factor of 2 or more, from a number from 1 on"),
+        ("1..8*1", "a factor of 2 or more"),
+        ("1..8+0", "a step of 1 or more"),
+        ("{from: 1}", "an object: expected a range"),
+        ("{from: 1, to: 2, step: 1, factor: 2}", "an object: expected a range"),
+        ("{from: 1, to: 2, by: 2}", "by: unknown"),
+        ("{from: 0, to: 2, log: true}", "a number from 1 on"),
+    ],
+)
+def test_values_that_are_none(text: str, said: str) -> None:
+    with pytest.raises(JsonError, match=r".*") as error:
+        ranges.whole_numbers(node(text))
+    assert said in str(error.value)
+
+
+def test_a_value_for_each_place_and_each_has_as_much_room() -> None:
+    places = [(number + 0.5) / 12 for number in range(12)]
+    assert [ranges.Span(1, 7, 2).at(place) for place in places] == [1] * 3 + [3] * 3 + [5] * 3 + [
+        7
+    ] * 3
+    assert [ranges.Listed((9, 1, 4)).at(place) for place in places] == [9] * 4 + [1] * 4 + [4] * 4
+    assert ranges.Span(1, 7, 2).at(math.nextafter(1, 0)) == 7
+
+
+def test_in_a_logarithmic_range_each_power_has_as_much_room() -> None:
+    values = [ranges.Logarithmic(1, 999).at((number + 0.5) / 3000) for number in range(3000)]
+    below = [sum(isinstance(v, int) and v < 10**power for v in values) for power in (1, 2, 3)]
+    assert below == [1000, 2000, 3000]
+    assert values[0] == 1 and ranges.Logarithmic(1, 999).at(math.nextafter(1, 0)) == 999
+
+
+# --- YAML
+
+
+def test_yaml_values_know_their_lines_and_places() -> None:
+    tree = node("a: 1\nb:\n  - x: yes\n  - 'two'\n")
+    found = dict(reading.paths_of(tree))
+    assert (found["a"].value, found["a"].line, found["a"].path) == (1, 1, "a")
+    second = reading.items(found["b"])
+    assert [(each.line, each.path) for each in second] == [(3, "b.0"), (4, "b.1")]
+    assert dict(reading.paths_of(second[0]))["x"].value == "yes"
+    assert second[1].value == "two"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a: [1", "a: 1\n b: 2", "a: \x01", "[a, b]: 1", "a: !!python/x"]
+)
+def test_what_is_no_yaml_is_refused(tmp_path: Path, text: str) -> None:
+    assert "sweep.yaml" in complaint(tmp_path, text)
+
+
+def test_references_do_not_make_much_of_little(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert "at most 100,000 values" in complaint(tmp_path, "\n".join(lines))
+
+
+# --- conditions and samples
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("a <= b", True),
+        ("a < b < c", True),
+        ("a < c < b", False),
+        ("a == 1 and not b == 1", True),
+        ("c > 2 * b or a + b - 1 > c", False),
+        ("c != 3", False),
+    ],
+)
+def test_conditions(text: str, holds: bool) -> None:
+    assert conditions.read(text, "abc").holds({"a": 1, "b": 2, "c": 3}) is holds
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "1", "a <", "d < 1", "a ** 2 < 1", "f(a) < 1", "a.b < 1", "a < '1'", "a in b",
+             "(lambda: a)() < 1", "a < 1.5", "a < True", "[a] < [b]", "a" * 600 + " < 1"]
+)  # fmt: skip
+def test_conditions_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        conditions.read(text, "abc")
+
+
+@pytest.mark.parametrize("method", sampling.METHODS)
+def test_samples_are_the_same_with_the_same_seed_and_lie_everywhere(method: str) -> None:
+    def drawn(seed: int, count: int = 64) -> list[tuple[float, ...]]:
+        return list(itertools.islice(sampling.places(method, 2, 64, seed), count))
+
+    places = drawn(1)
+    assert places == drawn(1) != drawn(2)
+    assert len(set(drawn(1, 200))) == 200
+    assert all(0 <= number < 1 for place in places for number in place)
+    for dimension in range(2):
+        eighths = {int(place[dimension] * 8) for place in places}
+        assert eighths == set(range(8))
+    if method != "random":  # more even: of 64 points, 8 in each eighth
+        for dimension in range(2):
+            counts = [sum(int(p[dimension] * 8) == eighth for p in places) for eighth in range(8)]
+            assert max(counts) - min(counts) <= (0 if method != "halton" else 2)
+
+
+# --- what is spelt out
+
+
+def test_a_grid_is_every_value_with_every_other(tmp_path: Path) -> None:
+    points = sweep(
+        tmp_path,
+        """
+        workloads: [MIXED]
+        policies:
+          - rr
+          - {policy: "mlfq:short", set: {slice_1: [1, 2], boost: 0..100+50}}
+        cpus: 1-2
+        seeds: 1..3
+        tick: [1ms, 2ms]
+        """,
+    )
+    assert len(points) == (1 + 2 * 3) * 2 * 3 * 2
+    assert len({point.run for point in points}) == len(points)
+    assert [point.run.seed for point in points[:3]] == [1, 2, 3]
+    last = points[-1]
+    assert (last.run.cpus, last.run.tick_ns, str(last.run.policy)) == (2, 2_000_000, "mlfq:short")
+    assert dict(last.run.settings) == {"slice_1": 2, "boost": 100}
+    # The preset's own value, what was set, and the policy's default.
+    assert dict(last.tunables) == {"slice_0": 2, "slice_1": 2, "boost": 100}
+    assert SweepPlan("", tuple(points)).dimensions == ("set_slice_1", "set_boost")
+    row = SweepPlan("", tuple(points)).identity(points[0])
+    assert (row["set_slice_1"], row["set_boost"], row["policy"]) == (None, None, "rr")
+
+
+def test_conditions_leave_setups_out_and_know_what_is_not_set(tmp_path: Path) -> None:
+    text = """
+        workloads: MIXED
+        policies: {policy: mlfq, set: {slice_1: 1..10}, where: [slice_1 <= slice_0, slice_1 != 3]}
+        """
+    assert [each["slice_1"] for each in settings(sweep(tmp_path, text))] == [1, 2, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("method", sampling.METHODS)
+def test_a_sample_is_of_different_setups_that_fulfil_the_conditions(
+    tmp_path: Path, method: str
+) -> None:
+    text = f"""
+        workloads: MIXED
+        policies:
+          policy: mlfq
+          set: {{slice_0: 1..8, slice_1: 1..8, boost: {{from: 1, to: 10000, log: true}}}}
+          where: slice_1 <= slice_0
+          sample: {{method: {method}, count: 40, seed: 5}}
+        """
+    found = settings(sweep(tmp_path, text))
+    assert len({tuple(each.items()) for each in found}) == 40
+    assert all(each["slice_1"] <= each["slice_0"] for each in found)
+    assert found == settings(sweep(tmp_path, text))
+    assert found != settings(sweep(tmp_path, text.replace("seed: 5", "seed: 6")))
+
+
+def test_values_of_the_workload_file(tmp_path: Path) -> None:
+    points = sweep(
+        tmp_path,
+        """
+        workloads: {file: MIXED, with: {tasks.cpu.instance: [3, 5], tasks.cpu.run: [1ticks, 70.5]}}
+        policies: rr
+        """,
+    )
+    assert [point.run.changes for point in points] == [
+        (("tasks.cpu.instance", count), ("tasks.cpu.run", run))
+        for count in ("3", "5")
+        for run in ("1ticks", "70.5")
+    ]
+    counts = [
+        next(t.instances for t in p.run.file.tasks if t.name == "cpu") for p in points if p.run.file
+    ]
+    assert counts == [3, 3, 5, 5]
+    plan = SweepPlan("", tuple(points))
+    assert plan.dimensions == ("with_tasks_cpu_instance", "with_tasks_cpu_run")
+    assert plan.identity(points[1])["with_tasks_cpu_run"] == "70.5"
+
+
+def test_experiments_of_the_studies_on_the_kernel(tmp_path: Path) -> None:
+    (point,) = sweep(
+        tmp_path, "workloads: s4-mixed-6\npolicies: rr\nmachines: spike\ntick: 2ms\nmemory: 64"
+    )
+    run = point.run
+    assert (run.label, run.machine, run.memory_mib) == ("s4-mixed-6", "spike", 64)
+    assert run.workload == "study4 mixed -c 6 -w 200000"
+
+
+def test_options_say_the_same_as_a_file(tmp_path: Path) -> None:
+    by_file = sweep(
+        tmp_path,
+        """
+        workloads: {file: MIXED, with: {tasks.cpu.instance: [3, 5]}}
+        policies: {policy: mlfq, set: {boost: 60..240*2, slice_1: [1, 2]}, where: slice_1 < slice_0,
+                   sample: {method: halton, count: 4, seed: 2}}
+        cpus: [1, 4]
+        seeds: 2..4
+        """,
+    )
+    nodes = options.nodes(
+        [str(MIXED)],
+        ["tasks.cpu.instance=3,5"],
+        ["mlfq"],
+        ["boost=60..240*2", "slice_1=1,2"],
+        ["slice_1 < slice_0"],
+        "halton:4:2",
+        {"cpus": "1,4", "seeds": "2..4"},
+    )
+    assert expand(reading.read(None, nodes, CATALOGUE)) == by_file
+
+
+def test_options_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
+    text = "workloads: MIXED\npolicies: rr\nseeds: 1..9\ncpus: 1-8"
+    given = options.nodes([], [], ["mlfq"], [], [], None, {"seeds": "7", "cpus": "2"})
+    (point,) = sweep(tmp_path, text, **given)
+    assert (str(point.run.policy), point.run.seed, point.run.cpus) == ("mlfq", 7, 2)
+
+
+def test_nothing_is_there_twice(tmp_path: Path) -> None:
+    text = "workloads: MIXED\npolicies: [rr, rr, {policy: rr, set: {slice: [1, 2]}}]"
+    assert [point.run.settings_text for point in sweep(tmp_path, text)] == [
+        "",
+        "slice=1",
+        "slice=2",
+    ]
+
+
+def test_how_many_there_are_is_known_before_they_are_spelt_out(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        f"workloads: {MIXED}\npolicies: {{policy: mlfq, set: {{boost: 0..99999}}}}\nseeds: 1..11"
+    )
+    description = reading.read(path, {}, CATALOGUE)
+    assert most(description) == 1_100_000
+    with pytest.raises(WrongUsage, match="up to 1,100,000 runs: at most 1,000,000"):
+        expand(description)
+
+
+# --- what is wrong
+
+
+RIGHT = "workloads: MIXED\npolicies: rr\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("policies: rr", "nothing to sweep: no workloads in the file, and no --workload"),
+        ("workloads: MIXED", "nothing to sweep: no policies in the file, and no --policy"),
+        ("- rr", "sweep.yaml:1: an array: expected an object"),
+        (RIGHT + "cpu: 2", "sweep.yaml:3: cpu: unknown: expected description, workloads"),
+        (RIGHT + "cpus: 257", "sweep.yaml:3: cpus: 257: expected 1 to 256 CPUs, which sim can have"),
+        (RIGHT + "cpus: 4-1", "sweep.yaml:3: cpus: \"4-1\": expected numbers of CPUs"),
+        (RIGHT + "seeds: -1", "sweep.yaml:3: seeds: -1: expected numbers from 0"),
+        (RIGHT + "tick: 1", "sweep.yaml:3: tick: 1: expected a time from 100us to 1s"),
+        (RIGHT + "tick: [1ms, 2h]", "sweep.yaml:3: tick.1: \"2h\": expected a time"),
+        (RIGHT + "limit: [1s, 2s]", "sweep.yaml:3: limit: an array: expected one time"),
+        (RIGHT + "machines: vax", "sweep.yaml:3: machines: \"vax\": expected a machine: spike"),
+        (RIGHT + "costs: cheap", "--costs cheap"),
+        (RIGHT + "description: 7", "sweep.yaml:3: description: 7: expected a text"),
+        ("workloads: [MIXED, 7]\npolicies: rr", "sweep.yaml:1: workloads.1: 7: expected a workload"),
+        ("workloads: none.json\npolicies: rr", "none.json: it cannot be read"),
+        ("workloads: {file: MIXED, with: {tasks.cpu.instance: -1}}\npolicies: rr", "instance: -1"),
+        ("workloads: {file: MIXED, command: x}\npolicies: rr", "expected one of file, experiment"),
+        ("workloads: {with: {a: 1}}\npolicies: rr", "expected one of file, experiment, command"),
+        ("workloads: cpu-bound -n 3\npolicies: rr", "expected a workload file, since it is to run on"),
+        ("workloads: {experiment: s4-mixed-5}\npolicies: rr\nmachines: spike",
+         "no experiment is called 's4-mixed-5'; did you mean"),
+        ("workloads: {command: x, with: {a: 1}}\npolicies: rr\nmachines: spike",
+         "sweep.yaml:1: workloads.with: only files have values to change"),
+        ("workloads: MIXED\npolicies: rr,mlfq", "expected one policy; several are a list"),
+        ("workloads: MIXED\npolicies: rrr", "no policy is called 'rrr'; did you mean 'rr'?"),
+        ("workloads: MIXED\npolicies: [rr, 'mlfq:long']", "no preset of mlfq is called 'long'"),
+        ("workloads: MIXED\npolicies:\n  - policy: rr\n    set:\n      slice: 0..4",
+         "sweep.yaml:5: policies.0.set.slice: \"0..4\": expected 1 to 100, which rr allows"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slices: 1}}",
+         "no tunable of rr is called 'slices'; did you mean 'slice'?"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1, slice: 2}}", "it is there twice"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: {from: 1, to: 9, log: true}}}",
+         "expected a range with a factor"),
+        ("workloads: MIXED\npolicies: {policy: rr, where: slices < 2}", "slices is no tunable here"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: [1, 2]}, where: slice > 2}",
+         "rr: no setup fulfils the conditions: slice > 2"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1..9}, sample: {method: x, count: 2}}",
+         "method: \"x\": expected one of random, sobol"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1..9}, sample: {method: sobol}}",
+         "expected an object such as {method: sobol, count: 64}"),
+        ("workloads: MIXED\npolicies: {policy: rr, sample: {method: sobol, count: 2}}",
+         "expected something to draw from"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1..9}, sample: {method: sobol, count: 10}}",
+         "only 9 are different"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    assert said in complaint(tmp_path, text)
+
+
+def test_two_places_in_a_file_with_one_column_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    path.write_text('{"tasks": {"a": {"loop": 1, "run": 1}, "a_b": {"loop": 1, "run": 1}, "a.b": '
+                    '{"loop": 1, "run": 1}}}')  # fmt: skip
+    places = "{tasks.a_b.run: [1, 2], tasks.a.b.run: 3}"
+    points = sweep(tmp_path, f"workloads: {{file: {path}, with: {places}}}\npolicies: rr")
+    with pytest.raises(WrongUsage, match="would have the same column"):
+        _ = SweepPlan("", tuple(points)).dimensions
+
+
+def test_the_command_checks_all_before_it_writes(schedlab: Command, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(f"workloads: {MIXED}\npolicies: {{policy: mlfq, set: {{boost: -1}}}}\n")
+    done = schedlab("sweep", str(path), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert "wrong.yaml:2: policies.set.boost: -1: expected 0 to 1000000" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (([], [], [], ["boost=1"], [], None), "--set: name the policy"),
+        (([], [], [], [], ["a < 1"], None), "--where: name the policy"),
+        (([], [], [], [], [], "sobol:4"), "--sample: name the policy"),
+        (([], ["a=1"], [], [], [], None), "--with: name the file"),
+        (([], [], ["rr"], ["slice"], [], None), "--set slice: expected NAME=VALUES"),
+        (([], [], ["rr"], ["slice="], [], None), "--set slice=: expected NAME=VALUES"),
+        (([], [], ["rr"], ["slice=1"], [], "sobol"), "expected METHOD:COUNT"),
+    ],
+)
+def test_options_that_do_not_fit_together(given: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(WrongUsage) as error:
+        options.nodes(*(*given, {}))
+    assert said in str(error.value)
+
+
+def test_a_dry_run_counts_and_shows(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab(
+        *("sweep", "--workload", str(MIXED), "--policy", "mlfq", "--set", "boost=0,480"),
+        *("--seeds", "1..20", "--dry-run"),
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "40 runs, such as:"
+    assert len(lines) == 11
+    assert lines[1].endswith("mlfq boost=0, 1 CPU, sim, seed 1")
+    assert lines[-1].endswith("mlfq boost=480, 1 CPU, sim, seed 20")

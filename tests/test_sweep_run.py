@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: MIT
+"""Sweeps for real: workers of this host and of a cluster, one killed, interruptions, going on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from conftest import ROOT, Command
+from schedlab import workload_files
+from schedlab.errors import SchedlabError
+from schedlab.plan import Run
+from schedlab.policies import PolicyChoice
+from schedlab.sweep import cluster, command, dataset, execution, options
+from schedlab.sweep.expanding import Point
+from schedlab.sweep.make import Make, key_of
+from schedlab.sweep.one_run import Result, Task
+from schedlab.sweep.plan import SweepPlan
+
+WORKLOAD = """{
+    "tasks": {
+        "batch": {"instance": 3, "loop": 1, "run": "4ticks"},
+        "quick": {"instance": 2, "loop": 5, "run": 200, "sleep": "2ticks"}
+    }
+}"""
+SWEEP = """
+description: Test
+workloads: {file: w.json, with: {tasks.batch.instance: [2, 3]}}
+policies:
+  - rr
+  - {policy: mlfq, set: {boost: 0..60+20, slice_3: [1, 2]}}
+seeds: 1..SEEDS
+"""
+SEEDS = 5
+SETUPS = 2 * (1 + 4 * 2)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONSAFEPATH": "1"}
+pytestmark = pytest.mark.xdist_group("sweeps")
+
+
+def sweep_file(folder: Path, seeds: int) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "w.json").write_text(WORKLOAD)
+    path = folder / "sweep.yaml"
+    path.write_text(SWEEP.replace("SEEDS", str(seeds)))
+    return path
+
+
+def tables(folder: Path) -> dict[str, pl.DataFrame]:
+    return {name: dataset.read_table(folder, name) for name in ("runs", "groups", "told")}
+
+
+def assert_same(one: Path, other: Path) -> None:
+    """Row by row, by key."""
+    for name, table in tables(one).items():
+        assert table.equals(tables(other)[name]), name
+
+
+def wait_until(true: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A command in the background; ended with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *arguments],
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sweep, done undisturbed by two workers of this host."""
+    folder = tmp_path_factory.mktemp("reference")
+    wanted = command.plan(sweep_file(folder, SEEDS), {})
+    done = command.carry_out(wanted, command.Doing(folder / "out", workers=2))
+    assert (done.runs, done.already, done.failed) == (SEEDS * SETUPS, 0, 0)
+    return folder / "out"
+
+
+# --- a cluster
+
+
+@contextmanager
+def processes_of_a_cluster(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[str]]]]:
+    """A scheduler and workers, each a process of its own, as somebody would start them by hand."""
+    with ExitStack() as stack:
+        quiet = ("--host", "127.0.0.1", "--no-dashboard")
+        scheduler = stack.enter_context(
+            started("schedlab", "dask", "scheduler", *quiet, "--port", "0")
+        )
+        assert scheduler.stdout
+        address = ""
+        for line in scheduler.stdout:
+            if "Scheduler at:" in line:
+                address = line.split()[-1]
+                break
+        one = ("--nthreads", "1", "--no-nanny")
+        yield (
+            address,
+            [
+                stack.enter_context(started("schedlab", "dask", "worker", address, *quiet, *one))
+                for _ in range(workers)
+            ],
+        )
+
+
+def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
+    tmp_path: Path, reference: Path
+) -> None:
+    path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
+    with processes_of_a_cluster(3) as (address, workers):
+        options = ("--scheduler", address, "--out", str(out))
+        with started("schedlab", "sweep", str(path), *options) as sweep:
+            wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished")
+            workers[1].send_signal(signal.SIGKILL)
+            finished = len(dataset.read_statuses(out))
+            text, _ = sweep.communicate(timeout=120)
+        assert sweep.returncode == 0, text
+        assert workers[1].wait() == -signal.SIGKILL
+        assert [workers[place].poll() for place in (0, 2)] == [None, None]
+    assert 0 < finished < SEEDS * SETUPS, "it was not killed in the middle"
+    counted = duckdb.execute(
+        f"SELECT count(*), count(DISTINCT key), count(*) FILTER (status = 'success')"
+        f" FROM read_parquet('{out}/runs/*.parquet')"
+    ).fetchone()
+    assert counted == (SEEDS * SETUPS,) * 3
+    assert_same(out, reference)
+
+
+def test_there_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
+    for address, said in (
+        ("tcp://127.0.0.1:9", "no scheduler of Dask answers there"),
+        ("xyz://127.0.0.1:9", "expected an address such as"),
+    ):
+        with pytest.raises(SchedlabError, match=said), cluster.connected(address, 1):
+            pass
+
+
+# --- this host
+
+
+def test_the_same_comes_of_one_worker_and_in_another_order(tmp_path: Path, reference: Path) -> None:
+    wanted = command.plan(sweep_file(tmp_path, SEEDS), {})
+    turned = replace(wanted, points=wanted.points[::-1])
+    command.carry_out(turned, command.Doing(tmp_path / "out", workers=1))
+    assert_same(tmp_path / "out", reference)
+
+
+def test_an_interrupted_sweep_goes_on(tmp_path: Path, reference: Path) -> None:
+    path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
+    call = ("schedlab", "sweep", str(path), "--out", str(out))
+    with started(*call, "--workers", "1") as sweep:
+        wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished")
+        sweep.send_signal(signal.SIGINT)
+        text, _ = sweep.communicate(timeout=60)
+        assert sweep.returncode == 128 + signal.SIGINT, text
+        assert f"The same command with --out {out} goes on" in text
+        left_over = subprocess.run(
+            ["ps", "-o", "args=", "-s", str(sweep.pid)], capture_output=True, text=True, check=False
+        )
+        assert [line for line in left_over.stdout.splitlines() if "<defunct>" not in line] == []
+    before = dataset.read_table(out, "runs")
+    assert 0 < len(before) < SEEDS * SETUPS
+    parts = {part: part.read_bytes() for part in dataset.parts(out, "runs")}
+    done = command.carry_out(command.plan(path, {}), command.Doing(out))
+    assert (done.runs, done.already, done.failed) == (SEEDS * SETUPS, len(before), 0)
+    assert {part: part.read_bytes() for part in parts} == parts
+    assert_same(out, reference)
+    again = command.carry_out(command.plan(path, {}), command.Doing(out))
+    assert (again.already, again.runs) == (SEEDS * SETUPS, SEEDS * SETUPS)
+
+
+def test_more_values_are_added_to_what_is_there(tmp_path: Path) -> None:
+    path, out = sweep_file(tmp_path, 1), tmp_path / "out"
+    for cpus, already in (("1", 0), ("1,2", SETUPS)):
+        given = options.nodes([], [], [], [], [], None, {"cpus": cpus})
+        done = command.carry_out(command.plan(path, given), command.Doing(out))
+        assert (done.already, done.runs) == (already, already + SETUPS)
+
+
+# --- runs that fail
+
+
+KILLER = """#!/bin/sh
+# Seed 2 ends who started it; seed 3 fails; seed 4 leaves a trace that is none.
+case "$*" in
+*"--seed 2 "*) kill -KILL $PPID; sleep 5 ;;
+*"--seed 3 "*) echo "it went wrong"; exit 1 ;;
+*"--seed 4 "*) echo nonsense > trace.bin ;;
+*) exec {simulator} "$@" ;;
+esac
+"""
+
+
+class Told:
+    def ended(self, task: Task, result: Result) -> None:
+        pass
+
+    def waiting_for_workers(self) -> None:
+        pass
+
+
+def runs(folder: Path, seeds: range) -> list[Run]:
+    (folder / "w.json").write_text(WORKLOAD)
+    file = workload_files.read(folder / "w.json")
+    fixed = ((), 1, "sim")
+    of_all = (1_000_000, 10**10, 0)
+    return [Run("w.json", PolicyChoice("rr"), *fixed, seed, *of_all, file=file) for seed in seeds]
+
+
+def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path: Path) -> None:
+    real = command.built({"sim"})
+    program = tmp_path / "simulator"
+    program.write_bytes(real.programs["simulator"])
+    program.chmod(0o755)
+    script = KILLER.replace("{simulator}", str(program)).encode()
+    make = Make(real.measuring, real.machines, {"simulator": script})
+    plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
+    by_key = plan.by_key(make)
+    out = tmp_path / "out"
+
+    def carry_out(retry: bool, make: Make) -> None:
+        with (
+            dataset.opened(out, plan.dimensions, real.to_dict(), "") as data_set,
+            cluster.connected(None, 2) as client,
+        ):
+            if retry:
+                data_set.drop_failed()
+            left = {key: point for key, point in by_key.items() if key not in data_set.statuses}
+            tasks = [Task(key, point.run) for key, point in left.items()]
+            identities = {key: plan.identity(point) for key, point in left.items()}
+            execution.carry_out(tasks, identities, client, make, data_set, Told())
+
+    carry_out(False, make)
+    found = dataset.read_table(out, "runs").sort("seed")
+    statuses = dict(zip(found["seed"], found["status"], strict=True))
+    failed = {2: "worker-died", 3: "failed", 4: "unmeasured"}
+    assert statuses == {seed: failed.get(seed, "success") for seed in range(1, 11)}
+    messages = dict(zip(found["seed"], found["message"], strict=True))
+    assert "its worker died each time" in messages[2]
+    assert "it went wrong" in messages[3]
+    assert "the trace could not be measured" in messages[4]
+    assert messages[5] is None
+    assert found["turnaround_mean_ns"].null_count() == 3
+    # They are not run again, unless somebody wants it.
+    carry_out(False, replace(make, programs=real.programs))
+    assert dataset.read_table(out, "runs").sort("seed").equals(found)
+    carry_out(True, replace(make, programs=real.programs))
+    assert dataset.read_table(out, "runs")["status"].to_list() == ["success"] * 10
+
+
+def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
+    make = command.built({"sim"})
+    other = replace(make, measuring={**make.measuring, "sources_sha256": "0" * 64})
+    plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 2))))
+    (point,) = plan.points
+    key = key_of(point.run, make)
+    tasks, identities = [Task(key, point.run)], {key: plan.identity(point)}
+    said = r"worker tcp://127\.0\.0\.1:\d+ has another sources: \w+… there, 0000"
+    with (
+        dataset.opened(tmp_path / "out", (), make.to_dict(), "") as data_set,
+        cluster.connected(None, 1) as client,
+        pytest.raises(SchedlabError, match=said),
+    ):
+        execution.carry_out(tasks, identities, client, other, data_set, Told())
+
+
+# --- what decides a run, and what is kept
+
+
+def test_the_key_is_of_all_that_decides(tmp_path: Path) -> None:
+    make = Make({"schedlab": "1"}, {"sim": {"machine_version": "1"}}, {})
+    (run,) = runs(tmp_path, range(1, 2))
+    (tmp_path / "v.json").write_text(WORKLOAD.replace('"4ticks"', '"5ticks"'))
+    others = [
+        replace(run, seed=2),
+        replace(run, cpus=2),
+        replace(run, policy=PolicyChoice("rr", "table-scan")),
+        replace(run, settings=(("slice", 2),)),
+        replace(run, tick_ns=2_000_000),
+        replace(run, limit_ns=10**9),
+        replace(run, file=workload_files.read(tmp_path / "v.json")),
+        replace(run, workload="v.json"),
+    ]
+    keys = [key_of(each, make) for each in (run, *others)]
+    keys.append(key_of(run, replace(make, machines={"sim": {"machine_version": "2"}})))
+    keys.append(key_of(run, replace(make, measuring={"schedlab": "2"})))
+    assert len(set(keys)) == len(keys)
+    (same,) = runs(tmp_path, range(1, 2))
+    assert key_of(same, make) == keys[0]
+
+
+def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) -> None:
+    path = sweep_file(tmp_path, 1)
+    done = schedlab(
+        *("sweep", str(path), "--policy", "rr", "--out", str(tmp_path / "out"), "--keep-traces")
+    )
+    assert done.returncode == 0, done.stderr
+    kept = sorted((tmp_path / "out" / "traces").iterdir())
+    assert len(kept) == 2
+    names = {each.name for each in kept[0].iterdir()}
+    assert names == {"manifest.json", "trace.bin", "console.log", "metrics", "workload.txt"}
+    from schedlab.collection import read
+
+    collected = read(kept).summary.sort("turnaround_mean_ns")
+    swept = dataset.read_table(tmp_path / "out", "runs").sort("turnaround_mean_ns")
+    assert collected["turnaround_mean_ns"].to_list() == swept["turnaround_mean_ns"].to_list()
+
+
+@pytest.mark.spike
+def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> None:
+    """In one data set; the work is the same."""
+    workload = tmp_path / "w.json"
+    workload.write_text('{"tasks": {"cpu": {"instance": 2, "loop": 1, "run": 5000}}}')
+    out = tmp_path / "out"
+    done = schedlab(
+        *("sweep", "--workload", str(workload), "--machine", "spike,sim"),
+        *("--policy", "rr", "--keep-traces", "--out", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    found = dataset.read_table(out, "runs").sort("machine")
+    assert found["machine"].to_list() == ["sim", "spike"]
+    assert found["status"].to_list() == ["success"] * 2
+    simulated, real = found["turnaround_mean_ns"]
+    assert real == pytest.approx(simulated, rel=0.02)
+    texts = [path.read_text() for path in out.glob("traces/*/workload.txt")]
+    assert len(texts) == 2
+    assert texts[0] == texts[1]
+    assert not list(out.glob("traces/*/*disk*"))
+
+
+@pytest.mark.spike
+def test_an_experiment_of_the_studies_on_the_kernel(schedlab: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = schedlab(
+        *("sweep", "--workload", "s4-mixed-2", "--machine", "spike", "--policy", "rr"),
+        *("--set", "slice=1,4", "--out", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    found = dataset.read_table(out, "runs").sort("set_slice")
+    assert found["workload"].to_list() == ["s4-mixed-2"] * 2
+    assert found["status"].to_list() == ["success"] * 2
+    assert found["context_switches"][0] > found["context_switches"][1]

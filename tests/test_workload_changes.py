@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Other values for a workload file: what they change, where they are told, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab import workload_files
+from schedlab.collection import Kept
+from schedlab.errors import WrongUsage
+from schedlab.plan import Run
+from schedlab.policies import PolicyChoice
+from schedlab.workload_changes import Change, parse_change, workload_title
+from schedlab.workload_model import Time, WorkloadFile
+
+CONTENT = {
+    "tasks": {
+        "cpu": {"instance": 2, "loop": 1, "run": 10},
+        "cpu.fast": {"phases": {"a": {"run": 1, "sleep": "5ticks"}}},
+    }
+}
+
+
+def changed(folder: Path, *changes: str, content: object = CONTENT) -> WorkloadFile:
+    path = folder / "w.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return workload_files.read(path, [parse_change(each) for each in changes])
+
+
+def test_a_change_gives_the_text_of_a_file_that_says_it_itself(tmp_path: Path) -> None:
+    itself = json.loads(json.dumps(CONTENT))
+    itself["tasks"]["cpu"] = {"instance": 40, "loop": 1, "run": "3ticks", "priority": 2}
+    itself["tasks"]["cpu.fast"]["phases"]["a"]["sleep"] = 7
+    file = changed(
+        tmp_path,
+        "tasks.cpu.instance=40",
+        "tasks.cpu.run=3ticks",
+        "tasks.cpu.priority=2",
+        "tasks.cpu.fast.phases.a.sleep=7",
+    )
+    assert file.text(1, 1_000_000) == changed(tmp_path, content=itself).text(1, 1_000_000)
+
+
+def test_a_whole_object_can_be_put_in(tmp_path: Path) -> None:
+    file = changed(
+        tmp_path, 'tasks.new={"delay": "1s", "run": 1}', "global={}", "global.duration=3"
+    )
+    assert [task.name for task in file.tasks] == ["cpu", "cpu.fast", "new"]
+    assert file.tasks[2].delay == Time(10**9)
+    assert file.duration_ns == 3 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("tasks.cpu.instance=40", ("tasks.cpu.instance", "40")),
+        (" a.b = x=y ", ("a.b", "x=y")),
+        ('a={"b": 1}', ("a", '{"b": 1}')),
+    ],
+)
+def test_a_change_is_read(text: str, parsed: Change) -> None:
+    assert parse_change(text) == parsed
+
+
+@pytest.mark.parametrize("text", ["", "a", "=3", "a=", " = "])
+def test_what_is_no_change_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expected PLACE=VALUE"):
+        parse_change(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("tasks.cpx.instance=40", "tasks.cpx: unknown: tasks has cpu, cpu.fast"),
+        ("task.cpu.instance=40", "task: unknown: the file has tasks"),
+        ("tasks.cpu.instnce=40", "tasks.cpu.instnce: unknown: expected one of instance, delay"),
+        ("tasks.cpu.instance=many", 'tasks.cpu.instance: "many": expected a whole number'),
+        ("tasks.cpu.instance.x=1", "tasks.cpu.instance: there is no x in it"),
+        ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected from, to"),
+        ("tasks.cpu=1", "tasks.cpu: 1: expected an object"),
+    ],
+)
+def test_a_wrong_change_is_refused_with_what_is_there(
+    tmp_path: Path, change: str, words: str
+) -> None:
+    with pytest.raises(WrongUsage) as error:
+        changed(tmp_path, change)
+    assert f"w.json, --with: {words}" in str(error.value)
+
+
+def test_a_place_is_named_once_and_is_one_place(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match=r"--with tasks.cpu.run: given more than once"):
+        changed(tmp_path, "tasks.cpu.run=1", "tasks.cpu.run=2")
+    twice = '{"tasks": {"a": {"run": 1, "sleep": 2, "run": 3}}}'
+    with pytest.raises(WrongUsage, match=r"tasks.a.run: there are 2 of it: .* run1 and run2"):
+        changed(tmp_path, "tasks.a.run=1", content=twice)
+
+
+# --- runs tell what was changed
+
+
+def run_with(*changes: Change, label: str = "") -> Run:
+    choice = PolicyChoice("rr")
+    return Run("w.json", choice, (), 1, "sim", 1, 10**6, 10**9, 0, label, changes=changes)
+
+
+def test_a_runs_name_tells_its_changes() -> None:
+    assert run_with().name == "rr-1cpu-seed1"
+    change = ("tasks.cpu.instance", "40")
+    assert run_with(change).name == "tasks.cpu.instance=40-rr-1cpu-seed1"
+    assert run_with(change, label="s4").name == "s4-rr-1cpu-seed1"
+    strange = [run_with(("tasks.cpu", text)).name for text in ('{"run": "a/b"}', '{"run": "a/c"}')]
+    assert strange[0] != strange[1]
+    assert all(name.startswith("with-") and "/" not in name for name in strange)
+    assert run_with(change) != run_with(("tasks.cpu.instance", "41"))
+
+
+def test_setups_with_other_values_are_others() -> None:
+    manifest = {
+        "workload": "w.json",
+        "policy": "rr",
+        "tunables": {},
+        "cpus": 1,
+        "tick_ns": 1_000_000,
+        "machine": "sim",
+    }
+    plain, few, many = (
+        Kept(Path(), manifest if count is None else {**manifest, "with": {"tasks.a.run": count}})
+        for count in (None, "4", "40")
+    )
+    assert len({plain.setup, few.setup, many.setup}) == 3
+    assert plain.setup.experiment == "w.json"
+    assert many.setup.experiment == "w.json with tasks.a.run=40"
+    assert workload_title(few.manifest) == few.setup.experiment
+    labelled = [
+        Kept(Path(), {**each.manifest, "label": "study"}).setup for each in (plain, few, many)
+    ]
+    assert len(set(labelled)) == 3
+
+
+def test_the_documentation_tells_of_it() -> None:
+    assert "--with tasks.cpu.instance=40" in (ROOT / "docs" / "workload-files.md").read_text()

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What `play` needs of Linux. Policies are not switched from within a workload there. */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "workloads/api/host.h"
+#include "workloads/api/workload.h"
+
+/* ---- the family: a process group, which whoever was started sees to the end of ---- */
+
+static pid_t family;
+
+static void end_family(int signal_number)
+{
+    kill(-family, SIGKILL);
+    _exit(128 + signal_number);
+}
+
+void host_begin_family(void)
+{
+    int status;
+    family = fork();
+    if (family < 0)
+        host_fail("fork");
+    setpgid(family, family ? family : getpid()); /* on both sides: neither waits for the other */
+    if (family == 0)
+        return;
+    signal(SIGINT, end_family);
+    signal(SIGTERM, end_family);
+    signal(SIGHUP, end_family);
+    while (waitpid(family, &status, 0) < 0 && errno == EINTR)
+        ;
+    kill(-family, SIGKILL);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+void *host_shared_memory(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int host_open_path(const char *path, uint64_t *bytes)
+{
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &status) < 0)
+        return -1;
+    *bytes = (uint64_t)status.st_size;
+    return descriptor;
+}
+
+/* ---- channels: who takes draws a number, and waits until it is served, as in a shop ---- */
+
+struct channel {
+    uint64_t taken;   /* numbers that were drawn */
+    uint64_t given;   /* those below it are served */
+    uint32_t changes; /* of `given`: what waiters sleep on */
+};
+
+static struct channel *channels;
+
+bool host_channels_make(uint32_t count)
+{
+    channels = host_shared_memory(count * sizeof(*channels));
+    return channels != NULL;
+}
+
+/* Waiters sleep in 32 groups by their numbers, so that few are woken in vain. */
+static uint32_t group_of(uint64_t number)
+{
+    return 1u << number % 32;
+}
+
+static void wake(struct channel *channel, uint64_t first, uint64_t end)
+{
+    uint32_t groups = end - first >= 32 ? UINT32_MAX : 0;
+    for (uint64_t number = first; number < end && groups != UINT32_MAX; number++)
+        groups |= group_of(number);
+    __atomic_fetch_add(&channel->changes, 1, __ATOMIC_SEQ_CST);
+    if (groups)
+        syscall(SYS_futex, &channel->changes, FUTEX_WAKE_BITSET, INT32_MAX, NULL, NULL, groups);
+}
+
+bool host_channel_give(uint32_t number, uint64_t count, enum give_to to)
+{
+    struct channel *channel = &channels[number];
+    uint64_t given = __atomic_load_n(&channel->given, __ATOMIC_SEQ_CST);
+    uint64_t more;
+    do {
+        uint64_t taken = __atomic_load_n(&channel->taken, __ATOMIC_SEQ_CST);
+        uint64_t waiting = taken > given ? taken - given : 0;
+        more = to == GIVE_WAITING && count > waiting ? waiting : count;
+    } while (!__atomic_compare_exchange_n(&channel->given, &given, given + more, false,
+                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    wake(channel, given, given + more);
+    return true;
+}
+
+static uint64_t draw_number(struct channel *channel)
+{
+    return __atomic_fetch_add(&channel->taken, 1, __ATOMIC_SEQ_CST);
+}
+
+static void await_service(struct channel *channel, uint64_t number)
+{
+    for (;;) {
+        uint32_t changes = __atomic_load_n(&channel->changes, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&channel->given, __ATOMIC_SEQ_CST) > number)
+            return;
+        syscall(SYS_futex, &channel->changes, FUTEX_WAIT_BITSET, changes, NULL, NULL,
+                group_of(number));
+    }
+}
+
+/* It has its number before it releases: so a signal that comes between is its own. */
+bool host_channel_take(uint32_t number, int64_t released)
+{
+    uint64_t own = draw_number(&channels[number]);
+    if (released != RELEASE_NONE)
+        host_channel_give((uint32_t)released, 1, GIVE_KEEP);
+    await_service(&channels[number], own);
+    return true;
+}
+
+/* Nobody else takes there: so numbers tell who is the last. */
+bool host_channel_meet(uint32_t number, uint64_t processes)
+{
+    uint64_t own = draw_number(&channels[number]);
+    if ((own + 1) % processes == 0)
+        host_channel_give(number, processes, GIVE_KEEP);
+    await_service(&channels[number], own);
+    return true;
+}
+
+/* ---- time ---- */
+
+uint64_t host_tick_ns(void)
+{
+    const char *text = getenv("WORKLOAD_TICK_US");
+    uint64_t microseconds = text && *text ? strtoull(text, NULL, 10) : 1000;
+    return (microseconds ? microseconds : 1) * 1000;
+}
+
+bool host_sleep_until(int64_t time)
+{
+    struct timespec until = {time / 1000000000, time % 1000000000};
+    if (time <= workload_nanoseconds())
+        return false;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+    return true;
+}
+
+void host_sleep_ns(int64_t time)
+{
+    host_sleep_until(workload_nanoseconds() + time);
+}
+
+void host_sleep_ticks(uint64_t ticks)
+{
+    int64_t tick = (int64_t)host_tick_ns();
+    if (ticks > 0)
+        host_sleep_until((workload_nanoseconds() / tick + (int64_t)ticks) * tick);
+}
+
+/* ---- what the scheduler knows ---- */
+
+void host_set_name(const char *name)
+{
+    prctl(PR_SET_NAME, name);
+}
+
+bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
+{
+    (void)process;
+    (void)kind;
+    (void)value;
+    return true;
+}
+
+bool host_set_policy(const char *text)
+{
+    (void)text;
+    errno = ENOSYS;
+    return false;
+}
+
+bool host_set_tunable(const char *text)
+{
+    return host_set_policy(text);
+}
+
+/* The best of some tries: others may compute, too. */
+uint64_t host_burn_speed(void)
+{
+    enum { ITERATIONS = 2000000, TRIES = 10 };
+    uint64_t fastest = 1;
+    for (int i = 0; i < TRIES; i++) {
+        int64_t begin = workload_nanoseconds();
+        workload_burn(ITERATIONS);
+        uint64_t speed = ITERATIONS * 1000000ull / (uint64_t)(workload_nanoseconds() - begin);
+        if (speed > fastest)
+            fastest = speed;
+    }
+    return fastest;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "workloads/api/loader.h"
+
+#include "workloads/api/host.h"
+#include "workloads/api/workload.h"
+
+#define PIECE_BYTES (1u << 20)
+
+static bool read_all(int descriptor, char *destination, uint64_t bytes)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        uint64_t left = bytes - done;
+        int piece = (int)(left < PIECE_BYTES ? left : PIECE_BYTES);
+        if (!host_read(descriptor, destination + done, piece))
+            return false;
+        done += (uint64_t)piece;
+    }
+    return true;
+}
+
+static const char *header_flaw(const struct workload_file_header *header, uint64_t bytes)
+{
+    if (bytes < sizeof(*header) || header->magic != WORKLOAD_FILE_MAGIC)
+        return "it is no workload file: schedlab-sim --compile makes one";
+    if (header->version != WORKLOAD_FILE_VERSION || header->header_bytes != sizeof(*header))
+        return "it is of another version: compile the workload anew";
+    if (header->bytes != bytes || workload_file_bytes(header) != bytes)
+        return "it is damaged: its size is wrong";
+    if (header->checksum !=
+        workload_file_checksum(WORKLOAD_FILE_CHECKSUM_BEGIN, header + 1, bytes - sizeof(*header)))
+        return "it is damaged: its checksum is wrong";
+    return NULL;
+}
+
+static struct loaded_workload lay_out(const struct workload_file_header *header)
+{
+    struct loaded_workload workload = {.header = header};
+    workload.programs = (const void *)(header + 1);
+    workload.steps = (const void *)(workload.programs + header->program_count);
+    workload.channels = (const void *)(workload.steps + header->step_count);
+    workload.texts = (const void *)(workload.channels + header->channel_count);
+    workload.characters = (const void *)(workload.texts + header->text_count);
+    return workload;
+}
+
+static bool step_is_sound(const struct workload_file_header *header,
+                          const struct workload_step *step, uint32_t place)
+{
+    switch (step->kind) {
+    case STEP_FORK:
+    case STEP_KILL:
+        return step->target < header->program_count;
+    case STEP_ATTRIBUTE:
+        return (step->target == WORKLOAD_SELF || step->target < header->program_count) &&
+               step->detail >= ATTRIBUTE_PRIORITY && step->detail <= ATTRIBUTE_WEIGHT;
+    case STEP_TAKE:
+        return step->target < header->channel_count && step->value <= header->channel_count;
+    case STEP_GIVE:
+        return step->target < header->channel_count;
+    case STEP_MEET:
+        return step->target < header->channel_count && step->value >= 1;
+    case STEP_SHARED_TIMER:
+        return step->target < WORKLOAD_SHARED_TIMERS_MAX;
+    case STEP_TIMER:
+        return step->detail < WORKLOAD_TIMERS_MAX;
+    case STEP_SET_POLICY:
+    case STEP_SET_TUNABLE:
+        return step->target < header->text_count;
+    case STEP_LOOP:
+        return step->target < place && step->detail < WORKLOAD_LOOPS_MAX;
+    default:
+        return step->kind < STEP_COUNT;
+    }
+}
+
+static bool program_is_sound(const struct loaded_workload *workload,
+                             const struct workload_file_program *program)
+{
+    const struct workload_file_header *header = workload->header;
+    if (program->count == 0 || program->first > header->step_count ||
+        program->count > header->step_count - program->first || program->name >= header->text_bytes)
+        return false;
+    const struct workload_step *steps = workload->steps + program->first;
+    for (uint32_t i = 0; i < program->count; i++) {
+        if (!step_is_sound(header, &steps[i], i))
+            return false;
+    }
+    return steps[program->count - 1].kind == STEP_EXIT;
+}
+
+/* The checksum was right: so only a faulty compiler makes such a file. */
+static bool is_sound(const struct loaded_workload *workload)
+{
+    const struct workload_file_header *header = workload->header;
+    if (header->program_count == 0 || header->text_bytes == 0 ||
+        workload->characters[header->text_bytes - 1])
+        return false;
+    for (uint32_t i = 0; i < header->program_count; i++) {
+        if (!program_is_sound(workload, &workload->programs[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < header->text_count; i++) {
+        if (workload->texts[i] >= header->text_bytes)
+            return false;
+    }
+    return true;
+}
+
+struct loaded_workload workload_load(const char *program, const char *path)
+{
+    uint64_t bytes;
+    int descriptor = host_open_path(path, &bytes);
+    if (descriptor < 0 || bytes == 0)
+        workload_wrong_usage(program, path, descriptor < 0 ? "it cannot be read" : "it is empty");
+    char *memory = host_shared_memory(bytes);
+    if (!memory)
+        host_fail("memory for the workload");
+    if (!read_all(descriptor, memory, bytes))
+        workload_wrong_usage(program, path, "it cannot be read");
+    host_close(descriptor);
+
+    const char *flaw = header_flaw((const void *)memory, bytes);
+    if (flaw)
+        workload_wrong_usage(program, path, flaw);
+    struct loaded_workload workload = lay_out((const void *)memory);
+    if (!is_sound(&workload))
+        workload_wrong_usage(program, path, "it is damaged: a step in it cannot be done");
+    return workload;
+}
