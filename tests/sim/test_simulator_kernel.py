@@ -87,16 +87,34 @@ def study_test(test: str, before: str = "") -> str:
     )
 
 
-def simulated(
-    folder: Path, text: str, policy: str, cpus: int, costs: str = "kernel"
-) -> trace.Trace:
+def booted(folder: Path, text: str, policy: str, cpus: int, boot_ns: int) -> trace.Trace:
     path = folder / "simulated.bin"
-    options = ("--policy", policy, "--cpus", str(cpus), "--costs", costs, "--trace", str(path))
-    done = simulate(folder, text, *options)
+    machine = ("--policy", policy, "--cpus", str(cpus), "--costs", f"kernel,boot={boot_ns}")
+    done = simulate(folder, text, *machine, "--trace", str(path))
     assert done.returncode == 0, done.stderr
     events = trace.read(path)
     trace.validate(events)
     return events
+
+
+def first_fork(events: trace.Trace) -> int:
+    """Of the workload's root: its row."""
+    begin = int(events.rows(Kind.MARK)[events.column("first")[events.rows(Kind.MARK)] == 1][0])
+    forks = events.rows(Kind.FORK)
+    return int(forks[forks > begin][0])
+
+
+def begun_together(
+    folder: Path, there: trace.Trace, text: str, policy: str, cpus: int
+) -> trace.Trace:
+    """Simulated, with the first fork when the kernel had it. Where in a tick that is decides who is
+    first; it hangs on how long the kernel boots, and on what the program does before."""
+    boot = 4_000_000
+    wanted = int(there.column("time_ns")[first_fork(there)]) + 100
+    for _ in range(2):
+        here = booted(folder, text, policy, cpus, boot)
+        boot += wanted - int(here.column("time_ns")[first_fork(here)])
+    return here
 
 
 def is_near(here: float, there: float) -> bool:
@@ -118,25 +136,6 @@ def test_completion_times(tmp_path: Path, command: str, policy: str, cpus: int) 
     ):
         print(f"{what}: simulator {one / 1e6:.3f} ms, kernel {other / 1e6:.3f} ms")
         assert is_near(one, other), what
-
-
-def first_fork(events: trace.Trace) -> int:
-    """Of the workload's root: its row."""
-    begin = int(events.rows(Kind.MARK)[events.column("first")[events.rows(Kind.MARK)] == 1][0])
-    forks = events.rows(Kind.FORK)
-    return int(forks[forks > begin][0])
-
-
-def begun_together(
-    folder: Path, there: trace.Trace, text: str, policy: str, cpus: int
-) -> trace.Trace:
-    """Simulated, with the first fork when the kernel had it: at the same place in a tick."""
-    boot = 4_000_000
-    wanted = int(there.column("time_ns")[first_fork(there)]) + 100
-    for _ in range(2):
-        here = simulated(folder, text, policy, cpus, f"kernel,boot={boot}")
-        boot += wanted - int(here.column("time_ns")[first_fork(here)])
-    return here
 
 
 @pytest.mark.parametrize("cpus", [1, 5])
@@ -167,7 +166,7 @@ def test_lottery_draw_by_draw(tmp_path: Path) -> None:
     yields, late = 1, 1_000_000
     for _ in range(4):
         waits = f"loop {yields}\n yield\n end\n run until {late}ns\n"
-        here = simulated(tmp_path, study_test("cpu-heavy", waits), "lottery", 1)
+        here = booted(tmp_path, study_test("cpu-heavy", waits), "lottery", 1, 0)
         found, made = draws(here)
         yields += before - found
         times = [int(each.column("time_ns")[first_fork(each)]) for each in (there, here)]
