@@ -12,7 +12,7 @@ import pytest
 
 from schedlab.agreement.cells import KERNEL, SIMULATOR
 from schedlab.agreement.known import Judged, wrong
-from schedlab.agreement.pairs import PAIRS
+from schedlab.agreement.pairs import named
 from schedlab.agreement.plan import OF_STUDIES, OTHER_PRESETS, Case, draws
 from schedlab.agreement.run import agreement
 from schedlab.agreement.text import HEADINGS, by_policy, row, summary
@@ -38,7 +38,6 @@ SHORT = (
 OF_STUDY_4 = ("s4-mixed-2", "s4-mixed-6")
 SEEDS = {KERNEL: 2, SIMULATOR: 8}
 """Under policies that draw by lot."""
-BY_NAME = {pair.experiment: pair for pair in PAIRS}
 
 
 def setups() -> list[tuple[str, str, int]]:
@@ -58,7 +57,7 @@ def setups() -> list[tuple[str, str, int]]:
 
 def cases(machine: str) -> list[Case]:
     return [
-        Case(BY_NAME[experiment], parse_choices(policy)[0], cpus, seed)
+        Case(named(experiment, "quick"), parse_choices(policy)[0], cpus, seed)
         for experiment, policy, cpus in setups()
         for seed in range(1, 1 + (SEEDS[machine] if draws(policy) else 1))
     ]

@@ -386,9 +386,6 @@ def fork_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cos
         }
     faults = forks.turns - 1
     own = forks.each.ns - faults * copy.ns
-    if own > creation.turn:
-        faults -= own // creation.turn
-        own = forks.each.ns - faults * copy.ns
     cost = replace(forks.each, ns=max(0, own), source=f"{source} not")
     return {
         "fork": _after(cost, 1 + faults - forks.after, creation.turn),
@@ -445,19 +442,15 @@ def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Co
         and stay.count(Kind.MARK)
         and not creation.ticks_in(stay.begin_ns, stay.end_ns)
     ]
-    first = f"{CREATION}: a child, from its first SCHEDULER_EXIT to its mark"
-    last = f"{CREATION}: a child, from its mark to EXIT"
-    begin = [stay.time_of(Kind.MARK) - stay.begin_ns for stay in lives]
-    end = [stay.time_of(Kind.EXIT) - stay.time_of(Kind.MARK) for stay in lives]
-    if not creation.turn:
-        return {"first_run": _measured(begin, first, -call.ns), "exit": _measured(end, last)}
-    turn = creation.turn
-    leaving = _measured(_exits(calls), last)
-    whole = _measured(map(creation.work, lives), first, -call.ns - leaving.ns)
-    return {
-        "first_run": _after(whole, round(np.median(begin)) // turn - 1, turn),
-        "exit": _after(leaving, round(np.median(end)) // turn, turn),
-    }
+    leaving = _measured(_exits(calls), "a yield and then the end: from SCHEDULER_EXIT to _ENTER")
+    whole = _measured(
+        map(creation.work, lives),
+        f"{CREATION}: a child's life, less its mark and its end",
+        -call.ns - leaving.ns,
+    )
+    times = [stay.time_of(Kind.EXIT) - stay.begin_ns for stay in lives]
+    traps = creation.turns(0, round(np.median(times))) - 2
+    return {"first_run": _after(whole, traps, creation.turn), "exit": leaving}
 
 
 def _exits(calls: Observed) -> list[float]:
@@ -465,7 +458,9 @@ def _exits(calls: Observed) -> list[float]:
     return [
         calls.work(stay)
         for stay in calls.quiet(CROWD)
-        if stay.count(Kind.EXIT) and calls.turns(stay.begin_ns, stay.end_ns) == 1
+        if stay.count(Kind.EXIT)
+        and not stay.count(Kind.MARK)
+        and calls.turns(stay.begin_ns, stay.end_ns) <= 1
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from played import play, simulated
 from simulator_command import simulate
 
 from conftest import ROOT
@@ -76,7 +77,7 @@ SHORT = [
     ("timingtests starvation", "timing-starvation", ()),
     ("prioritytest io-bound", "priority-io-bound", ()),
     ("prioritytest mixed", "priority-mixed", ()),
-    ("study3 cpu", "study3-cpu", ()),
+    ("timingtests cpu-heavy", "timing-cpu-heavy", ()),
     ("study3 inversion -t 500", "study3-inversion", ("tasks.hog.run=5ticks",)),
     ("study4 mixed -c 3 -i 20", "mixed", ("tasks.cpu.instance=3", "tasks.cpu.run=20ticks")),
     ("study4 sleeper -i 10", "sleeper", ("tasks.cpu.run=10ticks",)),
@@ -84,9 +85,19 @@ SHORT = [
 ]
 
 
+LATER = 60
+"""Ticks after which files are played: the kernel's program that does so takes long to be there."""
+
+
 def lives(events: trace.Trace) -> pl.DataFrame:
     """Of the processes that the first one started, by PID."""
     return metrics.compute(events).processes.filter(parent=2).sort("pid")
+
+
+def begin_of(events: trace.Trace) -> int:
+    """When the window opened, in nanoseconds."""
+    begins = events.events.filter(kind=trace.Kind.MARK, first=trace.MarkKind.BEGIN)
+    return int(begins["time_ns"][0])
 
 
 @pytest.mark.spike
@@ -95,22 +106,23 @@ def lives(events: trace.Trace) -> pl.DataFrame:
 def test_processes_do_what_those_of_the_kernels_program_do(
     tmp_path: Path, command: str, file: str, changes: tuple[str, ...], policy: str
 ) -> None:
-    there = lives(traced(tmp_path, command, 1, f"policy={policy}"))
-    path = ROOT / FOLDER / f"{file}.json"
-    text = workload_files.read(path, map(parse_change, changes)).text(1, TICK_NS)
-    record = tmp_path / "simulated.bin"
-    done = simulate(tmp_path, text, "--policy", policy, "--cpus", "1", "--trace", str(record))
-    assert done.returncode == 0, done.stderr
-    here = lives(trace.read(record))
-
-    assert here["pid"].to_list() == there["pid"].to_list()
-    assert here["group"].to_list() == there["group"].to_list()
-    for group in dict.fromkeys(there["group"]):
-        mine, others = (side.filter(group=group) for side in (here, there))
-        assert near(mine, others, "turnaround_ns"), group
-        assert near(mine, others, "running_ns"), group
-        if "study4 mixed" not in command:  # two lines may be one transaction there
-            assert Counter(mine["blocks"]) == Counter(others["blocks"]), group
+    """In the simulator; and on the kernel, where what calls and switches take is the same. All begin
+    at the same place in a tick."""
+    program = traced(tmp_path, command, 1, f"policy={policy}")
+    begin, there = begin_of(program), lives(program)
+    for machine, delay in ((simulated, begin), (play, begin + LATER * TICK_NS)):
+        print(machine.__name__)
+        wanted = [parse_change(each) for each in (*changes, f"starter.delay={delay}ns")]
+        text = workload_files.read(ROOT / FOLDER / f"{file}.json", wanted).text(1, TICK_NS)
+        here = lives(machine(tmp_path, text, policy))
+        assert here["pid"].to_list() == there["pid"].to_list()
+        assert here["group"].to_list() == there["group"].to_list()
+        for group in dict.fromkeys(there["group"]):
+            mine, others = (side.filter(group=group) for side in (here, there))
+            assert near(mine, others, "turnaround_ns"), group
+            assert near(mine, others, "running_ns"), group
+            if "study4 mixed" not in command:  # two lines may be one transaction there
+                assert Counter(mine["blocks"]) == Counter(others["blocks"]), group
 
 
 def near(here: pl.DataFrame, there: pl.DataFrame, column: str) -> bool:
