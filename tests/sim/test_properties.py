@@ -16,7 +16,7 @@ from simulator_command import built
 
 from golden_stories import policies_and_presets
 
-EXAMPLES = 40
+EXAMPLES = 100
 STEPS = 25
 
 
