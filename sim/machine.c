@@ -434,6 +434,8 @@ static void set_step_costs(struct simulator *simulator)
     simulator->step_cost[STEP_RUN_UNTIL] = 0;
     for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
         simulator->step_cost[kind] = simulator->costs.sleep;
+    simulator->step_cost[STEP_SHARED_TIMER] = simulator->costs.sleep;
+    simulator->step_cost[STEP_MEET] = simulator->costs.pipe;
     simulator->step_cost[STEP_TAKE] = simulator->costs.pipe;
     simulator->step_cost[STEP_GIVE] = simulator->costs.pipe;
     simulator->step_cost[STEP_FORK] = simulator->costs.fork;

@@ -12,9 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # A shell starts what runs in the background with SIGINT ignored, and programs hand that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# By hand: other cases each time, and many. docs/contributing.md says when.
+settings.register_profile("long", max_examples=2000, stateful_step_count=50, deadline=None)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -335,6 +335,28 @@ def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) ->
 
 
 @pytest.mark.spike
+def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> None:
+    """In one data set; the work is the same."""
+    workload = tmp_path / "w.json"
+    workload.write_text('{"tasks": {"cpu": {"instance": 2, "loop": 1, "run": 5000}}}')
+    out = tmp_path / "out"
+    done = schedlab(
+        *("sweep", "--workload", str(workload), "--machine", "spike,sim"),
+        *("--policy", "rr", "--keep-traces", "--out", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    found = dataset.read_table(out, "runs").sort("machine")
+    assert found["machine"].to_list() == ["sim", "spike"]
+    assert found["status"].to_list() == ["success"] * 2
+    simulated, real = found["turnaround_mean_ns"]
+    assert real == pytest.approx(simulated, rel=0.02)
+    texts = [path.read_text() for path in out.glob("traces/*/workload.txt")]
+    assert len(texts) == 2
+    assert texts[0] == texts[1]
+    assert not list(out.glob("traces/*/*disk*"))
+
+
+@pytest.mark.spike
 def test_an_experiment_of_the_studies_on_the_kernel(schedlab: Command, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = schedlab(

@@ -386,9 +386,6 @@ def fork_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cos
         }
     faults = forks.turns - 1
     own = forks.each.ns - faults * copy.ns
-    if own > creation.turn:
-        faults -= own // creation.turn
-        own = forks.each.ns - faults * copy.ns
     cost = replace(forks.each, ns=max(0, own), source=f"{source} not")
     return {
         "fork": _after(cost, 1 + faults - forks.after, creation.turn),
@@ -456,7 +453,8 @@ def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Co
     whole = _measured(map(creation.work, lives), first, -call.ns - leaving.ns)
     return {
         "first_run": _after(whole, round(np.median(begin)) // turn - 1, turn),
-        "exit": _after(leaving, round(np.median(end)) // turn, turn),
+        # Between them the child asks for the time, which is a call of its own.
+        "exit": _after(leaving, round(np.median(end)) // turn - 1, turn),
     }
 
 

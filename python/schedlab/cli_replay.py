@@ -65,5 +65,12 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
 def write_workload(place: Path, file: Path) -> Recording:
     """Puts a recording's workload into a file, to be read, changed and run by hand."""
     found = recording(place).with_switches()
-    file.write_text(found.text(found.seed, found.tick_ns))
+    command = (
+        f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.processes()}"
+        f" --seed {found.seed} --tick {found.tick_ns} --costs {found.costs.text} --trace trace.bin"
+    )
+    settings = ",".join(f"{name}={value}" for name, value in found.settings)
+    command += f" --set {settings}" if settings else ""
+    head = f"# A {found.title}.\n# {command} {file.name}\n\n"
+    file.write_text(head + found.text(found.seed, found.tick_ns))
     return found

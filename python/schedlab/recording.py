@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 STANDARD_LIMIT_NS = 60_000_000_000
 """Of a recording that does not say its own."""
+STANDARD_TICK_NS = 1_000_000
+"""Of a recording of a machine that has no ticks."""
 _PROCESSES = (4096, 2**24)
 
 
@@ -80,7 +82,8 @@ class Recording:
         from schedlab import trace
         from schedlab.replay import charges, workload_of
 
-        return workload_of(trace.read(self.path), charges(self.costs.text), self.keep_switches)
+        paid = charges(self.costs.text, str(self.policy))
+        return workload_of(trace.read(self.path), paid, self.keep_switches)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -124,7 +127,7 @@ def recording(place: Path) -> Recording:
         settings=settings,
         cpus=events.header.cpus,
         seed=int(manifest.get("seed", events.header.seed)),
-        tick_ns=events.header.tick_ns,
+        tick_ns=events.header.tick_ns or STANDARD_TICK_NS,
         limit_ns=int(manifest.get("limit_ns", STANDARD_LIMIT_NS)),
         costs=_costs(manifest),
     )

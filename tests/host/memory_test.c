@@ -802,12 +802,13 @@ static void test_random_work(void)
 
 /* Out of memory at each allocation in turn */
 
-enum operation { CREATE, COPY, MAP, GROW, TOUCH_LAZY, OPERATIONS };
+enum operation { CREATE, COPY, MAP, GROW, SHARE, TOUCH_LAZY, OPERATIONS };
 
 static int operate(enum operation operation, struct address_space *space,
                    struct address_space *other)
 {
     uint64_t lazy = round_up(space->heap, 1ul << 30) + (5ul << 30);
+    uint64_t start;
 
     switch (operation) {
     case CREATE:
@@ -818,6 +819,8 @@ static int operate(enum operation operation, struct address_space *space,
         return address_space_map(space, 1ul << 37, (1ul << 37) + 5 * PAGE_BYTES, PAGE_WRITE);
     case GROW:
         return address_space_grow(space, 1030 * PAGE_BYTES, false);
+    case SHARE:
+        return address_space_share(space, 1030 * PAGE_BYTES, &start);
     default:
         check(space->end > lazy);
         return address_space_page(space, lazy, PAGE_READ) != NULL ? 0 : -ENOMEM;
@@ -915,6 +918,39 @@ static void test_promises_are_kept(void)
         address_space_destroy(&space[index]);
     give_all_memory();
     check(page_free_count() == free_pages);
+}
+
+/* Children have the same pages, in which all may write, and nothing is promised for them. */
+static void test_shared_pages(void)
+{
+    enum { FAMILY = 3, SHARED = 4 };
+    struct address_space space[FAMILY];
+    uint64_t free_pages = page_free_count();
+    uint64_t start;
+
+    check(address_space_create(&space[0]) == 0);
+    check(address_space_grow(&space[0], PAGE_BYTES + 100, false) == 0);
+    check(address_space_share(&space[0], SHARED * PAGE_BYTES - 5, &start) == 0);
+    check(start == 2 * PAGE_BYTES && space[0].end == (2 + SHARED) * PAGE_BYTES);
+    for (int i = 1; i < FAMILY; i++)
+        check(address_space_copy(&space[i], &space[i - 1]) == 0);
+    check(pages.promised == (FAMILY - 1) * 2);
+    for (uint64_t page = 0; page < 2 + SHARED; page++) {
+        const char *first = address_space_page(&space[0], page * PAGE_BYTES, PAGE_WRITE);
+        for (int i = 1; i < FAMILY; i++) {
+            const char *other = address_space_page(&space[i], page * PAGE_BYTES, PAGE_WRITE);
+            check((other == first) == (page >= 2));
+        }
+    }
+    check(address_space_grow(&space[1], -(int64_t)PAGE_BYTES, false) == 0); /* one leaves */
+    check(address_space_page(&space[1], space[1].end, PAGE_READ) == NULL);
+    check(address_space_page(&space[2], space[1].end, PAGE_WRITE) != NULL);
+    check(address_space_share(&space[0], USER_END, &start) == -EINVAL);
+    check(address_space_share(&space[0], UINT64_MAX, &start) == -EINVAL);
+    check(address_space_share(&space[0], page_total() * PAGE_BYTES, &start) == -ENOMEM);
+    for (int i = 0; i < FAMILY; i++)
+        address_space_destroy(&space[i]);
+    check(page_free_count() == free_pages && pages.promised == 0);
 }
 
 static void test_more_than_there_is(void)
@@ -1028,6 +1064,7 @@ int main(void)
     run_test(test_random_work);
     run_test(test_out_of_memory_anywhere);
     run_test(test_promises_are_kept);
+    run_test(test_shared_pages);
     run_test(test_more_than_there_is);
     run_test(test_kernel_writes_are_seen);
     check(page_total() - page_free_count() == kernel_pages);

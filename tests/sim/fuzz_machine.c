@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
         .processes = PROCESSES,
         .tick_ns = TICK_NS,
         .seed = draw(&source, 256),
-        .costs = draw(&source, 2) ? simulator_costs_kernel : simulator_costs_none,
+        .costs = draw(&source, 2) ? simulator_costs_kernel() : simulator_costs_none,
     };
     draw_workload(&source, &made, true);
     struct simulator *simulator = simulator_create(&setup, &made.workload, &error);

@@ -8,6 +8,7 @@ machine that fails, says with which command.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -66,6 +67,7 @@ class Case:
     ) -> None:
         self.arguments = {"policy": policy, "cpus": cpus, "seed": seed, "tunables": tunables or {}}
         self.text = workload
+        self.cpus = cpus
         self.calls: list[str] = []
         self.duration = 0
         """That it has gone on by since the last act: what is one run is told as one."""
@@ -231,11 +233,23 @@ class Case:
             "# SPDX-License-Identifier: MIT",
             f"import sys; sys.path[:0] = {folders}",
             "from scheduling_case import Attribute, Case",
-            f'case = Case("""{self.text}"""{arguments})',
+            f'case = Case("""{self.needed_text()}"""{arguments})',
             *(f"case.{call}" for call in self.calls),
             "case.check()",
         ]
         return "\n".join(lines) + "\n"
+
+    def needed_text(self) -> str:
+        """The workload without programs that nobody plays."""
+        programs = {part.split()[0]: part for part in self.text.split("program ")[1:]}
+        needed, found = {"root"}, {"root", *re.findall(r"fork\('(\w+)'\)", str(self.calls))}
+        while found != needed:
+            needed = found
+            forks = (re.findall(r"^fork (\w+)", programs[name], re.MULTILINE) for name in needed)
+            found = needed.union(*forks)
+        if any(call.startswith("give") for call in self.calls):
+            needed = set(programs)  # channels go by numbers, in the order of the text
+        return "".join(f"program {part}" for name, part in programs.items() if name in needed)
 
 
 def as_code(value: object) -> str:

@@ -128,6 +128,63 @@ static void test_costs(void)
     check(counts.ticks == 5);
 }
 
+static void test_traps_end_turns(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.costs = (struct simulator_costs){.turn = 5000, .scheduler = 200, .call = 300};
+    struct simulator_counts counts = run(&setup, "program a\n loop 10\n yield\n end\n run 1us\n");
+    /* init waits for a child at 5,300; each yield is a trap, and takes a turn; init reaps. */
+    check(counts.now == 5300 + 200 + 10 * 5000 + 1000 + 200);
+    setup.costs = (struct simulator_costs){.turn = 5000, .tick = 700};
+    counts = run(&setup, "program a\n run 5ms\n");
+    check(counts.now == 5 * MS + 5 * 5700);
+}
+
+static void test_costs_of_a_child(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.costs = (struct simulator_costs){
+        .fork = 1000, .fork_new = 100, .fork_return = 20, .first_run = 7, .exit = 300, .reap = 40};
+    struct simulator_counts counts =
+        run(&setup, "program a\n loop 3\n fork b\n wait\n end\nprogram b\n");
+    /* init and a; then three children, one after the other in the same place; a ends. */
+    uint64_t begin = 7 + 1100 + 20 + 7;
+    check(counts.now == begin + 100 + 3 * (1000 + 20 + 7 + 300 + 40) + 300);
+}
+
+static void test_costs_of_a_policy(void)
+{
+    struct simulator_error error;
+    struct simulator_setup setup = setup_of("rr", 1);
+    check(simulator_read_costs(&setup.costs,
+                               "none,scheduler=300,scheduler.rr=200,scheduler.rr:table-scan=100,"
+                               "crowd.lottery=5000,scheduler.rr=201",
+                               &error));
+    check(setup.costs.policy_count == 3);
+    check(run(&setup, "program a\n run 1us\n").now == 3 * 201 + 1000);
+    setup.policy = "rr:table-scan";
+    check(run(&setup, "program a\n run 1us\n").now == 3 * 100 + 1000);
+    setup.policy = "lottery";
+    check(run(&setup, "program a\n run 1us\n").now == 3 * 300 + 1000);
+    const char *two = "program a\n fork b\n run 1us\n fork b\n wait\n wait\nprogram b\n run 1us\n";
+    uint64_t crowded = run(&setup, two).now;
+    setup.costs.policies[2].value = 0;
+    /* 5,000 / 100 for each time that one is picked and another waits: b, and then b or a. */
+    uint64_t more = crowded - run(&setup, two).now;
+    check(more == 2 * 50 || more == 3 * 50);
+    check(!simulator_read_costs(&setup.costs, "none,fork.frr=7", &error) &&
+          strstr(error.text, "cost fork.frr: expected a policy"));
+    check(!simulator_read_costs(&setup.costs, "none,fork.rr:x=7", &error));
+    check(!simulator_read_costs(&setup.costs, "none,frok.rr=7", &error));
+}
+
+static void test_the_machine_boots(void)
+{
+    struct simulator_setup setup = setup_of("rr", 1);
+    setup.costs = (struct simulator_costs){.boot = 4 * MS};
+    check(run(&setup, "program a\n sleep until 2ms\n run until 3ms\n").now == 7 * MS);
+}
+
 static void test_a_tick_waits_until_the_kernel_is_left(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
@@ -556,6 +613,10 @@ int main(void)
     test_longest_times();
     test_idle_time_is_skipped();
     test_costs();
+    test_traps_end_turns();
+    test_costs_of_a_child();
+    test_costs_of_a_policy();
+    test_the_machine_boots();
     test_a_tick_waits_until_the_kernel_is_left();
     test_channels();
     test_a_signal_is_for_who_waits();

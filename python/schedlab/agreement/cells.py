@@ -10,7 +10,7 @@ they allow cannot be told from none, and the cell says how much it could have hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -158,11 +158,13 @@ class _Frames:
     def __init__(self, collection: Collection) -> None:
         self.summary = _by_setup(collection.summary)
         self.groups = _by_setup(collection.groups)
+        self._nobody = collection.groups.clear()
 
     def rows(self, each: Repeated) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Summary and groups."""
         key = (*_same(each), each.setup.machine)
-        return self.summary[key], self.groups[key]
+        whole = self.summary[key]
+        return whole, self.groups.get(key, self._nobody)
 
 
 _SETUP = ("experiment", "policy", "cpus", "tick_ns", "machine")
@@ -184,18 +186,42 @@ def _cells_of(frames: _Frames, kernel: Repeated, simulator: Repeated) -> Iterabl
         why = f"seed {run.seed} on {run.setup.machine}: {run.status}"
         return [Cell(key, (), (), False, setup.tick_ns, failure=why)]
     paired = [run.seed for run in kernel.runs] == [run.seed for run in simulator.runs]
-    here, there = _figures(*frames.rows(simulator)), _figures(*frames.rows(kernel))
-    ran = _ran(frames.rows(kernel)[1])
+    there, here = frames.rows(kernel), frames.rows(simulator)
+    names = sorted({*there[1]["group"], *here[1]["group"]})
+    ticks = {SHARE: setup.tick_ns / max(_ran(*there), 1)}
     return [
         _cell(
-            Key(setup.experiment, setup.policy_title, setup.cpus, what),
-            there.get(what, ()),
-            here.get(what, ()),
+            Key(setup.experiment, setup.policy_title, setup.cpus, title + name),
+            _figures(*there, title, name),
+            _figures(*here, title, name),
             paired,
-            setup.tick_ns / ran if what.startswith(SHARE) else float(setup.tick_ns),
+            ticks.get(title, float(setup.tick_ns)),
         )
-        for what in dict.fromkeys((*there, *here))
+        for title, name in _titles(there[0], here[0], names)
     ]
+
+
+def _titles(
+    there: pl.DataFrame, here: pl.DataFrame, names: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """What is told of whom: shares, if some process went on when the window ended."""
+    whole = not (there["completion_ns"].null_count() or here["completion_ns"].null_count())
+    if whole:
+        yield COMPLETION, ""
+    yield from ((TURNAROUND if whole else SHARE, name) for name in names)
+
+
+def _figures(summary: pl.DataFrame, groups: pl.DataFrame, title: str, name: str) -> Sequence[float]:
+    """A value for each seed; empty if one has none."""
+    if title == COMPLETION:
+        return [float(value) for value in summary["completion_ns"]]
+    own = groups.filter(group=name)
+    if title == SHARE:
+        # Of a group that did not run there is no row.
+        shares = dict(zip(own["run"], own["share"], strict=True))
+        return [float(shares.get(run, 0.0)) for run in summary["run"]]
+    values = own["turnaround_mean_ns"]
+    return values.to_list() if len(own) == len(summary) and not values.null_count() else []
 
 
 def _cell(
@@ -207,26 +233,9 @@ def _cell(
     return Cell(key, tuple(kernel), tuple(simulator), paired, tick)
 
 
-def _figures(summary: pl.DataFrame, groups: pl.DataFrame) -> Mapping[str, Sequence[float]]:
-    """By what they are, a value for each seed: shares if processes go on when the window ends."""
-    completion = summary["completion_ns"].to_list()
-    names = sorted(groups["group"].unique())
-    if all(value is not None for value in completion):
-        found = {COMPLETION: [float(value) for value in completion]}
-        title, column = TURNAROUND, "turnaround_mean_ns"
-    else:
-        found = {}
-        title, column = SHARE, "share"
-    for name in names:
-        values = groups.filter(group=name)[column].to_list()
-        if len(values) == len(summary) and all(value is not None for value in values):
-            found[title + name] = [float(value) for value in values]
-    return found
-
-
-def _ran(groups: pl.DataFrame) -> float:
+def _ran(summary: pl.DataFrame, groups: pl.DataFrame) -> float:
     """CPU time that all groups had together, the mean over seeds."""
-    return float(groups["running_ns"].sum()) / groups["run"].n_unique()
+    return float(groups["running_ns"].sum()) / len(summary)
 
 
 def with_chances(found: Sequence[Cell]) -> list[Cell]:

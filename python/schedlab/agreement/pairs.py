@@ -1,66 +1,86 @@
 # SPDX-License-Identifier: MIT
-"""Which workload file is which program of the kernel."""
+"""The suites of studies 1 and 4, each experiment as a program of the kernel and as a workload file."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from schedlab import workload_files
-from schedlab.paths import ROOT
-from schedlab.studies.experiments import EXPERIMENTS, PRIORITY_TESTS, TIMING_TESTS
+from schedlab.studies.experiments import (
+    EXPERIMENTS,
+    LOTTERY_TESTS,
+    PRIORITY_TESTS,
+    TICK_NS,
+    TIMING_TESTS,
+    Depth,
+)
+from schedlab.studies.files import FILES, Described
 from schedlab.workload_changes import Change
 from schedlab.workload_model import WorkloadFile
 
-FILES = ROOT / "workloads" / "files"
+SIZES = (2, 6, 20, 40)
+"""CPU-bound processes of study 4's mixed benchmark, of those that were measured."""
+
+_TO_THE_MARK_NS = 5_000
+"""From waking to the mark, on Spike: the rest of a turn (docs/simulator.md)."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An experiment of a study, as a program of the kernel and as a file."""
+    """An experiment on both machines."""
 
     experiment: str
-    name: str
-    """Of the file."""
-    command: str
-    changes: tuple[Change, ...] = ()
-    """Of the file."""
+    depth: Depth = "full"
+    """Quick: lottery tests have a shorter window."""
     competition: bool = False
     """All are let go at the beginning of a tick, and measured later."""
-    long: bool = False
-    """It takes long, and says little more than others."""
 
     @property
-    def path(self) -> Path:
-        return FILES / f"{self.name}.json"
+    def tick_ns(self) -> int:
+        return EXPERIMENTS[self.experiment].tick_ns or TICK_NS
+
+    @property
+    def command(self) -> str:
+        """What runs on the kernel."""
+        return EXPERIMENTS[self.experiment].command_at(self.tick_ns, self.depth)
+
+    @property
+    def described(self) -> Described:
+        return FILES[self.experiment]
 
     def file(self, begin_ns: int | None = None) -> WorkloadFile:
-        """With its window from this time on, if it begins with processes that come one by one."""
+        """With its window from this time on, if it opens before processes come."""
         begin: tuple[Change, ...] = ()
         if begin_ns is not None and not self.competition:
-            begin = (("starter.delay", f"{begin_ns}ns"),)
-        return _read(self.path, (*self.changes, *begin))
+            begin = (("starter.delay", f"{begin_ns - _TO_THE_MARK_NS}ns"),)
+        return _read(self.described, (*self.described.changed(self.depth), *begin))
 
 
 @cache
-def _read(path: Path, changes: tuple[Change, ...]) -> WorkloadFile:
-    return workload_files.read(path, changes)
+def _read(described: Described, changes: tuple[Change, ...]) -> WorkloadFile:
+    return workload_files.read(described.path, changes)
 
 
-def _pair(experiment: str, name: str, *changes: Change, long: bool = False) -> Pair:
-    return Pair(experiment, name, EXPERIMENTS[experiment].command, changes, long=long)
+def pairs(depth: Depth) -> Iterator[Pair]:
+    """What is compared unless experiments are named. Four of the priority tests are timing tests."""
+    for test in TIMING_TESTS:
+        yield Pair(f"s1-timing-{test}", depth)
+    for test in PRIORITY_TESTS:
+        yield Pair(f"s1-priority-{test}", depth)
+    if depth == "full":
+        yield Pair("s1-priority-suite", depth)
+    for size in SIZES if depth == "full" else SIZES[:-1]:
+        yield Pair(f"s4-mixed-{size}")
+    for name in ("s4-trace", "s4-sleeper", "s4-sleeper-late"):
+        yield Pair(name)
+    for test in LOTTERY_TESTS:
+        yield Pair(f"s1-lottery-{test}", depth, competition=True)
 
 
-def _mixed(size: int) -> Pair:
-    return _pair(f"s4-mixed-{size}", "mixed", ("tasks.cpu.instance", str(size)), long=size > 20)
-
-
-PAIRS = (
-    *(_pair(f"s1-timing-{test}", f"timing-{test}") for test in TIMING_TESTS),
-    *(_pair(f"s1-priority-{test}", f"priority-{test}") for test in PRIORITY_TESTS),
-    *(_mixed(size) for size in (2, 6, 20, 40)),
-    _pair("s4-trace", "study4-trace"),
-    _pair("s4-sleeper", "sleeper"),
-    _pair("s4-sleeper-late", "sleeper-late"),
-)
+def named(experiment: str, depth: Depth) -> Pair:
+    """Any experiment that has a file; KeyError."""
+    assert experiment in FILES
+    competition = experiment.startswith("s1-lottery-") and "original" not in experiment
+    return Pair(experiment, depth if competition else "full", competition)

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import filter as filter_names
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from schedlab.agreement.cells import KERNEL, SIMULATOR
-from schedlab.agreement.pairs import PAIRS, Pair
+from schedlab.agreement.pairs import Pair, named, pairs
 from schedlab.errors import WrongUsage
-from schedlab.paths import ROOT
 from schedlab.plan import Plan, Run
 from schedlab.policies import PolicyChoice, parse_choices
-from schedlab.studies.experiments import ALL_CPUS, OTHERS, TICK_NS
+from schedlab.studies.experiments import ALL_CPUS, OTHERS, Depth
+from schedlab.studies.files import FILES
 
 Begins = Mapping[tuple[str, str, int], int]
 """By experiment, policy and CPUs: when the window began on the kernel, in nanoseconds."""
@@ -42,7 +43,7 @@ class Setting:
     cpus: tuple[int, ...]
     pairs: tuple[Pair, ...]
     seeds: int
-    """On the kernel, under policies that draw nothing."""
+    """Under policies that draw nothing: both machines draw the same work from it."""
     random_seeds: int
     """Under those that draw."""
     simulated_seeds: int
@@ -71,27 +72,27 @@ def setting(
     return Setting(
         policies=tuple(policies) or parse_choices(",".join(names)),
         cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
-        pairs=tuple(chosen(experiments, full)),
-        seeds=3 if full else 1,
+        pairs=tuple(chosen(experiments, "full" if full else "quick")),
+        seeds=1,
         random_seeds=10 if full else 3,
         simulated_seeds=20 if full else 10,
     )
 
 
-def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
-    """Those that are named, by patterns such as `s1-timing-*`; or all, in short only some."""
-    unknown = [
-        pattern
-        for pattern in patterns
-        if not any(fnmatchcase(pair.experiment, pattern) for pair in PAIRS)
-    ]
+def chosen(patterns: Sequence[str], depth: Depth) -> Iterator[Pair]:
+    """All; or those that are named, by patterns such as `s1-timing-*`, of whatever study."""
+    if not patterns:
+        yield from pairs(depth)
+        return
+    unknown = [pattern for pattern in patterns if not filter_names(FILES, pattern)]
     if unknown:
-        names = ", ".join(pair.experiment for pair in PAIRS)
-        raise WrongUsage(f"--experiment {unknown[0]}: expected one of {names}; or a pattern: s4-*")
-    for pair in PAIRS:
-        named = any(fnmatchcase(pair.experiment, pattern) for pattern in patterns)
-        if named or (not patterns and (full or not pair.long)):
-            yield pair
+        raise WrongUsage(
+            f"--experiment {unknown[0]}: no experiment of that name has a workload file; a pattern"
+            " such as s4-* names several"
+        )
+    for experiment in FILES:
+        if any(fnmatchcase(experiment, pattern) for pattern in patterns):
+            yield named(experiment, depth)
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,8 @@ def kernel_run(case: Case) -> Run:
         cpus=case.cpus,
         machine=KERNEL,
         seed=case.seed,
-        tick_ns=TICK_NS,
-        limit_ns=_LIMIT_TICKS * TICK_NS,
+        tick_ns=case.pair.tick_ns,
+        limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
         memory_mib=MEMORY_MIB,
         label=case.pair.experiment,
     )
@@ -150,14 +151,14 @@ def kernel_run(case: Case) -> Run:
 def simulated_run(case: Case, begin_ns: int | None = None) -> Run:
     file = case.pair.file(begin_ns)
     return Run(
-        workload=str(case.pair.path.relative_to(ROOT)),
+        workload=case.pair.described.workload,
         policy=case.policy,
         settings=(),
         cpus=case.cpus,
         machine=SIMULATOR,
         seed=case.seed,
-        tick_ns=TICK_NS,
-        limit_ns=_LIMIT_TICKS * TICK_NS,
+        tick_ns=case.pair.tick_ns,
+        limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
         memory_mib=0,
         label=case.pair.experiment,
         file=file,

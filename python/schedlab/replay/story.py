@@ -31,16 +31,46 @@ class Story:
         self.omitted = np.array([self.init] if self.init >= 0 else [], np.int64)
         self.acts: Acts = deeds.acts(trace, self.who, self.on_cpu, charges, self.omitted)
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
+        self.new_slots = self._new_slots()
+        self.first_run_ns = self._first_runs()
         self.first_wait = deeds.first_waits(trace, self.who, self.omitted)
         self.texts = deeds.texts(trace)
         self.name = names(trace, self.who)
         self.label = labels(trace, self.who)
-        self.notes: list[str] = []
+        self.notes = self._notes()
         self.window = measured_window(trace)
         self.at_end = self._at_windows_end()
         self.groups = self._woken_together()
         self.forked_by = self._children()
         self.left_children = self._left_children()
+
+    def _notes(self) -> list[str]:
+        """What of the recording is not replayed, as far as it is known by now."""
+        notes = []
+        if self.trace.truncated or self.trace.lost:
+            notes.append(
+                "the trace is not whole: processes do as far as it says, and then go on so"
+            )
+        given = self.trace.rows(Kind.ATTRIBUTE)
+        cpu = self.trace.column("cpu")[given].astype(np.int64)
+        unknown = int(np.count_nonzero(self.on_cpu.running(cpu, given) < 0))
+        if unknown:
+            notes.append(f"left out: {unknown} attributes that no process on a CPU set")
+        return notes
+
+    def _new_slots(self) -> frozenset[int]:
+        """Rows of forks at which there were more processes than ever before."""
+        row = self.trace.rows(Kind.FORK, Kind.EXIT)
+        change = np.where(self.trace.column("kind")[row] == Kind.FORK, 1, -1)
+        most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
+        return frozenset(row[most[1:] > most[:-1]].tolist())
+
+    def _first_runs(self) -> dict[int, int]:
+        """When each life that the trace sees begin was first let run."""
+        stays = self.on_cpu
+        order = np.argsort(stays.row, kind="stable")[::-1]
+        first = dict(zip(stays.life[order].tolist(), stays.begin_ns[order].tolist(), strict=True))
+        return {life: time for life, time in first.items() if self.who.fork_row[life] >= 0}
 
     def _init(self) -> int:
         """The life that the simulator's own first process stands for; -1: there is none."""
@@ -90,7 +120,7 @@ class Story:
     def _woken_together(self) -> dict[int, tuple[str, int]]:
         """By act that wakes the first of several in one: their channel, and how many they are.
 
-        By the negative of its row, for those that wait: their channel is in `channel_of`.
+        For those that are woken it is in `channel_of`, by life and the row of the wake-up.
         """
         gives = self.acts.deed == Deed.GIVE
         follows = gives & self.acts.joined & np.append(False, gives[:-1])

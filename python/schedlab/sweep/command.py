@@ -12,6 +12,7 @@ from typing import Any
 
 from schedlab.build import PARTS, build, host_processors
 from schedlab.json_lines import Node
+from schedlab.loading import TOOLS
 from schedlab.machines import machine_named
 from schedlab.paths import ROOT
 from schedlab.policies import read_catalogue
@@ -57,7 +58,7 @@ def plan(path: Path | None, options: Mapping[str, Node]) -> SweepPlan:
 
 def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
     """Runs what is not there yet. Raises Interrupted (`execution`), SchedlabError, WrongUsage."""
-    make = built(wanted.machines)
+    make = built(wanted.machines, TOOLS if wanted.loads_files else ())
     points = wanted.by_key(make)
     with dataset.opened(doing.out, wanted.dimensions, make.to_dict(), wanted.title) as data_set:
         if doing.retry_failed:
@@ -72,11 +73,11 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
         return Done(doing.out, len(points), already, failed)
 
 
-def built(machines: set[str]) -> Make:
+def built(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
     """With what machines start from brought up to date."""
-    parts = {name: PARTS[name] for each in machines for name in machine_named(each).parts}
-    build(*(os.path.relpath(path, ROOT) for path in parts.values()))
-    return make_of(machines)
+    names = {*tools, *(name for each in machines for name in machine_named(each).parts)}
+    build(*(os.path.relpath(PARTS[name], ROOT) for name in sorted(names)))
+    return make_of(machines, tools)
 
 
 def run(

@@ -51,11 +51,16 @@ class Make:
         return {"measuring": self.measuring, "machines": dict(self.machines)}
 
 
-def make_of(machines: set[str]) -> Make:
-    """Of what is built now; the programs are read once, so that a later build changes nothing."""
+def make_of(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
+    """Of what is built now; the programs are read once, so that a later build changes nothing.
+
+    `tools`: what puts workload files onto a kernel's disk. What they make is decided by the files,
+    and by the kernel's program that reads it, which is on the disk before.
+    """
     programs: dict[str, bytes] = {}
     facts: dict[str, Facts] = {}
     with build_lock():
+        programs |= {name: Path(PARTS[name]).read_bytes() for name in tools}
         for name in sorted(machines):
             machine = machine_named(name)
             own = {part: Path(PARTS[part]).read_bytes() for part in machine.parts}

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,10 +18,11 @@ from typing import Any
 import polars as pl
 
 from schedlab import metrics, results, trace
+from schedlab.loading import make_disk
 from schedlab.machines import machine_named
 from schedlab.machines.base import TRACE_FILE, Boot
 from schedlab.outcome import Outcome, hung, outcome_of, read_console
-from schedlab.plan import Run
+from schedlab.plan import WORKLOAD_TEXT, Run
 
 Row = dict[str, Any]
 _ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
@@ -88,12 +90,16 @@ def _run(run: Run, programs: Mapping[str, Path], folder: Path, watch: Watch) -> 
     machine = machine_named(run.machine)
     program, *others = (programs[part] for part in machine.parts)
     disk = others[0] if others else None
-    boot = Boot(program, disk, run.cpus, run.memory_mib, run.boot_arguments())
     for name, text in run.files().items():
         (folder / name).write_text(text)
     seconds = machine.host_limit(run.cpus, run.limit_ns)
     console = folder / results.CONSOLE
-    status = supervise(machine.command(boot), folder, console, seconds, watch)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        if run.is_loaded and disk:
+            text_file = folder / WORKLOAD_TEXT
+            disk = make_disk(disk, text_file, run.tick_ns, programs, Path(scratch))
+        boot = Boot(program, disk, run.cpus, run.memory_mib, run.boot_arguments())
+        status = supervise(machine.command(boot), folder, console, seconds, watch)
     text = read_console(console)
     if status is None:
         return hung(seconds, text)

@@ -31,6 +31,11 @@ class SweepPlan:
     def machines(self) -> set[str]:
         return {point.run.machine for point in self.points}
 
+    @property
+    def loads_files(self) -> bool:
+        """Must a workload file be put onto a kernel's disk for some run?"""
+        return any(point.run.is_loaded for point in self.points)
+
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
         """Columns of tunables that some policy is given, and of values changed in workloads."""

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Traps that end turns, as on Spike: when CPUs hear of each other, and what the kernel keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simulator_command import simulate
+
+from schedlab import trace
+from schedlab.trace import Kind
+
+TURN = 5000
+COSTS = "none,turn=5000,interrupt=100,call=200,fork=1000"
+
+
+def events(folder: Path, text: str, cpus: int, costs: str = COSTS) -> list[tuple[int, ...]]:
+    """Time, CPU, kind and process of each record."""
+    path = folder / "trace.bin"
+    done = simulate(folder, text, "--cpus", str(cpus), "--costs", costs, "--trace", str(path))
+    assert done.returncode == 0, done.stderr
+    read = trace.read(path)
+    trace.validate(read)
+    return list(read.events.select("time_ns", "cpu", "kind", "process").iter_rows())
+
+
+def first(found: list[tuple[int, ...]], kind: Kind, cpu: int, after: int = 0) -> int:
+    """The time of the CPU's first record of the kind."""
+    return next(t for t, c, k, _ in found if t >= after and c == cpu and k == kind)
+
+
+CALLS = """
+program a
+  run 100us
+  fork b
+  run 1ms
+  wait
+program b
+  run 100us
+"""
+"""init is on CPU 0, a on CPU 1, b on CPU 0."""
+
+
+def test_a_higher_cpu_hears_in_the_same_round(tmp_path: Path) -> None:
+    found = events(tmp_path, CALLS, 2)
+    forked = first(found, Kind.FORK, 0, after=1)
+    heard = first(found, Kind.SCHEDULER_ENTER, 1, after=forked)
+    assert heard == forked // TURN * TURN + TURN + 100
+
+
+def test_a_lower_cpu_hears_a_round_later(tmp_path: Path) -> None:
+    found = events(tmp_path, CALLS, 2)
+    forked = first(found, Kind.FORK, 1)
+    heard = first(found, Kind.SCHEDULER_ENTER, 0, after=forked)
+    assert heard == forked // TURN * TURN + 2 * TURN + 100
+
+
+KEPT = """
+program a
+  run until 980us
+  fork b
+  run 1ms
+  wait
+program b
+  run 10us
+"""
+
+
+@pytest.mark.parametrize(
+    "costs", ["none,fork=50000,tick=600", "none,turn=5000,fork=50000,tick=600"]
+)
+def test_the_tick_waits_for_the_call(tmp_path: Path, costs: str) -> None:
+    """The fork is under way at 1 ms, when the tick is due; its child runs after that."""
+    found = events(tmp_path, KEPT, 1, costs)
+    forked = first(found, Kind.FORK, 0, after=900_000)
+    preempted = first(found, Kind.PREEMPT, 0)
+    assert 1_030_000 <= forked <= preempted <= forked + TURN

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""docs/tuning.md: each figure is what comes out, of a smaller sweep of the setups that it names.
+
+Figures have three digits and are held to 1 %, so that not every step of the kernel or the simulator
+asks for another page; what the text says of them must hold exactly. `SCHEDLAB_GOLDEN=write` does
+the whole sweeps, and writes the page's figures and its picture.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from schedlab import trace
+from schedlab.metrics import state_intervals
+from schedlab.metrics.lives import lives
+from schedlab.metrics.tables import duration
+from schedlab.results import read_manifest
+from schedlab.statistics import Estimate
+from schedlab.sweep import best, command, dataset, options, ranking
+from schedlab.sweep.expanding import Point
+from schedlab.sweep.objectives import parse
+from schedlab.sweep.plan import SweepPlan
+
+PAGE = ROOT / "docs" / "tuning.md"
+PICTURE = ROOT / "docs" / "tuning-frontier.svg"
+SWEEP = ROOT / "sweeps" / "mlfq-mixed.yaml"
+CHECK = ROOT / "sweeps" / "mlfq-mixed-check.yaml"
+OBJECTIVES = [parse("turnaround"), parse("response")]
+PRESET = ("mlfq:allotment-boost", "")
+BASELINES = [PRESET, ("rr:table-scan", "")]
+WRITE = os.environ.get("SCHEDLAB_GOLDEN") == "write"
+MS = 1_000_000
+pytestmark = pytest.mark.xdist_group("sweeps")
+
+
+# --- the page
+
+
+def block(name: str) -> str:
+    """What stands between the comments <!-- NAME --> and <!-- end -->."""
+    found = re.search(rf"<!-- {name} -->(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
+    assert found, name
+    return found[1].strip()
+
+
+def agrees(name: str, text: str) -> None:
+    """Or writes it. The same words, and numbers within 1 %."""
+    if WRITE:
+        page = PAGE.read_text()
+        between = f"\n{text}\n" if "|" in text else text
+        new, count = re.subn(
+            rf"(<!-- {name} -->).*?(<!-- end -->)",
+            lambda found: found[1] + between + found[2],
+            page,
+            flags=re.DOTALL,
+        )
+        assert count == 1, name
+        PAGE.write_text(new)
+    assert_near(block(name), text)
+
+
+_NUMBER = re.compile(r"(?<![=\w])-?\d[\d,]*(?:\.\d+)?(?: (?:m?s|%)\b)?")
+
+
+def assert_near(found: str, expected: str) -> None:
+    assert _NUMBER.sub("N", found) == _NUMBER.sub("N", expected)
+    for one, other in zip(_NUMBER.findall(found), _NUMBER.findall(expected), strict=True):
+        near = 1.0 if one.endswith("%") else 0.01 * number_of(other)  # a point, or a hundredth
+        assert abs(number_of(one) - number_of(other)) <= abs(near), (one, other)
+
+
+def number_of(text: str) -> float:
+    """Of `1.12 s`, in milliseconds; of `8`."""
+    number, _, unit = text.partition(" ")
+    return float(number.replace(",", "")) * (1000 if unit == "s" else 1)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def rows_of(name: str) -> list[list[str]]:
+    """The cells of a table, headings first."""
+    lines = block(name).splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    return [rows[0], *rows[2:]]
+
+
+def setups_of(name: str, column: int) -> list[ranking.Choice]:
+    """Those that a table names."""
+    parts = [row[column].strip("`").partition(" ") for row in rows_of(name)[1:]]
+    return [(policy, settings) for policy, _, settings in parts]
+
+
+# --- runs
+
+
+def choice_of(point: Point) -> ranking.Choice:
+    return str(point.run.policy), point.run.settings_text
+
+
+def run(
+    wanted: SweepPlan, folder: Path, kept: Callable[[Point], bool], traces: bool = False
+) -> Path:
+    """What is kept of a sweep; all of it when the page is written."""
+    points = tuple(point for point in wanted.points if WRITE or kept(point))
+    done = command.carry_out(
+        replace(wanted, points=points), command.Doing(folder, keep_traces=traces)
+    )
+    assert done.failed == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> ranking.Values:
+    """The sweep; of the setups that the page names, or of all."""
+    named = [] if WRITE else setups_of("found", 1)
+    folder = run(
+        command.plan(SWEEP, {}),
+        tmp_path_factory.mktemp("tuned") / "out",
+        lambda point: choice_of(point) in named,
+    )
+    if WRITE:
+        best.draw(folder, OBJECTIVES, PICTURE)
+    (values,) = ranking.read_values(folder, OBJECTIVES)
+    return values
+
+
+def test_as_many_runs_as_it_says() -> None:
+    wanted = command.plan(SWEEP, {})
+    setups = {choice_of(point) for point in wanted.points}
+    text = f"{len(wanted.points):,} runs: {len(setups)} setups with 5 seeds each"
+    assert text in PAGE.read_text()
+    shown = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert shown and SWEEP.read_text().endswith(shown[1])
+    sizes = 32 * 128 * 256 * 512 * 3811
+    assert 0.5e12 < sizes < 5e12
+
+
+def test_the_front(tuned: ranking.Values) -> None:
+    found = ranking.front(tuned, OBJECTIVES)
+    rows = []
+    before = found.estimates[PRESET][0].mean
+    for place, choice in enumerate((*found.members, *BASELINES), start=1):
+        turnaround, response = found.estimates[choice]
+        rows.append(
+            [
+                str(place) if choice in found.members else "",
+                f"`{ranking.title_of(choice)}`",
+                duration(turnaround.mean),
+                "" if choice == PRESET else f"{100 * (turnaround.mean / before - 1):+.1f} %",
+                duration(response.mean),
+            ]
+        )
+    headings = ["", "setup", "turnaround, mean", "against the preset", "response, mean"]
+    agrees("found", table(headings, rows))
+    # What the text says of it.
+    assert all(narrow(value, 0.01) for choice in found.members for value in found.estimates[choice])
+    first, second = found.members
+    by_name = found.estimates
+    for one, other in ((first, PRESET), (second, BASELINES[1])):
+        assert abs(by_name[one][1].mean / by_name[other][1].mean - 1) < 0.01
+    assert "slice_3=2," in first[1] and "slice_3=1," in second[1]
+    assert by_name[second][1].mean < 0.55 * by_name[first][1].mean
+    checked = {choice_of(point) for point in command.plan(CHECK, {}).points}
+    assert checked == {*found.members, *BASELINES}, "sweeps/mlfq-mixed-check.yaml has other setups"
+
+
+def test_the_picture_is_of_it() -> None:
+    text = PICTURE.read_text()
+    assert text.startswith("<svg")
+    for words in ("turnaround, mean (ms)", "response, mean (ms)", "mlfq:allotment-boost"):
+        assert words in text or words.replace("(ms)", "(s)") in text
+
+
+def test_why(tmp_path: Path) -> None:
+    """From the traces of the preset and of the first of the front, with seed 1."""
+    first = setups_of("found", 1)[0]
+    wanted = command.plan(SWEEP, {})
+    points = [p for p in wanted.points if choice_of(p) in (first, PRESET) and p.run.seed == 1]
+    plan = replace(wanted, points=tuple(points))
+    command.carry_out(plan, command.Doing(tmp_path / "out", keep_traces=True))
+    traces = {}
+    for folder in (tmp_path / "out" / "traces").iterdir():
+        traces[len(read_manifest(folder)["tunables"]) > 0] = trace.read(folder / "trace.bin")
+    preset, tuned = traces[False], traces[True]
+    ends = exits(preset)
+    agrees("preset-ends", f"{ends[0]:,.0f} and {ends[-1]:,.0f}")
+    boost = int(first[1].rpartition("boost=")[2])
+    nearly = sum(ran > 55 for ran in ticks_run(tuned, boost))
+    agrees("nearly-done", f"{nearly}")
+    assert block("nearly-done") == f"{nearly}"
+    agrees("early-end", f"{exits(tuned)[nearly - 1]:,.0f}")
+    assert exits(tuned)[nearly] > exits(tuned)[nearly - 1] + 100
+    assert max(ticks_run(preset, 480)) <= 24.5
+
+
+def computing(found: trace.Trace) -> pl.DataFrame:
+    from schedlab import metrics
+
+    return metrics.compute(found).processes.filter(pl.col("group") == "cpu")
+
+
+def exits(found: trace.Trace) -> list[float]:
+    """When each that computes ends: milliseconds, rounded up."""
+    return sorted(-(-value // MS) for value in computing(found)["exit_ns"].to_list())
+
+
+def ticks_run(found: trace.Trace, until: int) -> list[float]:
+    """Of each that computes, up to a tick."""
+    who = lives(found)
+    pids = set(computing(found)["pid"].to_list())
+    wanted = [life for life, pid in enumerate(who.pid.tolist()) if pid in pids]
+    ran = state_intervals(found, who).filter(
+        (pl.col("state") == "running")
+        & pl.col("life").is_in(wanted)
+        & (pl.col("begin_ns") < until * MS)
+    )
+    length = pl.min_horizontal("end_ns", pl.lit(until * MS)) - pl.col("begin_ns")
+    totals = ran.group_by("life").agg(ran=length.sum())["ran"].to_list()
+    assert len(totals) == 20
+    return [total / MS for total in totals]
+
+
+SIZES_TESTED = ("10", "20")
+
+
+def test_other_seeds_and_sizes(tmp_path: Path) -> None:
+    folder = run(
+        command.plan(CHECK, {}),
+        tmp_path / "out",
+        lambda point: point.run.changes[0][1] in SIZES_TESTED,
+    )
+    scenes = {
+        values.scene[1].partition("=")[2]: values
+        for values in ranking.read_values(folder, OBJECTIVES)
+    }
+    found = {size: ranking.front(values, OBJECTIVES).estimates for size, values in scenes.items()}
+    sizes = ("10", "20", "30", "40")
+    choices = setups_of("found", 1)
+    headings = ["setup", *(f"{size} compute" for size in sizes)]
+    if WRITE:
+        rows = [
+            [
+                f"`{ranking.title_of(choice)}`",
+                *(duration(found[size][choice][0].mean) for size in sizes),
+            ]
+            for choice in choices
+        ]
+        agrees("sizes", table(headings, rows))
+    shown = rows_of("sizes")
+    assert shown[0] == headings
+    assert setups_of("sizes", 0) == choices
+    for row, choice in zip(shown[1:], choices, strict=True):
+        for size in SIZES_TESTED:
+            assert_near(row[1 + sizes.index(size)], duration(found[size][choice][0].mean))
+            assert narrow(found[size][choice][0], 0.01)
+    # What the text says of it.
+    first, _, preset, _ = [[number_of(cell) for cell in row[1:]] for row in shown[1:]]
+    gains = [1 - ours / theirs for ours, theirs in zip(first, preset, strict=True)]
+    assert gains[1] > 0.1
+    assert max(gains[0], gains[2]) < 0.05 and gains[3] < 0.02
+    assert first[2] > min(number_of(row[3]) for row in shown[1:])
+
+
+@pytest.mark.spike
+def test_the_kernel_confirms_it(tmp_path: Path) -> None:
+    given = options.nodes(
+        ["s4-mixed-20"], [], [], [], [], None, {"machines": "spike", "seeds": "101,102"}
+    )
+    first = setups_of("found", 1)[0]
+    wanted = command.plan(CHECK, given)
+    folder = run(wanted, tmp_path / "out", lambda point: choice_of(point) == first)
+    (values,) = ranking.read_values(folder, OBJECTIVES)
+    found = ranking.front(values, OBJECTIVES).estimates
+    if WRITE:
+        agrees("kernel", table(["setup", "turnaround, mean", "response, mean"],
+                               [kernel_row(choice, found[choice]) for choice in setups_of("found", 1)]))  # fmt: skip
+        means = [found[choice][0].mean for choice in setups_of("found", 1)]
+        assert means == sorted(means)
+    row = kernel_row(first, found[first])
+    (shown,) = (each for each in rows_of("kernel") if each[0] == row[0])
+    assert_near(" | ".join(shown), " | ".join(row))
+    assert narrow(found[first][0], 0.01) and narrow(found[first][1], 0.06)
+    assert dataset.read_table(folder, "runs")["status"].unique().to_list() == ["success"]
+
+
+def kernel_row(choice: ranking.Choice, both: Sequence[Estimate]) -> list[str]:
+    return [f"`{ranking.title_of(choice)}`", *(duration(value.mean) for value in both)]
+
+
+def narrow(value: Estimate, part: float) -> bool:
+    """Is the interval within that part of the mean, to either side?"""
+    return max(value.high - value.mean, value.mean - value.low) <= part * value.mean
