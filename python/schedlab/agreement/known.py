@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from schedlab.agreement.cells import Cell, Key, Verdict
+from schedlab.agreement.variants import Range, Ranges
 
 FILE = Path(__file__).with_name("known.csv")
 _COLUMNS = ["experiment", "policy", "cpus", "what", "reason"]
 
-Judgement = Verdict | Literal["known", "near after all"]
+Judgement = Verdict | Literal["known", "microseconds", "near after all"]
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,21 @@ class Judged:
     """A cell, and what is known of it."""
 
     cell: Cell
-    reason: Reason | None
+    reason: Reason | None = None
+    range: Range | None = None
+    """Of the simulator's figure, if its costs were a little other (schedlab.agreement.variants)."""
 
     @property
     def judgement(self) -> Judgement:
-        """`known`: off, and the reason is given. `near after all`: a reason is given for what does
-        not differ any more."""
+        """`microseconds`: off, but other costs within what is known of them span the kernel's figure.
+        `known`: off, and the reason is given. `near after all`: a reason is given for what does not
+        differ any more."""
         verdict = self.cell.verdict
-        if self.reason is None or verdict in ("not told apart", "failed"):
-            return verdict
-        return "known" if verdict == "off" else "near after all"
+        if verdict == "off":
+            if self.reason:
+                return "known"
+            return "microseconds" if self.range and self.range.spans(self.cell) else "off"
+        return "near after all" if verdict == "near" and self.reason else verdict
 
     @property
     def is_wrong(self) -> bool:
@@ -70,10 +76,11 @@ def known() -> Mapping[Key, Reason]:
     return found
 
 
-def judged(cells: Iterable[Cell]) -> list[Judged]:
+def judged(cells: Iterable[Cell], ranges: Ranges | None = None) -> list[Judged]:
     """The largest difference first; before all, what failed."""
     reasons = known()
-    found = [Judged(cell, reasons.get(cell.key)) for cell in cells]
+    spans = ranges or {}
+    found = [Judged(cell, reasons.get(cell.key), spans.get(cell.key)) for cell in cells]
     return sorted(found, key=_size, reverse=True)
 
 

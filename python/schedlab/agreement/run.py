@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from schedlab import results
-from schedlab.agreement.cells import SIMULATOR, cells
-from schedlab.agreement.known import Judged, judged
+from schedlab.agreement import variants
+from schedlab.agreement.cells import KERNEL, SIMULATOR, Cell, cells
+from schedlab.agreement.known import Judged, judged, known
 from schedlab.agreement.plan import Begins, Case, kernel_plan, simulator_plan
 from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
-from schedlab.collection import Collection, Kept
+from schedlab.collection import Collection, Kept, Setup
 from schedlab.continuing import unfinished
 from schedlab.machines.base import Machine
 from schedlab.perform import perform
@@ -37,9 +39,46 @@ def agreement(
     _perform(kernel)
     simulator = simulator_plan(folder, on_simulator, begins(kernel))
     _perform(simulator)
-    found = judged(cells(_kept((kernel, simulator))))
-    write(found, folder)
-    return found
+    runs = _kept((kernel, simulator))
+    found = cells(runs)
+    spans = _vary(folder, runs, found, on_simulator, begins(kernel))
+    variants.write(folder, spans)
+    result = judged(found, spans)
+    write(result, folder)
+    return result
+
+
+def _vary(
+    folder: Path,
+    runs: Collection,
+    found: Sequence[Cell],
+    on_simulator: Sequence[Case],
+    begun: Begins,
+) -> variants.Ranges:
+    """Of what is off: what it would be with other costs. These runs are not kept."""
+    reasons = known()
+    off = {_setup(cell) for cell in found if cell.verdict == "off" and cell.key not in reasons}
+    if not off:
+        return {}
+    kernel = [run for run in runs if run.setup.machine == KERNEL and _setup_of(run.setup) in off]
+    seeds = {(_setup_of(run.setup), run.seed) for run in kernel}
+    again = [case for case in on_simulator if (case.setup, case.seed) in seeds]
+    say(f"schedlab: {len(off)} setups are off; they are simulated again with other costs")
+    varied = []
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
+        for number in range(variants.COUNT):
+            wanted = Plan(Path(place) / str(number), variants.varied_runs(again, begun, number))
+            perform(wanted, SIMULATOR, with_metrics=False)
+            varied.append(cells(Collection([*kernel, *_kept([wanted])])))
+    return variants.ranges(varied)
+
+
+def _setup(cell: Cell) -> tuple[str, str, int]:
+    return cell.key.experiment, cell.key.policy, cell.key.cpus
+
+
+def _setup_of(setup: Setup) -> tuple[str, str, int]:
+    return setup.experiment, setup.policy_title, setup.cpus
 
 
 def _perform(wanted: Plan) -> None:
@@ -92,6 +131,8 @@ def write(found: Sequence[Judged], folder: Path) -> None:
             **each.cell.to_dict(),
             "judgement": each.judgement,
             "reason": each.reason.name if each.reason else "",
+            "least": each.range.least if each.range else None,
+            "most": each.range.most if each.range else None,
         }
         for each in found
     ]

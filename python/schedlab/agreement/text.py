@@ -47,9 +47,13 @@ def amount(value: float, is_share: bool) -> str:
 
 
 def verdict(each: Judged) -> str:
-    """With the reason's name."""
-    judgement = each.judgement
-    return f"{judgement}: {each.reason.name}" if each.reason else judgement
+    """With the reason's name, or between what figures microseconds decide."""
+    if each.judgement == "microseconds" and each.range:
+        least, most = (
+            amount(value, each.cell.is_share) for value in (each.range.least, each.range.most)
+        )
+        return f"microseconds: {least} to {most}"
+    return f"{each.judgement}: {each.reason.name}" if each.reason else each.judgement
 
 
 def summary(found: Sequence[Judged]) -> str:
@@ -60,6 +64,7 @@ def summary(found: Sequence[Judged]) -> str:
     words = {
         "near": "near",
         "known": "off, for a reason that is known",
+        "microseconds": "off, where microseconds decide",
         "not told apart": "further apart, but not further than chance allows",
         "off": "off, and nobody knows why",
         "near after all": "near, though a reason is given why not",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab.agreement.cells import KERNEL, NEARNESS, SIMULATOR, cells
+from schedlab.agreement import variants
+from schedlab.agreement.cells import KERNEL, NEARNESS, SIMULATOR, Key, cells
 from schedlab.agreement.known import Judged, judged
 from schedlab.agreement.text import HEADINGS, LEFT, row
 from schedlab.collection import Collection
@@ -23,6 +24,7 @@ _SHOWN = 40
 _TONES: dict[str, Tone] = {
     "near": "good",
     "known": "bad",
+    "microseconds": "muted",
     "off": "bad",
     "near after all": "bad",
     "failed": "failed",
@@ -33,7 +35,8 @@ _MEANINGS: dict[Tone, str] = {"good": "near", "bad": "off"}
 
 def page(collection: Collection) -> Page | None:
     """None if no experiment of a study was run on both machines."""
-    found = [each for each in judged(cells(collection)) if each.cell.key.experiment in EXPERIMENTS]
+    every = judged(cells(collection), _ranges(collection))
+    found = [each for each in every if each.cell.key.experiment in EXPERIMENTS]
     if not found:
         return None
     studies = sorted({_study(each) for each in found})
@@ -49,6 +52,14 @@ def page(collection: Collection) -> Page | None:
     )
 
 
+def _ranges(collection: Collection) -> variants.Ranges:
+    """What `./schedlab bench agreement` found, and left beside the folders of both machines."""
+    found: dict[Key, variants.Range] = {}
+    for folder in sorted({run.folder.parent.parent for run in collection}):
+        found.update(variants.read(folder))
+    return found
+
+
 def _study(each: Judged) -> int:
     return EXPERIMENTS[each.cell.key.experiment].study
 
@@ -59,10 +70,13 @@ def _lead(found: Sequence[Judged]) -> str:
         f"Of {counted(len(found), 'figure')} that both machines gave, {near:,} are within"
         f" {NEARNESS:.0%} or a tick of each other."
     )
+    sensitive = _count(found, "microseconds")
     known, open_ = _count(found, "known"), _count(found, "off", "near after all")
     unclear, failed = _count(found, "not told apart"), _count(found, "failed")
     if known:
         told += f" {known:,} are further apart for a reason that is told."
+    if sensitive:
+        told += f" In {sensitive:,} microseconds decide, and the simulator gives either."
     if unclear:
         told += (
             f" {unclear:,} are further apart, but by no more than the choice of seeds may explain."
@@ -93,6 +107,10 @@ that draws by lot does something else with each. Of those called *off*, with 95 
 off by chance alone (one-sided Welch tests of a difference larger than what is near, corrected for \
 the number of figures by Holm's method). *±* is half the width of the difference's interval of 95 %: \
 what it does not exclude.
+- **Microseconds** decide where processes come to a queue at almost the same time, and who is first \
+shapes the rest of the run. Such a setup was simulated again, {variants.COUNT} times, with each cost \
+changed by up to {variants.SPREAD:.0%} and the begin moved by up to {variants.SHIFT_NS // 1000} µs: the \
+figures that came out span the kernel's. Behind the word stand their least and greatest.
 """
 
 
@@ -106,6 +124,7 @@ def _policies(found: Sequence[Judged]) -> Table:
         Column("figures"),
         Column("near"),
         Column("known reason", "further apart"),
+        Column("microseconds", "further apart"),
         Column("not told apart", "further apart"),
         Column("no reason", "further apart"),
         Column("mean", "difference"),
@@ -134,6 +153,7 @@ def _policy(policy: str, own: Sequence[Judged]) -> Row:
         Cell(f"{len(own):,}"),
         Cell(f"{_count(own, 'near'):,}"),
         Cell(f"{_count(own, 'known'):,}"),
+        Cell(f"{_count(own, 'microseconds'):,}"),
         Cell(f"{_count(own, 'not told apart'):,}"),
         Cell(f"{unexplained:,}", "bad" if unexplained else "plain"),
         Cell(f"{mean:+.2%}"),
@@ -189,6 +209,8 @@ def _data(found: Sequence[Judged]) -> pl.DataFrame:
                 **each.cell.to_dict(),
                 "judgement": each.judgement,
                 "reason": each.reason.name if each.reason else "",
+                "least": each.range.least if each.range else None,
+                "most": each.range.most if each.range else None,
             }
             for each in found
         ],

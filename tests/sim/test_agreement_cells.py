@@ -6,14 +6,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from simulator_command import simulate
 
 from kept_runs import MS, keep_run
-from schedlab import collection
-from schedlab.agreement import known
+from schedlab import collection, trace
+from schedlab import costs as profiles
+from schedlab.agreement import known, variants
 from schedlab.agreement.cells import Cell, Key, cells
 from schedlab.agreement.known import Judged, Reason, judged
+from schedlab.agreement.parting import parting
 from schedlab.agreement.plan import draws, setting
 from schedlab.agreement.text import row, summary
+from schedlab.agreement.variants import Range
 from schedlab.errors import WrongUsage
 from schedlab.report.agreement import page
 from schedlab.report.build import without_simulated
@@ -171,6 +175,97 @@ def test_a_file_of_reasons_that_is_wrong_is_refused(
         with pytest.raises(ValueError, match=r"known\.csv"):
             known.known()
     known.known.cache_clear()
+
+
+# --- where microseconds decide
+
+
+def test_a_figure_between_those_of_other_costs_is_a_matter_of_microseconds() -> None:
+    key = Key(EXPERIMENT, "rr", 1, "completion")
+    cell = Cell(key, (100.0 * MS,), (150.0 * MS,), False, MS, chance=0.0)
+    assert Judged(cell, range=Range(90 * MS, 160 * MS)).judgement == "microseconds"
+    assert Judged(cell, range=Range(101.9 * MS, 160 * MS)).judgement == "microseconds"
+    assert Judged(cell, range=Range(120 * MS, 160 * MS)).judgement == "off"
+    assert Judged(cell, Reason("why", "Because."), Range(90 * MS, 160 * MS)).judgement == "known"
+    near = Cell(key, (100.0 * MS,), (101.0 * MS,), False, MS)
+    assert Judged(near, range=Range(90 * MS, 160 * MS)).judgement == "near"
+
+
+def test_variants_differ_by_what_they_are_said_to() -> None:
+    shipped = profiles.read(profiles.SHIPPED).costs
+    texts = {variants.varied_costs(number).text for number in range(variants.COUNT)}
+    assert len(texts) == variants.COUNT
+    for text in texts:
+        base, *changes = text.split(",")
+        assert base == "kernel"
+        values = {name: int(value) for name, _, value in (each.partition("=") for each in changes)}
+        assert set(values) == set(shipped) - {"turn"}
+        assert all(
+            abs(value - shipped[name].ns) <= variants.SPREAD * shipped[name].ns + 1
+            for name, value in values.items()
+        )
+    shifts = [variants.shift(number) for number in range(variants.COUNT)]
+    assert min(shifts) < 0 < max(shifts)
+    assert max(map(abs, shifts)) <= variants.SHIFT_NS
+
+
+def test_ranges_are_kept_beside_the_runs(tmp_path: Path) -> None:
+    keep(tmp_path, "spike", 100, a=(100, 1))
+    keep(tmp_path, "sim", 150, a=(100, 1))
+    first, second = (
+        [Cell(cell.key, cell.kernel, (value,), False, MS) for cell in by_what(tmp_path).values()]
+        for value in (95.0 * MS, 160.0 * MS)
+    )
+    found = variants.ranges([first, second])
+    variants.write(tmp_path, found)
+    assert variants.read(tmp_path) == found
+    made = page(collection.read([tmp_path]))
+    assert made is not None
+    assert "In 1 microseconds decide" in made.lead
+    assert not variants.read(tmp_path / "spike")
+
+
+# --- where runs part
+
+WORK = """
+program root
+  group root
+  mark begin
+  fork one
+  fork two
+  loop 2
+    wait
+  end
+  mark end
+program one
+  group one
+  run {one}us
+program two
+  group two
+  run 3ms
+"""
+
+
+def test_runs_part_where_one_machine_picks_another(tmp_path: Path) -> None:
+    traces = []
+    for name, one in (("kernel", 1500), ("simulator", 2500)):
+        (tmp_path / name).mkdir()
+        path = tmp_path / name / "trace.bin"
+        text = WORK.format(one=one)
+        assert (
+            simulate(tmp_path / name, text, "--costs", "none", "--trace", str(path)).returncode == 0
+        )
+        traces.append(trace.read(path))
+    assert parting(traces[0], traces[0]) is None
+    found = parting(*traces)
+    assert found is not None
+    # One, two, one; then it has ended after 2.5 ms, or goes on until 3 ms, when two is next.
+    assert found.cpu == 0
+    assert found.kernel is not None and found.simulator is not None
+    assert found.time_ns == min(found.kernel.time_ns, found.simulator.time_ns)
+    assert {found.kernel.group, found.simulator.group} <= {"root", "one", "two"}
+    assert found.kernel.pid != found.simulator.pid
+    assert "switches alike, CPU 0 turns to" in str(found)
 
 
 # --- what is printed

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""How far figures of the simulator go apart if its costs are a little other than they are.
+
+Where two processes come to the same queue within microseconds of each other, who is first decides
+the rest of a run: then no simulator whose costs are not exact to the microsecond gives the kernel's
+schedule, and its figures are those of one schedule out of several. To tell such cells from those
+where the simulator is wrong, their experiments are simulated again, with each cost changed by up to
+`SPREAD` and the begin moved by up to `SHIFT_NS`, both at random. If the figures of these variants
+span the kernel's, microseconds decide.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from schedlab import costs as profiles
+from schedlab.agreement.cells import Cell, Key
+from schedlab.agreement.plan import Begins, Case, simulated_run
+from schedlab.plan import Run
+
+COUNT = 16
+SPREAD = 0.1
+"""A part of each cost."""
+SHIFT_NS = 20_000
+_FIXED = ("turn",)
+"""The step of Spike's clock is exact."""
+FILE = "variants.csv"
+_COLUMNS = ["experiment", "policy", "cpus", "what", "least", "most"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Of a figure, over all variants."""
+
+    least: float
+    most: float
+
+    def spans(self, cell: Cell) -> bool:
+        """Could the kernel's figure be one of them, as near as a figure must be?"""
+        return self.least - cell.allowed <= cell.kernel_mean <= self.most + cell.allowed
+
+
+Ranges = Mapping[Key, Range]
+
+
+def varied_costs(number: int) -> profiles.Costs:
+    """Each variant has the same costs in all setups."""
+    generator = random.Random(number)
+    changes = [
+        f"{name}={round(cost.ns * (1 + SPREAD * generator.uniform(-1, 1)))}"
+        for name, cost in profiles.read(profiles.SHIPPED).costs.items()
+        if name not in _FIXED
+    ]
+    text = ",".join(["kernel", *changes])
+    return profiles.Costs(f"kernel, variant {number}", text)
+
+
+def shift(number: int) -> int:
+    """Of the begin, in nanoseconds."""
+    return round(SHIFT_NS * random.Random(-number).uniform(-1, 1))
+
+
+def varied_runs(cases: Iterable[Case], begins: Begins, number: int) -> tuple[Run, ...]:
+    varied = varied_costs(number)
+    found = []
+    for case in cases:
+        begin = begins.get(case.setup)
+        moved = None if begin is None else begin + shift(number)
+        found.append(replace(simulated_run(case, moved), costs=varied))
+    return tuple(found)
+
+
+def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
+    """Of the cells of each variant. The mean over seeds is one figure of a variant."""
+    figures: dict[Key, list[float]] = {}
+    for cells in variants:
+        for cell in cells:
+            if not cell.failure:
+                figures.setdefault(cell.key, []).append(cell.simulator_mean)
+    return {key: Range(min(values), max(values)) for key, values in figures.items()}
+
+
+def write(folder: Path, found: Ranges) -> None:
+    """Beside the runs: a report of them reads it."""
+    with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(_COLUMNS)
+        for key, each in found.items():
+            rows.writerow([key.experiment, key.policy, key.cpus, key.what, each.least, each.most])
+    path = Path(file.name)
+    path.chmod(0o644)
+    path.replace(folder / FILE)
+
+
+def read(folder: Path) -> dict[Key, Range]:
+    """What was written there; empty, if nothing was."""
+    path = folder / FILE
+    if not path.is_file():
+        return {}
+    with path.open(newline="") as file:
+        return {
+            Key(row["experiment"], row["policy"], int(row["cpus"]), row["what"]): Range(
+                float(row["least"]), float(row["most"])
+            )
+            for row in csv.DictReader(file)
+        }
