@@ -109,15 +109,15 @@ $(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-fuzz/simulator.a Makefile
 	@echo "  $@"
 	@$(LINK_FUZZ)
 
-# The same with one policy, which is wrong now and then: to see that it is found.
+# The same with a round-robin that is wrong now and then: to see that it is found.
 $B/sim-fuzz/broken_engine.o: tests/sim/broken_policy.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(CLANG) $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link -Ipolicies \
-	    -DENGINE=engine_broken -DPOLICY=policy_broken -include $< -c sim/engine.c -o $@
+	    -DENGINE=engine_rr -DPOLICY=policy_rr -include $< -c sim/engine.c -o $@
 
-$B/sim-fuzz/broken: tests/sim/fuzz_machine.c tests/sim/broken_table.c $B/sim-fuzz/broken_engine.o \
-                    $B/sim-fuzz/simulator.a Makefile sim/sim.mk
+$B/sim-fuzz/broken: tests/sim/fuzz_machine.c $B/sim-fuzz/broken_engine.o $B/sim-fuzz/simulator.a \
+                    Makefile sim/sim.mk
 	@echo "  $@"
 	@$(LINK_FUZZ)
 

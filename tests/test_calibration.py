@@ -195,6 +195,26 @@ def test_forks_where_no_process_has_been() -> None:
     assert calibration.new_cost(tape.observed()).ns == 336
 
 
+def test_a_child() -> None:
+    """It has two pages copied, marks its group, asks for the time, and ends."""
+    calls, creation = Tape(), Tape()
+    calls.note(CROWD)
+    calls.work(2283)
+    calls.add(Kind.EXIT)
+    calls.visit(after=0)
+    creation.visit(before=0, after=3)
+    creation.work(700 + CALL, 3)
+    creation.add(Kind.MARK, MarkKind.GROUP, 65, process=3)
+    creation.work(CALL + 2283, 2)
+    creation.add(Kind.EXIT, process=3)
+    creation.visit(before=3, after=0)
+    calls_seen = calls.observed()
+    call = calibration.call_cost(calls_seen)
+    found = calibration.child_costs(creation.observed(), calls_seen, call)
+    assert found["exit"].ns == 2283
+    assert found["first_run"].ns == 2 * TURN + 700 + CALL
+
+
 def test_a_trace_without_what_is_needed() -> None:
     with pytest.raises(calibration.Unmeasurable, match="sleep"):
         calibration.sleep_cost(Tape().observed())
@@ -256,6 +276,7 @@ program sleeper
   loop 9
     take pipe
   end
+  yield
 """
 
 CREATION = """

@@ -98,12 +98,15 @@ def test_a_folder_that_holds_the_run_already_is_not_touched(
 COMMANDS = (
     "bench",
     "boot",
+    "calibrate",
     "compare",
+    "dask",
     "doctor",
     "new-policy",
     "policies",
     "report",
     "run",
+    "sweep",
     "test",
     "trace",
 )

@@ -82,7 +82,8 @@ class Recording:
         from schedlab import trace
         from schedlab.replay import charges, workload_of
 
-        return workload_of(trace.read(self.path), charges(self.costs.text), self.keep_switches)
+        paid = charges(self.costs.text, str(self.policy))
+        return workload_of(trace.read(self.path), paid, self.keep_switches)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ class Case:
     ) -> None:
         self.arguments = {"policy": policy, "cpus": cpus, "seed": seed, "tunables": tunables or {}}
         self.text = workload
+        self.cpus = cpus
         self.calls: list[str] = []
         self.duration = 0
         """That it has gone on by since the last act: what is one run is told as one."""

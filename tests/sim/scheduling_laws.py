@@ -8,9 +8,11 @@ past than a policy's rule (levels, what a turn was too long) follow the rule in 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import log, sqrt
+from typing import NamedTuple
 
 from scheduling_history import AttributeSet, History, Picked, Queued, Regime, Stopped, Why
 
@@ -541,35 +543,54 @@ def breaches(history: History, trace: Trace) -> Iterator[str]:
         yield from levels_are_strict(trace)
 
 
+class Span(NamedTuple):
+    """A CPU idles, or a process waits; `who`: CPU or PID."""
+
+    who: int
+    begin: int
+    end: int
+
+
 def idle_in_vain(regime: Regime) -> Iterator[str]:
-    """No CPU idles for more than a tick while the same process waits all that time."""
-    idle: dict[int, int] = {}
-    waiting: dict[int, int] = {}
+    """No CPU idles on at its tick while more processes wait than other idle CPUs take then; nor
+    while one waits on."""
+    idle, waiting = idle_and_waiting(regime)
+    wait_before: Counter[int] = Counter()
+    wait_on: dict[int, int] = {}
+    for pid, begin, end in waiting:
+        for tick in ticks_in(regime, begin, end):
+            wait_before[tick] += 1
+            if tick < end:
+                wait_on[tick] = pid
+    ends = Counter(span.end for span in idle if span.end < regime.end)
+    for cpu, begin, end in idle:
+        for tick in range((begin // regime.tick + 1) * regime.tick, end, regime.tick):
+            if wait_before[tick] > ends[tick] or tick in wait_on:
+                yield (
+                    f"CPU {cpu} idles from {ns(begin)} to {ns(end)}, and at its tick at {ns(tick)} "
+                    f"{wait_before[tick]} processes wait, of which other CPUs take {ends[tick]}"
+                )
+                break
+
+
+def idle_and_waiting(regime: Regime) -> tuple[list[Span], list[Span]]:
+    """All times in which a CPU idled, and in which a process waited."""
+    spans: tuple[list[Span], list[Span]] = ([], [])
+    since: tuple[dict[int, int], dict[int, int]] = ({}, {})
     for each in regime.events:
-        time = each.time
-        if isinstance(each, Picked):
-            begin = idle.pop(each.cpu, None)
-            if begin is not None:
-                yield from idle_beside(regime, each.cpu, begin, time, waiting)
+        if isinstance(each, Queued):
+            since[1].setdefault(each.pid, each.time)
+        elif isinstance(each, Picked):
             if each.chosen is None:
-                idle[each.cpu] = time
-            elif each.pid in waiting:
-                since = waiting.pop(each.pid)
-                for cpu, begin in idle.items():
-                    yield from idle_beside(regime, cpu, begin, time, {each.pid: since})
-        elif isinstance(each, Queued):
-            waiting.setdefault(each.pid, time)
-    for cpu, begin in idle.items():
-        yield from idle_beside(regime, cpu, begin, regime.end, waiting)
-
-
-def idle_beside(
-    regime: Regime, cpu: int, begin: int, end: int, waiting: dict[int, int]
-) -> Iterator[str]:
-    for pid, since in waiting.items():
-        both = max(begin, since)
-        if end - both > regime.tick:
-            yield f"CPU {cpu} idles from {ns(begin)} to {ns(end)}, and pid {pid} waits all the time"
+                since[0].setdefault(each.cpu, each.time)
+                continue
+            if each.cpu in since[0]:
+                spans[0].append(Span(each.cpu, since[0].pop(each.cpu), each.time))
+            if each.pid in since[1]:
+                spans[1].append(Span(each.pid, since[1].pop(each.pid), each.time))
+    for found, begun in zip(spans, since, strict=True):
+        found += [Span(who, begin, regime.end) for who, begin in begun.items()]
+    return spans
 
 
 def work_is_done(history: History) -> Iterator[str]:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from scheduling_case import Case, Place, catalogue
+from scheduling_case import Case, catalogue
 
-from schedlab_simulator import Attribute
+from schedlab_simulator import Attribute, Place
 
 US = 1_000
 MS = 1_000_000
@@ -246,7 +246,7 @@ class Scheduler(RuleBasedStateMachine):
 
     @rule(number=WHO, cpu=st.integers(0, 15))
     def migrate(self, number: int, cpu: int) -> None:
-        cpus = int(self.case.arguments["cpus"])
+        cpus = self.case.cpus
         if cpus > 1 and (pid := self.someone(number, Place.QUEUED)):
             self.case.migrate(pid, cpu % cpus)
 

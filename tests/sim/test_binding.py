@@ -275,12 +275,13 @@ def test_save_and_restore(tmp_path: Path) -> None:
         simulator.run(70 * MS)
     with begin(first) as simulator:
         simulator.save(saved)
+        begun = first.read_bytes()  # without an end
     simulator = Simulator.restore(saved, workload=workload, trace=second)
     with simulator:
         assert simulator.now == 33_333_333
         simulator.run(70 * MS)
         assert simulator.fork("worker") == 8
-    second.write_bytes(first.read_bytes() + second.read_bytes())
+    second.write_bytes(begun + second.read_bytes())
     one, both = trace.read(whole).events, trace.read(second).events
     assert len(both) > len(one) > 100, "the second has a fork more"
     assert both[: len(one) - 2].equals(one[:-2]), "but for the ends of both CPUs"

@@ -16,7 +16,7 @@ from simulator_command import built
 
 from golden_stories import policies_and_presets
 
-EXAMPLES = 40
+EXAMPLES = 100
 STEPS = 25
 
 
@@ -25,20 +25,25 @@ def _library() -> None:
     built("sim/libschedlab-sim.so")
 
 
+def is_long() -> bool:
+    """Was the profile `long` asked for?"""
+    return settings.get_current_profile_name() == "long"
+
+
 def bounds() -> settings:
-    """Those of the profile if one was asked for; else the same few cases each time."""
-    patient = {
-        "deadline": None,
-        "suppress_health_check": list(HealthCheck),
-        "phases": (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
-        "report_multiple_bugs": False,
-    }
-    if settings.get_current_profile_name() != "default":
-        return settings(**patient)
+    """The same few cases each time; or those of the profile `long`."""
+    patient = settings(
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    if is_long():
+        return patient
     return settings(
-        derandomize=True, database=None, max_examples=EXAMPLES, stateful_step_count=STEPS,
-        print_blob=False, **patient,
-    )  # fmt: skip
+        patient, derandomize=True, database=None, max_examples=EXAMPLES, stateful_step_count=STEPS
+    )
 
 
 @pytest.mark.parametrize("policy", policies_and_presets())

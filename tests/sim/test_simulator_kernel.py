@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The simulator, with the kernel's costs, against the kernel on Spike: the same work, as a program
-there and as a workload file here. For policies that draw nothing: where the n-th draw decides, one
-decision more or less on the way there makes another schedule, as another seed does."""
+there and as a workload file here. Where the n-th draw decides, one decision more or less on the way
+there makes another schedule, as another seed does; if both begin with the same number of draws, they
+make the same decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from simulator_command import simulate
 
 from guest_machine import TICK_NS, traced
 from schedlab import metrics, trace
-from schedlab.metrics.window import measured_window
+from schedlab.trace import Kind
 
 pytestmark = pytest.mark.spike
 
@@ -65,16 +66,25 @@ def turnarounds(events: trace.Trace) -> list[int]:
     return sorted(int(time) for time in processes["turnaround_ns"])
 
 
-def begin_of(events: trace.Trace) -> int:
-    """The kernel boots for a part of a tick; where in a tick all begins decides who is first."""
-    return measured_window(events).begin_ns
+TESTS = {
+    "switch": ("loop 200\n fork child\n wait\n wait\n end", ""),
+    "creation": ("loop 50\n fork child\n end\n loop 51\n wait\n end", ""),
+    "io-bound": (
+        "loop 2\n loop 50\n fork child\n end\n loop 51\n wait\n end\n end",
+        "sleep 10ticks",
+    ),
+    "cpu-heavy": ("loop 10\n fork child\n end\n loop 11\n wait\n end", "run 8600us"),
+}
+"""Of study 1: what the root does, and each child. A parent waits until it is told that there is no
+child left; a child asks for the time first, which is a call as any that does nothing."""
 
 
-def simulated(folder: Path, text: str, policy: str, cpus: int, begin_ns: int) -> trace.Trace:
-    """Begins at this time, be it that the first process takes a while until it comes to that."""
-    boots = booted(folder, text, policy, cpus, begin_ns)
-    late = begin_of(boots) - begin_ns
-    return booted(folder, text, policy, cpus, begin_ns - late)
+def study_test(test: str, before: str = "") -> str:
+    root, child = TESTS[test]
+    return (
+        f"program root\n group root\n mark begin\n {before}\n {root}\n wait\n mark end\n"
+        f"program child\n group cpu\n sleep until 0ns\n {child}\n"
+    )
 
 
 def booted(folder: Path, text: str, policy: str, cpus: int, boot_ns: int) -> trace.Trace:
@@ -87,6 +97,26 @@ def booted(folder: Path, text: str, policy: str, cpus: int, boot_ns: int) -> tra
     return events
 
 
+def first_fork(events: trace.Trace) -> int:
+    """Of the workload's root: its row."""
+    begin = int(events.rows(Kind.MARK)[events.column("first")[events.rows(Kind.MARK)] == 1][0])
+    forks = events.rows(Kind.FORK)
+    return int(forks[forks > begin][0])
+
+
+def begun_together(
+    folder: Path, there: trace.Trace, text: str, policy: str, cpus: int
+) -> trace.Trace:
+    """Simulated, with the first fork when the kernel had it. Where in a tick that is decides who is
+    first; it hangs on how long the kernel boots, and on what the program does before."""
+    boot = 4_000_000
+    wanted = int(there.column("time_ns")[first_fork(there)]) + 100
+    for _ in range(2):
+        here = booted(folder, text, policy, cpus, boot)
+        boot += wanted - int(here.column("time_ns")[first_fork(here)])
+    return here
+
+
 def is_near(here: float, there: float) -> bool:
     return abs(here - there) <= max(NEARNESS * there, TICK_NS)
 
@@ -97,7 +127,7 @@ def is_near(here: float, there: float) -> bool:
 def test_completion_times(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
     kernel = traced(tmp_path, command, cpus, f"policy={policy}")
     there = turnarounds(kernel)
-    here = turnarounds(simulated(tmp_path, WORK[command], policy, cpus, begin_of(kernel)))
+    here = turnarounds(begun_together(tmp_path, kernel, WORK[command], policy, cpus))
     assert len(here) == len(there)
     for what, one, other in (
         ("mean", sum(here) / len(here), sum(there) / len(there)),
@@ -106,3 +136,42 @@ def test_completion_times(tmp_path: Path, command: str, policy: str, cpus: int) 
     ):
         print(f"{what}: simulator {one / 1e6:.3f} ms, kernel {other / 1e6:.3f} ms")
         assert is_near(one, other), what
+
+
+@pytest.mark.parametrize("cpus", [1, 5])
+@pytest.mark.parametrize("policy", ["rr", "mlfq", "lottery"])
+@pytest.mark.parametrize("test", ["switch", "creation", "io-bound"])
+def test_processes_that_are_forked(tmp_path: Path, test: str, policy: str, cpus: int) -> None:
+    """Half a tick: there are 50 to 200 forks in it, of which none may be some turns too long."""
+    there = traced(tmp_path, f"timingtests {test}", cpus, f"policy={policy}")
+    here = begun_together(tmp_path, there, study_test(test), policy, cpus)
+    one, other = (metrics.compute(each).summary["completion_ns"][0] for each in (here, there))
+    print(f"completion: simulator {one / 1e6:.3f} ms, kernel {other / 1e6:.3f} ms")
+    assert abs(one - other) <= max(0.002 * other, TICK_NS / 8)
+
+
+def draws(events: trace.Trace) -> tuple[int, list[tuple[int, int]]]:
+    """How many there are before the first fork; after it: who wins, and by which ticket."""
+    picks, begin = events.rows(Kind.SCHEDULER_EXIT), first_fork(events)
+    before = (picks < begin) & (events.column("process")[picks] != 0)
+    rows = events.rows(Kind.DECISION)
+    columns = [events.column(name)[rows[rows > begin]].tolist() for name in ("process", "second")]
+    return int(before.sum()), list(zip(*columns, strict=True))
+
+
+def test_lottery_draw_by_draw(tmp_path: Path) -> None:
+    """As many draws before the workload, and all that follow are the same, and who wins them."""
+    there = traced(tmp_path, "timingtests cpu-heavy", 1, "policy=lottery")
+    before, wanted = draws(there)
+    yields, late = 1, 1_000_000
+    for _ in range(4):
+        waits = f"loop {yields}\n yield\n end\n run until {late}ns\n"
+        here = booted(tmp_path, study_test("cpu-heavy", waits), "lottery", 1, 0)
+        found, made = draws(here)
+        yields += before - found
+        times = [int(each.column("time_ns")[first_fork(each)]) for each in (there, here)]
+        late += (times[0] - times[1] + TICK_NS // 2) % TICK_NS - TICK_NS // 2
+    assert found == before
+    children = len(made) - 1  # the last is init's: the kernel's root prints, too
+    assert children > 100
+    assert made[:children] == wanted[:children]

@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from played import play, simulated
 from simulator_command import simulate
-from test_play import play, simulated
 
 from conftest import ROOT
 from guest_machine import TICK_NS, traced
@@ -85,9 +85,19 @@ SHORT = [
 ]
 
 
+LATER = 60
+"""Ticks after which files are played: the kernel's program that does so takes long to be there."""
+
+
 def lives(events: trace.Trace) -> pl.DataFrame:
     """Of the processes that the first one started, by PID."""
     return metrics.compute(events).processes.filter(parent=2).sort("pid")
+
+
+def begin_of(events: trace.Trace) -> int:
+    """When the window opened, in nanoseconds."""
+    begins = events.events.filter(kind=trace.Kind.MARK, first=trace.MarkKind.BEGIN)
+    return int(begins["time_ns"][0])
 
 
 @pytest.mark.spike
@@ -96,12 +106,14 @@ def lives(events: trace.Trace) -> pl.DataFrame:
 def test_processes_do_what_those_of_the_kernels_program_do(
     tmp_path: Path, command: str, file: str, changes: tuple[str, ...], policy: str
 ) -> None:
-    """In the simulator; and on the kernel, where what calls and switches take is the same."""
-    there = lives(traced(tmp_path, command, 1, f"policy={policy}"))
-    path = ROOT / FOLDER / f"{file}.json"
-    text = workload_files.read(path, map(parse_change, changes)).text(1, TICK_NS)
-    for machine in (simulated, play):
+    """In the simulator; and on the kernel, where what calls and switches take is the same. All begin
+    at the same place in a tick."""
+    program = traced(tmp_path, command, 1, f"policy={policy}")
+    begin, there = begin_of(program), lives(program)
+    for machine, delay in ((simulated, begin), (play, begin + LATER * TICK_NS)):
         print(machine.__name__)
+        wanted = [parse_change(each) for each in (*changes, f"starter.delay={delay}ns")]
+        text = workload_files.read(ROOT / FOLDER / f"{file}.json", wanted).text(1, TICK_NS)
         here = lives(machine(tmp_path, text, policy))
         assert here["pid"].to_list() == there["pid"].to_list()
         assert here["group"].to_list() == there["group"].to_list()

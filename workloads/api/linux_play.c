@@ -32,6 +32,13 @@ static void end_family(int signal_number)
     _exit(128 + signal_number);
 }
 
+/* For one of it. */
+static void end_own_family(int signal_number)
+{
+    (void)signal_number;
+    kill(0, SIGKILL);
+}
+
 void host_begin_family(void)
 {
     int status;
@@ -39,8 +46,11 @@ void host_begin_family(void)
     if (family < 0)
         host_fail("fork");
     setpgid(family, family ? family : getpid()); /* on both sides: neither waits for the other */
-    if (family == 0)
+    if (family == 0) {
+        signal(SIGTERM, end_own_family);
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* however who was started comes to its end */
         return;
+    }
     signal(SIGINT, end_family);
     signal(SIGTERM, end_family);
     signal(SIGHUP, end_family);

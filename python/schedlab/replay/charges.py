@@ -8,49 +8,86 @@ from functools import cache
 
 from schedlab import costs
 from schedlab.errors import WrongUsage
+from schedlab.trace.model import Integers
 
 
 @dataclass(frozen=True)
 class Charges:
-    """Nanoseconds. What is charged within a process's time, or beside it."""
+    """Nanoseconds; schedlab.costs.COSTS says of what."""
 
+    boot: int = 0
+    turn: int = 0
     scheduler: int = 0
+    crowd: int = 0
     switch: int = 0
     tick: int = 0
+    wakeup: int = 0
     interrupt: int = 0
     migration: int = 0
     call: int = 0
+    sleep: int = 0
+    pipe: int = 0
     fork: int = 0
+    fork_new: int = 0
+    fork_return: int = 0
+    first_run: int = 0
     exit: int = 0
+    reap: int = 0
 
     @property
     def latest(self) -> int:
         """How late an interrupt may be, because the kernel is not interrupted."""
-        return self.tick + self.scheduler + self.switch
+        return self.turn + self.tick + self.scheduler + self.switch
+
+    def trapped(self, time: int | Integers) -> int | Integers:
+        """What is lost of a process's time when a trap stops it: the rest of its turn."""
+        return self.turn - time % self.turn if self.turn else 0 * time
+
+    def acting(self, time: int, cost: int) -> int:
+        """What of a process's time before an act at a time was the act's: its cost, and what was
+        lost of the turn in which the process called the kernel. When in that turn it did so cannot
+        be seen; it is taken to be the middle."""
+        if not self.turn:
+            return cost
+        return time % self.turn + cost // self.turn * self.turn + self.turn // 2
 
 
 _NAMES = tuple(field.name for field in fields(Charges))
 
 
 @cache
-def _kernel() -> Charges:
+def _kernel() -> tuple[tuple[str, int], ...]:
     profile = costs.read(costs.SHIPPED)
-    return Charges(**{name: cost.ns for name, cost in profile.costs.items()})
+    return tuple((name, cost.ns) for name, cost in profile.costs.items())
 
 
-def charges(text: str) -> Charges:
-    """Of `kernel`, `none`, or either and changes: `kernel,fork=20000`; as the simulator reads it."""
+def charges(text: str, policy: str = "") -> Charges:
+    """Of `kernel`, `none`, or either and changes: `kernel,fork=20000`; as the simulator reads it.
+
+    A cost may be one of a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. They count under
+    `policy`, which is "name" or "name:preset".
+    """
     values: dict[str, int] | None = None
     for place, part in enumerate(text.split(",")):
         name, _, number = part.partition("=")
         if place == 0 and part in costs.BUILT_IN:
-            values = dict(vars(_kernel() if part == "kernel" else Charges()))
-        elif name in _NAMES and number.isascii() and number.isdigit():
-            values = dict(vars(_kernel())) if values is None else values
+            values = dict(_kernel()) if part == "kernel" else {}
+        elif name.partition(".")[0] in _NAMES and number.isascii() and number.isdigit():
+            values = dict(_kernel()) if values is None else values
             values[name] = int(number)
         else:
             raise WrongUsage(
                 f"costs {text}: {part!r}: expected kernel, none, or NAME=NANOSECONDS with one of"
                 f" {', '.join(_NAMES)}"
             )
-    return Charges(**(values or {}))
+    return _under(values or {}, policy)
+
+
+def _under(values: dict[str, int], policy: str) -> Charges:
+    """The most particular of each: a preset's, its policy's, that of all."""
+    of = {name: values.get(name, 0) for name in _NAMES}
+    for owner in dict.fromkeys((policy.partition(":")[0], policy)):
+        of.update(
+            {name: values[f"{name}.{owner}"] for name in _NAMES if f"{name}.{owner}" in values}
+        )
+    return Charges(**of)

@@ -11,11 +11,58 @@ import numpy.typing as npt
 from schedlab.metrics.intervals import cpu_end_times
 from schedlab.metrics.lives import Lives
 from schedlab.replay.charges import Charges
-from schedlab.trace import Kind, Trace
+from schedlab.trace import BlockReason, Kind, PreemptReason, Trace
+from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
 
+Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 _ROW_BITS = 40
+_CALLS_MAX = 8
+"""Of what other CPUs did last, so many are looked at for a call."""
+_ENDING_MAX = 64
+"""Of processes that one interrupt wakes, at most, that are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interrupts:
+    """Those of timers and devices that wake somebody, sorted by CPU and row."""
+
+    cpu: Integers
+    row: Integers
+    time_ns: Integers
+    until: Integers
+    """What all of its CPU up to it take, and it too, of whom they interrupt."""
+
+    def lost(self, cpu: Integers, begin: Integers, end: Integers, time: Integers) -> Integers:
+        """What they took on CPUs between rows. One that ended the stay, at `time`, is not paid by
+        whom it stopped."""
+        if len(self.row) == 0:
+            return np.zeros(len(cpu), np.int64)
+        key = _key(self.cpu, self.row)
+        sums = np.append(0, self.until)
+        last = np.searchsorted(key, _key(cpu, end))
+        first = np.searchsorted(key, _key(cpu, begin))
+        at = np.maximum(last - 1, 0)
+        for _ in range(_ENDING_MAX):
+            same = (last > first) & (self.time_ns[at] == time)
+            last, at = last - same, np.maximum(at - same, 0)
+        lost: Integers = sums[last] - sums[first]
+        return lost
+
+
+def interrupts(trace: Trace, charges: Charges) -> Interrupts:
+    """A tick's trap is paid with the tick."""
+    rows = trace.rows(Kind.WAKEUP)
+    rows = rows[trace.column("first")[rows] == 0]
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    cpu = trace.column("cpu")[rows].astype(np.int64)
+    time = trace.column("time_ns")[rows].astype(np.int64)
+    again = np.append(False, (cpu[1:] == cpu[:-1]) & (time[1:] == time[:-1]))[: len(rows)]
+    tick = trace.header.tick_ns
+    with_tick = (time % tick == 0) if tick else np.zeros(len(rows), bool)
+    trap = np.where(again | with_tick, 0, charges.trapped(time))
+    return Interrupts(cpu, rows, time, np.cumsum(trap + charges.wakeup))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +76,18 @@ class Stays:
     row: Integers
     """Of the record with which it begins."""
     decided_ns: Integers
-    """When the CPU began to pick the process: ticks count from there."""
+    """When the CPU began to pick the process, or who ran before called the kernel and let go of it:
+    ticks count from there."""
     begin_ns: Integers
     end_ns: Integers
     end_row: Integers
+    called_ns: Integers
+    """Of each record of the trace: when the kernel was called for it."""
+    end_called_ns: Integers
+    """The same of a stay's end."""
     before: Integers
     """What the process had computed before it, less what the machine took of its time."""
+    interrupts: Interrupts
 
     def running(self, cpu: Integers, row: Integers) -> Integers:
         """The life that was on a CPU at a row; -1: none."""
@@ -59,18 +112,22 @@ class Stays:
         found = place >= 0
         stay = order[np.maximum(place, 0)]
         found &= self.life[stay] == life
-        inside = row <= self.end_row[stay]
+        inside = row < self.end_row[stay]
         time = np.where(inside, self.trace.column("time_ns")[row], self.end_ns[stay])
-        return np.where(found, self.before[stay] + self._within(stay, time), 0)
+        called = np.where(inside, self.called_ns[row], self.end_called_ns[stay])
+        spent = self._within(stay, time, called, np.minimum(row, self.end_row[stay]))
+        return np.where(found, self.before[stay] + spent, 0)
 
-    def _within(self, stay: Places, time: Integers) -> Integers:
-        return _computing(
-            self.decided_ns[stay],
-            self.begin_ns[stay],
-            time,
-            self.trace.header.tick_ns,
-            self.charges.tick,
-        )
+    def _within(self, stay: Places, time: Integers, called: Integers, row: Integers) -> Integers:
+        """What was computed of a stay until a time and row, if the process called the kernel then:
+        a tick that came later had to wait."""
+        spent: Integers = np.maximum(time - self.begin_ns[stay], 0)
+        tick_ns = self.trace.header.tick_ns
+        if tick_ns:
+            ticks = (called - 1) // tick_ns - self.decided_ns[stay] // tick_ns
+            cost = int(self.charges.trapped(tick_ns)) + self.charges.tick
+            spent -= cost * np.where(time > self.begin_ns[stay], np.maximum(ticks, 0), 0)
+        return spent - self.interrupts.lost(self.cpu[stay], self.row[stay], row, time)
 
 
 def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
@@ -92,6 +149,12 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
         np.where(ended, time[np.minimum(next_row, len(kind) - 1)], last[cpu]) if len(rows) else rows
     )
     pid = trace.column("process")[rows].astype(np.int64)
+    called = _called(trace, charges)
+    by = _ended_by(trace, cpu, rows, next_row)
+    end_called = np.where(by >= 0, called[by], end) if len(rows) else rows
+    follows = np.zeros(len(rows), bool)
+    follows[1:] = (cpu[1:] == cpu[:-1]) & (before[1:] == next_row[:-1]) & (by[:-1] >= 0)
+    decided = np.where(follows, np.roll(end_called, 1) - 1, time[before]) if len(rows) else rows
     return _with_sums(
         Stays(
             trace=trace,
@@ -99,11 +162,14 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
             life=life_of(who, pid, rows),
             cpu=cpu,
             row=rows,
-            decided_ns=time[before],
+            decided_ns=decided,
             begin_ns=time[rows],
             end_ns=np.maximum(end, time[rows]),
             end_row=next_row,
+            called_ns=called,
+            end_called_ns=end_called,
             before=np.zeros(len(rows), np.int64),
+            interrupts=interrupts(trace, charges),
         )
     )
 
@@ -125,7 +191,9 @@ def _with_sums(found: Stays) -> Stays:
     """Puts down, for each, what its process computed in those before it."""
     if len(found.life) == 0:
         return found
-    spent = found._within(np.arange(len(found.life)), found.end_ns)
+    everyone = np.arange(len(found.life))
+    spent = found._within(everyone, found.end_ns, found.end_called_ns, found.end_row)
+    spent -= np.minimum(_called_away(found), np.maximum(spent, 0))
     order = np.lexsort((found.row, found.life))
     life, cpu = found.life[order], found.cpu[order]
     same = np.append(False, life[1:] == life[:-1])
@@ -137,17 +205,78 @@ def _with_sums(found: Stays) -> Stays:
     return found
 
 
-def _computing(
-    decided: Integers, begin: Integers, time: Integers, tick_ns: int, cost: int
-) -> Integers:
-    """Of the time since a stay began, what ticks left. A tick that came while the CPU was in the
-    kernel took place when it had left it; one at `time` itself is charged to whoever comes then."""
-    spent: Integers = np.maximum(time - begin, 0)
-    if tick_ns == 0 or cost == 0:
-        return spent
-    ticks = (time - 1) // tick_ns - decided // tick_ns
-    spent -= cost * np.where(time > begin, np.maximum(ticks, 0), 0)
-    return spent
+def _called(trace: Trace, charges: Charges) -> Integers:
+    """Of each record: when the process that did this called the kernel for it, or its time. Within
+    a turn that cannot be seen: its end is what is given."""
+    kind, first = trace.column("kind"), trace.column("first")
+    reason = np.where(kind == Kind.BLOCK, first, 0)
+    slept = (reason > 0) & (reason != BlockReason.CHILD) & (reason != BlockReason.PIPE)
+    cost = np.select(
+        [slept, reason == BlockReason.PIPE, kind == Kind.FORK, kind == Kind.EXIT],
+        [charges.sleep, charges.pipe, charges.fork, charges.exit],
+        charges.call,
+    )
+    cost[kind == Kind.WAKEUP] = charges.pipe
+    time = trace.column("time_ns").astype(np.int64)
+    called = time - cost
+    if charges.turn:
+        called = time - time % charges.turn - cost // charges.turn * charges.turn
+    acts = is_kind(
+        kind, Kind.BLOCK, Kind.YIELD, Kind.FORK, Kind.EXIT, Kind.MARK, Kind.WAKEUP, Kind.ATTRIBUTE
+    )
+    return np.where(acts, called, time)
+
+
+def _ended_by(trace: Trace, cpu: Integers, begin: Integers, end: Integers) -> Integers:
+    """The record in which the process of each stay let go of its CPU; -1: it lost it."""
+    rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.EXIT)
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    if len(rows) == 0:
+        return np.full(len(cpu), -1)
+    key = _key(trace.column("cpu")[rows].astype(np.int64), rows)
+    at = np.searchsorted(key, _key(cpu, end)) - 1
+    found = rows[np.maximum(at, 0)]
+    own = (at >= 0) & (key[np.maximum(at, 0)] > _key(cpu, begin))
+    return np.where(own, found, -1)
+
+
+def _called_away(found: Stays) -> Integers:
+    """What processes lost that another CPU made give way, from the call to when it was heard: where
+    traps end turns, they do not compute in between."""
+    turn, trace = found.charges.turn, found.trace
+    lost = np.zeros(len(found.life), np.int64)
+    asked = np.flatnonzero(_gave_way(found)) if turn else np.zeros(0, np.int64)
+    calls = trace.rows(Kind.WAKEUP, Kind.FORK, Kind.ATTRIBUTE)
+    if len(asked) == 0 or len(calls) == 0:
+        return lost
+    end, cpu, heard_after = found.end_ns[asked], found.cpu[asked], turn + found.charges.interrupt
+    own = np.zeros(len(asked), bool)
+    estimate = np.full(len(asked), turn // 2 + heard_after)
+    last = np.searchsorted(calls, found.end_row[asked]) - 1
+    for back in range(_CALLS_MAX, -1, -1):
+        row = calls[np.maximum(last - back, 0)]
+        sent, caller = trace.column("time_ns")[row], trace.column("cpu")[row].astype(np.int64)
+        heard = sent - sent % turn + turn + np.where(cpu < caller, turn, 0) + heard_after
+        match = (caller != cpu) & (heard // turn == end // turn) & (last >= back)
+        estimate = np.where(match, end - sent, estimate)
+        own |= (caller == cpu) & (sent == end) & (last >= back)
+    lost[asked] = np.where(own, 0, estimate)
+    return lost
+
+
+def _gave_way(found: Stays) -> Flags:
+    """Which stays another process ended, not their time slice."""
+    trace = found.trace
+    rows = trace.rows(Kind.PREEMPT, Kind.SCHEDULER_EXIT)
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    if len(rows) == 0:
+        return np.zeros(len(found.life), bool)
+    key = _key(trace.column("cpu")[rows].astype(np.int64), rows)
+    at = np.searchsorted(key, _key(found.cpu, found.end_row))
+    row = rows[np.minimum(at, len(rows) - 1)]
+    preempted = (at < len(rows)) & (trace.column("kind")[row] == Kind.PREEMPT)
+    gave_way: Flags = preempted & (trace.column("first")[row] != PreemptReason.SLICE)
+    return gave_way
 
 
 def _key(of: Integers, row: Integers) -> Integers:

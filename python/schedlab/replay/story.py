@@ -31,6 +31,8 @@ class Story:
         self.omitted = np.array([self.init] if self.init >= 0 else [], np.int64)
         self.acts: Acts = deeds.acts(trace, self.who, self.on_cpu, charges, self.omitted)
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
+        self.new_slots = self._new_slots()
+        self.first_run_ns = self._first_runs()
         self.first_wait = deeds.first_waits(trace, self.who, self.omitted)
         self.texts = deeds.texts(trace)
         self.name = names(trace, self.who)
@@ -55,6 +57,20 @@ class Story:
         if unknown:
             notes.append(f"left out: {unknown} attributes that no process on a CPU set")
         return notes
+
+    def _new_slots(self) -> frozenset[int]:
+        """Rows of forks at which there were more processes than ever before."""
+        row = self.trace.rows(Kind.FORK, Kind.EXIT)
+        change = np.where(self.trace.column("kind")[row] == Kind.FORK, 1, -1)
+        most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
+        return frozenset(row[most[1:] > most[:-1]].tolist())
+
+    def _first_runs(self) -> dict[int, int]:
+        """When each life that the trace sees begin was first let run."""
+        stays = self.on_cpu
+        order = np.argsort(stays.row, kind="stable")[::-1]
+        first = dict(zip(stays.life[order].tolist(), stays.begin_ns[order].tolist(), strict=True))
+        return {life: time for life, time in first.items() if self.who.fork_row[life] >= 0}
 
     def _init(self) -> int:
         """The life that the simulator's own first process stands for; -1: there is none."""

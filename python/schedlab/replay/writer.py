@@ -45,10 +45,9 @@ class _Program:
             self.lines.append(f"run {left}ns")
             self.done += left
 
-    def run_until(self, time: int, computed: int, cost: int = 0) -> None:
+    def run_until(self, time: int, computed: int) -> None:
         """Computes until a time, by when it had computed so much in the recording."""
-        self.spent += cost
-        self.lines.append(f"run until {max(time - cost, 0)}ns")
+        self.lines.append(f"run until {max(time, 0)}ns")
         self.done = max(self.done, computed - self.spent)
 
 
@@ -94,20 +93,46 @@ class Writer:
             self._outlive()
         return self.program.lines
 
-    def _call(self, computed: int, *lines: str) -> None:
-        """Steps that each cost a call, the last of which was done when it had computed so much."""
-        self.program.run(computed, self.of.charges.call * len(lines))
-        self.program.lines += lines
+    def _act(self, line: str) -> None:
+        """A step that was done where the present act was."""
+        self.program.run(self.computed, self._taken(line))
+        self.program.lines.append(line)
+
+    def _taken(self, line: str) -> int:
+        """What the step takes of the time before it."""
+        return self.of.charges.acting(self.time, self._cost(line))
+
+    def _cost(self, line: str) -> int:
+        of = self.of.charges
+        word = line.partition(" ")[0]
+        fork = of.fork + of.fork_new * (self.rows[self.act] in self.of.new_slots)
+        costs = {"sleep": of.sleep, "take": of.pipe, "give": of.pipe, "fork": fork}
+        return of.exit if word == "exit" else costs.get(word, of.call)
+
+    def _waits(self, count: int, then: int = 0) -> None:
+        """So many waits, of which all but the last find a child that has ended; and then what takes
+        so much."""
+        of = self.of.charges
+        each = of.call + of.reap
+        if of.turn:
+            each += of.turn - each % of.turn  # one right after the other: each loses a turn's rest
+        self.program.run(self.computed - then, (count - 1) * each + of.acting(self.time, of.call))
+        self.program.lines += ["wait"] * count
+        self.program.spent += of.reap
 
     def _begin(self) -> None:
-        of = self.of
+        """What is done before all that was recorded of it, and what its first turn took."""
+        of, lines = self.of, self.program.lines
         begin = of.begin_ns(self.life)
-        if self.life == self.first and begin > AT_ONCE_NS:
-            self._call(0, f"sleep until {begin}ns")
         start = of.first_wait.get(self.life)
+        if self.life == self.first and begin > AT_ONCE_NS:
+            lines.append(f"sleep until {begin}ns")
+        elif start is None and of.charges.first_run and self.life in of.first_run_ns:
+            first_run = of.first_run_ns[self.life]
+            self.program.spent = int(of.charges.trapped(first_run)) + of.charges.first_run
         if start is not None:
             until = f"sleep until {start.number}ns"
-            self._call(0, until if start.deed == Deed.SLEEP_UNTIL else f"take {self._channel(-1)}")
+            lines.append(until if start.deed == Deed.SLEEP_UNTIL else f"take {self._channel(-1)}")
 
     def _channel(self, row: int) -> str:
         """From which it takes when it waits from a row on."""
@@ -123,28 +148,48 @@ class Writer:
 
     def _one(self) -> None:
         deed = self.deeds[self.act]
-        row, time, computed, other, detail, number = self.facts[self.act]
+        row, self.time, self.computed, other, detail, number = self.facts[self.act]
         taken = 1
         self._windows_end(row)
         if deed == Deed.EXIT:
-            self._exit(row, time, computed, number)
+            self._exit(row, number)
         elif deed == Deed.WAIT:
-            self._wait(row, computed, other)
+            self._wait(row, other)
         elif deed == Deed.GIVE:
-            taken = self._give(computed, other)
+            taken = self._give(other)
         elif deed == Deed.FORK:
-            self._reap(row, computed - self.of.charges.fork)
-            self.waiting = False
-            self.program.run(computed, self.of.charges.fork)
-            self.program.lines.append(f"fork {other}")
+            self._fork(row, other)
         elif deed == Deed.MARK and detail == MarkKind.END:
-            self._reap(row, computed - self.of.charges.call, in_any_case=True)
-            self._call(computed, "mark end")
+            self._reap(row, "mark end", in_any_case=True)
+            self._act("mark end")
         else:
             line = self._line(deed, row, other, detail, number)
-            if line:
-                self._call(computed, line)
+            if deed == Deed.SLEEP and not self._by_itself(row):
+                self._device(number)
+            elif line:
+                self._act(line)
         self.act += taken
+
+    def _by_itself(self, row: int) -> bool:
+        """Does the process sleep because it wants to?"""
+        return bool(self.of.trace.column("first")[row] == BlockReason.SLEEP)
+
+    def _device(self, number: int) -> None:
+        """A wait for a device, which is ready when it was, however late the process comes because
+        its waits cost more than it had computed between them."""
+        self.program.run(self.computed, self._taken("sleep"))
+        late = self.program.done + self.program.spent - self.computed
+        early = min(max(late, 0), number - 1)
+        self.program.spent -= early
+        self.program.lines.append(f"sleep {number - early}ns")
+
+    def _fork(self, row: int, child: int) -> None:
+        of = self.of.charges
+        self._reap(row, "fork")
+        self.waiting = False
+        self._act(f"fork {child}")
+        if of.fork_return:
+            self.program.spent += int(of.trapped(self.time)) + of.fork_return
 
     def _line(self, deed: int, row: int, other: int, detail: int, number: int) -> str:
         """Of an act that is one step, whatever else there is. "": none."""
@@ -182,12 +227,12 @@ class Writer:
             return f"policy {text}"
         return f"set {text}={number - 2**64 if number >= 2**63 else number}"
 
-    def _give(self, computed: int, other: int) -> int:
+    def _give(self, other: int) -> int:
         """Wakes one, or several that are woken at once. How many acts it was."""
         together = self.of.groups.get(self.act)
         if together:
             name, count = together
-            self._call(computed, f"give {name} {count}")
+            self._act(f"give {name} {count}")
             return count
         channel = self.own_channel(other)
         after = self.act + 1
@@ -196,28 +241,28 @@ class Writer:
             row, _, _, other, detail, number = self.facts[after]
             wait = self._line(self.deeds[after], row, other, detail, number)
             if wait.startswith("take "):
-                self._call(computed, f"{wait} releasing {channel}")
+                self._act(f"{wait} releasing {channel}")
                 return 2
-        self._call(computed, f"give {channel}")
+        self._act(f"give {channel}")
         return 1
 
-    def _wait(self, row: int, computed: int, waker: int) -> None:
+    def _wait(self, row: int, waker: int) -> None:
         """It blocks only if no child has ended that it has not waited for."""
         before = bisect_left(self.children, (row, -1))
         if any(child == waker for _, child in self.children[self.waited : before]):
             before -= 1  # on its way to its end, on another CPU
-        self._call(computed, *["wait"] * max(before + 1 - self.waited, 1))
+        self._waits(max(before + 1 - self.waited, 1))
         self.waited = max(before + 1, self.waited + 1)
         self.waiting = True
 
-    def _reap(self, row: int, computed: int, in_any_case: bool = False) -> None:
-        """Waits for children that have ended already are not in a trace: they are done before this
-        row, when it had computed so much."""
+    def _reap(self, row: int, then: str, in_any_case: bool = False) -> None:
+        """Waits for children that have ended already are not in a trace: they are done just before
+        what the process did then."""
         if self.life in self.of.left_children or not (self.waiting or in_any_case):
             return
         ended = bisect_left(self.children, (row, -1))
         if ended > self.waited:
-            self._call(computed, *["wait"] * (ended - self.waited))
+            self._waits(ended - self.waited, self._taken(then) + self.of.charges.reap)
             self.waited = ended
 
     def _windows_end(self, row: int) -> None:
@@ -226,16 +271,16 @@ class Writer:
         if not self.splits or row < end_row:
             return
         self.splits = False
-        own = row == end_row
-        cost = self.of.charges.call if own else 0
-        self.program.run_until(self.window_end - cost, self.of.at_end[self.life] - cost)
+        taken = self._taken("mark end") if row == end_row else 0
+        self.program.run_until(self.window_end - taken, self.of.at_end[self.life] - taken)
 
-    def _exit(self, row: int, time: int, computed: int, status: int) -> None:
-        self._reap(row, computed - self.of.charges.exit, in_any_case=True)
+    def _exit(self, row: int, status: int) -> None:
+        self._reap(row, "exit", in_any_case=True)
+        taken = self._taken("exit")
         if status == KILLED:
-            self.program.run_until(time, computed, self.of.charges.exit)
+            self.program.run_until(self.time - taken, self.computed - taken)
         else:
-            self.program.run(computed, self.of.charges.exit)
+            self.program.run(self.computed, taken)
         self.program.lines.append("exit 1" if status > _STATUS_MAX else f"exit {status}")
 
     def _outlive(self) -> None:

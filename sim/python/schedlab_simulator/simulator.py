@@ -103,7 +103,8 @@ class Simulator:
         """A machine that was put into a file by save(), to go on as that one would have.
 
         `workload`: the one that it plays; only for fork() by a program's name. `trace`: the file
-        that is written from now on.
+        that is written from now on; None: nothing more is traced. The saved machine, and what else
+        was restored of it, must be closed before, if they are of this process.
         """
         self = cls.__new__(cls)
         self._begin(workload)
@@ -239,7 +240,10 @@ class Simulator:
         self._act(self._c.simulator_set_tunable, f"{name}={value}".encode())
 
     def save(self, path: FilePath) -> None:
-        """Puts the machine's whole state into a file, for restore() by the same library."""
+        """Puts the machine's whole state into a file, for restore() by the same library.
+
+        All that was traced so far is in the trace's file then.
+        """
         self._act(self._c.simulator_save, fsencode(path))
 
     # ---- the end
