@@ -13,7 +13,7 @@ from schedlab import collection, trace
 from schedlab import costs as profiles
 from schedlab.agreement import known, variants
 from schedlab.agreement.cells import Cell, Key, cells
-from schedlab.agreement.known import Judged, Reason, judged
+from schedlab.agreement.known import Judged, Known, Reason, judged
 from schedlab.agreement.parting import parting
 from schedlab.agreement.plan import draws, setting
 from schedlab.agreement.text import row, summary
@@ -138,6 +138,22 @@ def test_setups_of_one_machine_are_no_cells(tmp_path: Path) -> None:
 
 # --- reasons
 
+REASON = Reason("why", "Because.")
+OWN = Known(EXPERIMENT, "rr", "1", "completion", REASON)
+CLASS = Known("s1-*", "rr", "*", "*", REASON)
+
+
+def test_a_class_has_a_reason_for_what_is_off_in_it() -> None:
+    key = Key(EXPERIMENT, "rr", 1, "completion")
+    off = Cell(key, (100.0 * MS,), (150.0 * MS,), False, MS, chance=0.0)
+    near = Cell(key, (100.0 * MS,), (101.0 * MS,), False, MS)
+    spans = Range(90 * MS, 160 * MS)
+    assert CLASS.matches(key) and not CLASS.matches(Key(EXPERIMENT, "mlfq", 1, "completion"))
+    assert (Judged(off, CLASS).judgement, Judged(off, CLASS).reason) == ("known", REASON)
+    assert (Judged(near, CLASS).judgement, Judged(near, CLASS).reason) == ("near", None)
+    assert Judged(off, CLASS, spans).judgement == "microseconds"
+    assert Judged(off, OWN, spans).judgement == "known"
+
 
 @pytest.mark.parametrize(
     ("simulator", "has_reason", "judgement", "is_wrong"),
@@ -151,13 +167,13 @@ def test_setups_of_one_machine_are_no_cells(tmp_path: Path) -> None:
 def test_judgements(simulator: float, has_reason: bool, judgement: str, is_wrong: bool) -> None:
     key = Key(EXPERIMENT, "rr", 1, "completion")
     cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, chance=0.0)
-    found = Judged(cell, Reason("why", "Because.") if has_reason else None)
+    found = Judged(cell, OWN if has_reason else None)
     assert found.judgement == judgement
     assert found.is_wrong == is_wrong
 
 
 def test_every_reason_that_is_written_is_given() -> None:
-    given = {reason.name for reason in known.known().values()}
+    given = {row.reason.name for row in known.known()}
     assert given == set(known.REASONS)
 
 
@@ -186,7 +202,6 @@ def test_a_figure_between_those_of_other_costs_is_a_matter_of_microseconds() -> 
     assert Judged(cell, range=Range(90 * MS, 160 * MS)).judgement == "microseconds"
     assert Judged(cell, range=Range(101.9 * MS, 160 * MS)).judgement == "microseconds"
     assert Judged(cell, range=Range(120 * MS, 160 * MS)).judgement == "off"
-    assert Judged(cell, Reason("why", "Because."), Range(90 * MS, 160 * MS)).judgement == "known"
     near = Cell(key, (100.0 * MS,), (101.0 * MS,), False, MS)
     assert Judged(near, range=Range(90 * MS, 160 * MS)).judgement == "near"
 

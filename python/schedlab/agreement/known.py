@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Why simulator and kernel differ where they do: each cell by name, in known.csv."""
+"""Why simulator and kernel differ where they do: known.csv.
+
+A row names a cell; or, with `*` in it, a class of cells, of which some are off. A cell that has a
+row of its own must be off: if it is near after all, the row has outlived its reason. Of a class,
+other cells are off with each change of the kernel that takes a microsecond; what other costs
+explain (schedlab.agreement.variants) is told before it.
+"""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -29,8 +36,57 @@ class Reason:
     """Markdown, a sentence or a few; what shows it in the traces."""
 
 
-_ALL: tuple[Reason, ...] = ()
+_ALL = (
+    Reason(
+        "journal",
+        "The kernel's journal lets all that stand in line into one transaction, and the last of them"
+        " to end writes it for all. The file has a lock, which one process gets after the other. So"
+        " the two interactive processes wait for each other at other times; where a policy lets them"
+        " wait long for their turn, they end at other times, too.",
+    ),
+    Reason(
+        "turns by time",
+        "Under wrr a turn is a time, and under stride the next one is found by the time that each"
+        " has run: where two are equal but for the microseconds that ticks cost, who is next"
+        " depends on these. The machines drift apart by half a microsecond a tick.",
+    ),
+    Reason(
+        "short bursts",
+        "An I/O-bound process runs for 20 µs at a time on Spike, whose clock moves in steps of"
+        " 5 µs, and for 21 to 22 in the simulator.",
+    ),
+    Reason(
+        "what is left of a tick",
+        "The mixed ones sleep until the tick after each burst: one that ends a little later sleeps"
+        " nearly a tick more. Their bursts are steps on the kernel, with a call after each; the file"
+        " has one that is longer by the mean of these calls.",
+    ),
+)
 REASONS: Mapping[str, Reason] = {each.name: each for each in _ALL}
+ANY = "*"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A row of known.csv; each of its words may be a pattern."""
+
+    experiment: str
+    policy: str
+    cpus: str
+    what: str
+    reason: Reason
+
+    @property
+    def is_class(self) -> bool:
+        return any(ANY in word for word in (self.experiment, self.policy, self.cpus, self.what))
+
+    def matches(self, key: Key) -> bool:
+        return (
+            fnmatchcase(key.experiment, self.experiment)
+            and fnmatchcase(key.policy, self.policy)
+            and fnmatchcase(str(key.cpus), self.cpus)
+            and fnmatchcase(key.what, self.what)
+        )
 
 
 @dataclass(frozen=True)
@@ -38,9 +94,16 @@ class Judged:
     """A cell, and what is known of it."""
 
     cell: Cell
-    reason: Reason | None = None
+    known: Known | None = None
     range: Range | None = None
     """Of the simulator's figure, if its costs were a little other (schedlab.agreement.variants)."""
+
+    @property
+    def reason(self) -> Reason | None:
+        """Of a class, only for those of its cells that are off."""
+        if self.known and (not self.known.is_class or self.judgement == "known"):
+            return self.known.reason
+        return None
 
     @property
     def judgement(self) -> Judgement:
@@ -48,11 +111,14 @@ class Judged:
         `known`: off, and the reason is given. `near after all`: a reason is given for what does not
         differ any more."""
         verdict = self.cell.verdict
-        if verdict == "off":
-            if self.reason:
-                return "known"
-            return "microseconds" if self.range and self.range.spans(self.cell) else "off"
-        return "near after all" if verdict == "near" and self.reason else verdict
+        own = self.known is not None and not self.known.is_class
+        if verdict == "near" and own:
+            return "near after all"
+        if verdict != "off" or own:
+            return "known" if verdict == "off" else verdict
+        if self.range and self.range.spans(self.cell):
+            return "microseconds"
+        return "known" if self.known else "off"
 
     @property
     def is_wrong(self) -> bool:
@@ -61,26 +127,30 @@ class Judged:
 
 
 @cache
-def known() -> Mapping[Key, Reason]:
-    """Raises ValueError if the file is not as it must be: a program's mistake."""
-    found: dict[Key, Reason] = {}
+def known() -> tuple[Known, ...]:
+    """Rows of single cells come first. Raises ValueError if the file is not as it must be."""
     with FILE.open(newline="") as file:
         rows = csv.DictReader(file)
         if rows.fieldnames != _COLUMNS:
             raise ValueError(f"{FILE}: its columns must be {', '.join(_COLUMNS)}")
+        found = []
         for row in rows:
-            key = Key(row["experiment"], row["policy"], int(row["cpus"]), row["what"])
-            if key in found or row["reason"] not in REASONS:
-                raise ValueError(f"{FILE}: {key}: twice, or {row['reason']} is no reason")
-            found[key] = REASONS[row["reason"]]
-    return found
+            experiment, policy, cpus, what, name = (row[column] for column in _COLUMNS)
+            if name not in REASONS:
+                raise ValueError(f"{FILE}: {name} is no reason")
+            found.append(Known(experiment, policy, cpus, what, REASONS[name]))
+    return tuple(sorted(found, key=lambda each: each.is_class))
+
+
+def row_of(key: Key) -> Known | None:
+    """The first that matches."""
+    return next((row for row in known() if row.matches(key)), None)
 
 
 def judged(cells: Iterable[Cell], ranges: Ranges | None = None) -> list[Judged]:
     """The largest difference first; before all, what failed."""
-    reasons = known()
     spans = ranges or {}
-    found = [Judged(cell, reasons.get(cell.key), spans.get(cell.key)) for cell in cells]
+    found = [Judged(cell, row_of(cell.key), spans.get(cell.key)) for cell in cells]
     return sorted(found, key=_size, reverse=True)
 
 

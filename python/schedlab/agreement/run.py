@@ -11,7 +11,7 @@ from pathlib import Path
 from schedlab import results
 from schedlab.agreement import variants
 from schedlab.agreement.cells import KERNEL, SIMULATOR, Cell, cells
-from schedlab.agreement.known import Judged, judged, known
+from schedlab.agreement.known import Judged, judged
 from schedlab.agreement.pairs import Window
 from schedlab.agreement.plan import Case, Windows, kernel_plan, simulator_plan
 from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
@@ -57,8 +57,7 @@ def _vary(
     on_kernel: Windows,
 ) -> variants.Ranges:
     """Of what is off: what it would be with other costs. These runs are not kept."""
-    reasons = known()
-    off = {_setup(cell) for cell in found if cell.verdict == "off" and cell.key not in reasons}
+    off = {_setup(each.cell) for each in judged(found) if each.judgement in ("off", "known")}
     if not off:
         return {}
     kernel = [run for run in runs if run.setup.machine == KERNEL and _setup_of(run.setup) in off]
