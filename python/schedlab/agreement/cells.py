@@ -217,9 +217,9 @@ def _figures(summary: pl.DataFrame, groups: pl.DataFrame, title: str, name: str)
         return [float(value) for value in summary["completion_ns"]]
     own = groups.filter(group=name)
     if title == SHARE:
-        # Of a group that did not run there is no row.
+        # Of a group that did not run there is no row, or no share.
         shares = dict(zip(own["run"], own["share"], strict=True))
-        return [float(shares.get(run, 0.0)) for run in summary["run"]]
+        return [float(shares.get(run) or 0.0) for run in summary["run"]]
     values = own["turnaround_mean_ns"]
     return values.to_list() if len(own) == len(summary) and not values.null_count() else []
 

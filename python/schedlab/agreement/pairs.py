@@ -28,6 +28,14 @@ _TO_THE_MARK_NS = 5_000
 
 
 @dataclass(frozen=True)
+class Window:
+    """Of a run."""
+
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
 class Pair:
     """An experiment on both machines."""
 
@@ -50,12 +58,29 @@ class Pair:
     def described(self) -> Described:
         return FILES[self.experiment]
 
-    def file(self, begin_ns: int | None = None) -> WorkloadFile:
-        """With its window from this time on, if it opens before processes come."""
-        begin: tuple[Change, ...] = ()
-        if begin_ns is not None and not self.competition:
-            begin = (("starter.delay", f"{begin_ns - _TO_THE_MARK_NS}ns"),)
-        return _read(self.described, (*self.described.changed(self.depth), *begin))
+    def file(self, on_kernel: Window | None = None) -> WorkloadFile:
+        """With the window that it had on the kernel."""
+        changes = dict(self.described.changed(self.depth))
+        if on_kernel is not None:
+            changes.update(self._gate(on_kernel) if self.competition else _begin(on_kernel))
+        return _read(self.described, tuple(changes.items()))
+
+    def _gate(self, on_kernel: Window) -> Iterator[Change]:
+        """Opened in the same tick: as many before the end, which all know when it opens."""
+        last = on_kernel.end_ns // self.tick_ns
+        warm_up, window = (20, 50) if self.depth == "quick" else (100, 500)
+        yield "starter.phases.the best.sleep.until", f"{last - warm_up - window}ticks"
+        for task in self.described.read().tasks:
+            if task.group not in _WITHOUT_END:
+                yield f"tasks.{task.name}.run.until", f"{last}ticks"
+
+
+_WITHOUT_END = ("I/O", "short", "mixed")
+"""Groups of the lottery tests that work by rounds, not until the end of the window."""
+
+
+def _begin(on_kernel: Window) -> Iterator[Change]:
+    yield "starter.delay", f"{on_kernel.begin_ns - _TO_THE_MARK_NS}ns"
 
 
 @cache
@@ -63,23 +88,23 @@ def _read(described: Described, changes: tuple[Change, ...]) -> WorkloadFile:
     return workload_files.read(described.path, changes)
 
 
-def pairs(depth: Depth) -> Iterator[Pair]:
+def pairs(everything: bool) -> Iterator[Pair]:
     """What is compared unless experiments are named. Four of the priority tests are timing tests."""
     for test in TIMING_TESTS:
-        yield Pair(f"s1-timing-{test}", depth)
+        yield Pair(f"s1-timing-{test}")
     for test in PRIORITY_TESTS:
-        yield Pair(f"s1-priority-{test}", depth)
-    if depth == "full":
-        yield Pair("s1-priority-suite", depth)
-    for size in SIZES if depth == "full" else SIZES[:-1]:
+        yield Pair(f"s1-priority-{test}")
+    if everything:
+        yield Pair("s1-priority-suite")
+    for size in SIZES if everything else SIZES[:-1]:
         yield Pair(f"s4-mixed-{size}")
     for name in ("s4-trace", "s4-sleeper", "s4-sleeper-late"):
         yield Pair(name)
     for test in LOTTERY_TESTS:
-        yield Pair(f"s1-lottery-{test}", depth, competition=True)
+        yield Pair(f"s1-lottery-{test}", competition=True)
 
 
-def named(experiment: str, depth: Depth) -> Pair:
+def named(experiment: str, depth: Depth = "full") -> Pair:
     """Any experiment that has a file; KeyError."""
     assert experiment in FILES
     competition = experiment.startswith("s1-lottery-") and "original" not in experiment

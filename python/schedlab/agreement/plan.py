@@ -10,15 +10,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from schedlab.agreement.cells import KERNEL, SIMULATOR
-from schedlab.agreement.pairs import Pair, named, pairs
+from schedlab.agreement.pairs import Pair, Window, named, pairs
 from schedlab.errors import WrongUsage
 from schedlab.plan import Plan, Run
 from schedlab.policies import PolicyChoice, parse_choices
-from schedlab.studies.experiments import ALL_CPUS, OTHERS, Depth
+from schedlab.studies.experiments import ALL_CPUS, OTHERS
 from schedlab.studies.files import FILES
 
-Begins = Mapping[tuple[str, str, int], int]
-"""By experiment, policy and CPUs: when the window began on the kernel, in nanoseconds."""
+Windows = Mapping[tuple[str, str, int], Window]
+"""On the kernel, by experiment, policy and CPUs."""
 MEMORY_MIB = 512
 _LIMIT_TICKS = 60_000
 
@@ -72,17 +72,17 @@ def setting(
     return Setting(
         policies=tuple(policies) or parse_choices(",".join(names)),
         cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
-        pairs=tuple(chosen(experiments, "full" if full else "quick")),
+        pairs=tuple(chosen(experiments, full)),
         seeds=1,
         random_seeds=10 if full else 3,
         simulated_seeds=20 if full else 10,
     )
 
 
-def chosen(patterns: Sequence[str], depth: Depth) -> Iterator[Pair]:
+def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
     """All; or those that are named, by patterns such as `s1-timing-*`, of whatever study."""
     if not patterns:
-        yield from pairs(depth)
+        yield from pairs(full)
         return
     unknown = [pattern for pattern in patterns if not filter_names(FILES, pattern)]
     if unknown:
@@ -92,7 +92,7 @@ def chosen(patterns: Sequence[str], depth: Depth) -> Iterator[Pair]:
         )
     for experiment in FILES:
         if any(fnmatchcase(experiment, pattern) for pattern in patterns):
-            yield named(experiment, depth)
+            yield named(experiment)
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ def kernel_plan(folder: Path, wanted: Iterable[Case]) -> Plan:
     return Plan(folder / KERNEL, tuple(kernel_run(case) for case in wanted))
 
 
-def simulator_plan(folder: Path, wanted: Iterable[Case], begins: Begins) -> Plan:
+def simulator_plan(folder: Path, wanted: Iterable[Case], windows: Windows) -> Plan:
     """Each begins where in a tick the kernel's did, which depends on how long that one booted."""
-    runs = tuple(simulated_run(case, begins.get(case.setup)) for case in wanted)
+    runs = tuple(simulated_run(case, windows.get(case.setup)) for case in wanted)
     return Plan(folder / SIMULATOR, runs)
 
 
@@ -148,8 +148,8 @@ def kernel_run(case: Case) -> Run:
     )
 
 
-def simulated_run(case: Case, begin_ns: int | None = None) -> Run:
-    file = case.pair.file(begin_ns)
+def simulated_run(case: Case, on_kernel: Window | None = None) -> Run:
+    file = case.pair.file(on_kernel)
     return Run(
         workload=case.pair.described.workload,
         policy=case.policy,

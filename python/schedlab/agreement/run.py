@@ -12,7 +12,8 @@ from schedlab import results
 from schedlab.agreement import variants
 from schedlab.agreement.cells import KERNEL, SIMULATOR, Cell, cells
 from schedlab.agreement.known import Judged, judged, known
-from schedlab.agreement.plan import Begins, Case, kernel_plan, simulator_plan
+from schedlab.agreement.pairs import Window
+from schedlab.agreement.plan import Case, Windows, kernel_plan, simulator_plan
 from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
 from schedlab.collection import Collection, Kept, Setup
 from schedlab.continuing import unfinished
@@ -37,11 +38,11 @@ def agreement(
     """
     kernel = kernel_plan(folder, on_kernel)
     _perform(kernel)
-    simulator = simulator_plan(folder, on_simulator, begins(kernel))
+    simulator = simulator_plan(folder, on_simulator, windows(kernel))
     _perform(simulator)
     runs = _kept((kernel, simulator))
     found = cells(runs)
-    spans = _vary(folder, runs, found, on_simulator, begins(kernel))
+    spans = _vary(folder, runs, found, on_simulator, windows(kernel))
     variants.write(folder, spans)
     result = judged(found, spans)
     write(result, folder)
@@ -53,7 +54,7 @@ def _vary(
     runs: Collection,
     found: Sequence[Cell],
     on_simulator: Sequence[Case],
-    begun: Begins,
+    on_kernel: Windows,
 ) -> variants.Ranges:
     """Of what is off: what it would be with other costs. These runs are not kept."""
     reasons = known()
@@ -67,7 +68,7 @@ def _vary(
     varied = []
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         for number in range(variants.COUNT):
-            wanted = Plan(Path(place) / str(number), variants.varied_runs(again, begun, number))
+            wanted = Plan(Path(place) / str(number), variants.varied_runs(again, on_kernel, number))
             perform(wanted, SIMULATOR, with_metrics=False)
             varied.append(cells(Collection([*kernel, *_kept([wanted])])))
     return variants.ranges(varied)
@@ -86,14 +87,15 @@ def _perform(wanted: Plan) -> None:
     perform(wanted, wanted.runs[0].machine, _missing, with_metrics=False)
 
 
-def begins(kernel: Plan) -> Begins:
+def windows(kernel: Plan) -> Windows:
     """Those of the first seeds: until then, the seed decides nothing."""
-    found: dict[tuple[str, str, int], int] = {}
+    found: dict[tuple[str, str, int], Window] = {}
     for run in kernel.runs:
         setup = run.label, str(run.policy), run.cpus
         kept = Kept(kernel.folder / run.name, results.read_manifest(kernel.folder / run.name))
         if setup not in found and kept.succeeded:
-            found[setup] = int(kept.metrics().summary["begin_ns"][0])
+            summary = kept.metrics().summary
+            found[setup] = Window(int(summary["begin_ns"][0]), int(summary["end_ns"][0]))
     return found
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from schedlab import costs as profiles
 from schedlab.agreement.cells import Cell, Key
-from schedlab.agreement.plan import Begins, Case, simulated_run
+from schedlab.agreement.plan import Case, Windows, simulated_run
 from schedlab.plan import Run
 
 COUNT = 16
@@ -65,12 +65,12 @@ def shift(number: int) -> int:
     return round(SHIFT_NS * random.Random(-number).uniform(-1, 1))
 
 
-def varied_runs(cases: Iterable[Case], begins: Begins, number: int) -> tuple[Run, ...]:
+def varied_runs(cases: Iterable[Case], windows: Windows, number: int) -> tuple[Run, ...]:
     varied = varied_costs(number)
     found = []
     for case in cases:
-        begin = begins.get(case.setup)
-        moved = None if begin is None else begin + shift(number)
+        window = windows.get(case.setup)
+        moved = window and replace(window, begin_ns=window.begin_ns + shift(number))
         found.append(replace(simulated_run(case, moved), costs=varied))
     return tuple(found)
 
