@@ -303,7 +303,7 @@ def test_the_page(tmp_path: Path) -> None:
     keep(tmp_path, "sim", 101, a=(150, 1))
     made = page(collection.read([tmp_path]))
     assert made is not None
-    assert "Of 2 figures that both machines gave, 1 are within 2%" in made.lead
+    assert "Of 2 figures that both machines gave, 1 are within 2 %" in made.lead
     assert "**Of 1 the reason is not known.**" in made.lead
     tables = {block.name: block for block in made.blocks() if isinstance(block, Table)}
     rows = tables["simulator-and-kernel-study-1"].rows

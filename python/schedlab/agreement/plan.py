@@ -74,7 +74,7 @@ def setting(
         cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
         pairs=tuple(chosen(experiments, full)),
         seeds=1,
-        random_seeds=10 if full else 3,
+        random_seeds=5 if full else 3,
         simulated_seeds=20 if full else 10,
     )
 

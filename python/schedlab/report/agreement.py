@@ -19,6 +19,7 @@ from schedlab.report.wording import counted
 from schedlab.studies.experiments import EXPERIMENTS
 
 NAME = "simulator-and-kernel"
+_NEAR = f"{100 * NEARNESS:.0f} %"
 _SHOWN = 40
 """Figures of a study that are near and yet in its table: the largest differences."""
 _TONES: dict[str, Tone] = {
@@ -68,7 +69,7 @@ def _lead(found: Sequence[Judged]) -> str:
     near = _count(found, "near")
     told = (
         f"Of {counted(len(found), 'figure')} that both machines gave, {near:,} are within"
-        f" {NEARNESS:.0%} or a tick of each other."
+        f" {_NEAR} or a tick of each other."
     )
     sensitive = _count(found, "microseconds")
     known, open_ = _count(found, "known"), _count(found, "off", "near after all")
@@ -100,7 +101,7 @@ the kernel's traces.
 - **What is compared**: how long it takes until all have ended; the mean turnaround of each group of \
 processes; and where the window ends before the processes do, each group's share of the CPUs. Means \
 over seeds.
-- **Near** is a difference of {NEARNESS:.0%} of the kernel's figure at most, or of one tick; of a \
+- **Near** is a difference of {_NEAR} of the kernel's figure at most, or of one tick; of a \
 share, a tick of one CPU among all that ran in the window.
 - **Not told apart** is a difference that is larger, but may come of which seeds were run: a policy \
 that draws by lot does something else with each. Of those called *off*, with 95 % confidence none is \
@@ -109,7 +110,7 @@ the number of figures by Holm's method). *±* is half the width of the differenc
 what it does not exclude.
 - **Microseconds** decide where processes come to a queue at almost the same time, and who is first \
 shapes the rest of the run. Such a setup was simulated again, {variants.COUNT} times, with each cost \
-changed by up to {variants.SPREAD:.0%} and the begin moved by up to {variants.SHIFT_NS // 1000} µs: the \
+changed by up to {100 * variants.SPREAD:.0f} % and the begin moved by up to {variants.SHIFT_NS // 1000} µs: the \
 figures that came out span the kernel's. Behind the word stand their least and greatest.
 """
 
