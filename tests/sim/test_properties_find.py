@@ -39,7 +39,7 @@ class Mistake(NamedTuple):
     """Tried each time; the others by the profile `long`."""
 
 
-FEW = 6
+FEW = 12
 """Things that are done in a shrunk case, at most."""
 
 MISTAKES = {
