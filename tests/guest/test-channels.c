@@ -9,6 +9,7 @@ static struct board {
     int64_t count;
     int64_t order[64]; /* who came when */
     int64_t next;
+    int64_t noted; /* entries of `order` that are written */
 } *board;
 
 static void make_board(void)
@@ -20,6 +21,7 @@ static void make_board(void)
 static void note(int64_t number)
 {
     board->order[__atomic_fetch_add(&board->next, 1, __ATOMIC_SEQ_CST)] = number;
+    __atomic_fetch_add(&board->noted, 1, __ATOMIC_SEQ_CST);
 }
 
 /* A child that takes one of the channel, and notes that it has it. */
@@ -113,7 +115,7 @@ static void takers_are_served_in_their_order(void)
         start_taker(1, i);
     for (int64_t i = 0; i < 5; i++) {
         check(channel_give(1, 1, GIVE_KEEP) == 0);
-        while (__atomic_load_n(&board->next, __ATOMIC_SEQ_CST) <= i)
+        while (__atomic_load_n(&board->noted, __ATOMIC_SEQ_CST) <= i)
             yield();
         check(board->order[i] == i);
     }
