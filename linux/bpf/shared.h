@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_SHARED_H
+#define LINUX_BPF_SHARED_H
+
+/*
+ * What the BPF programs and the loader share. Whoever includes this has the
+ * fixed-width types already: <stdint.h>, or bpf_types.h in a BPF program.
+ */
+
+#define HOST_TUNABLES 32 /* POLICY_TUNABLES_MAX */
+#define HOST_NAME     16 /* TASK_COMM_LEN */
+
+/* Of a thread, whatever the policy; a forked one inherits them. All 0: nobody has set them. */
+struct task_attributes {
+    int32_t priority;
+    uint32_t tickets;
+    uint32_t weight;
+    uint32_t set; /* 1; 0 in memory that is fresh */
+};
+
+/* What a policy is begun with; the loader writes it before it attaches the policy. */
+struct host_settings {
+    uint32_t cpus;
+    uint32_t reserved;
+    uint64_t tick_ns;
+    uint64_t seed;
+    int64_t tunable[HOST_TUNABLES];
+};
+
+/* The trace's own numbers, which all that write records share. */
+struct trace_state {
+    uint64_t sequence; /* of the next record */
+    uint64_t lost;     /* records that the ring had no room for */
+    uint32_t on;       /* 0: nothing is recorded */
+    uint32_t reserved;
+};
+
+/* What a policy asks of the loader. */
+enum host_request_kind { REQUEST_KILL = 1 };
+
+struct host_request {
+    uint32_t kind;
+    int32_t pid;
+};
+
+/* What the loader asks of a policy by a program of type "syscall". */
+struct attribute_change {
+    int32_t pid;
+    uint32_t kind; /* enum attribute_kind */
+    int64_t value;
+    int32_t result; /* 0, or -ESRCH: there is no such thread, -ERANGE: not that value */
+    uint32_t reserved;
+};
+
+enum host_task_state {
+    HOST_TASK_RUNNABLE = 1,
+    HOST_TASK_RUNNING = 2,
+    HOST_TASK_BLOCKED = 3,
+    HOST_TASK_ZOMBIE = 4,
+};
+
+/* A thread, as the iterator `describe_tasks` tells it. */
+struct host_task {
+    int32_t pid; /* of the thread */
+    int32_t tgid;
+    uint32_t state; /* enum host_task_state */
+    uint32_t cpu;
+    int32_t priority;
+    uint32_t tickets;
+    uint32_t weight;
+    uint32_t managed; /* 1: the policy knows it, and the next four hold */
+    uint64_t slice;   /* ticks that it may run; UINT64_MAX: without limit */
+    uint64_t drawn;   /* the tickets that it draws with */
+    uint64_t level;
+    uint64_t selections;
+    char name[HOST_NAME];
+};
+
+#endif
