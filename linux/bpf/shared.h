@@ -76,4 +76,13 @@ struct host_task {
     char name[HOST_NAME];
 };
 
+/* How the kernel ended a policy; all 0 while it is in force. */
+struct host_exit {
+    int32_t kind; /* the kernel's enum scx_exit_kind */
+    int32_t reserved;
+    int64_t exit_code;
+    char reason[128];
+    char message[1024];
+};
+
 #endif
