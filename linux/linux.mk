@@ -42,7 +42,7 @@ LINUX_ALL_NEED := linux/linux.mk Makefile $B/linux-sdk.name $(LINUX_VMLINUX)/vml
 
 # $(1): folder of build/. $(2): policies.
 define LINUX_HOST_RULES
-$B/$(1)/policy_table.c: tools/make_policy_table.sh $(2)
+$B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list
 	@mkdir -p $$(@D)
 	sh $$< $(2) > $$@
 
