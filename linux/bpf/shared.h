@@ -36,7 +36,10 @@ struct trace_state {
 };
 
 /* What a policy asks of the loader. */
-enum host_request_kind { REQUEST_KILL = 1 };
+enum host_request_kind {
+    REQUEST_KILL = 1,   /* that the thread `pid` be killed */
+    REQUEST_EXITED = 2, /* nothing: the kernel has ended the policy, and exit_info says why */
+};
 
 struct host_request {
     uint32_t kind;
