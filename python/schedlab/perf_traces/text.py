@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Reads the text in which `perf script`, `trace-cmd report` and the kernel itself print events.
+
+All print one event a line: who ran, the CPU, perhaps where that CPU was, the time, the event's
+name, and what the event says, in the words that the recording kernel gave for it or in shorter ones
+of a plugin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from schedlab.perf_traces.events import (
+    WAKEUPS,
+    Event,
+    Events,
+    Fork,
+    Inhabitant,
+    Loss,
+    Move,
+    Start,
+    Switch,
+    Wakeup,
+)
+
+_WHAT = (
+    r"(sched_switch|sched_waking|sched_wakeup|sched_wakeup_new|sched_process_fork"
+    r"|sched_migrate_task|PERF_RECORD_FORK|PERF_RECORD_LOST)\b"
+)
+_FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
+"""Interrupts off, asked to pick again, in an interrupt, depth of locks."""
+_LINE = re.compile(
+    rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:sched:)?{_WHAT}:? *(.*)"
+    rf"|-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{_WHAT}: +(.*)"
+    r"|CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]"
+)
+_SWITCH = (
+    re.compile(
+        r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==>"
+        r" next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
+    ),
+    re.compile(r"(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]"),
+)
+_WAKEUP = (
+    re.compile(r"comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)"),
+    re.compile(r"(.*):(\d+) \[(-?\d+)\](?: success=\d| Success)? CPU:(\d+)"),
+)
+_FORK = (re.compile(r"comm=(.*) pid=(\d+) child_comm=(.*) child_pid=(\d+)"),)
+_MOVE = (re.compile(r"comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_cpu=(\d+)"),)
+_RECORDED_FORK = (re.compile(r"\((\d+):(\d+)\):\((-?\d+):(-?\d+)\)"),)
+_RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
+_IN_INTERRUPT = re.compile(r"[hHsZz]")
+_UNREADABLE_KEPT = 3
+
+Values = tuple[str, ...]
+
+
+def parse(text: str) -> Events:
+    """All events of the scheduler in a text; what else is in it is passed over."""
+    return _Parser().parse(text)
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.found = Events()
+        self.wakeup_name = WAKEUPS[0]
+        self.time_ns = 0
+        """Of the line before."""
+        self.makers: dict[str, tuple[tuple[re.Pattern[str], ...], Callable[..., None]]] = {
+            "sched_switch": (_SWITCH, self.switch),
+            "sched_waking": (_WAKEUP, self.wakeup),
+            "sched_wakeup": (_WAKEUP, self.wakeup),
+            "sched_wakeup_new": (_WAKEUP, self.start),
+            "sched_process_fork": (_FORK, self.fork),
+            "sched_migrate_task": (_MOVE, self.move),
+            "PERF_RECORD_FORK": (_RECORDED_FORK, self.recorded_fork),
+            "PERF_RECORD_LOST": (_RECORDED_LOSS, self.recorded_loss),
+        }
+
+    def parse(self, text: str) -> Events:
+        self.wakeup_name = next((name for name in WAKEUPS if f"{name}:" in text), WAKEUPS[0])
+        for line in _LINE.finditer(text):
+            fields = line.groups()
+            if fields[0] is not None:
+                self.line(*fields[:6])
+            elif fields[6] is not None:
+                self.line(*fields[6:12])
+            else:
+                # It stands before the first event that was kept again; nothing tells its time.
+                lost = int(fields[13] or 1)
+                self.add(Loss(self.time_ns, int(fields[12]), lost))
+        self.found.events.sort(key=lambda event: event[0])
+        self.forget_earlier_forks()
+        return self.found
+
+    def forget_earlier_forks(self) -> None:
+        """Perf tells of its own forks already while it is about to begin with the tracepoints."""
+        events = self.found.events
+        begin = 0
+        while begin < len(events) and isinstance(events[begin], Fork):
+            begin += 1
+        del events[:begin]
+
+    def line(
+        self, cpu: str, flags: str | None, seconds: str, fraction: str, what: str, rest: str
+    ) -> None:
+        if what in WAKEUPS and what != self.wakeup_name:
+            self.count(what)
+            return
+        patterns, make = self.makers[what]
+        for pattern in patterns:
+            match = pattern.match(rest)
+            if match:
+                self.count(what)
+                self.time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
+                make(int(cpu), match.groups(), flags)
+                return
+        if len(self.found.unreadable) < _UNREADABLE_KEPT:
+            self.found.unreadable.append(f"{what}: {rest}")
+
+    def count(self, what: str) -> None:
+        self.found.seen[what] = self.found.seen.get(what, 0) + 1
+
+    def add(self, event: Event) -> None:
+        self.found.events.append(event)
+
+    def switch(self, cpu: int, values: Values, _flags: str | None) -> None:
+        name, pid, priority, state, next_name, next_pid, next_priority = values
+        self.add(
+            Switch(
+                self.time_ns,
+                cpu,
+                int(pid),
+                name,
+                int(priority),
+                state,
+                int(next_pid),
+                next_name,
+                int(next_priority),
+            )
+        )
+
+    def wakeup(self, cpu: int, values: Values, flags: str | None) -> None:
+        name, pid, _priority, target = values
+        in_interrupt = bool(flags and _IN_INTERRUPT.search(flags, 2))
+        self.add(Wakeup(self.time_ns, cpu, int(pid), name, int(target), in_interrupt))
+
+    def start(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Start(self.time_ns, cpu, int(values[1]), values[0]))
+
+    def fork(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Fork(self.time_ns, cpu, int(values[1]), int(values[3])))
+
+    def move(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
+
+    def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
+        """Perf's own: at time 0 a list of those who were there, then what happens."""
+        leader, thread, _, parent = map(int, values)
+        if self.time_ns:
+            self.add(Fork(self.time_ns, cpu, parent, thread))
+        else:
+            self.found.inhabitants[thread] = Inhabitant(parent, leader)
+
+    def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Loss(self.time_ns, cpu, int(values[0])))
