@@ -84,6 +84,7 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
             **facts,
             "file": file.name,
             "read_by": recording.tool,
+            "begin_ns": story.begin_ns,
             "lost": story.lost,
             "mended": story.mended,
             "events": recording.events.seen,

@@ -50,6 +50,8 @@ class Fork(NamedTuple):
     cpu: int
     parent: int
     child: int
+    by_recorder: bool = False
+    """Not a tracepoint tells, but perf itself."""
 
 
 class Move(NamedTuple):
@@ -73,22 +75,16 @@ class Loss(NamedTuple):
 Event: TypeAlias = Switch | Wakeup | Start | Fork | Move | Loss
 
 
-@dataclass(frozen=True)
-class Inhabitant:
-    """A thread that was there when recording began, by the recorder's own list."""
-
-    parent: int
-    leader: int
-    """PID of the process that it is a thread of; its own, if it is the first."""
-
-
 @dataclass
 class Events:
     """What a tool printed of a recording."""
 
     events: list[Event] = field(default_factory=list)
     """In the order of their times."""
-    inhabitants: dict[int, Inhabitant] = field(default_factory=dict)
+    leader: dict[int, int] = field(default_factory=dict)
+    """Of threads that are not the first of their process: that process."""
+    of_kernel: set[int] = field(default_factory=set)
+    """Threads that are known to be the kernel's own."""
     seen: dict[str, int] = field(default_factory=dict)
     """How many of each tracepoint there were."""
     unreadable: list[str] = field(default_factory=list)

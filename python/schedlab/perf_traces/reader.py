@@ -82,10 +82,12 @@ def read(path: Path) -> Recording:
     tool = _tool_of(path)
     if tool is None:
         found = Recording(parse(path.read_text(errors="replace")), 0)
+    elif tool is PERF:
+        found = _read_perf(path)
     else:
         text = _report(tool, path)
-        facts = _perf_facts(path) if tool is PERF else {}
-        found = Recording(parse(text), _cpus_said(tool, text, facts), facts, _version(tool))
+        said = re.search(r"^cpus=(\d+)", text, re.MULTILINE)
+        found = Recording(parse(text), int(said[1]) if said else 0, {}, _version(tool))
     _check(path, found.events)
     highest = max(event.cpu for event in found.events.events)
     return Recording(found.events, max(found.cpus, highest + 1), found.facts, found.tool)
@@ -152,34 +154,37 @@ def _version(tool: Tool) -> str:
 
 
 def _output(*command: str) -> str:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    """ "" if the program is not there: `_report` says so."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError:
+        return ""
     return done.stdout.decode(errors="replace")
 
 
 _HEADER_LINE = re.compile(r"^# ([\w ]+?) : (.*)$", re.MULTILINE)
 
 
-def _perf_facts(path: Path) -> dict[str, str]:
-    header = dict(
-        _HEADER_LINE.findall(_output("perf", "script", "--force", "--header-only", "-i", str(path)))
-    )
-    wanted = {
-        "host": "hostname",
-        "release": "os release",
-        "architecture": "arch",
-        "command": "cmdline",
-        "recorder": "perf version",
-        "recorded": "captured on",
-        "cpus": "nrcpus online",
-    }
-    return {name: header[key].strip() for name, key in wanted.items() if key in header}
+_FACTS = {
+    "host": "hostname",
+    "release": "os release",
+    "architecture": "arch",
+    "command": "cmdline",
+    "recorder": "perf version",
+    "recorded": "captured on",
+    "cpus": "nrcpus online",
+}
+"""What a file of perf tells of its machine, by perf's own words."""
 
 
-def _cpus_said(tool: Tool, text: str, facts: Mapping[str, str]) -> int:
-    if tool is PERF:
-        return int(facts.get("cpus", 0))
-    match = re.search(r"^cpus=(\d+)", text, re.MULTILINE)
-    return int(match[1]) if match else 0
+def _read_perf(path: Path) -> Recording:
+    header = _output(PERF.program, "script", "--force", "--header-only", "--input", str(path))
+    if "# event : name = " in header and "sched_switch" not in header:
+        # Of other events perf cannot print the fields that are asked for, and says no more than that.
+        return Recording(Events(), 0)
+    said = dict(_HEADER_LINE.findall(header))
+    facts = {name: said[key].strip() for name, key in _FACTS.items() if key in said}
+    return Recording(parse(_report(PERF, path)), int(facts.get("cpus", 0)), facts, _version(PERF))
 
 
 def _check(path: Path, events: Events) -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from schedlab.perf_traces.events import (
+    Event,
     Events,
     Fork,
-    Inhabitant,
     Loss,
     Move,
     Start,
@@ -51,6 +51,8 @@ class Story:
         self.policy, self.tick_ns = policy, tick_ns
         self.writer = TraceWriter(cpus, tick_ns, _NANOSECONDS_PER_SECOND)
         self.begin_ns = events.events[0].time_ns
+        """Since the recorded machine's boot. The trace counts from here: a replay would otherwise
+        wait for as long as the machine had been up."""
         self.end_ns = events.events[-1].time_ns
         self.mended = 0
         self.lost = 0
@@ -83,18 +85,17 @@ class Story:
         }
         for event in self.events.events:
             tellers[type(event)](event)
-        return self.writer.write(path, self.begin_ns, self.end_ns)
+        return self.writer.write(path, self.begin_ns, self.end_ns, origin_ns=self.begin_ns)
 
     # --- what was there before
 
     def begin(self) -> None:
         """The policy; who is there when the trace begins, and where."""
-        time = self.begin_ns
-        self.writer.add_text(time, 0, Kind.POLICY, self.policy, AttributeKind.WEIGHT)
-        for pid, name, state, priority, cpu in _there_at_first(self.events, len(self.current)):
-            self.find(time, 0 if cpu is None else cpu, pid, name, state, priority)
-            if cpu is not None:
-                self.enter(time, cpu, 0, pid, RUNNABLE)
+        there = _there_at_first(self.events)
+        # Who runs comes first on its CPU.
+        for each in sorted(there, key=lambda each: each.state != RUNNING):
+            self.find(self.begin_ns, each.cpu, each.pid, each.name, each.state, each.priority)
+        self.writer.add_text(self.begin_ns, 0, Kind.POLICY, self.policy, AttributeKind.WEIGHT)
 
     def find(
         self,
@@ -106,12 +107,15 @@ class Story:
         priority: int | None = None,
     ) -> None:
         """A thread that the trace has not told of."""
-        leader = self.events.inhabitants.get(pid, Inhabitant(0, pid)).leader
-        second = leader if leader != pid else 0
-        self.writer.add_text(time, cpu, Kind.FOUND, name, pid, state, second)
+        leader = self.events.leader.get(pid, 0)
+        self.writer.add_text(time, cpu, Kind.FOUND, self.called(pid, name), pid, state, leader)
         self.name[pid] = name
         self.state[pid] = state
         self.ready_since[pid] = time
+        if state == RUNNING:
+            self.current[cpu] = pid
+            self.running_since[pid] = time
+            self.cpu_of[pid] = cpu
         self.know_priority(time, cpu, pid, priority)
 
     # --- events
@@ -169,7 +173,7 @@ class Story:
         if self.state.get(child, ZOMBIE) != ZOMBIE:
             return  # its end was lost, or its birth has been told in two ways
         forker = parent if parent == self.current[cpu] else 0
-        self.writer.add(time, cpu, Kind.FORK, forker, child)
+        self.writer.add(time, cpu, Kind.FORK, forker, child, self.events.leader.get(child, 0))
         self.name[child] = self.name.get(forker, "")
         self.priority.pop(child, None)
         self.state[child] = RUNNABLE
@@ -216,13 +220,17 @@ class Story:
 
     # --- who a thread is
 
+    def called(self, pid: int, name: str) -> str:
+        """The kernel's own threads have their names in brackets, as `ps` shows them."""
+        return f"[{name}]" if pid in self.events.of_kernel else name
+
     def know(self, time: int, cpu: int, pid: int, name: str, priority: int | None) -> None:
         """Says so if a thread is called or ranked otherwise than before."""
         if not pid:
             return
         if name != self.name.get(pid):
             self.name[pid] = name
-            self.writer.add_text(time, cpu, Kind.EXEC, name, pid)
+            self.writer.add_text(time, cpu, Kind.EXEC, self.called(pid, name), pid)
         self.know_priority(time, cpu, pid, priority)
 
     def know_priority(self, time: int, cpu: int, pid: int, priority: int | None) -> None:
@@ -259,38 +267,54 @@ class Story:
         elif state == RUNNING:
             self.mended += 1
             self.enter(time, self.cpu_of[pid], pid, 0, RUNNABLE)
-        elif state in (None, ZOMBIE):
+        elif state == ZOMBIE:
+            self.mended += 1
+            self.bear(time, cpu, pid, name)
+        elif state is None:
             self.mended += int(self.events.has_forks)
             self.find(time, cpu, pid, name, RUNNABLE)
 
 
-def _there_at_first(
-    events: Events, cpus: int
-) -> list[tuple[int, str, ProcessState, int | None, int | None]]:
-    """PID, name, state, priority and CPU (if it ran) of all who were there when recording began.
+class _Present(NamedTuple):
+    """A thread that was there when recording began, and what it did."""
+
+    pid: int
+    name: str
+    state: ProcessState
+    priority: int | None
+    """None: nobody knows yet."""
+    cpu: int = 0
+    """Where it ran, if it ran."""
+
+
+def _there_at_first(events: Events) -> list[_Present]:
+    """All who were there, as far as their first events tell.
 
     What comes first after a loss may be new: it is found when it is met.
     """
     seen: set[int] = {0}
-    first_switch = [True] * cpus
-    found: list[tuple[int, str, ProcessState, int | None, int | None]] = []
+    switched: set[int] = set()
+    found: list[_Present] = []
     for event in events.events:
         if isinstance(event, Loss):
             break
         if isinstance(event, Switch):
-            pid, cpu = event.previous, event.cpu
-            if pid not in seen and first_switch[cpu]:
-                found.append((pid, event.previous_name, RUNNABLE, event.previous_priority, cpu))
-            first_switch[cpu] = False
+            pid, name, priority = event.previous, event.previous_name, event.previous_priority
+            if pid not in seen and event.cpu not in switched:
+                found.append(_Present(pid, name, RUNNING, priority, event.cpu))
+            switched.add(event.cpu)
             if event.next not in seen and events.has_forks:
-                found.append((event.next, event.next_name, RUNNABLE, event.next_priority, None))
+                priority = event.next_priority
+                found.append(_Present(event.next, event.next_name, RUNNABLE, priority))
             seen |= {pid, event.next}
-        elif isinstance(event, Wakeup):
-            if event.process not in seen:
-                found.append((event.process, event.name, BLOCKED, None, None))
-            seen.add(event.process)
-        elif isinstance(event, Start):
-            seen.add(event.process)
-        elif isinstance(event, Fork):
-            seen.add(event.child)
+        elif isinstance(event, Wakeup) and event.process not in seen:
+            found.append(_Present(event.process, event.name, BLOCKED, None))
+        seen.add(_whom(event))
     return found
+
+
+def _whom(event: Event) -> int:
+    """The thread that an event tells of, other than a switch."""
+    if isinstance(event, Fork):
+        return event.child
+    return event.process if isinstance(event, (Wakeup, Start)) else 0

@@ -16,7 +16,6 @@ from schedlab.perf_traces.events import (
     Event,
     Events,
     Fork,
-    Inhabitant,
     Loss,
     Move,
     Start,
@@ -52,6 +51,10 @@ _RECORDED_FORK = (re.compile(r"\((\d+):(\d+)\):\((-?\d+):(-?\d+)\)"),)
 _RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
 _IN_INTERRUPT = re.compile(r"[hHsZz]")
 _UNREADABLE_KEPT = 3
+_KTHREADD = 2
+"""PID of the parent of all threads of the kernel."""
+_OF_A_CPU = re.compile(r"(ksoftirqd|kworker|migration|cpuhp|swapper)/|rcu_|irq/")
+"""Names of some of them. Only they are idle (I) when they wait, but not all of them are."""
 
 Values = tuple[str, ...]
 
@@ -98,7 +101,9 @@ class _Parser:
         """Perf tells of its own forks already while it is about to begin with the tracepoints."""
         events = self.found.events
         begin = 0
-        while begin < len(events) and isinstance(events[begin], Fork):
+        for event in events:
+            if not (isinstance(event, Fork) and event.by_recorder):
+                break
             begin += 1
         del events[:begin]
 
@@ -127,6 +132,8 @@ class _Parser:
 
     def switch(self, cpu: int, values: Values, _flags: str | None) -> None:
         name, pid, priority, state, next_name, next_pid, next_priority = values
+        if "I" in state or _OF_A_CPU.match(name):
+            self.found.of_kernel.add(int(pid))
         self.add(
             Switch(
                 self.time_ns,
@@ -150,18 +157,25 @@ class _Parser:
         self.add(Start(self.time_ns, cpu, int(values[1]), values[0]))
 
     def fork(self, cpu: int, values: Values, _flags: str | None) -> None:
-        self.add(Fork(self.time_ns, cpu, int(values[1]), int(values[3])))
+        parent, child = int(values[1]), int(values[3])
+        self.add(Fork(self.time_ns, cpu, parent, child))
+        self.mark_kernel_thread(child, parent)
 
     def move(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
 
+    def mark_kernel_thread(self, thread: int, parent: int) -> None:
+        if _KTHREADD in (thread, parent):
+            self.found.of_kernel.add(thread)
+
     def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
         """Perf's own: at time 0 a list of those who were there, then what happens."""
         leader, thread, _, parent = map(int, values)
+        if thread != leader:
+            self.found.leader[thread] = leader
         if self.time_ns:
-            self.add(Fork(self.time_ns, cpu, parent, thread))
-        else:
-            self.found.inhabitants[thread] = Inhabitant(parent, leader)
+            self.add(Fork(self.time_ns, cpu, parent, thread, by_recorder=True))
+        self.mark_kernel_thread(thread, parent)
 
     def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Loss(self.time_ns, cpu, int(values[0])))

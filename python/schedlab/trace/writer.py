@@ -87,13 +87,14 @@ class TraceWriter:
             self.add(time_ns, cpu, kind, process, low, high)
             kind = Kind.TEXT
 
-    def write(self, path: Path, begin_ns: int, end_ns: int) -> int:
+    def write(self, path: Path, begin_ns: int, end_ns: int, origin_ns: int = 0) -> int:
         """The whole trace, with its header. Gives the number of records.
 
-        `begin_ns` and `end_ns`: when all CPUs start and end.
+        `begin_ns` and `end_ns`: when all CPUs start and end; `origin_ns`: of all times, what is 0 in
+        the file.
         """
         found: list[Fields] = [
-            (begin_ns, 0, Kind.START, cpu, 0, begin_ns) for cpu in range(self.cpus)
+            (begin_ns, 0, Kind.START, cpu, 0, begin_ns - origin_ns) for cpu in range(self.cpus)
         ]
         found += [record for record in self.records if record is not None]
         count = [0] * self.cpus
@@ -104,7 +105,9 @@ class TraceWriter:
             file.write(self._header.tobytes())
             file.write(
                 b"".join(
-                    _PACK_RECORD(time, number & _SEQUENCE_MASK, process, kind, cpu, first, second)
+                    _PACK_RECORD(
+                        time - origin_ns, number & _SEQUENCE_MASK, process, kind, cpu, first, second
+                    )
                     for number, (time, process, kind, cpu, first, second) in enumerate(found)
                 )
             )
