@@ -29,11 +29,13 @@ _WHAT = (
 )
 _FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
 """Interrupts off, asked to pick again, in an interrupt, depth of locks."""
-_LINE = re.compile(
-    rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:sched:)?{_WHAT}:? *(.*)"
-    rf"|-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{_WHAT}: +(.*)"
-    r"|CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]"
+_LINES = (
+    re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:sched:)?{_WHAT}:? *(.*)"),
+    re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{_WHAT}: +(.*)"),
 )
+"""The CPU in brackets, or joined to the flags in trace-cmd's latency format. Two, since a search for
+either is much quicker than one for both."""
+_LOSS = re.compile(r"^CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]", re.MULTILINE)
 _SWITCH = (
     re.compile(
         r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==>"
@@ -83,16 +85,14 @@ class _Parser:
 
     def parse(self, text: str) -> Events:
         self.wakeup_name = next((name for name in WAKEUPS if f"{name}:" in text), WAKEUPS[0])
-        for line in _LINE.finditer(text):
-            fields = line.groups()
-            if fields[0] is not None:
-                self.line(*fields[:6])
-            elif fields[6] is not None:
-                self.line(*fields[6:12])
-            else:
-                # It stands before the first event that was kept again; nothing tells its time.
-                lost = int(fields[13] or 1)
-                self.add(Loss(self.time_ns, int(fields[12]), lost))
+        losses = list(_LOSS.finditer(text))[::-1]
+        for pattern in _LINES:
+            for line in pattern.finditer(text):
+                self.line(*line.groups())
+                while losses and losses[-1].start() < line.start():
+                    self.lose(losses.pop())
+        for loss in reversed(losses):
+            self.lose(loss)
         self.found.events.sort(key=lambda event: event[0])
         self.forget_earlier_forks()
         return self.found
@@ -106,6 +106,10 @@ class _Parser:
                 break
             begin += 1
         del events[:begin]
+
+    def lose(self, said: re.Match[str]) -> None:
+        """It stands before the first event that was kept again, and tells no time of its own."""
+        self.add(Loss(self.time_ns, int(said[1]), int(said[2] or 1)))
 
     def line(
         self, cpu: str, flags: str | None, seconds: str, fraction: str, what: str, rest: str
