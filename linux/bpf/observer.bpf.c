@@ -58,8 +58,7 @@ struct observed_cpu {
 static struct observed_cpu observed_cpus[HOST_CPUS];
 
 /* What the kernel has tracepoints for; the loader looks. */
-const volatile bool told_visits;   /* sched_entry_tp and sched_exit_tp */
-const volatile bool told_requests; /* sched_set_need_resched_tp */
+const volatile bool told_visits; /* sched_entry_tp and sched_exit_tp */
 
 /* Wake-ups that no tracepoint told: for tests, which expect none. */
 uint64_t unexplained;
@@ -75,10 +74,18 @@ static struct observed_cpu *this_cpu(void)
 extern const int __preempt_count __ksym __weak;
 #endif
 
-#define COUNT_IN_SOFT_INTERRUPT 0x00000100u
-#define COUNT_IN_INTERRUPT      0x000f0000u
+/*
+ * The count's fields. That of interrupts lies in bits 16 to 19, or, in kernels that
+ * count there how often interrupts were disabled, in bits 24 to 27, which the
+ * others leave 0: so the first interrupt tells which kernel this is.
+ */
+#define COUNT_SOFT_INTERRUPT  0x00000100u
+#define COUNT_INTERRUPTS      0x000f0000u
+#define COUNT_INTERRUPTS_HIGH 0x0f000000u
 
-static uint32_t interrupt_count(void)
+static bool counts_high;
+
+static uint32_t preempt_count(void)
 {
 #ifdef __TARGET_ARCH_x86
     if (bpf_ksym_exists(&__preempt_count)) {
@@ -89,9 +96,22 @@ static uint32_t interrupt_count(void)
     return 0;
 }
 
+/* In the handler of an interrupt, which is hard. */
+static bool in_hard_interrupt(void)
+{
+    uint32_t count = preempt_count();
+    if (count & COUNT_INTERRUPTS_HIGH) {
+        if (!counts_high)
+            counts_high = true;
+        return true;
+    }
+    return !counts_high && (count & COUNT_INTERRUPTS);
+}
+
+/* In that, or in what an interrupt has left to do. */
 static bool in_interrupt(void)
 {
-    return interrupt_count() & (COUNT_IN_SOFT_INTERRUPT | COUNT_IN_INTERRUPT);
+    return in_hard_interrupt() || (preempt_count() & COUNT_SOFT_INTERRUPT);
 }
 
 /* Who does what happens now: 0 for an interrupt, which serves nobody that runs. */
@@ -264,6 +284,19 @@ static struct observed_cpu *started_cpu(struct trace_state *state)
     return cpu;
 }
 
+/* Why this CPU was asked to pick again; PREEMPT_NONE: nobody asked. */
+#define PREEMPT_NONE 0
+static uint32_t take_preempt_reason(void)
+{
+    uint32_t key = bpf_get_smp_processor_id();
+    uint32_t *said = bpf_map_lookup_elem(&preempt_reasons, &key);
+    if (!said)
+        return PREEMPT_NONE;
+    uint32_t reason = *said;
+    *said = PREEMPT_NONE;
+    return reason;
+}
+
 SEC("tp_btf/sched_entry_tp")
 int BPF_PROG(observe_entry)
 {
@@ -280,7 +313,7 @@ int BPF_PROG(observe_entry)
 }
 
 SEC("tp_btf/sched_exit_tp")
-int BPF_PROG(observe_exit)
+int BPF_PROG(observe_exit, bool switched)
 {
     unsigned long flags;
     struct trace_state *state = trace_recording();
@@ -288,34 +321,19 @@ int BPF_PROG(observe_exit)
         return 0;
     bpf_local_irq_save(&flags);
     leave_scheduler(started_cpu(state));
+    if (!switched)
+        take_preempt_reason();
     bpf_local_irq_restore(&flags);
     return 0;
 }
 
 /* --- switches */
 
-/* Why this CPU was asked to pick again; PREEMPT_NONE: nobody asked. */
-#define PREEMPT_NONE 0
-static uint32_t take_preempt_reason(void)
-{
-    uint32_t key = bpf_get_smp_processor_id();
-    uint32_t *said = bpf_map_lookup_elem(&preempt_reasons, &key);
-    if (!said)
-        return PREEMPT_NONE;
-    uint32_t reason = *said;
-    *said = PREEMPT_NONE;
-    return reason;
-}
-
 /* A runnable thread leaves: of its own will, or not. */
-static void emit_stop(struct observed_cpu *cpu, bool preempted)
+static void emit_stop(struct observed_cpu *cpu)
 {
     uint32_t reason = take_preempt_reason();
-    if (cpu->yielded)
-        return;
-    if (reason == PREEMPT_NONE && told_requests && !preempted)
-        trace_emit(TRACE_YIELD, cpu->current, 0, 0);
-    else
+    if (!cpu->yielded)
         trace_emit(TRACE_PREEMPT, cpu->current, reason ? reason : PREEMPT_SLICE, 0);
 }
 
@@ -331,7 +349,7 @@ static uint32_t stop(struct observed_cpu *cpu, struct task_struct *task, bool pr
                      uint32_t state)
 {
     if (preempted || state == 0) {
-        emit_stop(cpu, preempted);
+        emit_stop(cpu);
         return PROCESS_RUNNABLE;
     }
     take_preempt_reason();
@@ -458,24 +476,41 @@ int BPF_PROG(observe_woken, struct task_struct *task)
     return 0;
 }
 
-/* A CPU is asked to pick again, and has not been asked before. Interrupts are off. */
-SEC("tp_btf/sched_set_need_resched_tp")
-int BPF_PROG(observe_request, struct task_struct *task, int target)
+/*
+ * A CPU is asked to pick again. Interrupts are off, and its run queue is locked. (There is a
+ * tracepoint for this, sched_set_need_resched_tp, but no program may be attached to it: in Linux
+ * 7.3 the kernel calls it, too, when it leaves a program, and so without end.)
+ */
+static void note_request(struct rq *queue)
 {
-    uint32_t key = (uint32_t)target;
-    uint32_t *said = bpf_map_lookup_elem(&preempt_reasons, &key);
+    uint32_t target = (uint32_t)queue->cpu;
+    uint32_t *said = bpf_map_lookup_elem(&preempt_reasons, &target);
     if (!said || *said || !trace_recording())
-        return 0;
+        return;
     struct observed_cpu *cpu = this_cpu();
-    cpu->asked = key + 1;
-    if (cpu->forked_to == key + 1)
+    cpu->asked = target + 1;
+    if (cpu->forked_to == target + 1)
         *said = PREEMPT_WAKEUP;
-    else if (interrupt_count() & COUNT_IN_INTERRUPT)
+    else if (in_hard_interrupt())
         *said = PREEMPT_SLICE; /* the tick; observe_woken() says if it was a wake-up instead */
     else if (in_interrupt())
         *said = PREEMPT_WAKEUP; /* balancing has brought another thread here */
     else
         *said = PREEMPT_POLICY;
+}
+
+SEC("fentry/resched_curr")
+int BPF_PROG(observe_request, struct rq *queue)
+{
+    note_request(queue);
+    return 0;
+}
+
+/* … at the next tick, or before it goes back to its program. */
+SEC("fentry/resched_curr_lazy")
+int BPF_PROG(observe_lazy_request, struct rq *queue)
+{
+    note_request(queue);
     return 0;
 }
 

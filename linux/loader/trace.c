@@ -120,7 +120,6 @@ static bool can_attach(const struct btf *kernel, const struct bpf_program *progr
 /* Constants of the observer, as its read-only section has them in this order. */
 struct observer_constants {
     bool told_visits;
-    bool told_requests;
 };
 
 void observer_fit(struct bpf_object *observer)
@@ -138,7 +137,6 @@ void observer_fit(struct bpf_object *observer)
     struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;
     if (constants && size >= sizeof(*constants)) {
         constants->told_visits = has_tracepoint(kernel, "sched_entry_tp");
-        constants->told_requests = has_tracepoint(kernel, "sched_set_need_resched_tp");
     }
     btf__free(kernel);
 }
