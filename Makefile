@@ -6,6 +6,7 @@
 # make host-tests  build/host-tests/*: run by pytest
 # make linux-workloads  build/linux/*: the workloads as programs of Linux
 # make simulator   build/sim/schedlab-sim, build/sim/simulator.a
+# make linux-host  build/linux/schedlab-linux, build/linux/bpf/*: policies on a Linux kernel; linux/linux.mk
 #
 # CLANG names the one compiler that everything is built with.
 
@@ -197,6 +198,7 @@ $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/
 
 include bench/policy_cost.mk
 include sim/sim.mk
+include linux/linux.mk
 
 clean:
 	rm -rf $B
