@@ -11,6 +11,7 @@ from schedlab.build import PARTS, build
 from schedlab.errors import WrongUsage
 from schedlab.paths import ROOT
 
+LINUX_KERNEL = "linux-kernel"
 Instead = Mapping[str, Path]
 """Files of the user's own, by the names of the parts that they take the place of."""
 
@@ -19,8 +20,7 @@ def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Pa
     """In the order of the names."""
     own = dict(instead or {})
     for name, path in own.items():
-        if not path.is_file():
-            raise WrongUsage(f"--{name.rpartition('-')[2]} {path}: there is no such file")
+        check_own(name, path)
     names = list(dict.fromkeys(names))
     wanted = [name for name in names if name not in own]
     made = [name for name in wanted if name in PARTS]
@@ -29,8 +29,18 @@ def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Pa
     found = {name: PARTS[name] for name in made}
     others = [name for name in wanted if name not in found]
     if others:
-        from schedlab.linux import parts as of_linux
+        from schedlab.linux.parts import supply_linux
 
-        found |= of_linux.supply(others)
+        found |= supply_linux(others)
     found |= own
     return {name: found[name] for name in names}
+
+
+def check_own(name: str, path: Path) -> None:
+    """Raises WrongUsage or MachineUnfit, if it cannot take that part's place."""
+    if not path.is_file():
+        raise WrongUsage(f"--{name.rpartition('-')[2]} {path}: there is no such file")
+    if name == LINUX_KERNEL:
+        from schedlab.linux.kernel import named_kernel
+
+        named_kernel(path)

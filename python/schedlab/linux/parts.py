@@ -16,7 +16,7 @@ PROGRAMS = LINUX / "programs.tar"
 RUN_SCRIPT = ROOT / "linux" / "guest" / "run.sh"
 
 
-def supply(names: Iterable[str]) -> dict[str, Path]:
+def supply_linux(names: Iterable[str]) -> dict[str, Path]:
     """Brings parts up to date, and says where they are."""
     makers = {
         "linux-kernel": kernel,
@@ -35,9 +35,10 @@ def kernel() -> Path:
 
 def image() -> Path:
     """The guest's files, but for those of a job."""
-    from schedlab.linux import image as images
+    from schedlab.linux.image import base_image
+    from schedlab.linux.packages import packages
 
-    return images.image()
+    return base_image(packages())
 
 
 def programs() -> Path:

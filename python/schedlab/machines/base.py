@@ -36,9 +36,6 @@ class Machine(Protocol):
     name: str
     repeatable: bool
     """The same run gives the same trace, byte for byte."""
-    note: str
-    """What tables say of all its runs; "": nothing."""
-
     parts: tuple[str, ...]
     """What it starts from, by the names of schedlab.parts: the program that it runs first."""
     tools: tuple[str, ...]
@@ -47,6 +44,11 @@ class Machine(Protocol):
     tick_ns: int
     memory_mib: int
     """What it has of these, if nobody says otherwise."""
+
+    @property
+    def note(self) -> str:
+        """What tables say of all its runs; "": nothing."""
+        ...
 
     def check(self, run: Run) -> None:
         """Raises WrongUsage, if the run is of something that this machine cannot do."""

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import math
 import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +23,9 @@ _LEAST_MEMORY_MIB = 512
 _CPUS_MAX = 16
 WORKLOAD = "workload"
 """A compiled workload file, in the guest."""
-_POLICY_FAILED = 103
-"""Exit status of linux/guest/run.sh."""
-_SAID = ("daemon", "output")
+_NOT_LOADED, _THROWN_OUT = 103, 104
+"""Exit statuses of linux/guest/run.sh."""
+_SAID = ("server", "output")
 """What it leaves beside the trace: who said what, in this order in the console."""
 _SLOWEST = 20
 """Seconds of a busy host for one of the guest."""
@@ -36,7 +36,6 @@ class Linux(Machine):
 
     name = "linux"
     repeatable = True
-    note = "repeatable (instruction-counted time), emulated"
     parts = ("linux-kernel", "linux-image", "linux-programs")
     tools = ("simulator",)
     cpus_max = _CPUS_MAX
@@ -44,6 +43,10 @@ class Linux(Machine):
     """Of the guest's kernel, whose HZ is 250."""
     memory_mib = 1024
     """The trace is kept in it until the run has ended."""
+
+    @property
+    def note(self) -> str:
+        return "repeatable (instruction-counted time), emulated"
 
     def check(self, run: Run) -> None:
         if run.tick_ns != self.tick_ns:
@@ -68,20 +71,21 @@ class Linux(Machine):
 
     def arguments(self, run: Run) -> str:
         """Of linux/guest/run.sh, as a shell reads them."""
-        words = [str(run.seed), command_of(run), "--policy", str(run.policy)]
+        words = [str(run.seed), str(run.policy), command_of(run)]
         for name, value in run.settings:
             words += ["--set", f"{name}={value}"]
         return shlex.join(words)
 
     def release(self) -> Release:
-        from schedlab.linux import guest
+        from schedlab.linux.guest import find_qemu
 
-        return guest.release()
+        return find_qemu()
 
     def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        from schedlab.linux import guest
+        from schedlab.linux.guest import assemble
 
-        return guest.command(self.job(run, parts, folder, scratch), scratch)
+        job = self.job(run, parts, folder, scratch)
+        return assemble(job, folder, parts["linux-kernel"], parts["linux-image"]).command
 
     def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
         """What the guest is given to do."""
@@ -99,27 +103,30 @@ class Linux(Machine):
             memory_mib=run.memory_mib,
             repeatable=self.repeatable,
             seed=run.seed,
-            limit_s=math.ceil(run.limit_ns / 1e9),
-            kernel=parts["linux-kernel"],
+            limit_s=run.limit_ns / 1e9,
         )
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        """The console is what the kernel, the daemon and the workload said, one after another."""
+        """What the daemon and the workload said comes behind what the kernel did."""
         from schedlab.linux import guest
 
-        ended = guest.outcome(status, scratch, console)
+        ended = guest.outcome(guest.Prepared([], self._mode(), 0), folder, status)
         with console.open("ab") as log:
             for name in _SAID:
                 said = ended.results / name
-                if said.is_file():
+                if said.is_file() and said.stat().st_size:
                     log.write(b"\n" + said.read_bytes())
         trace = ended.results / TRACE_FILE
         if trace.is_file():
             trace.replace(folder / TRACE_FILE)
-        text = read_console(console)
-        if ended.status == _POLICY_FAILED:
-            return Outcome("failed", "the policy could not be loaded" + tail_of(text))
-        return outcome_of(ended.status, text)
+        shutil.rmtree(ended.results)
+        guest.clean(folder)
+        return _outcome(ended.status, read_console(console), ended.message)
+
+    def _mode(self) -> str:
+        from schedlab.linux.guest import GuestJob, mode_of
+
+        return mode_of(GuestJob(repeatable=self.repeatable))
 
     def host_cpus(self, cpus: int) -> int:
         return 1
@@ -133,10 +140,28 @@ class FreeLinux(Linux):
 
     name = "linux-free"
     repeatable = False
-    note = "free-running, emulated unless the host has KVM"
+
+    @property
+    def note(self) -> str:
+        from schedlab.linux.guest import KVM
+
+        how = "on the host's own CPUs (KVM)" if self._mode() == KVM else "emulated"
+        return f"free-running, {how}: not repeatable"
 
     def host_cpus(self, cpus: int) -> int:
         return cpus
+
+
+def _outcome(status: int, console: str, message: str) -> Outcome:
+    """`message`: why the guest's script did not come to its end."""
+    told = {
+        _NOT_LOADED: "the policy could not be brought to the kernel",
+        _THROWN_OUT: "the kernel threw the policy out while the workload ran",
+    }
+    if status in told:
+        return Outcome("failed", told[status] + tail_of(console))
+    found = outcome_of(status, console)
+    return Outcome(found.status, message) if message and found.status != "limit" else found
 
 
 def command_of(run: Run) -> str:
