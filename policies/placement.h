@@ -8,6 +8,10 @@
  * What policies do on several CPUs unless they know better. Loads are read
  * without locks and may be a moment old: the worst that follows is a task that
  * is placed second best, and the next balance mends it.
+ *
+ * A loop over CPUs compares and remembers the number that the queue itself has,
+ * not the loop's counter: as the BPF verifier knows the counter's value at each
+ * turn, it would follow what comes of each by itself, and give up.
  */
 
 POLICY_FUNCTION uint32_t queue_load(const run_queue_t *queue)
@@ -21,9 +25,10 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
     uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
     uint32_t best_load = queue_load(scheduler->queue[best]);
     for (uint32_t cpu = 0; cpu < scheduler->queues && best_load > 0 && LOOP_GUARD; cpu++) {
-        uint32_t load = queue_load(scheduler->queue[cpu]);
+        const run_queue_t *queue = scheduler->queue[cpu];
+        uint32_t load = queue_load(queue);
         if (load < best_load) {
-            best = cpu;
+            best = queue->cpu;
             best_load = load;
         }
     }
@@ -36,8 +41,9 @@ POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu
     if (scheduler->queue[cpu]->queued == 0)
         return NO_CPU;
     for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
-        if (queue_load(scheduler->queue[other]) == 0)
-            return other;
+        const run_queue_t *queue = scheduler->queue[other];
+        if (queue_load(queue) == 0)
+            return queue->cpu;
     }
     return NO_CPU;
 }
@@ -54,9 +60,9 @@ POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t 
     for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];
         uint32_t load = queue_load(queue);
-        if (other == cpu || queue->queued == 0 || load <= longest_load)
+        if (queue->cpu == cpu || queue->queued == 0 || load <= longest_load)
             continue;
-        longest = other;
+        longest = queue->cpu;
         longest_load = load;
     }
     return longest;
