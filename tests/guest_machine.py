@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schedlab import trace
 from schedlab.build import IMAGE, KERNEL, build
-from schedlab.machines import Boot, machine_named
+from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.base import TRACE_FILE
 
 TICK_NS = 1_000_000
@@ -51,7 +51,7 @@ def run_guest(
     words += [f"trace={TRACE_FILE}"] if traced else []
     words += [f'run="{command}"'] if command else []
     boot = Boot(KERNEL, IMAGE, cpus, memory_mib, " ".join(words), traced=traced)
-    start = machine_named(machine).command(boot)
+    start = kernel_machine(machine).command(boot)
     done = subprocess.run(
         [word.replace(*instead) if instead else word for word in start],
         cwd=folder,
