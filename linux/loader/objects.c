@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "trace.h"
 #include "verifier_log.h"
 
 #define VERIFIER_LOG_BYTES (1 << 20)
@@ -74,6 +75,8 @@ static int reuse_shared_maps(struct bpf_object *object, const struct shared_obje
     int error = reuse_map(object, "attributes", shared->attributes);
     if (!error)
         error = reuse_map(object, "events", shared->events);
+    if (!error)
+        error = reuse_map(object, "preempt_reasons", shared->preempt_reasons);
     return error ? error : reuse_map(object, "trace_state", shared->trace_state);
 }
 
@@ -113,33 +116,23 @@ static struct bpf_link *attach_iterator(const struct bpf_object *object)
 
 /* ---- what all share ---- */
 
-static int attach_observer(struct bpf_object *observer)
-{
-    struct bpf_program *program;
-    bpf_object__for_each_program(program, observer)
-    {
-        if (bpf_program__type(program) == BPF_PROG_TYPE_SYSCALL)
-            continue;
-        if (!bpf_program__attach(program))
-            return -errno;
-    }
-    return 0;
-}
-
 static int load_observer(struct shared_objects *shared, char *log)
 {
     shared->observer = open_object(shared->folder, "observer", log);
     if (!shared->observer)
         return -errno;
+    observer_fit(shared->observer);
     int error = bpf_object__load(shared->observer);
     if (error)
         return error;
     shared->attributes = map_of(shared->observer, "attributes");
     shared->events = map_of(shared->observer, "events");
     shared->trace_state = map_of(shared->observer, "trace_state");
-    if (shared->attributes < 0 || shared->events < 0 || shared->trace_state < 0)
+    shared->preempt_reasons = map_of(shared->observer, "preempt_reasons");
+    if (shared->attributes < 0 || shared->events < 0 || shared->trace_state < 0 ||
+        shared->preempt_reasons < 0)
         return -ENOENT;
-    return attach_observer(shared->observer);
+    return observer_start(shared->observer);
 }
 
 static int load_tasks(struct shared_objects *shared, char *log)

@@ -38,6 +38,7 @@ struct shared_objects {
     int attributes;
     int events;
     int trace_state;
+    int preempt_reasons;
 };
 
 enum load_state {

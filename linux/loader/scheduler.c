@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "machine.h"
-#include "tracing.h"
+#include "trace.h"
 
 #include "abi/trace_format.h"
 #include "policies/support/hooks.h"
@@ -74,6 +74,24 @@ const char *scheduler_name(void)
 
 /* ---- beginning and end ---- */
 
+static int begin_trace(void)
+{
+    struct trace_settings settings = {
+        .path = options.trace,
+        .cpus = cpus,
+        .tick_ns = tick_ns,
+        .seed = options.seed,
+        .memory_bytes = options.trace_memory ? TRACE_MEMORY_BYTES : 0,
+    };
+    char problem[256];
+    if (!options.trace)
+        return 0;
+    int error = trace_begin(shared.observer, &settings, problem, sizeof(problem));
+    if (error)
+        say("%s", problem);
+    return error;
+}
+
 int scheduler_begin(const struct scheduler_options *wanted)
 {
     options = *wanted;
@@ -87,7 +105,22 @@ int scheduler_begin(const struct scheduler_options *wanted)
         objects[i] =
             (struct policy_object){.policy = policies[i], .shared = &shared, .thread_done = -1};
     objects_init();
-    return shared_objects_load(&shared, options.objects);
+    int error = shared_objects_load(&shared, options.objects);
+    return error ? error : begin_trace();
+}
+
+static void end_trace(void)
+{
+    struct trace_outcome outcome;
+    char problem[256];
+    if (!options.trace)
+        return;
+    if (trace_end(&outcome, problem, sizeof(problem)))
+        say("%s", problem);
+    if (outcome.lost)
+        say("the trace lacks %" PRIu64 " records: there was no room for them", outcome.lost);
+    if (outcome.unexplained)
+        say("the kernel did not tell of %" PRIu64 " wake-ups", outcome.unexplained);
 }
 
 static void abandon_load(void)
@@ -110,6 +143,7 @@ void scheduler_end(void)
         policy_object_detach(now.object);
     now = (struct in_force){.name = FAIR_CLASS};
     abandon_load();
+    end_trace();
     for (uint32_t i = 0; i < policies_count; i++)
         policy_object_close(&objects[i]);
     shared_objects_close(&shared);

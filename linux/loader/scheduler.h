@@ -22,6 +22,8 @@ struct scheduler_options {
     const char *objects; /* folder */
     uint64_t seed;
     unsigned load_limit_s; /* after which a load is broken off */
+    const char *trace;     /* file for the event trace; null: none is made */
+    bool trace_memory;     /* it stays in memory until the end */
 };
 
 /* Loads what every policy needs; the fair class stays in force. 0, or a negative errno, and said.

@@ -204,7 +204,12 @@ static void tell_ready(const struct server *server)
 static int serve_until_ended(struct server *server, const struct serve_options *options)
 {
     struct scheduler_options scheduler = {
-        .objects = options->objects, .seed = options->seed, .load_limit_s = options->load_limit_s};
+        .objects = options->objects,
+        .seed = options->seed,
+        .load_limit_s = options->load_limit_s,
+        .trace = options->trace,
+        .trace_memory = options->trace_memory,
+    };
     if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
         return FAILED;
     if (begin_policy(server, options) || server->ended)
