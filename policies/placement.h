@@ -8,10 +8,6 @@
  * What policies do on several CPUs unless they know better. Loads are read
  * without locks and may be a moment old: the worst that follows is a task that
  * is placed second best, and the next balance mends it.
- *
- * A loop over CPUs compares and remembers the number that the queue itself has,
- * not the loop's counter: as the BPF verifier knows the counter's value at each
- * turn, it would follow what comes of each by itself, and give up.
  */
 
 POLICY_FUNCTION uint32_t queue_load(const run_queue_t *queue)
@@ -24,11 +20,10 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
 {
     uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
     uint32_t best_load = queue_load(scheduler->queue[best]);
-    for (uint32_t cpu = 0; cpu < scheduler->queues && best_load > 0 && LOOP_GUARD; cpu++) {
-        const run_queue_t *queue = scheduler->queue[cpu];
-        uint32_t load = queue_load(queue);
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_load > 0 && LOOP_GUARD; cpu++) {
+        uint32_t load = queue_load(scheduler->queue[cpu]);
         if (load < best_load) {
-            best = queue->cpu;
+            best = cpu;
             best_load = load;
         }
     }
@@ -40,10 +35,9 @@ POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu
 {
     if (scheduler->queue[cpu]->queued == 0)
         return NO_CPU;
-    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
-        const run_queue_t *queue = scheduler->queue[other];
-        if (queue_load(queue) == 0)
-            return queue->cpu;
+    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
+        if (queue_load(scheduler->queue[other]) == 0)
+            return other;
     }
     return NO_CPU;
 }
@@ -57,12 +51,12 @@ POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t 
 {
     uint32_t longest = NO_CPU;
     uint32_t longest_load = idle ? 1 : queue_load(scheduler->queue[cpu]) + 1;
-    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
+    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];
         uint32_t load = queue_load(queue);
-        if (queue->cpu == cpu || queue->queued == 0 || load <= longest_load)
+        if (other == cpu || queue->queued == 0 || load <= longest_load)
             continue;
-        longest = queue->cpu;
+        longest = other;
         longest_load = load;
     }
     return longest;

@@ -30,23 +30,16 @@
     })
 
 /*
- * A number that the verifier does not see. A loop up to a number that it does see
- * it walks through, turn by turn; of another one it proves that every turn is safe.
+ * The same number, of which the verifier knows nothing: an atomic addition makes it
+ * forget what lies on the stack. A loop whose counter or result it knows at each
+ * turn it follows turn by turn, with all that comes after, and gives up; of a number
+ * that it does not know it proves at once that every turn is safe.
  */
-#define UNSEEN(number)                                                                             \
-    ({                                                                                             \
-        static volatile uint32_t unseen = (number);                                                \
-        unseen;                                                                                    \
-    })
-
-/*
- * The same value, of which the verifier knows nothing: what a loop chose among its
- * turns. If it is compared with a constant afterwards, the verifier would else
- * follow each turn by itself.
- */
-static __always_inline uint32_t forget(uint32_t value)
+static __attribute__((always_inline, unused)) uint64_t unseen(uint64_t number)
 {
-    return value ^ UNSEEN(0);
+    uint64_t place = number;
+    __sync_fetch_and_add(&place, 0);
+    return *(volatile uint64_t *)&place;
 }
 
 #endif

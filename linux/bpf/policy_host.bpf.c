@@ -303,7 +303,7 @@ static __always_inline uint64_t move_between(uint32_t from, uint32_t to)
 /* False: there is nobody to pull, or no lock. */
 static __noinline bool pull(uint32_t cpu, bool idle)
 {
-    uint32_t from = forget(policy_balance(&POLICY, &host->scheduler, cpu, idle));
+    uint32_t from = unseen(policy_balance(&POLICY, &host->scheduler, cpu, idle));
     if (from == NO_CPU)
         return false;
     uint64_t errand = move_between(from, cpu);
@@ -356,8 +356,8 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
         scx_bpf_task_set_slice(previous, HOLD_NS);
         return;
     }
-    uint32_t picks_max = UNSEEN(PICKS_MAX);
-    for (uint32_t picks = 0; picks < picks_max && can_loop; picks++) {
+    uint32_t picks_max = unseen(PICKS_MAX);
+    for (uint32_t picks = unseen(0); picks < picks_max && can_loop; picks++) {
         struct choice choice = {0};
         if (!choose_own(cpu, leaving, &choice)) {
             give_up("a run queue stays locked");
@@ -466,7 +466,7 @@ static __noinline void request_kill(int32_t pid)
 
 static __noinline void push(uint32_t cpu)
 {
-    uint32_t to = forget(policy_push(&POLICY, &host->scheduler, cpu));
+    uint32_t to = unseen(policy_push(&POLICY, &host->scheduler, cpu));
     if (to != NO_CPU)
         run_errand(move_between(cpu, to));
 }
@@ -529,7 +529,7 @@ s32 BPF_PROG(host_init_task, struct task_struct *thread, struct scx_init_task_ar
         return 0;
     struct slot_of *entry =
         bpf_task_storage_get(&slot_of_thread, thread, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    uint32_t number = entry && host ? forget(allocate_slot()) : SLOTS_MAX;
+    uint32_t number = entry && host ? unseen(allocate_slot()) : SLOTS_MAX;
     if (!entry || !host || number >= SLOTS_MAX)
         return 0; /* Linux serves it */
     slot_t *slot = &host->slots[number];
@@ -568,15 +568,15 @@ void BPF_PROG(host_exit_task, struct task_struct *thread, struct scx_exit_task_a
 
 static __noinline void clear(uint64_t SHARED_MEMORY *words, uint32_t count)
 {
-    for (uint32_t i = 0; i < count && can_loop; i++)
+    for (uint32_t i = unseen(0); i < count && can_loop; i++)
         words[i] = 0;
 }
 
 static __noinline void init_scheduler(const struct host_settings *values)
 {
     clear((uint64_t SHARED_MEMORY *)host,
-          UNSEEN(__builtin_offsetof(struct host, queues) / sizeof(uint64_t)));
-    clear(host->slots_used, UNSEEN(SLOT_WORDS));
+          unseen(__builtin_offsetof(struct host, queues) / sizeof(uint64_t)));
+    clear(host->slots_used, unseen(SLOT_WORDS));
     host->scheduler.cpus = values->cpus;
     host->scheduler.tick_ns = values->tick_ns;
     host->scheduler.seed = values->seed;
@@ -590,9 +590,9 @@ static __noinline void init_scheduler(const struct host_settings *values)
 
 static __noinline void init_queues(void)
 {
-    for (uint32_t cpu = 0; cpu < host->scheduler.cpus && can_loop; cpu++) {
+    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
         queue_t *queue = &host->queues[cpu % POLICY_CPUS_MAX];
-        clear((uint64_t SHARED_MEMORY *)queue, UNSEEN(sizeof(*queue) / sizeof(uint64_t)));
+        clear((uint64_t SHARED_MEMORY *)queue, unseen(sizeof(*queue) / sizeof(uint64_t)));
         queue->view.scheduler = &host->scheduler;
         queue->view.now = clock_ns();
         queue->view.cpu = cpu;

@@ -62,8 +62,8 @@ static __always_inline void account(slot_t *slot, uint64_t now)
 /* Makes it known to the policy. A forked one inherits from `parent`; null: it is adopted. */
 static __noinline void introduce(slot_t *slot, const slot_t *parent)
 {
-    uint32_t words = UNSEEN(POLICY_TASK_BYTES / 8);
-    for (uint32_t i = 0; i < words && can_loop; i++)
+    uint32_t words = unseen(POLICY_TASK_BYTES / 8);
+    for (uint32_t i = unseen(0); i < words && can_loop; i++)
         slot->policy_state[i] = 0;
     slot->task.level = 0;
     slot->task.next = NULL;
@@ -165,7 +165,7 @@ static __noinline uint32_t find_preempted(queue_t *queue, const slot_t *slot)
         return NO_CPU;
     if (host->scheduler.queues > 1)
         return preempts(queue, slot, slot->task.cpu) ? slot->task.cpu : NO_CPU;
-    for (uint32_t cpu = 0; cpu < host->scheduler.cpus && can_loop; cpu++) {
+    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
         if (!preempts(queue, slot, cpu))
             continue;
         if (found == NO_CPU || preempts(queue, host->occupant[found % POLICY_CPUS_MAX], cpu))
@@ -177,7 +177,7 @@ static __noinline uint32_t find_preempted(queue_t *queue, const slot_t *slot)
 /* The lowest CPU without a thread on which `slot` may run; NO_CPU: there is none. */
 static __noinline uint32_t find_idle(const slot_t *slot)
 {
-    for (uint32_t cpu = 0; cpu < host->scheduler.cpus && can_loop; cpu++) {
+    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
         if (!host->occupant[cpu % POLICY_CPUS_MAX] && may_run_on(slot, cpu))
             return cpu;
     }
@@ -193,10 +193,10 @@ static __noinline uint64_t announce(queue_t *queue, slot_t *slot)
     uint32_t own = slot->task.cpu;
     if (!host->occupant[own % POLICY_CPUS_MAX])
         return ERRAND(ERRAND_WAKE, own);
-    uint32_t idle = forget(find_idle(slot));
+    uint32_t idle = unseen(find_idle(slot));
     if (idle != NO_CPU && host->scheduler.queues == 1)
         return ERRAND(ERRAND_WAKE, idle);
-    uint32_t preempted = forget(find_preempted(queue, slot));
+    uint32_t preempted = unseen(find_preempted(queue, slot));
     if (preempted != NO_CPU) {
         slot_t *running = host->occupant[preempted % POLICY_CPUS_MAX];
         if (running && !running->turn)

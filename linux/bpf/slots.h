@@ -16,8 +16,8 @@ static __always_inline slot_t *slot_of(struct task_struct *thread)
 /* The number of a slot that was free; SLOTS_MAX: none was. Under slots_lock. */
 static __noinline uint32_t take_lowest_slot(void)
 {
-    uint32_t words = UNSEEN(SLOT_WORDS);
-    for (uint32_t word = 0; word < words && can_loop; word++) {
+    uint32_t words = unseen(SLOT_WORDS);
+    for (uint32_t word = unseen(0); word < words && can_loop; word++) {
         uint64_t used = host->slots_used[word];
         if (used == UINT64_MAX)
             continue;
@@ -33,8 +33,8 @@ static __noinline uint32_t take_lowest_slot(void)
 static __noinline void clear_slot(slot_t *slot)
 {
     uint64_t SHARED_MEMORY *words = (uint64_t SHARED_MEMORY *)slot;
-    uint32_t count = UNSEEN(sizeof(*slot) / 8);
-    for (uint32_t i = 0; i < count && can_loop; i++)
+    uint32_t count = unseen(sizeof(*slot) / 8);
+    for (uint32_t i = unseen(0); i < count && can_loop; i++)
         words[i] = 0;
 }
 
@@ -72,9 +72,9 @@ static __always_inline void read_attributes(slot_t *slot, const struct task_attr
 
 static __noinline void read_allowed(slot_t *slot, const struct cpumask *mask)
 {
-    for (uint32_t word = 0; word < CPU_WORDS && can_loop; word++)
+    for (uint32_t word = unseen(0); word < CPU_WORDS && can_loop; word++)
         slot->allowed[word] = 0;
-    for (uint32_t cpu = 0; cpu < host->scheduler.cpus && can_loop; cpu++) {
+    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
         if (bpf_cpumask_test_cpu(cpu, mask))
             slot->allowed[cpu / 64 % CPU_WORDS] |= 1ull << cpu % 64;
     }
@@ -88,7 +88,7 @@ static __always_inline bool may_run_on(const slot_t *slot, uint32_t cpu)
 /* The lowest CPU on which it may run; 0 if there is none, which Linux does not let happen. */
 static __noinline uint32_t lowest_allowed(const slot_t *slot)
 {
-    for (uint32_t cpu = 0; cpu < host->scheduler.cpus && can_loop; cpu++) {
+    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
         if (may_run_on(slot, cpu))
             return cpu;
     }

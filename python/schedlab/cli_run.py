@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from schedlab.plan import Plan
     from schedlab.recording import Recording
     from schedlab.run import Finished
-    from schedlab.studies.experiments import Depth
+    from schedlab.studies.experiment import Depth
     from schedlab.workload_changes import Change
     from schedlab.workload_model import WorkloadFile
 

@@ -239,6 +239,16 @@ int64_t workload_receive(const struct workload_channel *channel)
     return number;
 }
 
+void workload_channel_sends(const struct workload_channel *channel)
+{
+    host_close(channel->ends[0]);
+}
+
+void workload_channel_receives(const struct workload_channel *channel)
+{
+    host_close(channel->ends[1]);
+}
+
 /* Up to 8 characters as a number, the first in its lowest byte. */
 static uint64_t mark_text(const char *text)
 {

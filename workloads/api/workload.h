@@ -74,6 +74,9 @@ struct workload_channel {
 void workload_channel_make(struct workload_channel *channel);
 void workload_send(const struct workload_channel *channel, int64_t number);
 int64_t workload_receive(const struct workload_channel *channel); /* waits until there is one */
+/* From now on the caller does but one of the two: a file less of the few that it may have open. */
+void workload_channel_sends(const struct workload_channel *channel);
+void workload_channel_receives(const struct workload_channel *channel);
 
 /* The caller's group in the tables: up to 8 characters. */
 void workload_group(const char *label);
