@@ -19,9 +19,9 @@ RUN_SCRIPT = ROOT / "linux" / "guest" / "run.sh"
 def supply_linux(names: Iterable[str]) -> dict[str, Path]:
     """Brings parts up to date, and says where they are."""
     makers = {
-        "linux-kernel": kernel,
-        "linux-image": image,
-        "linux-programs": programs,
+        "linux_kernel": kernel,
+        "linux_image": image,
+        "linux_programs": programs,
     }
     return {name: makers[name]() for name in names}
 
