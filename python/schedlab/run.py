@@ -237,6 +237,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "machine_version": release.version,
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
+        **({"mode": machine.note} if machine.note else {}),
     }
 
 
