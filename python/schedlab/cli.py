@@ -24,6 +24,7 @@ from schedlab.cli_options import (
     json_option,
     memory_option,
 )
+from schedlab.cli_perf import check_usage, from_perf_options, import_recording
 from schedlab.cli_run import perform, run
 from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage
@@ -101,7 +102,7 @@ def boot(
 
 
 @cli.command()
-@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.argument("run", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format",
     "file_format",
@@ -111,9 +112,11 @@ def boot(
     help="perfetto is for ui.perfetto.dev.",
 )
 @click.option(
+    "-o",
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write.  [default: trace.FORMAT in the run's folder]",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: trace.FORMAT in the run's folder]  With --from-perf: the"
+    " run's folder.  [default: one in runs/]",
 )
 @click.option(
     "--as-workload",
@@ -121,25 +124,39 @@ def boot(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
 )
+@from_perf_options
 @json_option
 @click.pass_context
 def trace(
     context: click.Context,
     /,
-    run: Path,
+    run: Path | None,
     file_format: Format,
     out: Path | None,
     workload: Path | None,
+    from_perf: Path | None,
+    policy: str,
+    tick: int,
     as_json: bool,
 ) -> None:
     """Export the event trace of a RUN's folder, and check it.
 
     RUN may also be a folder that holds one run. A trace that says what cannot have happened is
     exported all the same; the message names the record, and the exit status is 1.
+
+    With --from-perf, a recording of any Linux machine becomes a run with trace and metrics, to be
+    exported, compared, replayed and reported on as others are (docs/perf-traces.md).
     """
     from schedlab import trace as traces
     from schedlab.results import find_run
 
+    check_usage(context, run, from_perf)
+    if from_perf:
+        import_recording(from_perf, out, policy, tick, as_json)
+        return
+    assert run is not None
+    if out and out.is_dir():
+        raise WrongUsage(f"--out {out}: a folder; name the file to write")
     if workload:
         export_workload(context, run, workload, as_json)
         return

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cmp_to_key
 from pathlib import Path
@@ -20,6 +20,8 @@ from schedlab.errors import MachineUnfit
 from schedlab.linux.mirror import stanzas
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+TRUST = f"signed-by={KEYRING}"
+"""Of an entry in a list of sources: whose signature makes packages good ones."""
 ARCHITECTURE = "amd64"
 _HOST_SETTINGS = re.compile(
     r"Acquire::(?:https?|tor|Retries|Check-Valid-Until|Check-Date|Force\w+|Queue-Mode)\b"
@@ -50,16 +52,14 @@ def need_programs() -> None:
 class PrivateApt:
     """Some suites of one mirror, in a folder."""
 
-    def __init__(
-        self, folder: Path, mirror: str, suites: Iterable[str], keyring: Path = KEYRING
-    ) -> None:
+    def __init__(self, folder: Path, mirror: str, suites: Iterable[str]) -> None:
         self.folder = folder
         self.suites = tuple(suites)
         self.configuration = folder / "apt.conf"
         for name in ("lists/partial", "archives/partial", "etc"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()
-        options = f"arch={ARCHITECTURE} signed-by={keyring}"
+        options = f"arch={ARCHITECTURE} {TRUST}"
         (folder / "sources.list").write_text(
             "".join(f"deb [{options}] {mirror} {suite} main\n" for suite in self.suites)
         )
@@ -120,7 +120,7 @@ class PrivateApt:
         """The newest version of each; NAME=VERSION or NAME/SUITE chooses another."""
         text = self.run("apt-cache", "show", "--no-all-versions", *names)
         return [
-            Package(each["package"], each["version"], each["sha256"], each.get("depends", ""))
+            Package(each["package"], each["version"], each["sha256"], depends_of(each))
             for each in stanzas(text)
         ]
 
@@ -136,6 +136,12 @@ class PrivateApt:
         wanted = [f"{package.name}={package.version}" for package in packages]
         if wanted:
             self.run("apt-get", "-q", "download", *wanted, cwd=folder, shown=True)
+
+
+def depends_of(fields: Mapping[str, str]) -> str:
+    """What a package cannot do without."""
+    both = (fields.get("pre-depends", ""), fields.get("depends", ""))
+    return ", ".join(filter(None, both))
 
 
 class AptFailed(MachineUnfit):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -17,13 +16,9 @@ LOADER = "ld-linux-x86-64.so.2"
 """What starts every program that is not static."""
 
 
-def needed_libraries(files: Iterable[Path]) -> dict[Path, list[str]]:
-    """For each file the names that it is linked with; none for what is static or no ELF file."""
-    return {path: _needed(path) for path in files}
-
-
 @cache
-def _needed(path: Path) -> list[str]:
+def needed_libraries(path: Path) -> tuple[str, ...]:
+    """The names that a file is linked with; none for what is static or no ELF file."""
     done = subprocess.run(
         [reader(), "--needed-libs", str(path)],
         stdin=subprocess.DEVNULL,
@@ -32,7 +27,7 @@ def _needed(path: Path) -> list[str]:
         check=False,
     )
     listed = re.search(r"NeededLibraries \[(.*?)\]", done.stdout, re.DOTALL)
-    return listed[1].split() if listed else []
+    return tuple(listed[1].split()) if listed else ()
 
 
 @cache

@@ -8,20 +8,28 @@ root, and the same bytes for the same content on every host.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.linux import elf
-from schedlab.linux.packages import PROGRAMS, Packages, alone, file_sum, folder
+from schedlab.errors import WrongUsage
+from schedlab.linux.elf import LOADER
+from schedlab.linux.packages import Packages, alone, file_sum, folder
 from schedlab.paths import ROOT
 
 INIT = ROOT / "linux" / "guest" / "init"
 _FORMAT = "1"
 """Of the archives' making: another number makes all of them anew."""
+
+_KEPT_SECONDS = 7 * 24 * 3600
+
+BENCHMARKS = ("sysbench", "stress-ng", "hackbench", "rt-app")
+"""What a guest has unless a job says that it needs less: boots are a little faster without."""
+_OF_INIT = ("chrt",)
 
 _FOLDERS = (
     *("bin", "sbin", "usr", "usr/bin", "usr/sbin", "lib", "lib/x86_64-linux-gnu", "lib64"),
@@ -44,11 +52,6 @@ class Entry:
 
     def read(self) -> bytes:
         return self.content.read_bytes() if isinstance(self.content, Path) else self.content
-
-    def digest(self) -> str:
-        if isinstance(self.content, Path):
-            return file_sum(self.content)
-        return hashlib.sha256(self.content).hexdigest()
 
 
 def file(name: str, content: bytes | Path) -> Entry:
@@ -87,28 +90,47 @@ def padding(size: int) -> bytes:
     return bytes(-size % 4)
 
 
-def base_image(packages: Packages) -> Path:
-    """What all jobs have in common: programs, libraries, init. Made anew if one of them changes."""
-    entries = list(base_entries(packages.programs))
-    path = folder() / "images" / f"{key(entries)}.cpio"
+def base_image(packages: Packages, programs: Iterable[str]) -> Path:
+    """What jobs have in common: init, some programs, their libraries. Made if it is not there yet."""
+    entries = list(base_entries(packages, programs))
+    path = folder() / "images" / f"{key(entries, packages)}.cpio"
     if not path.exists():
         with alone(folder()):
+            path.parent.mkdir(exist_ok=True)
+            remove_old(path.parent)
             if not path.exists():
                 write(entries, path)
+    path.touch()
     return path
 
 
-def key(entries: Iterable[Entry]) -> str:
+def key(entries: Iterable[Entry], packages: Packages) -> str:
     """The same for the same archive."""
     digest = hashlib.sha256(_FORMAT.encode())
     for entry in entries:
-        digest.update(f"{entry.name}\0{entry.mode}\0{entry.device}\0{entry.digest()}\n".encode())
+        what = sum_of(entry.content, packages)
+        digest.update(f"{entry.name}\0{entry.mode}\0{entry.device}\0{what}\n".encode())
     return digest.hexdigest()[:24]
 
 
+def sum_of(content: bytes | Path, packages: Packages) -> str:
+    """SHA-256. Those of packages' files were computed when they were checked."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    if content.is_relative_to(packages.tree):
+        return packages.sums[str(content.relative_to(packages.tree))]
+    return file_sum(content)
+
+
+def remove_old(place: Path) -> None:
+    """Images that nobody has used for a week, such as those of other packages."""
+    for path in place.iterdir():
+        if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+            path.unlink()
+
+
 def write(entries: Iterable[Entry], path: Path) -> None:
-    """Whole or not at all; the images of other inputs go."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Whole or not at all."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix="new-", delete=False) as new:
         try:
             for piece in archive(entries):
@@ -119,42 +141,20 @@ def write(entries: Iterable[Entry], path: Path) -> None:
     Path(new.name).replace(path)
 
 
-def base_entries(programs: Path) -> Iterator[Entry]:
+def base_entries(packages: Packages, programs: Iterable[str]) -> Iterator[Entry]:
     """In the order that they are unpacked in: folders before what is in them."""
     yield from map(directory, _FOLDERS)
     yield Entry("dev/console", stat.S_IFCHR | 0o600, device=_CONSOLE)
     yield file("init", INIT)
     yield file("etc/passwd", _PASSWORDS)
     yield file("etc/group", _GROUPS)
-    paths = [programs / path for path in PROGRAMS.values()]
-    for path in sorted(paths):
-        place = "bin" if path.name == "busybox" else "usr/bin"
-        yield file(f"{place}/{path.name}", path)
-    for name, path in sorted(libraries(paths, programs).items()):
-        place = "lib64" if name == elf.LOADER else "lib/x86_64-linux-gnu"
-        yield file(f"{place}/{name}", path)
-
-
-def libraries(paths: Iterable[Path], tree: Path) -> dict[str, Path]:
-    """All that these programs need, and the libraries in turn, by name."""
-    found: dict[str, Path] = {}
-    asked = list(paths)
-    wanted = {"libgcc_s.so.1"}
-    while asked or wanted:
-        for names in elf.needed_libraries(asked).values():
-            wanted.update(names)
-        wanted -= found.keys()
-        fresh = {name: library(name, tree) for name in wanted}
-        found.update(fresh)
-        asked, wanted = list(fresh.values()), set()
-    return found
-
-
-def library(name: str, tree: Path) -> Path:
-    for path in sorted(tree.rglob(name)):
-        if path.exists():
-            return path
-    raise MachineUnfit(f"the guest's packages hold no {name}, which one of its programs needs")
+    yield file("bin/busybox", packages.program("busybox"))
+    chosen = sorted({*_OF_INIT, *programs})
+    for name in chosen:
+        yield file(f"usr/bin/{name}", packages.program(name))
+    for name in sorted({library for each in chosen for library in packages.needs[each]}):
+        place = "lib64" if name == LOADER else "lib/x86_64-linux-gnu"
+        yield file(f"{place}/{name}", packages.library(name))
 
 
 def job_entries(files: Mapping[str, bytes | Path], script: str) -> Iterator[Entry]:
@@ -182,7 +182,6 @@ def write_ramdisk(base: Path, job: Iterable[Entry], path: Path) -> None:
     """The cached archive, and behind it the job's: Linux unpacks one after the other."""
     with path.open("wb") as out:
         with base.open("rb") as first:
-            while block := first.read(1 << 20):
-                out.write(block)
+            shutil.copyfileobj(first, out, 1 << 20)
         for piece in archive(job):
             out.write(piece)

@@ -54,6 +54,9 @@ PROGRAMS: Mapping[str, str] = {
 _OPENED_AT_RUN_TIME = ("libgcc_s.so.1",)
 """The C library opens it when a thread is cancelled; no program names it."""
 
+_MEGABYTES = 60
+"""Lists of packages included."""
+
 _FORMAT = 1
 Pins = dict[str, list[Package]]
 """By group: kernel, sdk, programs."""
@@ -63,11 +66,28 @@ Pins = dict[str, list[Package]]
 class Packages:
     """What is unpacked, and where."""
 
-    kernel: Kernel
-    sdk: Path
-    """Headers, static libraries and vmlinux.h: make's LINUX_SDK."""
-    programs: Path
+    tree: Path
+    """Its name stands for what is in it."""
     pins: Pins
+    sums: Mapping[str, str]
+    """SHA-256 of each file, by its place in the tree."""
+    needs: Mapping[str, list[str]]
+    """Program to the libraries that it needs, directly or not; by their files' names."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return kernel_in(self.tree / "kernel")
+
+    @property
+    def sdk(self) -> Path:
+        """Headers, static libraries and vmlinux.h: make's LINUX_SDK."""
+        return self.tree / "sdk"
+
+    def program(self, name: str) -> Path:
+        return self.tree / "programs" / name
+
+    def library(self, name: str) -> Path:
+        return self.tree / "libraries" / name
 
 
 def folder() -> Path:
@@ -82,22 +102,24 @@ def packages() -> Packages:
     if found:
         return found
     with alone(folder()):
-        return kept() or made_anew()
+        return kept() or made_anew(read_pins())
 
 
 def kept() -> Packages | None:
     """What an earlier start has left, if it is whole."""
     pins = read_pins()
-    if pins is None:
-        return None
-    tree = tree_of(pins)
-    if not is_whole(tree):
-        return None
-    return opened(tree, pins)
+    return opened(tree_of(pins), pins) if pins else None
 
 
-def opened(tree: Path, pins: Pins) -> Packages:
-    return Packages(kernel_in(tree / "kernel"), tree / "sdk", tree / "programs", pins)
+def opened(tree: Path, pins: Pins) -> Packages | None:
+    """None if a file is missing or not as it was unpacked."""
+    try:
+        sums: dict[str, str] = json.loads((tree / _SUMS).read_text())
+        if any(file_sum(tree / name) != digest for name, digest in sums.items()):
+            return None
+        return Packages(tree, pins, sums, json.loads((tree / _NEEDS).read_text()))
+    except (OSError, ValueError):
+        return None
 
 
 def forget() -> None:
@@ -113,7 +135,7 @@ def alone(place: Path) -> Iterator[None]:
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for remains in place.glob("fetch-*"):  # of a start that was killed
-            shutil.rmtree(remains, ignore_errors=True)
+            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
         yield
 
 
@@ -160,30 +182,17 @@ def tree_of(pins: Pins) -> Path:
     return folder() / "trees" / hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
 
 
-# --- a tree that is whole -------------------------------------------------------------------------
-
-_SUMS = "sums.json"
+_SUMS, _NEEDS = "sums.json", "needs.json"
 
 
 def write_sums(tree: Path) -> None:
-    sums = {str(path.relative_to(tree)): file_sum(path) for path in files_of(tree)}
+    files = sorted(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
+    sums = {str(path.relative_to(tree)): file_sum(path) for path in files}
     (tree / _SUMS).write_text(json.dumps(sums))
 
 
-def is_whole(tree: Path) -> bool:
-    """Each file is there and as it was unpacked."""
-    try:
-        sums: dict[str, str] = json.loads((tree / _SUMS).read_text())
-        return all(file_sum(tree / name) == digest for name, digest in sums.items())
-    except (OSError, ValueError):
-        return False
-
-
-def files_of(tree: Path) -> list[Path]:
-    return sorted(p for p in tree.rglob("*") if p.is_file() and not p.is_symlink())
-
-
 def file_sum(path: Path) -> str:
+    """SHA-256."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -194,10 +203,25 @@ def file_sum(path: Path) -> str:
 # --- finding and fetching -------------------------------------------------------------------------
 
 
-def made_anew() -> Packages:
-    """Finds, fetches, checks, unpacks and pins."""
+def made_anew(before: Pins | None) -> Packages:
+    """Finds, fetches, checks, unpacks and pins. `before`: what was pinned, and is damaged or gone."""
     apt.need_programs()
     need_keyring()
+    if before:
+        say(f"files in {folder()} are damaged or gone: the packages are fetched again")
+    found = from_a_mirror()
+    if before and versions(before) != versions(found.pins):
+        changed = sorted(versions(found.pins) - versions(before))
+        say(f"other packages than before: {', '.join(changed)}")
+    return found
+
+
+def versions(pins: Pins) -> set[str]:
+    return {f"{each.name} {each.version}" for entries in pins.values() for each in entries}
+
+
+def from_a_mirror() -> Packages:
+    """From the first that has all."""
     problems = []
     for address in mirror.mirrors():
         with tempfile.TemporaryDirectory(dir=folder(), prefix="fetch-") as scratch:
@@ -221,42 +245,48 @@ def need_keyring() -> None:
 
 def fetch(address: str, scratch: Path) -> Packages:
     """From one mirror, by way of a folder that is thrown away."""
-    say("finding the guest's packages (once)")
+    say(f"finding the guest's packages (once; about {_MEGABYTES} MB)")
     of_kernel = PrivateApt(scratch / "kernel-apt", address, [KERNEL_SUITE])
     of_programs = PrivateApt(scratch / "program-apt", address, [PROGRAM_SUITE, NEWER_SUITE])
     of_kernel.update()
     of_programs.update()
     store = Store(scratch)
-    pins: Pins = {
-        "kernel": fetch_kernel(of_kernel, store),
-        "sdk": fetch_sdk(of_kernel, of_programs, store),
-        "programs": fetch_programs(of_programs, store),
-    }
-    tree = tree_of(pins)
     new = scratch / "tree"
-    for group, entries in pins.items():
-        for package in entries:
-            store.unpack(package, new / group)
-    kernel_in(new / "kernel").unpack()
+    pins: Pins = {
+        "kernel": fetch_kernel(of_kernel, store, new / "kernel"),
+        "sdk": fetch_sdk(of_kernel, of_programs, store, new / "sdk"),
+        "programs": fetch_programs(of_programs, store, new),
+    }
     write_sums(new)
-    shutil.rmtree(folder() / "trees", ignore_errors=True)
+    tree = tree_of(pins)
+    shutil.rmtree(tree.parent, ignore_errors=True)
     tree.parent.mkdir()
     new.rename(tree)
     write_pins(pins)
-    return opened(tree, pins)
+    found = opened(tree, pins)
+    if not found:
+        raise MachineUnfit(
+            f"what was unpacked into {tree} does not stay as it is: is the disk full?"
+        )
+    return found
 
 
-def fetch_kernel(source: PrivateApt, store: Store) -> list[Package]:
+def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]:
     """The newest one that can do what is needed, with the package that has its configuration."""
     names = source.names(_KERNEL)
     problems = []
     for package in apt.newest_first(source.describe(names)) if names else ():
         companions = [name for name in names_in(package.depends) if name.startswith("linux-base-")]
         entries = [package, *(source.describe(companions) if companions else ())]
-        tree = store.tree(source, entries)
-        problem = config_problem(kernel_in(tree).config_text())
+        store.fetch(source, entries)
+        for each in entries:
+            store.unpack(each, place)
+        kernel = kernel_in(place)
+        problem = config_problem(kernel.config_text())
         if not problem:
+            kernel.unpack()
             return entries
+        shutil.rmtree(place)
         problems.append(f"{package.name}: {problem}")
     told = "; ".join(problems) or f"none is called {_KERNEL}"
     raise MachineUnfit(
@@ -264,53 +294,103 @@ def fetch_kernel(source: PrivateApt, store: Store) -> list[Package]:
     )
 
 
-def fetch_sdk(of_kernel: PrivateApt, of_programs: PrivateApt, store: Store) -> list[Package]:
+def fetch_sdk(
+    of_kernel: PrivateApt, of_programs: PrivateApt, store: Store, place: Path
+) -> list[Package]:
     """What the loader and the BPF programs are compiled with."""
     entries = of_kernel.describe(_SDK_OF_KERNEL)
     store.fetch(of_kernel, entries)
     others = of_programs.describe(_SDK)
     store.fetch(of_programs, others)
+    for each in (*entries, *others):
+        store.unpack(each, place)
+    shutil.rmtree(place / "usr" / "share", ignore_errors=True)  # manuals
     return [*entries, *others]
 
 
-def fetch_programs(source: PrivateApt, store: Store) -> list[Package]:
+def fetch_programs(source: PrivateApt, store: Store, tree: Path) -> list[Package]:
     """The programs, and of all that they depend on the packages whose libraries they need."""
-    closure = source.closure(PROGRAMS)
-    chosen = {name: closure[name] for name in PROGRAMS}
-    store.fetch(source, chosen.values())
-    asked = [(store.unpacked(closure[name]) / path, name) for name, path in PROGRAMS.items()]
-    needs = [(library, "util-linux") for library in _OPENED_AT_RUN_TIME]
-    done: set[str] = set()
-    while asked or needs:
-        for path, owner in asked:
-            needs += [(library, owner) for library in elf.needed_libraries([path])[path]]
-        asked = []
-        for library, owner in needs:
-            if library in done:
-                continue
-            done.add(library)
-            provider, path = find_library(library, owner, closure, source, store)
-            chosen[provider] = closure[provider]
-            asked.append((path, provider))
-        needs = []
-    return [chosen[name] for name in sorted(chosen)]
+    search = _Libraries(source, store, source.closure(PROGRAMS))
+    search.fetch(PROGRAMS)
+    places = {name: tree / name for name in ("programs", "libraries")}
+    for place in places.values():
+        place.mkdir(parents=True)
+    needs = {}
+    for name, path in PROGRAMS.items():
+        program = search.unpacked(name) / path
+        needs[program.name] = sorted(search.all_for(program, name))
+        shutil.copy(program, places["programs"])
+    for name, found in search.found.items():
+        shutil.copy(found.path, places["libraries"] / name)
+    (tree / _NEEDS).write_text(json.dumps(needs))
+    owners = {*PROGRAMS, *(found.owner for found in search.found.values())}
+    return [search.closure[name] for name in sorted(owners)]
 
 
-def find_library(
-    library: str, owner: str, closure: Mapping[str, Package], source: PrivateApt, store: Store
-) -> tuple[str, Path]:
-    """The package that has it, of those that `owner` depends on: the nearest ones first."""
-    level, seen = [owner], {owner}
-    while level:
-        store.fetch(source, (closure[name] for name in level))
-        for name in level:
-            for path in store.unpacked(closure[name]).rglob(library):
-                if path.exists():
-                    return name, path
-        following = {each for name in level for each in names_in(closure[name].depends)}
-        level = sorted((following & closure.keys()) - seen)
-        seen.update(level)
-    raise MachineUnfit(f"no package that {owner} depends on has {library}, which it needs")
+@dataclass(frozen=True)
+class _Library:
+    owner: str
+    path: Path
+
+
+class _Libraries:
+    """Finds them in the packages that a program's package depends on, and fetches no others."""
+
+    def __init__(self, source: PrivateApt, store: Store, closure: dict[str, Package]) -> None:
+        self.source = source
+        self.store = store
+        self.closure = closure
+        self.found: dict[str, _Library] = {}
+
+    def fetch(self, names: Iterable[str]) -> None:
+        self.store.fetch(self.source, [self.closure[name] for name in names])
+
+    def unpacked(self, name: str) -> Path:
+        return self.store.unpacked(self.closure[name])
+
+    def all_for(self, program: Path, owner: str) -> set[str]:
+        """All that a program needs, and what that needs in turn; by name."""
+        names: set[str] = set()
+        asked = [_Library(owner, program)]
+        opened = elf.needed_libraries(program) and _OPENED_AT_RUN_TIME
+        while asked:
+            self.fetch({name for each in asked for name in self.depends(each.owner)})
+            fresh: dict[str, str] = dict.fromkeys(opened, owner)
+            for each in asked:
+                fresh.update((name, each.owner) for name in elf.needed_libraries(each.path))
+            asked = [self.one(name, fresh[name]) for name in sorted(fresh.keys() - names)]
+            names.update(fresh)
+            opened = ()
+        return names
+
+    def one(self, name: str, owner: str) -> _Library:
+        """The library, from the nearest of the packages that `owner` depends on."""
+        level, seen = [owner], {owner}
+        while name not in self.found and level:
+            self.fetch(level)
+            for package in level:
+                path = self.file_in(package, name)
+                if path:
+                    self.found[name] = _Library(package, path)
+                    break
+            level = sorted({each for one in level for each in self.depends(one)} - seen)
+            seen.update(level)
+        if name not in self.found:
+            raise MachineUnfit(f"no package that {owner} depends on has {name}, which it needs")
+        return self.found[name]
+
+    def depends(self, name: str) -> set[str]:
+        """The packages of the closure that one names directly."""
+        return self.closure.keys() & names_in(self.closure[name].depends)
+
+    def file_in(self, package: str, name: str) -> Path | None:
+        """A link that leads out of the package leads to the host's files: it is none."""
+        place = self.unpacked(package).resolve()
+        for path in sorted(place.rglob(name)):
+            target = path.resolve()
+            if target.is_file() and target.is_relative_to(place):
+                return target
+        return None
 
 
 def names_in(depends: str) -> list[str]:
@@ -358,14 +438,6 @@ class Store:
         place = self.places / package.sha256
         if not place.exists():
             self.unpack(package, place)
-        return place
-
-    def tree(self, source: PrivateApt, entries: list[Package]) -> Path:
-        """A folder with the files of all of them."""
-        self.fetch(source, entries)
-        place = self.places / "-".join(each.sha256[:16] for each in entries)
-        for each in entries:
-            self.unpack(each, place)
         return place
 
 
