@@ -35,10 +35,10 @@ def kernel() -> Path:
 
 def image() -> Path:
     """The guest's files, but for those of a job."""
-    from schedlab.linux.image import base_image
+    from schedlab.linux.image import BENCHMARKS, base_image
     from schedlab.linux.packages import packages
 
-    return base_image(packages())
+    return base_image(packages(), BENCHMARKS)
 
 
 def programs() -> Path:
