@@ -212,8 +212,10 @@ static int find_parts(struct policy_object *object)
     object->attribute_changed = program ? bpf_program__fd(program) : -ENOENT;
     object->describe_tasks = attach_iterator(object->object);
     if (!object->operations || object->settings < 0 || object->exit_info < 0 ||
-        object->attribute_changed < 0 || !object->describe_tasks)
+        object->attribute_changed < 0 || !object->describe_tasks) {
+        text_add(load_messages, "the object is of another version: build it anew\n");
         return -ENOENT;
+    }
     return 0;
 }
 
@@ -247,6 +249,8 @@ static void *load_in_thread(void *argument)
     load_messages = &messages;
     int error = log ? load(object, log) : -ENOMEM;
     load_messages = NULL;
+    if (error && atomic_load(&object->interrupted))
+        error = -EINTR; /* whatever became of that on its way through libbpf */
     if (error)
         explain_failed_load(&object->problem, object->policy->name, error, messages.bytes, log);
     else
@@ -268,6 +272,7 @@ int policy_object_begin_load(struct policy_object *object)
     text_free(&object->problem);
     object->load_error = 0;
     atomic_store(&object->thread_is_done, false);
+    atomic_store(&object->interrupted, false);
     object->thread_done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (object->thread_done < 0)
         return -errno;
@@ -298,8 +303,10 @@ int policy_object_finish_load(struct policy_object *object)
 
 void policy_object_interrupt_load(struct policy_object *object)
 {
-    if (object->state == LOADING && !atomic_load(&object->thread_is_done))
-        pthread_kill(object->thread, SIGUSR1);
+    if (object->state != LOADING || atomic_load(&object->thread_is_done))
+        return;
+    atomic_store(&object->interrupted, true);
+    pthread_kill(object->thread, SIGUSR1);
 }
 
 /* ---- a policy in force ---- */

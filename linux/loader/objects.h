@@ -60,6 +60,7 @@ struct policy_object {
     enum load_state state;
     pthread_t thread;
     atomic_bool thread_is_done;
+    atomic_bool interrupted;
     int thread_done;     /* an eventfd, readable once the thread is done */
     int load_error;      /* 0, or a negative errno */
     struct text problem; /* of the last load that failed */

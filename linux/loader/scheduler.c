@@ -531,17 +531,19 @@ void scheduler_handle_loaded(void)
         watch_requests(object);
     else if (load_is_unwanted)
         object->load_error = 0;
-    else if (error == -EAGAIN)
+    else if (error == -EINTR)
         text_add(&object->problem, ", as it took more than %u s: --load-limit allows more",
                  options.load_limit_s);
     if (object->load_error)
         say("%s", object->problem.bytes);
 }
 
-void scheduler_check_load(void)
+bool scheduler_check_load(void)
 {
-    if (loading && (load_is_unwanted || time(NULL) >= loading_until))
-        policy_object_interrupt_load(loading);
+    if (!loading || (!load_is_unwanted && time(NULL) < loading_until))
+        return false;
+    policy_object_interrupt_load(loading);
+    return true;
 }
 
 void scheduler_abandon_load(void)

@@ -61,8 +61,9 @@ void scheduler_add_problem(struct text *text);
 /* Readable when a load has ended; -1: none goes on. */
 int scheduler_loading(void);
 void scheduler_handle_loaded(void);
-/* To be called now and then while a load goes on, so that it ends at its limit. */
-void scheduler_check_load(void);
+/* To be called now and then while a load goes on, so that it ends at its limit. True: it is being
+ * broken off, which takes some calls, soon. */
+bool scheduler_check_load(void);
 /* Breaks the load off: nobody waits for it. */
 void scheduler_abandon_load(void);
 /* An epoll descriptor: readable when a policy asks for something. */
