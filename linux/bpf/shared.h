@@ -9,6 +9,7 @@
 
 #define HOST_TUNABLES 32 /* POLICY_TUNABLES_MAX */
 #define HOST_NAME     16 /* TASK_COMM_LEN */
+#define HOST_CPUS     1024
 
 /* Of a thread, whatever the policy; a forked one inherits them. All 0: nobody has set them. */
 struct task_attributes {
@@ -32,6 +33,20 @@ struct trace_state {
     uint64_t sequence; /* of the next record */
     uint64_t lost;     /* records that the ring had no room for */
     uint32_t on;       /* 0: nothing is recorded */
+    uint32_t reserved;
+};
+
+#define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */
+
+/* What the loader has to say in the trace: the context of the program `tell`. */
+struct trace_told {
+    uint32_t
+        kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE; 0: nothing but this CPU's START */
+    uint32_t process;
+    uint32_t first;
+    uint32_t length; /* of the text */
+    uint64_t second;
+    uint8_t text[TOLD_TEXT];
     uint32_t reserved;
 };
 
