@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "trace.h"
 #include "verifier_log.h"
 
 #define VERIFIER_LOG_BYTES (1 << 20)
@@ -63,18 +64,18 @@ static struct bpf_object *open_object(const char *folder, const char *name, char
     return bpf_object__open_file(path, &options);
 }
 
-static int reuse_map(struct bpf_object *object, const char *name, int descriptor)
-{
-    struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-    return map ? bpf_map__reuse_fd(map, descriptor) : 0;
-}
-
+/* Those that the object has of the maps in linux/bpf/shared_maps.h are to be the observer's. */
 static int reuse_shared_maps(struct bpf_object *object, const struct shared_objects *shared)
 {
-    int error = reuse_map(object, "attributes", shared->attributes);
-    if (!error)
-        error = reuse_map(object, "events", shared->events);
-    return error ? error : reuse_map(object, "trace_state", shared->trace_state);
+    static const char *const names[] = {"attributes", "events", "trace_state", "preempt_reasons"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
+        struct bpf_map *own = bpf_object__find_map_by_name(shared->observer, names[i]);
+        int error = !map ? 0 : !own ? -ENOENT : bpf_map__reuse_fd(map, bpf_map__fd(own));
+        if (error)
+            return error;
+    }
+    return 0;
 }
 
 static size_t count_instructions(const struct bpf_object *object)
@@ -113,33 +114,17 @@ static struct bpf_link *attach_iterator(const struct bpf_object *object)
 
 /* ---- what all share ---- */
 
-static int attach_observer(struct bpf_object *observer)
-{
-    struct bpf_program *program;
-    bpf_object__for_each_program(program, observer)
-    {
-        if (bpf_program__type(program) == BPF_PROG_TYPE_SYSCALL)
-            continue;
-        if (!bpf_program__attach(program))
-            return -errno;
-    }
-    return 0;
-}
-
 static int load_observer(struct shared_objects *shared, char *log)
 {
     shared->observer = open_object(shared->folder, "observer", log);
     if (!shared->observer)
         return -errno;
+    observer_fit(shared->observer);
     int error = bpf_object__load(shared->observer);
     if (error)
         return error;
     shared->attributes = map_of(shared->observer, "attributes");
-    shared->events = map_of(shared->observer, "events");
-    shared->trace_state = map_of(shared->observer, "trace_state");
-    if (shared->attributes < 0 || shared->events < 0 || shared->trace_state < 0)
-        return -ENOENT;
-    return attach_observer(shared->observer);
+    return shared->attributes < 0 ? -ENOENT : observer_start(shared->observer);
 }
 
 static int load_tasks(struct shared_objects *shared, char *log)

@@ -29,15 +29,13 @@ struct bpf_object;
 struct bpf_program;
 struct ring_buffer;
 
-/* Maps of the observer, that all objects use. */
+/* What all policies use together. */
 struct shared_objects {
     const char *folder; /* of the objects */
     struct bpf_object *observer;
     struct bpf_object *tasks;
     struct bpf_link *describe_tasks;
-    int attributes;
-    int events;
-    int trace_state;
+    int attributes; /* a map */
 };
 
 enum load_state {

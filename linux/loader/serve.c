@@ -185,16 +185,19 @@ static void handle_event(struct server *server)
     }
 }
 
-/* The first policy. 0, or a negative errno, and said. */
+/* The first policy: it is loaded before the trace begins. 0, or a negative errno, and said. */
 static int begin_policy(struct server *server, const struct serve_options *options)
 {
     int error;
-    do {
+    while ((error = scheduler_prepare(options->policy)) == SCHEDULER_IS_LOADING && !server->ended)
+        handle_event(server);
+    if (server->ended)
+        return -EINTR;
+    if (!error && options->trace && scheduler_begin_trace(options->trace, options->trace_memory))
+        return -EIO;
+    if (!error)
         error = scheduler_choose(options->policy, options->settings, options->setting_count);
-        if (error == SCHEDULER_IS_LOADING)
-            handle_event(server);
-    } while (error == SCHEDULER_IS_LOADING && !server->ended);
-    if (error < 0)
+    if (error)
         say("%s", scheduler_problem());
     return error;
 }
@@ -217,7 +220,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
         .objects = options->objects, .seed = options->seed, .load_limit_s = options->load_limit_s};
     if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
         return FAILED;
-    if (begin_policy(server, options) || server->ended)
+    if (begin_policy(server, options))
         return FAILED;
     if (control_files_begin(options->control))
         return FAILED;
@@ -244,7 +247,8 @@ static int serve_here(const struct serve_options *options, int ready_to)
         status = serve_until_ended(&server, options);
     else
         say("%s", strerror(errno));
-    scheduler_end();
+    if (scheduler_end())
+        status = FAILED;
     control_files_end();
     machine_release_lock();
     return status;
