@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -35,11 +36,10 @@
 #define CYCLES_PER_SECOND 1000000000 /* the scheduler's visits are measured by the clock */
 
 /*
- * The one trace. While the thread lives, `file` and `ring` are the thread's own;
+ * While the thread lives, `file` and `ring` are the thread's own;
  * the rest belongs to who begins and ends the trace.
  */
-static struct trace {
-    bool is_on;
+struct trace {
     struct bpf_object *observer;
     struct bpf_link *links[LINKS_MAX];
     size_t link_count;
@@ -53,7 +53,7 @@ static struct trace {
     bool has_thread;
     int wake; /* an eventfd: the thread is to end */
     atomic_bool stop;
-} trace;
+};
 
 static int fail(char *problem, size_t size, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -138,18 +138,18 @@ static bool is_for_trace(const struct bpf_program *program)
            strcmp(bpf_program__name(program), INHERITS) != 0;
 }
 
-static int attach_all(char *problem, size_t size)
+static int attach_all(struct trace *trace, char *problem, size_t size)
 {
     struct bpf_program *program;
-    bpf_object__for_each_program(program, trace.observer)
+    bpf_object__for_each_program(program, trace->observer)
     {
         if (!is_for_trace(program))
             continue;
-        struct bpf_link *link = trace.link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
+        struct bpf_link *link = trace->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
         if (!link)
             return fail(problem, size, errno, "%s cannot be attached to the kernel",
                         bpf_program__name(program));
-        trace.links[trace.link_count++] = link;
+        trace->links[trace->link_count++] = link;
     }
     return 0;
 }
@@ -158,64 +158,65 @@ static int attach_all(char *problem, size_t size)
 
 static int take_record(void *context, void *data, size_t size)
 {
-    (void)context;
+    struct trace *trace = context;
     if (size == sizeof(struct trace_record))
-        trace_file_take(&trace.file, data);
+        trace_file_take(&trace->file, data);
     return 0;
 }
 
-static void drain(void)
+static void drain(struct trace *trace)
 {
-    ring_buffer__consume(trace.ring);
-    trace_file_flush(&trace.file);
+    ring_buffer__consume(trace->ring);
+    trace_file_flush(&trace->file);
 }
 
-static void *drain_until_end(void *unused)
+static void *drain_until_end(void *context)
 {
-    struct pollfd wake = {.fd = trace.wake, .events = POLLIN};
+    struct trace *trace = context;
+    struct pollfd wake = {.fd = trace->wake, .events = POLLIN};
     pthread_setname_np(pthread_self(), "schedlab-trace");
-    while (!atomic_load(&trace.stop)) {
+    while (!atomic_load(&trace->stop)) {
         poll(&wake, 1, DRAIN_MILLISECONDS);
-        drain();
+        drain(trace);
     }
-    return unused;
+    return NULL;
 }
 
 /* With real-time priority, if that is allowed: else busy programs could fill the ring. */
-static int begin_thread(void)
+static int begin_thread(struct trace *trace)
 {
     pthread_attr_t attributes;
     struct sched_param parameter = {.sched_priority = DRAIN_PRIORITY};
-    atomic_store(&trace.stop, false);
+    atomic_store(&trace->stop, false);
     pthread_attr_init(&attributes);
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
     pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
     pthread_attr_setschedparam(&attributes, &parameter);
-    int error = pthread_create(&trace.thread, &attributes, drain_until_end, NULL);
+    int error = pthread_create(&trace->thread, &attributes, drain_until_end, trace);
     if (error == EPERM)
-        error = pthread_create(&trace.thread, NULL, drain_until_end, NULL);
+        error = pthread_create(&trace->thread, NULL, drain_until_end, trace);
     pthread_attr_destroy(&attributes);
-    trace.has_thread = error == 0;
+    trace->has_thread = error == 0;
     return error;
 }
 
-static void end_thread(void)
+static void end_thread(struct trace *trace)
 {
-    if (!trace.has_thread)
+    if (!trace->has_thread)
         return;
-    atomic_store(&trace.stop, true);
-    eventfd_write(trace.wake, 1); /* should that fail, the thread wakes by itself */
-    pthread_join(trace.thread, NULL);
-    trace.has_thread = false;
+    atomic_store(&trace->stop, true);
+    eventfd_write(trace->wake, 1); /* should that fail, the thread wakes by itself */
+    pthread_join(trace->thread, NULL);
+    trace->has_thread = false;
 }
 
 /* --- what the loader says */
 
-static void tell(struct trace_told *told)
+static void tell(struct trace *trace, struct trace_told *told)
 {
     LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = told, .ctx_size_in = sizeof(*told));
-    if (trace.is_on)
-        bpf_prog_test_run_opts(trace.tell, &options);
+    if (trace)
+        bpf_prog_test_run_opts(trace->tell, &options);
 }
 
 static void set_text(struct trace_told *told, const char *text)
@@ -225,30 +226,30 @@ static void set_text(struct trace_told *told, const char *text)
     memcpy(told->text, text, told->length);
 }
 
-void trace_policy(const char *policy, uint32_t shares_by)
+void trace_policy(struct trace *trace, const char *policy, uint32_t shares_by)
 {
     struct trace_told told = {.kind = TRACE_POLICY, .process = shares_by};
     set_text(&told, policy);
     memcpy(&told.second, told.text, 8);
     memcpy(&told.first, told.text + 8, 4);
-    tell(&told);
+    tell(trace, &told);
 }
 
-void trace_tunable(const char *name, int64_t value, uint32_t shares_by)
+void trace_tunable(struct trace *trace, const char *name, int64_t value, uint32_t shares_by)
 {
     struct trace_told told = {
         .kind = TRACE_TUNABLE, .process = shares_by, .second = (uint64_t)value};
     set_text(&told, name);
-    tell(&told);
+    tell(trace, &told);
 }
 
-void trace_attribute(int32_t pid, uint32_t kind, int64_t value)
+void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t value)
 {
     struct trace_told told = {.kind = TRACE_ATTRIBUTE,
                               .process = (uint32_t)pid,
                               .first = kind,
                               .second = (uint64_t)value};
-    tell(&told);
+    tell(trace, &told);
 }
 
 /* --- begin */
@@ -258,18 +259,18 @@ void trace_attribute(int32_t pid, uint32_t kind, int64_t value)
  * whatever program of the observer was under way on a CPU has come to its own end:
  * it runs without being preempted.
  */
-static void visit_cpus(void)
+static void visit_cpus(struct trace *trace)
 {
     cpu_set_t *before = CPU_ALLOC(HOST_CPUS);
     cpu_set_t *one = CPU_ALLOC(HOST_CPUS);
     size_t size = CPU_ALLOC_SIZE(HOST_CPUS);
     bool known = before && one && sched_getaffinity(0, size, before) == 0;
-    for (uint32_t cpu = 0; known && cpu < trace.cpus; cpu++) {
+    for (uint32_t cpu = 0; known && cpu < trace->cpus; cpu++) {
         struct trace_told nothing = {0};
         CPU_ZERO_S(size, one);
         CPU_SET_S(cpu, size, one);
         if (sched_setaffinity(0, size, one) == 0)
-            tell(&nothing);
+            tell(trace, &nothing);
     }
     if (known)
         sched_setaffinity(0, size, before);
@@ -277,9 +278,9 @@ static void visit_cpus(void)
     CPU_FREE(one);
 }
 
-static int find_tasks(char *problem, size_t size)
+static int find_tasks(struct trace *trace, char *problem, size_t size)
 {
-    struct bpf_program *program = bpf_object__find_program_by_name(trace.observer, "find_tasks");
+    struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "find_tasks");
     struct bpf_link *link = program ? bpf_program__attach_iter(program, NULL) : NULL;
     int iterator = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
     int error = iterator < 0 ? errno : 0;
@@ -297,29 +298,30 @@ static int find_tasks(char *problem, size_t size)
                  : 0;
 }
 
-static int open_maps(char *problem, size_t size)
+static int open_maps(struct trace *trace, char *problem, size_t size)
 {
-    int events = bpf_object__find_map_fd_by_name(trace.observer, "events");
-    int state = bpf_object__find_map_fd_by_name(trace.observer, "trace_state");
-    struct bpf_program *program = bpf_object__find_program_by_name(trace.observer, "tell");
+    int events = bpf_object__find_map_fd_by_name(trace->observer, "events");
+    int state = bpf_object__find_map_fd_by_name(trace->observer, "trace_state");
+    struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "tell");
     if (events < 0 || state < 0 || !program)
         return fail(problem, size, ENOENT, "the observer's object is of another version");
-    trace.tell = bpf_program__fd(program);
+    trace->tell = bpf_program__fd(program);
     void *shared =
         mmap(NULL, sizeof(struct trace_state), PROT_READ | PROT_WRITE, MAP_SHARED, state, 0);
     if (shared == MAP_FAILED)
         return fail(problem, size, errno, "the trace's state cannot be shared with the kernel");
-    trace.state = shared;
-    trace.ring = ring_buffer__new(events, take_record, NULL, NULL);
-    if (!trace.ring)
+    trace->state = shared;
+    trace->ring = ring_buffer__new(events, take_record, trace, NULL);
+    if (!trace->ring)
         return fail(problem, size, errno, "the kernel's ring of records cannot be read");
-    trace.wake = eventfd(0, EFD_CLOEXEC);
-    if (trace.wake < 0)
+    trace->wake = eventfd(0, EFD_CLOEXEC);
+    if (trace->wake < 0)
         return fail(problem, size, errno, "there is no way to wake the trace's thread");
     return 0;
 }
 
-static int open_file(const struct trace_settings *settings, char *problem, size_t size)
+static int open_file(struct trace *trace, const struct trace_settings *settings, char *problem,
+                     size_t size)
 {
     struct trace_header header = {
         .magic = TRACE_MAGIC,
@@ -331,59 +333,66 @@ static int open_file(const struct trace_settings *settings, char *problem, size_
         .cycles_per_second = CYCLES_PER_SECOND,
         .seed = settings->seed,
     };
-    int error = trace_file_open(&trace.file, settings->path, &header, settings->memory_bytes);
-    trace.has_file = !error;
+    int error = trace_file_open(&trace->file, settings->path, &header, settings->memory_bytes);
+    trace->has_file = !error;
     return error ? fail(problem, size, error, "the trace cannot be written to %s", settings->path)
                  : 0;
 }
 
-static void turn(bool on)
+static void turn(struct trace *trace, bool on)
 {
-    trace.is_on = on;
-    if (trace.state)
-        __atomic_store_n(&trace.state->on, on, __ATOMIC_SEQ_CST);
+    if (trace->state)
+        __atomic_store_n(&trace->state->on, on, __ATOMIC_SEQ_CST);
 }
 
-static int begin(const struct trace_settings *settings, char *problem, size_t size)
+static int begin(struct trace *trace, const struct trace_settings *settings, char *problem,
+                 size_t size)
 {
-    int error = open_file(settings, problem, size);
+    int error = open_file(trace, settings, problem, size);
     if (!error)
-        error = open_maps(problem, size);
+        error = open_maps(trace, problem, size);
     if (!error)
-        error = attach_all(problem, size);
+        error = attach_all(trace, problem, size);
     if (error)
         return error;
-    turn(true);
-    visit_cpus();
-    error = find_tasks(problem, size);
+    turn(trace, true);
+    visit_cpus(trace);
+    error = find_tasks(trace, problem, size);
     if (error)
         return error;
-    error = begin_thread();
+    error = begin_thread(trace);
     return error ? fail(problem, size, error, "the trace's thread cannot be started") : 0;
 }
 
-static void release(void)
+static void release(struct trace *trace)
 {
-    turn(false);
-    while (trace.link_count > 0)
-        bpf_link__destroy(trace.links[--trace.link_count]);
-    ring_buffer__free(trace.ring);
-    if (trace.state)
-        munmap(trace.state, sizeof(*trace.state));
-    if (trace.wake >= 0)
-        close(trace.wake);
-    if (trace.has_file)
-        trace_file_abandon(&trace.file);
-    trace = (struct trace){.wake = -1};
+    turn(trace, false);
+    while (trace->link_count > 0)
+        bpf_link__destroy(trace->links[--trace->link_count]);
+    ring_buffer__free(trace->ring);
+    if (trace->state)
+        munmap(trace->state, sizeof(*trace->state));
+    if (trace->wake >= 0)
+        close(trace->wake);
+    if (trace->has_file)
+        trace_file_abandon(&trace->file);
+    free(trace);
 }
 
-int trace_begin(struct bpf_object *observer, const struct trace_settings *settings, char *problem,
-                size_t size)
+int trace_begin(struct trace **made, struct bpf_object *observer,
+                const struct trace_settings *settings, char *problem, size_t size)
 {
-    trace = (struct trace){.observer = observer, .cpus = settings->cpus, .wake = -1};
-    int error = begin(settings, problem, size);
+    struct trace *trace = calloc(1, sizeof(*trace));
+    if (!trace)
+        return fail(problem, size, ENOMEM, "there is no memory for a trace");
+    trace->observer = observer;
+    trace->cpus = settings->cpus;
+    trace->wake = -1;
+    int error = begin(trace, settings, problem, size);
     if (error)
-        release();
+        release(trace);
+    else
+        *made = trace;
     return error;
 }
 
@@ -397,35 +406,36 @@ static uint64_t boot_time(void)
 }
 
 /* The observer's counter of that name, alone in a section. */
-static uint64_t unexplained(void)
+static uint64_t unexplained(struct trace *trace)
 {
     uint32_t key = 0;
     uint64_t count = 0;
-    int map = bpf_object__find_map_fd_by_name(trace.observer, ".data.unexplained");
+    int map = bpf_object__find_map_fd_by_name(trace->observer, ".data.unexplained");
     return map >= 0 && bpf_map_lookup_elem(map, &key, &count) == 0 ? count : 0;
 }
 
 /* The kernel stops writing, and all that it has written is taken. */
-static void stop(void)
+static void stop(struct trace *trace)
 {
-    __atomic_store_n(&trace.state->on, 0, __ATOMIC_SEQ_CST);
-    visit_cpus();
-    end_thread();
-    drain();
+    __atomic_store_n(&trace->state->on, 0, __ATOMIC_SEQ_CST);
+    visit_cpus(trace);
+    end_thread(trace);
+    drain(trace);
 }
 
-int trace_end(struct trace_outcome *outcome, char *problem, size_t size)
+int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem, size_t size)
 {
     *outcome = (struct trace_outcome){0};
-    if (!trace.is_on)
+    if (!trace)
         return 0;
-    stop();
-    uint64_t lost = trace.state->lost;
-    int error = trace_file_finish(&trace.file, boot_time(), (uint32_t)trace.state->sequence, lost);
-    *outcome = (struct trace_outcome){.records = trace_file_records(&trace.file),
-                                      .lost = lost + trace.file.dropped,
-                                      .unexplained = unexplained()};
-    trace.has_file = false;
-    release();
+    stop(trace);
+    uint64_t lost = trace->state->lost;
+    int error =
+        trace_file_finish(&trace->file, boot_time(), (uint32_t)trace->state->sequence, lost);
+    *outcome = (struct trace_outcome){.records = trace_file_records(&trace->file),
+                                      .lost = lost + trace->file.dropped,
+                                      .unexplained = unexplained(trace)};
+    trace->has_file = false;
+    release(trace);
     return error ? fail(problem, size, error, "the trace is not complete") : 0;
 }

@@ -15,15 +15,16 @@
  *     observer_fit(object);
  *     bpf_object__load(object);
  *     observer_start(object);
- *     trace_begin(object, &settings, …);   if one is wanted
- *     trace_policy("rr", 0);               whenever it changes; does nothing without a trace
- *     trace_end(…);
+ *     trace_begin(&trace, object, &settings, …);   if one is wanted
+ *     trace_policy(trace, "rr", 0);                whenever it changes; null: there is no trace
+ *     trace_end(trace, …);
  *
  * Functions that can fail give 0 or a negative errno, and write why into
  * `problem`, a buffer of `size` bytes.
  */
 
 struct bpf_object;
+struct trace;
 
 struct trace_settings {
     const char *path;
@@ -44,16 +45,16 @@ void observer_fit(struct bpf_object *observer);
 int observer_start(struct bpf_object *observer);
 
 /* Makes the file, tells what threads there are, and begins to write what happens. */
-int trace_begin(struct bpf_object *observer, const struct trace_settings *settings, char *problem,
-                size_t size);
+int trace_begin(struct trace **trace, struct bpf_object *observer,
+                const struct trace_settings *settings, char *problem, size_t size);
 
 /* Says that this policy, "name" or "name:preset", is in force from here on; `shares_by`: enum
  * share_attribute of policies/policy.h. */
-void trace_policy(const char *policy, uint32_t shares_by);
+void trace_policy(struct trace *trace, const char *policy, uint32_t shares_by);
 /* … with this value of a tunable. */
-void trace_tunable(const char *name, int64_t value, uint32_t shares_by);
+void trace_tunable(struct trace *trace, const char *name, int64_t value, uint32_t shares_by);
 /* Says that a thread's attribute was set. `kind`: enum attribute_kind. */
-void trace_attribute(int32_t pid, uint32_t kind, int64_t value);
+void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t value);
 
 /* What a trace came to. */
 struct trace_outcome {
@@ -62,7 +63,7 @@ struct trace_outcome {
     uint64_t unexplained; /* wake-ups that nobody told */
 };
 
-/* Ends the trace, if there is one, and completes its file. */
-int trace_end(struct trace_outcome *outcome, char *problem, size_t size);
+/* Ends the trace, if there is one, and completes its file. It is gone after this, failed or not. */
+int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem, size_t size);
 
 #endif
