@@ -34,11 +34,11 @@ def kernel() -> Path:
 
 
 def image() -> Path:
-    """The guest's files, but for those of a job."""
-    from schedlab.linux.image import base_image
+    """The guest's files, but for those of a job: with all programs, of which a job has some."""
+    from schedlab.linux.image import BENCHMARKS, base_image
     from schedlab.linux.packages import packages
 
-    return base_image(packages())
+    return base_image(packages(), BENCHMARKS)
 
 
 def programs() -> Path:

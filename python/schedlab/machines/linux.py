@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -83,9 +84,12 @@ class Linux(Machine):
 
     def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         from schedlab.linux.guest import assemble
+        from schedlab.linux.image import base_image
+        from schedlab.linux.packages import packages
 
         job = self.job(run, parts, folder, scratch)
-        return assemble(job, folder, parts["linux_kernel"], parts["linux_image"]).command
+        base = base_image(packages(), job.programs)  # a part of linux_image, which boots sooner
+        return assemble(job, folder, parts["linux_kernel"], base).command
 
     def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
         """What the guest is given to do."""
@@ -104,6 +108,7 @@ class Linux(Machine):
             repeatable=self.repeatable,
             seed=run.seed,
             limit_s=run.limit_ns / 1e9,
+            programs=benchmarks_in(run.workload),
         )
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
@@ -170,6 +175,14 @@ def command_of(run: Run) -> str:
         return f"play {WORKLOAD}"
     words = run.workload.split()
     return run.workload if words[0] in own_programs() else shlex.join(["measure", run.workload])
+
+
+def benchmarks_in(workload: str) -> tuple[str, ...]:
+    """Programs of the guest's packages that the command names."""
+    from schedlab.linux.image import BENCHMARKS
+
+    words = set(re.findall(r"[\w.+-]+", workload))
+    return tuple(name for name in BENCHMARKS if name in words)
 
 
 def own_programs() -> set[str]:
