@@ -72,7 +72,8 @@ define LINUX_POLICY_RULE
 $B/$(1)/bpf/$(3).bpf.o: $$(LINUX_ADAPTER) $(2) $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $$(BPF_C) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) -c $$< -o $$@
+	@$$(CLANG) $$(BPF_C) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) \
+	    -DPOLICY_NAME='"$(subst -,_,$(3))"' -c $$< -o $$@
 endef
 
 # All that is made in folder $(1) of build/, of policies $(2).
