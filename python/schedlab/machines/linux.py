@@ -64,6 +64,10 @@ class Linux(Machine):
             raise WrongUsage(
                 "--workload: name a program of the guest, such as mixed or 'sysbench cpu run'"
             )
+        if not run.file and not run.workload.isprintable():
+            raise WrongUsage(
+                f"--workload {run.workload!r}: only one line of printable characters can be passed on"
+            )
         if run.file and len(run.file.channels) >= CHANNELS_MAX:
             raise WrongUsage(
                 f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
@@ -102,7 +106,7 @@ class Linux(Machine):
             compile_workload(text, files[WORKLOAD], run.tick_ns, parts["simulator"])
         return GuestJob(
             files=files,
-            script=f"tar -xf programs.tar && exec sh run.sh {run.boot_arguments()}\n",
+            script=f"tar -xf programs.tar && rm programs.tar && exec sh run.sh {run.boot_arguments()}\n",
             cpus=run.cpus,
             memory_mib=run.memory_mib,
             repeatable=self.repeatable,
