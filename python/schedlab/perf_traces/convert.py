@@ -95,6 +95,11 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
     }
 
 
+_MUCH, _FEW = 0.05, 10
+"""Of the switches: if more had to be put in, and nothing says that events were lost, it was not all
+of a CPU's events that were recorded."""
+
+
 def _notes(recording: Recording, story: Story) -> Iterator[str]:
     events = recording.events
     if story.lost:
@@ -104,6 +109,14 @@ def _notes(recording: Recording, story: Story) -> Iterator[str]:
             f"{story.mended:,} switches and wake-ups that nothing tells of were put in where who ran"
             " next says that they were"
         )
+    if story.mended > max(_MUCH * events.seen["sched_switch"], _FEW) and not story.lost:
+        yield (
+            "so many that it probably is not of whole CPUs, and its figures are wrong: record all that"
+            " they do, with `perf sched record` or `perf record -a`"
+        )
+    silent = recording.cpus - len({event.cpu for event in events.events})
+    if silent:
+        yield f"no event is of {silent} of the CPUs, which slept or were not recorded: they count as idle"
     if "sched_waking" not in events.seen:
         yield "there is no sched_waking: waiting begins only with sched_wakeup, somewhat later"
     if not events.has_forks:
