@@ -90,9 +90,14 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
             "events": recording.events.seen,
         },
         "host": facts.get("host", ""),
-        "started": facts.get("recorded")
-        or datetime.fromtimestamp(file.stat().st_mtime, timezone.utc).isoformat(timespec="seconds"),
+        "started": _written(file),
     }
+
+
+def _written(file: Path) -> str:
+    """When the recording ended, if nobody has touched the file since."""
+    written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+    return written.isoformat(timespec="seconds")
 
 
 _MUCH, _FEW = 0.05, 10

@@ -177,7 +177,6 @@ _FACTS = {
     "architecture": "arch",
     "command": "cmdline",
     "recorder": "perf version",
-    "recorded": "captured on",
     "cpus": "nrcpus online",
 }
 """What a file of perf tells of its machine, by perf's own words."""
