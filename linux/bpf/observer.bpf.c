@@ -61,7 +61,7 @@ static struct observed_cpu observed_cpus[HOST_CPUS];
 const volatile bool told_visits; /* sched_entry_tp and sched_exit_tp */
 
 /* Wake-ups that no tracepoint told: for tests, which expect none. */
-uint64_t unexplained;
+uint64_t unexplained SEC(".data.unexplained");
 
 static struct observed_cpu *this_cpu(void)
 {

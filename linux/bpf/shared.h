@@ -51,7 +51,10 @@ struct trace_told {
 };
 
 /* What a policy asks of the loader. */
-enum host_request_kind { REQUEST_KILL = 1 };
+enum host_request_kind {
+    REQUEST_KILL = 1,   /* that the thread `pid` be killed */
+    REQUEST_EXITED = 2, /* nothing: the kernel has ended the policy, and exit_info says why */
+};
 
 struct host_request {
     uint32_t kind;
@@ -89,6 +92,15 @@ struct host_task {
     uint64_t level;
     uint64_t selections;
     char name[HOST_NAME];
+};
+
+/* How the kernel ended a policy; all 0 while it is in force. */
+struct host_exit {
+    int32_t kind; /* the kernel's enum scx_exit_kind */
+    int32_t reserved;
+    int64_t exit_code;
+    char reason[128];
+    char message[1024];
 };
 
 #endif

@@ -542,11 +542,13 @@ static void add_ends(struct trace *trace)
     }
 }
 
-static uint64_t unexplained(struct trace *trace)
+/* The observer's counter of that name, alone in a section. */
+static uint64_t unexplained(const struct trace *trace)
 {
-    struct bpf_map *map = bpf_object__find_map_by_name(trace->observer, ".data");
-    (void)map;
-    return 0;
+    uint32_t key = 0;
+    uint64_t count = 0;
+    int map = bpf_object__find_map_fd_by_name(trace->observer, ".data.unexplained");
+    return map >= 0 && bpf_map_lookup_elem(map, &key, &count) == 0 ? count : 0;
 }
 
 static int finish_file(struct trace *trace, char *problem, size_t size)

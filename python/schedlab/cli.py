@@ -29,7 +29,7 @@ from schedlab.cli_run import perform, run
 from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import KERNEL_MACHINES
-from schedlab.machines.base import KERNEL_CPUS_MAX
+from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
 from schedlab.policies import PolicyChoice
 from schedlab.terminal import new_table, results, say
@@ -84,7 +84,7 @@ def boot(
     What is written to its disk is gone when it ends.
     """
     from schedlab.build import IMAGE, KERNEL, build
-    from schedlab.machines import Boot, machine_named
+    from schedlab.machines import Boot, kernel_machine
     from schedlab.policies import check_choices, read_catalogue
 
     if len(policies) > 1:
@@ -95,7 +95,7 @@ def boot(
     build("kernel", "image")
     arguments = f"policy={policies[0]} tick={format_time(tick)}"
     start = Boot(KERNEL, IMAGE, cpus, memory, arguments, traced=False)
-    command = machine_named(machine).command(start)
+    command = kernel_machine(machine).command(start)
     leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
     say(f"To leave: {leave}.")
     os.execv(command[0], command)
@@ -304,10 +304,10 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
 def bench_instructions(of_host: bool, as_json: bool) -> None:
     from schedlab import bench as benchmark
     from schedlab.build import IMAGE, KERNEL, POLICY_COST, build
-    from schedlab.machines import machine_named
+    from schedlab.machines import kernel_machine
 
     build("kernel", "image", "policy-cost")
-    spike = machine_named("spike")
+    spike = kernel_machine("spike")
     operations = benchmark.measure_kernel(spike, KERNEL, IMAGE)
     policies = benchmark.measure_policies(spike, POLICY_COST)
     tracing = benchmark.measure_tracing(spike, KERNEL, IMAGE)
@@ -510,10 +510,10 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     """List all policies or those named, with their presets and tunables."""
     from dataclasses import asdict
 
-    from schedlab.policies import read_catalogue, those_named
+    from schedlab.policies import FAIR, read_catalogue, those_named
     from schedlab.policy_listing import listing
 
-    catalogue = read_catalogue()
+    catalogue = {**read_catalogue(), FAIR.name: FAIR}
     wanted = those_named(catalogue, names) if names else list(catalogue.values())
     if as_json:
         echo_json({"policies": [asdict(policy) for policy in wanted]})

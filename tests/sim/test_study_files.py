@@ -16,8 +16,8 @@ from simulator_command import simulate
 from conftest import ROOT
 from guest_machine import TICK_NS, traced
 from schedlab import metrics, trace, workload_files
+from schedlab.studies.experiment import TICK_NS as STUDY_TICK_NS
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
-from schedlab.studies.experiments import TICK_NS as STUDY_TICK_NS
 from schedlab.studies.files import FILES, FOLDER, WITHOUT, Described
 from schedlab.workload_changes import parse_change
 

@@ -33,7 +33,7 @@ static uint64_t environment_number(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static uint64_t tick_ns(void)
+uint64_t host_tick_ns(void)
 {
     uint64_t microseconds = environment_number("WORKLOAD_TICK_US", 1000);
     return (microseconds ? microseconds : 1) * 1000;
@@ -110,25 +110,9 @@ void host_fail(const char *what)
     _exit(1);
 }
 
-/* A policy under Linux is told of these by its own host; the process has nothing to set. */
-void workload_priority(int priority)
-{
-    (void)priority;
-}
-
-void workload_tickets(int tickets)
-{
-    (void)tickets;
-}
-
-void workload_weight(int weight)
-{
-    (void)weight;
-}
-
 void workload_sleep(int64_t ticks)
 {
-    uint64_t duration = (uint64_t)ticks * tick_ns();
+    uint64_t duration = (uint64_t)ticks * host_tick_ns();
     struct timespec time = {(time_t)(duration / 1000000000), (long)(duration % 1000000000)};
     while (nanosleep(&time, &time) < 0) {
         if (errno != EINTR)
@@ -145,7 +129,7 @@ int64_t workload_nanoseconds(void)
 
 int64_t workload_ticks(void)
 {
-    return workload_nanoseconds() / (int64_t)tick_ns();
+    return workload_nanoseconds() / (int64_t)host_tick_ns();
 }
 
 void workload_yield(void)

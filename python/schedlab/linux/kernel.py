@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""A Linux kernel to boot: what it must be able to do, and how to tell."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import MachineUnfit
+
+NEEDED: Mapping[str, str] = {
+    "CONFIG_SCHED_CLASS_EXT": "sched_ext, which runs the policies",
+    "CONFIG_BPF_SYSCALL": "BPF programs",
+    "CONFIG_BPF_JIT": "BPF programs as machine code, which sched_ext asks for",
+    "CONFIG_DEBUG_INFO_BTF": "the kernel's types, for BPF programs",
+    "CONFIG_FUSE_FS": "the files sched_status and sched_tunables",
+    "CONFIG_BLK_DEV_INITRD": "the guest's files",
+    "CONFIG_DEVTMPFS": "its devices",
+    "CONFIG_TMPFS": "its memory for files",
+    "CONFIG_SERIAL_8250_CONSOLE": "its console",
+    "CONFIG_ACPI": "finding its devices, and switching it off",
+    "CONFIG_VIRTIO_PCI": "the way out for results",
+    "CONFIG_VIRTIO_CONSOLE": "the way out for results",
+    "CONFIG_POSIX_TIMERS": "processes that sleep",
+}
+"""Options that must be built in (=y), and what for."""
+
+_PAYLOAD_MAGIC = b"HdrS"
+_CONFIG_BEGIN, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An image in the form that boot loaders know (bzImage), and where it is from."""
+
+    image: Path
+    release: str
+    config: Path | None = None
+    program: Path | None = None
+    """The same kernel uncompressed (an ELF file): it saves the guest from doing it at each boot."""
+
+    def config_text(self) -> str:
+        """Its configuration; "" if none is known."""
+        return self.config.read_text() if self.config else ""
+
+    @property
+    def bootable(self) -> Path:
+        """What the emulator is given."""
+        return self.program if self.program and self.program.exists() else self.image
+
+    def unpack(self) -> None:
+        """Makes `program`, where this host can."""
+        if self.program:
+            content = decompressed(payload(self.image.read_bytes()))
+            if content and is_bootable_program(content):
+                self.program.write_bytes(content)
+
+
+def kernel_in(tree: Path) -> Kernel:
+    """The one of an unpacked package."""
+    images = sorted(tree.glob("usr/lib/modules/*/vmlinuz")) or sorted(tree.glob("boot/vmlinuz-*"))
+    if not images:
+        raise MachineUnfit("the kernel's package holds no vmlinuz where one is expected")
+    image = images[0]
+    release = image.parent.name if image.name == "vmlinuz" else image.name.partition("-")[2]
+    configs = [image.parent / "config", image.with_name(f"config-{release}")]
+    config = next((path for path in configs if path.exists()), None)
+    return Kernel(image, release, config, image.with_name("vmlinux"))
+
+
+def config_problem(text: str) -> str:
+    """Which options a configuration lacks; "" if none."""
+    options = set(text.split("\n"))
+    lacking = [name for name in NEEDED if f"{name}=y" not in options]
+    return f"without {', '.join(lacking)}" if lacking else ""
+
+
+def named_kernel(path: Path) -> Kernel:
+    """The one of `--kernel PATH`, if it serves as far as one can tell without booting it."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise MachineUnfit(f"--kernel: {path} cannot be read: {error.strerror}") from None
+    if content[0x202:0x206] != _PAYLOAD_MAGIC:
+        raise MachineUnfit(
+            f"--kernel: {path} is no kernel of x86-64 in the form that is booted (bzImage); a"
+            " build has it as arch/x86/boot/bzImage, a distribution as vmlinuz"
+        )
+    release = release_of(content)
+    text = embedded_config(content) or config_beside(path, release)
+    problem = config_problem(text) if text else ""
+    if problem:
+        raise MachineUnfit(f"--kernel: {path} ({release}) was built {problem}.\n{needs()}")
+    return Kernel(path, release)
+
+
+def needs() -> str:
+    """What a kernel must have, for people."""
+    width = max(map(len, NEEDED))
+    lines = (f"  {name + '=y':{width + 2}}  {why}" for name, why in NEEDED.items())
+    return "A kernel needs, built in:\n" + "\n".join(lines)
+
+
+def release_of(content: bytes) -> str:
+    """What `uname -r` will say: the boot protocol has it in the image's head."""
+    (offset,) = struct.unpack_from("<H", content, 0x20E)
+    text = content[offset + 0x200 : offset + 0x300].split(b"\0")[0].decode(errors="replace")
+    return text.split(" ")[0] or "unknown release"
+
+
+def config_beside(path: Path, release: str) -> str:
+    """Where builds and distributions leave it; "" if it is at none of these places."""
+    names = ("config", ".config", f"config-{release}", "../../../.config")
+    for place in (path.parent / name for name in names):
+        if place.is_file():
+            return place.read_text(errors="replace")
+    return ""
+
+
+def embedded_config(content: bytes) -> str:
+    """From within the kernel (CONFIG_IKCONFIG); "" if it is not there."""
+    program = decompressed(payload(content))
+    begin = program.find(_CONFIG_BEGIN)
+    end = program.find(_CONFIG_END, begin)
+    if begin < 0 or end < 0:
+        return ""
+    try:
+        return gzip.decompress(program[begin + len(_CONFIG_BEGIN) : end]).decode(errors="replace")
+    except (OSError, EOFError):
+        return ""
+
+
+def payload(image: bytes) -> bytes:
+    """The compressed kernel within an image (boot protocol 2.08 and later)."""
+    sectors = image[0x1F1] or 4
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    begin = (sectors + 1) * 512 + offset
+    return image[begin : begin + length]
+
+
+_PROGRAMS: Mapping[bytes, tuple[str, ...]] = {
+    b"\x1f\x8b": ("gzip", "-dc"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "-dc"),
+    b"\xfd7zXZ": ("xz", "-dc"),
+    b"BZh": ("bzip2", "-dc"),
+    b"\x02\x21\x4c\x18": ("lz4", "-dc"),
+    b"\x5d\x00\x00": ("xz", "--format=lzma", "-dc"),
+}
+"""What packs kernels, by its first bytes."""
+
+
+def decompressed(content: bytes) -> bytes:
+    """An ELF file; b"" if this host cannot unpack it."""
+    for magic, command in _PROGRAMS.items():
+        if content.startswith(magic) and shutil.which(command[0]):
+            # A length of four bytes follows, which unpackers take for rubbish.
+            done = subprocess.run(command, input=content[:-4], capture_output=True, check=False)
+            return done.stdout if done.stdout.startswith(b"\x7fELF") else b""
+    return b""
+
+
+def is_bootable_program(content: bytes) -> bool:
+    """It says (in a note of Xen's) where a virtual machine is to enter it without a boot loader."""
+    return bool(
+        re.search(rb"\x04\x00\x00\x00[\x04\x08]\x00\x00\x00\x12\x00\x00\x00Xen\x00", content)
+    )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Where this host would fetch Debian's packages from: its own sources, or an installed client's."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import MachineUnfit
+
+VARIABLE = "SCHEDLAB_DEBIAN_MIRROR"
+_DEBIAN_SUITES = {
+    *("bullseye", "bookworm", "trixie", "forky", "duke", "sid"),
+    *("oldoldstable", "oldstable", "stable", "testing", "unstable"),
+}
+_CLIENT = (
+    Path("/usr/share/debootstrap/scripts/bookworm"),
+    Path("/usr/share/debootstrap/scripts/debian-common"),
+    Path("/usr/sbin/debootstrap"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One place that packages come from, of the many that a file may name."""
+
+    uri: str
+    suite: str
+    components: tuple[str, ...]
+
+
+def mirrors(etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _CLIENT) -> list[str]:
+    """Addresses to try, the likeliest first. Signatures decide whether it is Debian's archive."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return [named.rstrip("/")]
+    found = [source.uri.rstrip("/") for source in host_sources(etc) if serves(source)]
+    found += [address.rstrip("/") for address in client_defaults(client)]
+    if not found:
+        raise MachineUnfit(
+            "this host names no mirror of Debian's packages: install debootstrap, which knows one,"
+            f" or name yours in {VARIABLE}"
+        )
+    return list(dict.fromkeys(found))
+
+
+def serves(source: Source) -> bool:
+    """It looks like the main archive: not its security updates, not a third party's."""
+    base = re.sub(r"-(updates|backports|proposed-updates)$", "", source.suite)
+    return base in _DEBIAN_SUITES and "main" in source.components and ":" in source.uri
+
+
+def host_sources(etc: Path) -> Iterator[Source]:
+    """All that apt of this host reads packages from, in its order."""
+    for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:
+            continue
+        if path.suffix == ".sources":
+            yield from stanza_sources(text)
+        elif path.suffix == ".list":
+            yield from line_sources(text)
+
+
+def line_sources(text: str) -> Iterator[Source]:
+    """Of the one-line form: deb [options] URI SUITE COMPONENT…"""
+    for line in text.splitlines():
+        content = line.partition("#")[0]
+        words = re.sub(r"\[[^]]*\]", " ", content).split()
+        if len(words) >= 4 and words[0] == "deb":
+            yield Source(words[1], words[2], tuple(words[3:]))
+
+
+def stanza_sources(text: str) -> Iterator[Source]:
+    """Of the form of stanzas (deb822)."""
+    for fields in stanzas(text):
+        if "deb" not in fields.get("types", "").split():
+            continue
+        if fields.get("enabled", "yes").lower() in ("no", "false", "0", "without", "off"):
+            continue
+        components = tuple(fields.get("components", "").split())
+        for uri in fields.get("uris", "").split():
+            for suite in fields.get("suites", "").split():
+                yield Source(uri, suite, components)
+
+
+def stanzas(text: str) -> Iterator[dict[str, str]]:
+    """Each as a dictionary of its fields, names in lower case; comments are left out."""
+    lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    for block in re.split(r"\n\s*\n", lines):
+        fields: dict[str, str] = {}
+        name = ""
+        for line in block.splitlines():
+            if line[:1] in (" ", "\t"):
+                fields[name] = f"{fields.get(name, '')}\n{line.strip()}"
+            elif ":" in line:
+                name, _, value = line.partition(":")
+                name = name.strip().lower()
+                fields[name] = value.strip()
+        if fields:
+            yield fields
+
+
+def client_defaults(client: tuple[Path, ...]) -> Iterator[str]:
+    """What debootstrap uses for Debian if one names no mirror: its scripts, or itself, say it."""
+    for path in client:
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:
+            continue
+        yield from re.findall(
+            r"""^\s*(?:default_mirror\s+|DEF_MIRROR=)["']?([^\s"']+)""", text, re.MULTILINE
+        )
