@@ -121,7 +121,7 @@ def _notes(recording: Recording, story: Story) -> Iterator[str]:
         )
     silent = recording.cpus - len({event.cpu for event in events.events})
     if silent:
-        yield f"no event is of {silent} of the CPUs, which slept or were not recorded: they count as idle"
+        yield f"CPUs without any event, which slept or were not recorded, count as idle: {silent}"
     if "sched_waking" not in events.seen:
         yield "there is no sched_waking: waiting begins only with sched_wakeup, somewhat later"
     if not events.has_forks:
