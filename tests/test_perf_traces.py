@@ -142,6 +142,22 @@ def test_threads_are_of_their_process_whatever_they_are_called(tmp_path: Path) -
     assert not any("form that is not known" in note for note in made.notes)
 
 
+def test_a_root_has_its_descendants_measured_while_it_lives(tmp_path: Path) -> None:
+    path = unpacked("perf-7.3.txt", tmp_path)
+    made = convert(path, tmp_path / "run", "fair", TICK_NS, root="storm")
+    assert made.metrics is not None
+    (root,) = made.metrics.processes.filter(pl.col("role") == "root").to_dicts()
+    workload = made.metrics.processes.filter(pl.col("role") == "workload")
+    assert root["name"] == "storm"
+    assert workload.height == 12
+    assert set(workload["parent"]) == {root["pid"]}
+    ends = dict(rows(trace.read(made.folder / "trace.bin"), Kind.EXIT, "process", "time_ns"))
+    assert made.metrics.summary["end_ns"][0] == ends[root["pid"]]
+    with pytest.raises(WrongUsage, match="--root 99999: nobody of that name or PID"):
+        convert(path, tmp_path / "another", "fair", TICK_NS, root="99999")
+    assert not (tmp_path / "another").exists()
+
+
 def test_trace_cmd_knows_interrupts(tmp_path: Path) -> None:
     """And all that it recorded is one story: nothing had to be put in."""
     made = imported("sched.dat", tmp_path)

@@ -40,15 +40,22 @@ class Imported:
     """What one should know before one believes the figures."""
 
 
-def convert(file: Path, place: Path, policy: str, tick_ns: int) -> Imported:
-    """Makes the folder `place`. Raises WrongUsage if it is there, or the file is no recording."""
+def convert(
+    file: Path, place: Path, policy: str, tick_ns: int, root: str | None = None
+) -> Imported:
+    """Makes the folder `place`. Raises WrongUsage if it is there, or the file is no recording.
+
+    `root`: name or PID of the process whose descendants are measured, while it lives; None: all.
+    """
     if place.exists():
         raise WrongUsage(f"{place} is there already: name another folder with --out")
     began = time.monotonic()
     recording = read(file)
-    story = Story(recording.events, recording.cpus, tick_ns, policy)
+    story = Story(recording.events, recording.cpus, tick_ns, policy, root)
     with results.new_folder(place) as folder:
         story.write(folder / TRACE_FILE)
+        if root and not story.root_pid:
+            raise WrongUsage(f"--root {root}: nobody of that name or PID runs in {file}")
         notes = tuple(_notes(recording, story))
         (folder / results.CONSOLE).write_text("".join(f"{note}\n" for note in notes))
         metrics, outcome = evaluate(folder, Outcome("success"))
