@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
-from schedlab.machines import KERNEL_MACHINES, SIMULATOR
+from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.plan import Plan, Run
 from schedlab.policies import PolicyChoice, parse_choices, parse_setting
 from schedlab.studies.experiment import TICK_NS, WORK_NS, Depth, Experiment, Part, Share
@@ -16,12 +16,9 @@ from schedlab.studies.linux_experiments import linux_experiments
 
 OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid")
 """As we ship them: what all studies' suites are compared under."""
-MACHINES = (*KERNEL_MACHINES, SIMULATOR)
-"""That run what has no machine of its own."""
 _LIMIT_TICKS = 60_000
-_LIMIT_OTHERS_NS = 120_000_000_000
-"""Of what has a machine of its own, and so no longer tick than that."""
-_MEMORY_OTHERS_MIB = 1024
+_LIMIT_ON_LINUX_NS = 120_000_000_000
+"""Whose tick cannot be chosen."""
 _SEED_MAX = 2**63 - 1
 
 
@@ -299,7 +296,7 @@ def plan(
         )
         for each in EXPERIMENTS.values()
         if not wanted or each.study in wanted
-        for base in _bases(each, depth, each.tick_ns or tick_ns, memory_mib, machine)
+        for base in _bases(each, depth, _tick_ns(each, tick_ns), memory_mib, machine)
         for policy, share in each.policies(depth).items()
         for cpus in share.cpus
         for repeat in range(share.seeds)
@@ -311,13 +308,20 @@ def plan(
     return Plan(folder, runs)
 
 
+def _tick_ns(each: Experiment, wanted_ns: int) -> int:
+    """Its own; that of its machine, if it has one; else what is wanted."""
+    if each.machine:
+        return machine_named(each.machine).tick_ns
+    return each.tick_ns or wanted_ns
+
+
 def _bases(
     each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str
 ) -> Iterable[Run]:
     """What all runs of an experiment share; nothing, if the machine cannot run it."""
-    own = each.machine is not None
-    if machine != each.machine if own else machine not in MACHINES:
+    if machine != each.machine if each.machine else machine in LINUX_MACHINES:
         return
+    adapter = machine_named(machine)
     base = Run(
         workload=each.command_at(tick_ns, depth),
         policy=PolicyChoice(""),
@@ -326,8 +330,8 @@ def _bases(
         machine=machine,
         seed=0,
         tick_ns=tick_ns,
-        limit_ns=_LIMIT_OTHERS_NS if own else _LIMIT_TICKS * tick_ns,
-        memory_mib=_MEMORY_OTHERS_MIB if own else memory_mib,
+        limit_ns=_LIMIT_ON_LINUX_NS if each.machine else _LIMIT_TICKS * tick_ns,
+        memory_mib=adapter.memory_mib if each.machine else memory_mib,
         label=each.name,
     )
     if machine != SIMULATOR:

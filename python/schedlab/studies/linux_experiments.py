@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from schedlab.machines import LINUX_MACHINES
 from schedlab.studies.experiment import Experiment, Part, Share
 
 FAIR = "fair"
 """The class of the kernel itself: what CFS was to the study, EEVDF since Linux 6.6."""
-LINUX = "linux"
-FREE_RUNNING = "linux-free"
-"""The machines: the same kernel, by counted instructions, and by the time of this host."""
-TICK_NS = 4_000_000
-"""Of the kernel: HZ is 250. Counted instructions take 4 ns each, four times what they take on Spike,
-and so a tick holds as much work as one of 1 ms there."""
+LINUX, FREE_RUNNING = LINUX_MACHINES
+"""The same kernel, by counted instructions, and by the time of this host."""
 
 OWN = (FAIR, "wrr:linux", "lottery:linux")
 """The study's three schedulers."""
@@ -110,8 +107,9 @@ def _sysbench(every: tuple[str, ...], few: tuple[str, ...]) -> Iterable[Experime
         SYSBENCH_FREE,
         "sysbench cpu, one thread, by this host's time",
         command(1),
-        quick=None,
+        quick=Part(OWN, Share((_ONE,), 3)),
         full=Part(OWN, Share((_ONE,), 5)),
+        quick_options=" --time=2",
         machine=FREE_RUNNING,
     )
 
@@ -134,7 +132,6 @@ def _experiment(
         quick=(quick,) if quick else (),
         full=(full,),
         scaled=False,
-        tick_ns=TICK_NS,
         quick_options=quick_options,
         machine=machine,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from schedlab.collection import Collection, Kept
 from schedlab.continuing import unfinished
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.machines import machine_named
+from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.base import Machine
 from schedlab.paths import new_runs_folder
 from schedlab.perform import perform
@@ -23,12 +23,11 @@ from schedlab.results import is_whole, read_manifest
 from schedlab.run import Finished, Interrupted, Software, describe
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.experiments import plan
-from schedlab.studies.linux_experiments import FREE_RUNNING, LINUX
+from schedlab.studies.linux_experiments import LINUX
 from schedlab.terminal import say
 from schedlab.units import format_time
 
 SPIKE = "spike"
-LINUX_MACHINES = (LINUX, FREE_RUNNING)
 LINUX_STUDY = 5
 """The one that is about Linux."""
 MEMORY_MIB = 512
