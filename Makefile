@@ -6,6 +6,7 @@
 # make host-tests  build/host-tests/*: run by pytest
 # make linux-workloads  build/linux/*: the workloads as programs of Linux
 # make simulator   build/sim/schedlab-sim, build/sim/simulator.a
+# make linux-host  build/linux/schedlab-linux, build/linux/bpf/*: policies on a Linux kernel; linux/linux.mk
 #
 # CLANG names the one compiler that everything is built with.
 
@@ -162,15 +163,21 @@ $B/%: tools/%.c
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $< -o $@
 
-LINUX_WORKLOADS := $(patsubst workloads/%.c,$B/linux/%,$(wildcard workloads/*.c))
+LINUX_API       := $(WORKLOAD_API) $(sort $(wildcard workloads/api/linux_*.c))
+LINUX_WORKLOADS := $(patsubst %.c,$B/linux/%,$(notdir $(wildcard workloads/*.c workloads/linux/*.c)))
 
 linux-workloads: $(LINUX_WORKLOADS)
 
-$B/linux/%: workloads/%.c $(WORKLOAD_API) workloads/api/linux_host.c workloads/api/linux_play.c \
+# Static: they run in a guest that has no libraries.
+define LINUX_WORKLOAD_RULE
+$B/linux/$(basename $(notdir $(1))): $(1) $(LINUX_API) \
             $(wildcard workloads/api/*.h abi/*.h user/library/random.h) Makefile
-	@mkdir -p $(@D)
-	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) $(filter %.c,$^) -o $@
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $$(filter-out -MMD -MP,$$(HOST_C)) -static $$(filter %.c,$$^) -o $$@
+endef
+$(foreach source,$(wildcard workloads/*.c workloads/linux/*.c),\
+    $(eval $(call LINUX_WORKLOAD_RULE,$(source))))
 
 HOST_TESTS := $(patsubst tests/host/%.c,$B/host-tests/%,$(wildcard tests/host/*_test.c))
 
@@ -191,6 +198,7 @@ $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/
 
 include bench/policy_cost.mk
 include sim/sim.mk
+include linux/linux.mk
 
 clean:
 	rm -rf $B

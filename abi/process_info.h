@@ -25,6 +25,7 @@ enum block_reason {
     BLOCK_LOCK = 6,    /* a sleeping lock of the kernel */
     BLOCK_JOURNAL = 7, /* room in, or the commit of, the file system's journal */
     BLOCK_EXIT = 8,    /* has ended: never runs again */
+    BLOCK_OTHER = 9,   /* anything else; on Linux alone, which has many things to wait for */
 };
 
 /* one row of getpinfo() */

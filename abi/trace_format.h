@@ -40,8 +40,10 @@ struct trace_record {
 enum trace_kind {
     TRACE_START = 1,      /* first record of a CPU. second: cycle counter */
     TRACE_END = 2,        /* last record of a CPU. second: records of this CPU, this one included */
-    TRACE_LOST = 3,       /* second: records that this CPU could not keep */
-    TRACE_FORK = 4,       /* process: parent. first: child's PID */
+    TRACE_LOST = 3,       /* second: records that this CPU could not keep. first: 1 if what must
+                             have been among them was put in; else 0 */
+    TRACE_FORK = 4,       /* process: parent. first: child's PID. second: the process of which
+                             the child is a thread; 0: none but itself */
     TRACE_EXEC = 5,       /* name: 8 bytes in second, 4 in first, the rest in TEXT */
     TRACE_TEXT = 6,       /* 12 more bytes of text for the record before it on this CPU */
     TRACE_EXIT = 7,       /* first: status */
@@ -59,6 +61,8 @@ enum trace_kind {
     TRACE_SCHEDULER_EXIT = 18,  /* process: entering. second: cycle counter */
     TRACE_DECISION = 19, /* process: picked. first: how many waited. second: policy's remark */
     TRACE_MARK = 20,     /* first: enum mark_kind. second: value */
+    TRACE_FOUND = 21,    /* process: was there before the trace. first: enum process_state. second:
+                            as of FORK. Its name follows in TEXT */
 };
 
 enum preempt_reason {
@@ -66,6 +70,12 @@ enum preempt_reason {
     PREEMPT_WAKEUP = 2, /* for a process that woke or was forked */
     PREEMPT_POLICY = 3, /* the policy or an attribute changed */
 };
+
+/*
+ * How a program on Linux makes a MARK: prctl(TRACE_MARK_PRCTL, enum mark_kind, value, 0, 0). The
+ * kernel itself knows no such operation and fails it with EINVAL, traced or not.
+ */
+#define TRACE_MARK_PRCTL 0x53434c42
 
 enum attribute_kind {
     ATTRIBUTE_PRIORITY = 1,

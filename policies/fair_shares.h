@@ -162,15 +162,15 @@ POLICY_FUNCTION void shares_find_due(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
     share_queue_t *shares = SHARES(queue);
-    uint64_t cpus = 0;
-    uint64_t weight = 1; /* nobody fills a CPU at first */
+    uint64_t cpus = LOOP_START(0);
+    uint64_t weight = LOOP_START(1); /* nobody fills a CPU at first */
     int64_t lead = 0;
     bool settled = false;
-    for (uint32_t pass = 0; pass < SHARES_PASSES_MAX && !settled && LOOP_GUARD; pass++) {
-        uint64_t cpus_left = 0;
-        uint64_t weight_left = 0;
+    for (uint32_t pass = LOOP_START(0); pass < SHARES_PASSES_MAX && !settled && LOOP_GUARD; pass++) {
+        uint64_t cpus_left = LOOP_START(0);
+        uint64_t weight_left = LOOP_START(0);
         lead = 0;
-        for (uint32_t cpu = 0; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+        for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
             const share_queue_t *other = SHARES(scheduler->queue[cpu]);
             if (shares_fills_cpu(other, cpus, weight))
                 continue;
@@ -251,7 +251,7 @@ POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t
     uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
     uint32_t best = own;
     uint64_t least = SHARES(scheduler->queue[own])->weight;
-    for (uint32_t cpu = 0; cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t weight = SHARES(scheduler->queue[cpu])->weight;
         if (weight < least) {
             best = cpu;

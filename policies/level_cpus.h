@@ -36,7 +36,7 @@ POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task
     (void)reason;
     uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
     uint64_t least = level_pressure(scheduler->queue[best]);
-    for (uint32_t cpu = 0; cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t pressure = level_pressure(scheduler->queue[cpu]);
         if (pressure < least) {
             best = cpu;
@@ -74,7 +74,7 @@ POLICY_FUNCTION uint32_t balance_by_level(const scheduler_t *scheduler, uint32_t
     uint32_t best = NO_CPU;
     uint64_t greatest = 0;
     (void)idle;
-    for (uint32_t i = 0; i < scheduler->queues && LOOP_GUARD; i++) {
+    for (uint32_t i = LOOP_START(0); i < scheduler->queues && LOOP_GUARD; i++) {
         const run_queue_t *other = scheduler->queue[i];
         if (i == cpu || !should_take(scheduler->queue[cpu], other))
             continue;

@@ -456,7 +456,7 @@ POLICY_FUNCTION uint32_t lottery_most_tickets(const scheduler_t *scheduler, uint
 {
     uint64_t most = SHARES(scheduler->queue[cpu])->weight;
     uint32_t found = NO_CPU;
-    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
+    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         uint64_t tickets = SHARES(scheduler->queue[other])->weight;
         if (scheduler->queue[other]->queued > 0 && tickets > most) {
             found = other;

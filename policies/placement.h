@@ -20,7 +20,7 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
 {
     uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
     uint32_t best_load = queue_load(scheduler->queue[best]);
-    for (uint32_t cpu = 0; cpu < scheduler->queues && best_load > 0 && LOOP_GUARD; cpu++) {
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_load > 0 && LOOP_GUARD; cpu++) {
         uint32_t load = queue_load(scheduler->queue[cpu]);
         if (load < best_load) {
             best = cpu;
@@ -35,7 +35,7 @@ POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu
 {
     if (scheduler->queue[cpu]->queued == 0)
         return NO_CPU;
-    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
+    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         if (queue_load(scheduler->queue[other]) == 0)
             return other;
     }
@@ -51,7 +51,7 @@ POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t 
 {
     uint32_t longest = NO_CPU;
     uint32_t longest_load = idle ? 1 : queue_load(scheduler->queue[cpu]) + 1;
-    for (uint32_t other = 0; other < scheduler->queues && LOOP_GUARD; other++) {
+    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];
         uint32_t load = queue_load(queue);
         if (other == cpu || queue->queued == 0 || load <= longest_load)

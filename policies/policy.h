@@ -14,7 +14,8 @@
  *   - calls nothing but the functions of policies/: time, randomness and locks
  *     are the host's, and reach it as data;
  *   - says what should happen by what it returns; the host makes it happen;
- *   - guards each loop with LOOP_GUARD, never recurses, never divides by zero,
+ *   - guards each loop with LOOP_GUARD, and begins what its turns count or choose
+ *     with LOOP_START; never recurses, never divides by zero,
  *     has no more than five parameters to a function and 512 bytes of stack.
  *
  * Words: a task is what the host schedules (a process of the kernel, a thread
@@ -26,9 +27,11 @@
  */
 
 #ifdef __bpf__
-/* The host's BPF program has defined the fixed-width types, bool, NULL and can_loop before. */
+/* The host's BPF program has defined the fixed-width types, bool, NULL, can_loop and unseen()
+ * before. */
 #define SHARED_MEMORY     __attribute__((address_space(1))) /* a BPF arena */
 #define LOOP_GUARD        can_loop
+#define LOOP_START(value) unseen(value)
 #define POLICY_FUNCTION   static __attribute__((noinline, unused))
 #define POLICY_DEFINITION static __attribute__((unused)) const struct policy
 #else
@@ -37,6 +40,7 @@
 #include <stdint.h>
 #define SHARED_MEMORY
 #define LOOP_GUARD        true
+#define LOOP_START(value) (value)
 #define POLICY_FUNCTION   static __attribute__((unused))
 #define POLICY_DEFINITION const struct policy
 #endif

@@ -163,7 +163,7 @@ POLICY_RARE_FUNCTION void priority_raise(run_queue_t *queue)
     uint64_t rise = raises * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP];
     state->aged_until = queue->now;
     state->raised += rise;
-    for (uint32_t level = 1; level < LEVELS && rise > 0 && LOOP_GUARD; level++) {
+    for (uint32_t level = LOOP_START(1); level < LEVELS && rise > 0 && LOOP_GUARD; level++) {
         uint32_t from = priority_rank(scheduler, level);
         uint32_t to = priority_rank(scheduler, level > rise ? level - (uint32_t)rise : 0);
         level_lists_move(&state->aging, &state->counts, from, to,
@@ -380,7 +380,7 @@ POLICY_FUNCTION uint64_t priority_crowd(const run_queue_t *queue)
     uint64_t weight = 0;
     if (queue->scheduler->tunable[PRIORITY_PLACEMENT] == PLACE_FEWEST_WAITING)
         return queue->queued;
-    for (uint32_t level = 0; level < LEVELS && LOOP_GUARD; level++) {
+    for (uint32_t level = LOOP_START(0); level < LEVELS && LOOP_GUARD; level++) {
         uint32_t rank = priority_rank(queue->scheduler, level);
         uint64_t tasks = counts->waiting[rank] + (counts->running == rank);
         weight += tasks * (PRIORITY_LOWEST - level);
@@ -396,7 +396,7 @@ POLICY_FUNCTION uint32_t priority_place(const scheduler_t *scheduler, const task
     if (reason != ENQUEUE_NEW)
         return task->cpu;
     uint32_t best = 0;
-    for (uint32_t cpu = 1; cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+    for (uint32_t cpu = LOOP_START(1); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
         if (priority_crowd(scheduler->queue[cpu]) < priority_crowd(scheduler->queue[best]))
             best = cpu;
     }

@@ -29,7 +29,7 @@ POLICY_FUNCTION bool has_run_for_longer(const task_t *task, uint64_t limit)
 POLICY_FUNCTION bool has_stalled(const level_lists_t *lists, uint32_t top, uint64_t now,
                                  uint64_t patience)
 {
-    for (uint32_t rank = 0; rank < RANKS_MAX && LOOP_GUARD; rank++) {
+    for (uint32_t rank = LOOP_START(0); rank < RANKS_MAX && LOOP_GUARD; rank++) {
         const task_t *task = lists->list[rank].first;
         if (task && rank != top && now - task->queued_since > patience)
             return true;

@@ -44,7 +44,7 @@ POLICY_FUNCTION task_t *ticket_tree_descend(ticket_tree_t *tree, uint64_t positi
                                             uint64_t tickets)
 {
     task_t *task = tree->root;
-    uint32_t depth = 0;
+    uint32_t depth = LOOP_START(0);
     for (uint64_t rest = position; rest > 1 && LOOP_GUARD; rest >>= 1)
         depth++;
     while (depth > 0 && task && LOOP_GUARD) {

@@ -22,11 +22,26 @@ settings.register_profile("long", max_examples=2000, stateful_step_count=50, dea
 
 ROOT = Path(__file__).resolve().parent.parent
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests marked long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked long, unless it is asked for."""
+    if config.getoption("--long"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Programs = Callable[[str, str], Path]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def schedlab() -> Command:
     """Runs `./schedlab …` as the launcher would start it; gives what came of it."""
 

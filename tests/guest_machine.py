@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schedlab import trace
 from schedlab.build import IMAGE, KERNEL, build
-from schedlab.machines import Boot, machine_named
+from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.base import TRACE_FILE
 
 TICK_NS = 1_000_000
@@ -36,6 +36,7 @@ def run_guest(
     arguments: str = "tick=1ms",
     limit: str = "120s",
     memory_mib: int = 512,
+    image: Path = IMAGE,
     traced: bool = False,
     typed: str = "",
     instead: tuple[str, str] | None = None,
@@ -50,8 +51,8 @@ def run_guest(
     words = [arguments, f"limit={limit}"]
     words += [f"trace={TRACE_FILE}"] if traced else []
     words += [f'run="{command}"'] if command else []
-    boot = Boot(KERNEL, IMAGE, cpus, memory_mib, " ".join(words), traced=traced)
-    start = machine_named(machine).command(boot)
+    boot = Boot(KERNEL, image, cpus, memory_mib, " ".join(words), traced=traced)
+    start = kernel_machine(machine).command(boot)
     done = subprocess.run(
         [word.replace(*instead) if instead else word for word in start],
         cwd=folder,

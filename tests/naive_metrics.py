@@ -33,7 +33,8 @@ class Life:
     pid: int
     parent: Life | None
     fork_row: int
-    fork: int
+    fork: int | None
+    """None: it lived before the trace."""
     name: str | None
     label: str | None
     tickets: int
@@ -67,6 +68,11 @@ COUNTED = {
 }
 
 
+def since_fork(life: Life, time: int | None) -> int | None:
+    """How long after the fork; None: it has none, or this never was."""
+    return None if life.fork is None or time is None else time - life.fork
+
+
 class Naive:
     """What a person with a pencil would do."""
 
@@ -95,7 +101,9 @@ class Naive:
 
     def find_window(self) -> None:
         """MARK_BEGIN to MARK_END."""
-        self.begin_row, self.end_row, self.root_pid = 0, len(self.records) - 1, 1
+        self.begin_row, self.end_row = 0, len(self.records) - 1
+        in_the_middle = any(record.kind == Kind.FOUND for record in self.records)
+        self.root_pid = None if in_the_middle else 1
         begun = False
         for row, record in enumerate(self.records):
             if record.kind == Kind.MARK and record.first == MarkKind.BEGIN and not begun:
@@ -121,7 +129,7 @@ class Naive:
             if record.kind in (Kind.EXEC, Kind.POLICY):
                 owner[record.cpu] = row
                 parts[row] = data
-            elif record.kind == Kind.TUNABLE:
+            elif record.kind in (Kind.TUNABLE, Kind.FOUND):
                 owner[record.cpu] = row
                 parts[row] = b""
             elif record.kind == Kind.TEXT:
@@ -138,6 +146,8 @@ class Naive:
         life = self.now.get(process)
         if kind == Kind.FORK:
             self.fork(row, record)
+        elif kind == Kind.FOUND:
+            self.found(row, record)
         elif kind == Kind.SWITCH:
             self.switch(row, record)
         elif kind == Kind.WAKEUP:
@@ -190,6 +200,14 @@ class Naive:
         self.now[record.first] = life
         self.change(life, "runnable", "forked", row, record.time)
 
+    def found(self, row: int, record: Record) -> None:
+        """A life that began before the trace."""
+        life = Life(record.process, None, -1, None, self.texts[row], None, 1, 5)
+        self.lives.append(life)
+        self.now[record.process] = life
+        state = {1: "runnable", 2: "running", 3: "blocked"}[record.first]
+        self.change(life, state, "found", row, record.time)
+
     def switch(self, row: int, record: Record) -> None:
         """One leaves, one comes."""
         if record.first:
@@ -214,9 +232,11 @@ class Naive:
 
     # --- the tables
 
-    def root(self) -> Life:
+    def root(self) -> Life | None:
         """Who began the window."""
         best = None
+        if self.root_pid is None:
+            return None
         for life in self.lives:
             if life.pid == self.root_pid and (best is None or life.fork_row <= self.begin_row):
                 best = life
@@ -226,6 +246,8 @@ class Naive:
     def role(self, life: Life) -> str:
         """What a process is to the measurement."""
         root = self.root()
+        if root is None:
+            return "other" if life.name and life.name.startswith("[") else "workload"
         if life is root:
             return "root"
         return "workload" if life.descends_from(root) else "other"
@@ -264,8 +286,8 @@ class Naive:
                 "first_run_ns": life.first_run if ran else None,
                 "exit_ns": life.exit if ended else None,
                 "status": life.status if ended else None,
-                "turnaround_ns": life.exit - life.fork if ended and life.exit else None,
-                "response_ns": life.first_run - life.fork if ran and life.first_run else None,
+                "turnaround_ns": since_fork(life, life.exit) if ended else None,
+                "response_ns": since_fork(life, life.first_run) if ran else None,
                 "running_ns": spent["running"],
                 "waiting_ns": spent["runnable"],
                 "blocked_ns": spent["blocked"],
@@ -284,7 +306,7 @@ class Naive:
         for row in rows:
             known = row["running_ns"] + row["blocked_ns"]
             part = row["running_ns"] / known if row["running_ns"] else 1
-            goes_on = row["turnaround_ns"] is None
+            goes_on = row["exit_ns"] is None
             wanted = row["running_ns"] + (row["waiting_ns"] * part if goes_on else 0)
             demands.append(wanted / max(self.elapsed, 1))
         ideal = fill(weights, demands, self.cpus)
@@ -336,6 +358,10 @@ class Naive:
                 continue
             if record.kind == Kind.START:
                 since = idle_since = record.time
+            elif record.kind == Kind.FOUND and record.first == ProcessState.RUNNING:
+                spend(record.time)
+                stop_idling(record.time)
+                current, since, idle_since = record.process, record.time, None
             elif record.kind == Kind.SWITCH:
                 spend(record.time)
                 current, since = record.process, record.time
@@ -418,7 +444,7 @@ class Naive:
         result = self.population(workload)
         ends = [row["exit_ns"] for row in workload]
         forks = [row["fork_ns"] for row in workload]
-        all_ended = bool(ends) and None not in ends
+        all_ended = bool(ends) and None not in ends + forks
         result["completion_ns"] = max(0, max(ends) - min(forks)) if all_ended else None
         for role in ("root", "other"):
             result[f"{role}_running_ns"] = sum(

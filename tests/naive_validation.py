@@ -27,7 +27,7 @@ def first_breach(records: list[Record], cpus: int) -> int | None:
     for number, (one, next_one) in enumerate(pairwise(records), 1):
         if next_one.sequence != one.sequence + 1:
             return number
-    machine = Machine()
+    machine = Machine(any(record.kind == Kind.SCHEDULER_ENTER for record in records))
     for number, record in enumerate(records):
         if not machine.take(record):
             return number
@@ -43,7 +43,9 @@ def good_by_itself(record: Record, cpus: int) -> bool:
         return False
     if record.kind in (Kind.POLICY, Kind.TUNABLE) and record.process not in (0, 2, 3):
         return False
-    return record.kind != Kind.LOST or record.second == 0
+    if record.kind == Kind.FOUND and record.first not in (1, 2, 3):
+        return False
+    return record.kind != Kind.LOST or record.second == 0 or record.first == 1
 
 
 @dataclass
@@ -57,12 +59,14 @@ class Cpu:
     inside: bool = False
     ended: bool = False
     text_left: int = 0
+    just_started: bool = False
 
 
 class Machine:
     """All CPUs and all processes."""
 
-    def __init__(self) -> None:
+    def __init__(self, tells_visits: bool) -> None:
+        self.tells_visits = tells_visits
         self.cpus: dict[int, Cpu] = {}
         self.state: dict[int, str] = {}
         self.where: dict[int, int] = {}
@@ -75,17 +79,19 @@ class Machine:
         if first != (record.kind == Kind.START) or cpu.ended or record.time < cpu.time:
             return False
         cpu.time = record.time
-        return (
+        fine = (
             self.text(cpu, record)
             and self.running(cpu, record)
             and self.scheduler(cpu, record)
             and self.end(cpu, record)
             and self.process(cpu, record)
         )
+        cpu.just_started = first
+        return fine
 
     def text(self, cpu: Cpu, record: Record) -> bool:
         """TEXT follows what has a text, at most twenty times."""
-        if record.kind in (Kind.EXEC, Kind.POLICY, Kind.TUNABLE):
+        if record.kind in (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND):
             cpu.text_left = 20
         elif record.kind == Kind.TEXT:
             cpu.text_left -= 1
@@ -98,13 +104,15 @@ class Machine:
         """Only who runs on a CPU does anything there."""
         if record.kind == Kind.SWITCH:
             return record.first == cpu.current and record.process != record.first
+        if record.kind == Kind.FOUND and record.first == ProcessState.RUNNING:
+            return cpu.just_started
         by_nobody = record.kind == Kind.FORK and record.process == 0
         return record.kind not in OF_THE_RUNNING or by_nobody or cpu.current == record.process
 
     def scheduler(self, cpu: Cpu, record: Record) -> bool:
         """In and out in turns, and switches only inside."""
         if record.kind == Kind.SWITCH:
-            return cpu.inside
+            return cpu.inside or not self.tells_visits
         if record.kind in (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.START):
             if record.second < cpu.cycles:
                 return False
@@ -132,6 +140,8 @@ class Machine:
             fine = self.state.get(record.first, "zombie") == "zombie"
             self.state[record.first] = "runnable"
             return fine
+        if record.kind == Kind.FOUND:
+            return self.found(cpu, record)
         if record.kind == Kind.WAKEUP and pid:
             fine = self.state.get(pid) == "blocked"
             self.state[pid] = "runnable"
@@ -144,6 +154,16 @@ class Machine:
             cpu.current = pid
             return self.leave(record) and self.come(record)
         return True
+
+    def found(self, cpu: Cpu, record: Record) -> bool:
+        """FOUND."""
+        if record.first == ProcessState.RUNNING:
+            cpu.current = record.process
+        if record.process == 0:
+            return True
+        fine = record.process not in self.state
+        self.state[record.process] = {1: "runnable", 2: "running", 3: "blocked"}[record.first]
+        return fine
 
     def leave(self, record: Record) -> bool:
         """SWITCH, of the previous."""

@@ -218,6 +218,8 @@ def test_a_browser_that_the_lists_of_packages_tell_of_only_when_fetched(host: Ho
     host.add("apt-get", f'echo "$*" >>"{host.calls}"\ncase "$*" in {installing} esac')
     host.add("apt-cache", f'[ -e "{host.calls}" ] && echo "Package: $2"')
     host.add_needed("dtc")
+    host.add("perf")
+    host.add("trace-cmd")
     host.add("id", "echo 0")
     assert host.start("test", SCHEDLAB_CLANG="clang-19")[:2] == (0, "test\n")
     assert "chromium-headless-shell" in host.calls.read_text()
@@ -229,6 +231,23 @@ def test_the_tests_go_without_the_browser_of_another_release(host: Host, browser
     if browser:
         host.add(browser)
     assert start_tests(host)[:2] == (0, "test\n")
+    assert not host.calls.exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "package"), [("perf", "linux-perf"), ("trace-cmd", "trace-cmd")]
+)
+def test_the_tests_get_what_reads_recordings(host: Host, program: str, package: str) -> None:
+    host.add_apt(installs=program, names=package)
+    assert start_tests(host)[:2] == (0, "test\n")
+    (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
+    assert installed.endswith(f"--no-install-recommends {package}")
+
+
+def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
+    host.add_apt(names="linux-perf | trace-cmd")
+    host.add_needed()
+    assert host.start("run")[:2] == (0, "run\n")
     assert not host.calls.exists()
 
 

@@ -17,8 +17,7 @@ import pytest
 from conftest import ROOT, Programs
 from schedlab import run as running
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.machines import machine_named
-from schedlab.machines.base import KERNEL_PARTS, Boot, Release
+from schedlab.machines import Boot, KernelMachine, Release, kernel_machine
 from schedlab.machines.qemu import find_qemu
 from schedlab.machines.spike import INSTRUCTION_SET, spike_problem
 from schedlab.machines.spike_install import copy_hashing, install
@@ -41,14 +40,12 @@ BASE = Run(
 )
 
 
-class ScriptMachine:
+class ScriptMachine(KernelMachine):
     """A machine that is a shell script; $1 is the number of CPUs."""
 
     name = "script"
     repeatable = True
-    parts = KERNEL_PARTS
-    cpus_max = 64
-    limit_status = 102
+    note = ""
 
     def __init__(self, script: str, seconds: float = 60) -> None:
         self.script = script
@@ -361,11 +358,11 @@ def test_machines_are_told_of_no_absolute_place_but_kernel_and_disk(
     monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
     boot = Boot(Path("/k/kernel.elf"), Path("/k/a,b.img"), 3, 512, 'run="mixed"')
     for name in ("spike", "qemu"):
-        machine_named(name)
+        kernel_machine(name)
         for finder in ("schedlab.machines.spike", "schedlab.machines.qemu"):
             find = getattr(sys.modules[finder], f"find_{finder.rpartition('.')[2]}")
             find.cache_clear()
-        command = machine_named(name).command(boot)
+        command = kernel_machine(name).command(boot)
         assert [word for word in command[1:] if "/" in word and "/k/" not in word] == []
         assert any('run="mixed"' in word for word in command)
         find.cache_clear()

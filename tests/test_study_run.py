@@ -31,7 +31,8 @@ from schedlab.progress import Board, Durations
 from schedlab.report.output import MARK
 from schedlab.studies import experiments
 from schedlab.studies import run as study_run
-from schedlab.studies.experiments import EXPERIMENTS, Experiment, Part, Share, plan
+from schedlab.studies.experiment import Depth, Experiment, Part, Share
+from schedlab.studies.experiments import EXPERIMENTS, plan
 from schedlab.studies.run import Request, reproduce
 from test_run import ScriptMachine
 
@@ -39,9 +40,7 @@ from test_run import ScriptMachine
 
 
 @pytest.mark.parametrize("depth", ["quick", "full"])
-def test_every_run_of_a_plan_has_a_name_of_its_own(
-    tmp_path: Path, depth: experiments.Depth
-) -> None:
+def test_every_run_of_a_plan_has_a_name_of_its_own(tmp_path: Path, depth: Depth) -> None:
     runs = plan(tmp_path, depth).runs
     assert len({run.name for run in runs}) == len(runs) > 800
     assert max(len(run.name) for run in runs) < 200
@@ -52,7 +51,7 @@ def test_every_run_of_a_plan_has_a_name_of_its_own(
 
 @pytest.mark.parametrize("depth", ["quick", "full"])
 def test_every_policy_of_a_plan_is_there_and_knows_its_settings(
-    tmp_path: Path, depth: experiments.Depth
+    tmp_path: Path, depth: Depth
 ) -> None:
     wanted = plan(tmp_path, depth)
     wanted.check()
@@ -71,7 +70,7 @@ def test_each_policy_is_asked_for_its_own_settings_only(tmp_path: Path) -> None:
         check_policies(catalogue, Plan(tmp_path, (with_settings, wrong)))
 
 
-def cells(depth: experiments.Depth, label: str, policy: str) -> dict[int, int]:
+def cells(depth: Depth, label: str, policy: str) -> dict[int, int]:
     """CPUs to seeds."""
     runs = plan(Path("/nowhere"), depth).runs
     return dict(Counter(r.cpus for r in runs if (r.label, str(r.policy)) == (label, policy)))
@@ -117,9 +116,7 @@ def test_study_5_ran_three_times() -> None:
 
 @pytest.mark.parametrize("depth", ["quick", "full"])
 @pytest.mark.parametrize("study", range(1, 6))
-def test_all_policies_run_a_part_of_each_suite_with_several_seeds(
-    depth: experiments.Depth, study: int
-) -> None:
+def test_all_policies_run_a_part_of_each_suite_with_several_seeds(depth: Depth, study: int) -> None:
     """Study 2 is a variant of study 1, and has only its own."""
     if study == 2:
         return

@@ -37,6 +37,7 @@ SCRIPTS = st.builds(
     steps=st.integers(0, 250),
     first_sequence=st.sampled_from([0, 2**32 - 100]),
     pids=st.sampled_from([0, 4]),
+    found=st.sampled_from([0, 0, 3, 7]),
 )
 
 
@@ -215,7 +216,7 @@ def test_any_one_wrong_number_is_judged_as_the_slow_way_does(
     """Changes one field of one record; the same record is named, or none if that is no harm."""
     records = simulate(source, script)
     at = source.randrange(len(records))
-    values = [getattr(source.choice(records), field), source.randrange(22), 0, 2**31 + 5]
+    values = [getattr(source.choice(records), field), source.randrange(23), 0, 2**31 + 5]
     values += [getattr(records[at], field) + change for change in (-1, 1)]
     limit = {"kind": 2**16, "cpu": 2**16, "process": 2**32, "first": 2**32}.get(field, 2**64)
     records[at] = records[at]._replace(**{field: source.choice(values) % limit})
@@ -289,17 +290,20 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
            (Kind.FORK, 0, 2, 1, 0)), 10, "process 1 is blocked .* expected a PID that is free"),
     (story((Kind.EXIT, 0, 1, 0, 0), (Kind.EXIT, 0, 1, 0, 0)), 8, "process 1 exited"),
     (story((Kind.BLOCK, 0, 2, 1, 0)), 7, "process 1 runs on this CPU"),
-    (story((Kind.BLOCK, 0, 1, 9, 0)), 7, "no reason to block 9"),
+    (story((Kind.BLOCK, 0, 1, 10, 0)), 7, "no reason to block 10"),
     (story((Kind.SWITCH, 0, 2, 1, 1)), 7, "the scheduler was not entered"),
     (story((Kind.SCHEDULER_EXIT, 0, 1, 0, 30)), 7, "the scheduler was not entered"),
     (story(enter(0, 1), enter(0, 1)), 8, "the scheduler was entered before"),
     (story(enter(0, 1, 19)), 7, "cycle counter was higher"),
-    (story((Kind.TEXT, 0, 0, 0, 0)), 7, "no EXEC, POLICY or TUNABLE before it"),
+    (story((Kind.TEXT, 0, 0, 0, 0)), 7, "no EXEC, POLICY, TUNABLE or FOUND before it"),
     (story((Kind.LOST, 0, 0, 0, 5)), 7, "could not keep 5 records"),
     (story((Kind.START, 0, 0, 0, 30)), 7, "this CPU has started before"),
     (story((Kind.POLICY, 0, 1, 0, 0)), 7, "no shares by attribute 1"),
     (story((Kind.TUNABLE, 0, 4, 0, 0)), 7, "no shares by attribute 4"),
-    (story((21, 0, 0, 0, 0)), 7, "no kind 21"),
+    (story((22, 0, 0, 0, 0)), 7, "no kind 22"),
+    (story((Kind.FOUND, 0, 3, 4, 0)), 7, "nobody can be found as zombie"),
+    (story((Kind.FOUND, 0, 1, 3, 0)), 7, "expected one of which the trace says nothing before"),
+    (story((Kind.FOUND, 0, 3, 2, 0)), 7, "is found right after its START"),
     (story((Kind.YIELD, 2, 0, 0, 0)), 7, "no CPU 2: the header says 2 CPUs"),
 ]  # fmt: skip
 

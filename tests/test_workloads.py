@@ -372,6 +372,27 @@ def test_the_cpu_benchmark(tmp_path: Path, cpus: int) -> None:
     assert shared[0] == pytest.approx(cpus * alone[0], rel=0.1)
 
 
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_message_processes_wake_workers(tmp_path: Path, cpus: int) -> None:
+    """Each worker is woken once a round, and works; then it waits for the next."""
+    messengers, workers, iterations = 2, 3, 2000
+    command = f"wakeups -m {messengers} -n {workers} -c 1 -t 20 -i {iterations}"
+    ran = run(tmp_path, command, cpus)
+    assert Counter(ran.processes["group"]) == {
+        "cpu": 1,
+        "message": messengers,
+        "worker": messengers * workers,
+    }
+    rounds = ran.told("rounds", "message")
+    assert len(rounds) == messengers
+    assert min(rounds) > 10
+    worked = ran.processes.filter(pl.col("group") == "worker")
+    assert worked["running_ns"].sum() > sum(rounds) * workers * iterations * 10
+    # A worker may find its message there already: then it does not wait, and is not woken.
+    assert 0 < worked["wakeups"].sum() <= (sum(rounds) + messengers) * workers
+
+
 SECOND = r"events a second +([\d.]+)"
 
 
@@ -475,3 +496,12 @@ def test_the_cpu_benchmark_runs_on_linux() -> None:
     (told,) = (told for name, told in pairwise(marks) if name.endswith(" name events"))
     assert told.split()[-2:] == ["value", f"{events:.0f}"]
     check_benchmark(lines)
+
+
+def test_message_processes_and_workers_run_on_linux() -> None:
+    """And end, by themselves."""
+    _, marks = linux("wakeups", "-m", "2", "-n", "8", "-c", "1", "-t", "30", "-i", "100")
+    assert marked(marks) - Counter(["root"]) == {"cpu": 1, "message": 2, "worker": 16}
+    told = [int(mark.split()[-1]) for mark in marks if " value " in mark]
+    assert len(told) == 2
+    assert min(told) > 0

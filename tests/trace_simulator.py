@@ -63,6 +63,8 @@ class Script:
     """All processes end before the trace does."""
     pids: int = 0
     """Reuse PIDs above 1 once so many have been given; 0: never."""
+    found: int = 0
+    """Processes that there are when the trace begins."""
     shares_by: int | None = None
     """What POLICY and TUNABLE say of the policy; None: anything."""
 
@@ -91,8 +93,15 @@ class Simulator:
     def run(self) -> list[Record]:
         """The whole trace, from START to END of all CPUs."""
         cpus = range(self.script.cpus)
+        found = self.script.found
+        running = self.random.randrange(found + 1) if found else 0
         for cpu in self.random.sample(cpus, len(cpus)):
             self.emit(cpu, Kind.START, 0, 0, self.cycles[cpu])
+            if self.next_pid <= running:
+                self.current[cpu] = self.find(cpu, ProcessState.RUNNING)
+        while self.next_pid <= found:
+            others = (ProcessState.RUNNABLE, ProcessState.BLOCKED)
+            self.find(self.random.choice(cpus), self.random.choice(others))
         self.text(0, Kind.POLICY, self.shares_by(), "lottery:thesis-long-name")
         self.fork(0, 0)
         stories = [self.story(cpu) for cpu in cpus]
@@ -151,6 +160,15 @@ class Simulator:
         self.parents[pid] = parent
         self.emit(cpu, Kind.FORK, parent, pid)
 
+    def find(self, cpu: int, state: ProcessState) -> int:
+        """A process that was there before the trace."""
+        pid = self.next_pid
+        self.next_pid += 1
+        self.state[pid] = state
+        self.emit(cpu, Kind.FOUND, pid, state, self.random.choice((0, 0, 1)))
+        self.text(cpu, Kind.TEXT, pid, self.random.choice(("init", "[kworker/u8:1-ev]")))
+        return pid
+
     def story(self, cpu: int) -> Iterator[bool]:
         """What a CPU does, record by record; gives whether it is in the middle of something."""
         while True:
@@ -189,7 +207,10 @@ class Simulator:
         elif chance < 0.45:
             self.remark(cpu, pid)
         elif chance < 0.60:
-            reasons = [reason for reason in BlockReason if reason not in (0, BlockReason.EXIT)]
+            never = {BlockReason.NONE, BlockReason.EXIT}
+            if not self.script.found:
+                never.add(BlockReason.OTHER)  # only a trace of Linux has it
+            reasons = [reason for reason in BlockReason if reason not in never]
             self.emit(cpu, Kind.BLOCK, pid, self.random.choice(reasons))
             yield
             yield from self.schedule(cpu, ProcessState.BLOCKED)

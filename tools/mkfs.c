@@ -114,6 +114,14 @@ static bool add_root_entry(struct image *image, uint32_t number, const char *nam
     return true;
 }
 
+/*
+ * Inodes beside the root's that are left free for the files that are made when
+ * the machine boots: /proc, what is in it, and the console. So the block that
+ * they are in, and how long the boot takes, does not depend on how many programs
+ * there are; where in a tick a program begins decides what a scheduler does.
+ */
+enum { INODES_AT_BOOT = 5 };
+
 /* An image without files. Null, or why there is none. */
 static const char *image_begin(struct image *image, uint32_t blocks, uint32_t inodes,
                                uint32_t log_blocks)
@@ -137,6 +145,7 @@ static const char *image_begin(struct image *image, uint32_t blocks, uint32_t in
     mark_rest_used(image, super->inode_map_start, super->inode_count);
     mark_rest_used(image, super->block_map_start, super->block_count);
     give_inode(image, FILE_DIRECTORY);
+    image->next_inode += INODES_AT_BOOT;
     bool added = add_root_entry(image, ROOT_INODE, ".") && add_root_entry(image, ROOT_INODE, "..");
     return added ? NULL : "not enough memory";
 }
@@ -364,6 +373,7 @@ static const char *image_continue(struct image *image, uint8_t *bytes, size_t si
     if (!root_is_last(image, image_inode(image, ROOT_INODE)))
         return "it has been written to since mkfs made it";
     const uint8_t *map = image_block(image, image->super.inode_map_start);
+    image->next_inode = ROOT_INODE + 1 + INODES_AT_BOOT;
     while (image->next_inode < image->super.inode_count &&
            (map[image->next_inode / 8] >> image->next_inode % 8 & 1))
         image->next_inode++;

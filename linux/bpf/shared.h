@@ -9,6 +9,7 @@
 
 #define HOST_TUNABLES 32 /* POLICY_TUNABLES_MAX */
 #define HOST_NAME     16 /* TASK_COMM_LEN */
+#define HOST_CPUS     1024
 
 /* Of a thread, whatever the policy; a forked one inherits them. All 0: nobody has set them. */
 struct task_attributes {
@@ -35,8 +36,25 @@ struct trace_state {
     uint32_t reserved;
 };
 
+#define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */
+
+/* What the loader has to say in the trace: the context of the program `tell`. */
+struct trace_told {
+    uint32_t
+        kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE; 0: nothing but this CPU's START */
+    uint32_t process;
+    uint32_t first;
+    uint32_t length; /* of the text */
+    uint64_t second;
+    uint8_t text[TOLD_TEXT];
+    uint32_t reserved;
+};
+
 /* What a policy asks of the loader. */
-enum host_request_kind { REQUEST_KILL = 1 };
+enum host_request_kind {
+    REQUEST_KILL = 1,   /* that the thread `pid` be killed */
+    REQUEST_EXITED = 2, /* nothing: the kernel has ended the policy, and exit_info says why */
+};
 
 struct host_request {
     uint32_t kind;
@@ -74,6 +92,15 @@ struct host_task {
     uint64_t level;
     uint64_t selections;
     char name[HOST_NAME];
+};
+
+/* How the kernel ended a policy; all 0 while it is in force. */
+struct host_exit {
+    int32_t kind; /* the kernel's enum scx_exit_kind */
+    int32_t reserved;
+    int64_t exit_code;
+    char reason[128];
+    char message[1024];
 };
 
 #endif

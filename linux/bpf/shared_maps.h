@@ -33,4 +33,13 @@ struct {
     __type(value, struct trace_state);
 } trace_state SEC(".maps");
 
+/* Of each CPU, why it was last asked to pick again: enum preempt_reason; 0: since its last switch
+ * nobody has. A hint, without a lock. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, HOST_CPUS);
+    __type(key, uint32_t);
+    __type(value, uint32_t);
+} preempt_reasons SEC(".maps");
+
 #endif

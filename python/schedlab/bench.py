@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
-from schedlab.machines.base import TRACE_FILE, Boot, Machine
+from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.outcome import hung, outcome_of, read_console
 from schedlab.paths import ROOT
 from schedlab.results import CONSOLE
@@ -149,7 +150,7 @@ def measure_decoding() -> Decoding:
     )
 
 
-def measure_kernel(machine: Machine, kernel: Path, disk: Path) -> list[Row]:
+def measure_kernel(machine: KernelMachine, kernel: Path, disk: Path) -> list[Row]:
     """The program microbench, on one CPU."""
     boot = Boot(kernel, disk, 1, 512, 'tick=10ms seed=1 limit=120s run="microbench"')
     rows = kernel_rows(console_of(machine, boot), read_baselines())
@@ -158,7 +159,7 @@ def measure_kernel(machine: Machine, kernel: Path, disk: Path) -> list[Row]:
     return rows
 
 
-def measure_policies(machine: Machine, program: Path) -> list[PolicyRow]:
+def measure_policies(machine: KernelMachine, program: Path) -> list[PolicyRow]:
     """A program that holds all policies and no kernel."""
     rows = policy_rows(console_of(machine, Boot(program, None, 1, 512, "")))
     if not rows:
@@ -166,7 +167,7 @@ def measure_policies(machine: Machine, program: Path) -> list[PolicyRow]:
     return rows
 
 
-def console_of(machine: Machine, boot: Boot) -> str:
+def console_of(machine: KernelMachine, boot: Boot) -> str:
     """What a machine prints until it ends, with success."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         seconds = machine.host_limit(1, _LIMIT_NS)
@@ -196,7 +197,7 @@ def kernel_rows(console: str, baselines: dict[str, dict[str, Any]]) -> list[Row]
     return [Row(name, count, **baselines.get(name, {})) for name, count in counts.items()]
 
 
-def measure_tracing(machine: Machine, kernel: Path, disk: Path) -> Tracing:
+def measure_tracing(machine: KernelMachine, kernel: Path, disk: Path) -> Tracing:
     """The program busybench twice, at the shortest usual tick: without a trace, and with one."""
     counts = []
     for traced in (False, True):

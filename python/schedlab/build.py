@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -37,14 +37,18 @@ def host_processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def build(*targets: str) -> None:
-    """Brings targets of the Makefile up to date. One build at a time; others wait for it."""
+def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
+    """Brings targets of the Makefile up to date. One build at a time; others wait for it.
+
+    `variables`: of the Makefile.
+    """
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
     BUILD.mkdir(exist_ok=True)
     with build_lock():
         discard_other_compilers_work()
-        run_make(targets)
+        settings = [f"{name}={value}" for name, value in (variables or {}).items()]
+        run_make((*targets, *settings))
 
 
 @contextmanager

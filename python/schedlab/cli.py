@@ -15,6 +15,7 @@ from schedlab import __version__
 from schedlab.cli_agreement import bench_agreement
 from schedlab.cli_bench import bench_simulator
 from schedlab.cli_calibrate import calibrate
+from schedlab.cli_linux import linux
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -24,11 +25,12 @@ from schedlab.cli_options import (
     json_option,
     memory_option,
 )
+from schedlab.cli_perf import check_usage, from_perf_options, import_recording
 from schedlab.cli_run import perform, run
 from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import KERNEL_MACHINES
-from schedlab.machines.base import KERNEL_CPUS_MAX
+from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
 from schedlab.policies import PolicyChoice
 from schedlab.terminal import new_table, results, say
@@ -61,6 +63,7 @@ cli.add_command(run)
 cli.add_command(sweep)
 cli.add_command(dask)
 cli.add_command(calibrate)
+cli.add_command(linux)
 
 
 @cli.command()
@@ -83,7 +86,7 @@ def boot(
     What is written to its disk is gone when it ends.
     """
     from schedlab.build import IMAGE, KERNEL, build
-    from schedlab.machines import Boot, machine_named
+    from schedlab.machines import Boot, kernel_machine
     from schedlab.policies import check_choices, read_catalogue
 
     if len(policies) > 1:
@@ -94,14 +97,14 @@ def boot(
     build("kernel", "image")
     arguments = f"policy={policies[0]} tick={format_time(tick)}"
     start = Boot(KERNEL, IMAGE, cpus, memory, arguments, traced=False)
-    command = machine_named(machine).command(start)
+    command = kernel_machine(machine).command(start)
     leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
     say(f"To leave: {leave}.")
     os.execv(command[0], command)
 
 
 @cli.command()
-@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.argument("run", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format",
     "file_format",
@@ -111,9 +114,11 @@ def boot(
     help="perfetto is for ui.perfetto.dev.",
 )
 @click.option(
+    "-o",
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write.  [default: trace.FORMAT in the run's folder]",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: trace.FORMAT in the run's folder]  With --from-perf: the"
+    " run's folder.  [default: one in runs/]",
 )
 @click.option(
     "--as-workload",
@@ -121,25 +126,40 @@ def boot(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
 )
+@from_perf_options
 @json_option
 @click.pass_context
 def trace(
     context: click.Context,
     /,
-    run: Path,
+    run: Path | None,
     file_format: Format,
     out: Path | None,
     workload: Path | None,
+    from_perf: Path | None,
+    policy: str,
+    tick: int,
+    root: str | None,
     as_json: bool,
 ) -> None:
     """Export the event trace of a RUN's folder, and check it.
 
     RUN may also be a folder that holds one run. A trace that says what cannot have happened is
     exported all the same; the message names the record, and the exit status is 1.
+
+    With --from-perf, a recording of any Linux machine becomes a run with trace and metrics, to be
+    exported, compared, replayed and reported on as others are (docs/perf-traces.md).
     """
     from schedlab import trace as traces
     from schedlab.results import find_run
 
+    check_usage(context, run, from_perf)
+    if from_perf:
+        import_recording(from_perf, out, policy, tick, root, as_json)
+        return
+    assert run is not None
+    if out and out.is_dir():
+        raise WrongUsage(f"--out {out}: a folder; name the file to write")
     if workload:
         export_workload(context, run, workload, as_json)
         return
@@ -287,10 +307,10 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
 def bench_instructions(of_host: bool, as_json: bool) -> None:
     from schedlab import bench as benchmark
     from schedlab.build import IMAGE, KERNEL, POLICY_COST, build
-    from schedlab.machines import machine_named
+    from schedlab.machines import kernel_machine
 
     build("kernel", "image", "policy-cost")
-    spike = machine_named("spike")
+    spike = kernel_machine("spike")
     operations = benchmark.measure_kernel(spike, KERNEL, IMAGE)
     policies = benchmark.measure_policies(spike, POLICY_COST)
     tracing = benchmark.measure_tracing(spike, KERNEL, IMAGE)
@@ -493,10 +513,10 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     """List all policies or those named, with their presets and tunables."""
     from dataclasses import asdict
 
-    from schedlab.policies import read_catalogue, those_named
+    from schedlab.policies import FAIR, read_catalogue, those_named
     from schedlab.policy_listing import listing
 
-    catalogue = read_catalogue()
+    catalogue = {**read_catalogue(), FAIR.name: FAIR}
     wanted = those_named(catalogue, names) if names else list(catalogue.values())
     if as_json:
         echo_json({"policies": [asdict(policy) for policy in wanted]})

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from schedlab.machines.base import KERNEL_CPUS_MAX
+from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.machines.sim import Simulator
 from schedlab.plan import MEMORY_MIB, TICK_NS
 from schedlab.policies import parse_choices, parse_setting

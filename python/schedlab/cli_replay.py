@@ -53,6 +53,8 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
         "seed": found.seed,
         "limit": found.limit_ns,
     }
+    if not given("policies"):
+        check_policy(place, found)
     options.update({name: value for name, value in standard.items() if not given(name)})
     options["workload"] = found.title
     if not given("policies"):
@@ -60,6 +62,18 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
     for note in found.notes:
         say(f"schedlab: {place}: {note}")
     return found
+
+
+def check_policy(place: Path, found: Recording) -> None:
+    """Linux, say, has policies that are not ours: then one must be chosen."""
+    from schedlab.policies import read_catalogue
+
+    ours = read_catalogue()
+    if found.policy.name not in ours:
+        raise WrongUsage(
+            f"--replay {place}: it was recorded under '{found.policy}', which schedlab does not have:"
+            f" say under what to replay it with --policy, of {', '.join(ours)}"
+        )
 
 
 def write_workload(place: Path, file: Path) -> Recording:

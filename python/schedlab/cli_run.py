@@ -14,13 +14,13 @@ from schedlab.cli_options import (
     CHANGE,
     CPUS_OF_ANY,
     LIMIT,
+    MEMORY,
     POLICIES,
     SEED,
     SETTING,
     TICK,
     echo_json,
     json_option,
-    memory_option,
 )
 from schedlab.cli_replay import recorded, replay_option
 from schedlab.errors import WrongUsage
@@ -30,15 +30,19 @@ from schedlab.policies import PolicyChoice
 from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
+    from schedlab.parts import Instead
     from schedlab.plan import Plan
     from schedlab.recording import Recording
     from schedlab.run import Finished
-    from schedlab.studies.experiments import Depth
+    from schedlab.studies.experiment import Depth
     from schedlab.workload_changes import Change
     from schedlab.workload_model import WorkloadFile
 
 ALL_STUDIES = "study"
 STUDIES = {f"study-{number}": number for number in range(1, 6)}
+KERNEL_HELP = (
+    "A kernel of your own: an image of Linux on linux, another build of ours on spike and qemu."
+)
 OF_A_WORKLOAD = {
     "workload": "--workload",
     "policies": "--policy",
@@ -50,6 +54,7 @@ OF_A_WORKLOAD = {
     "limit": "--limit",
     "costs": "--costs",
     "replay": "--replay",
+    "kernel": "--kernel",
 }
 """Options that say what is run; a study says that itself."""
 
@@ -96,7 +101,8 @@ OF_A_WORKLOAD = {
     default="spike",
     show_default=True,
     type=click.Choice(MACHINES),
-    help="spike and sim give the same run every time; qemu does not. sim runs workload files only.",
+    help="spike and qemu have our kernel, sim none (it runs workload files only), linux a real Linux"
+    " kernel. All but qemu and linux-free, whose time is the host's, give the same run every time.",
 )
 @click.option(
     "--runs",
@@ -118,10 +124,9 @@ OF_A_WORKLOAD = {
 )
 @click.option(
     "--tick",
-    default="1ms",
-    show_default=True,
     type=TICK,
-    help="Length of a tick. Of a study: all work grows with it (study size: 10ms).",
+    help="Length of a tick. Of a study: all work grows with it (study size: 10ms).  [default: 1ms;"
+    " linux has 4ms and no other]",
 )
 @click.option(
     "--costs",
@@ -130,7 +135,12 @@ OF_A_WORKLOAD = {
     " changes: kernel,fork=20000.  [default: kernel]",
 )
 @replay_option
-@memory_option
+@click.option("--kernel", type=click.Path(path_type=Path), help=KERNEL_HELP)
+@click.option(
+    "--memory",
+    type=MEMORY,
+    help="Memory of the machine, MiB.  [default: 512; of linux 1024]",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -155,7 +165,7 @@ def run(
     study that was interrupted goes on where it was, with its folder as --out.
 
     With --machine sim, a study's suites run in the simulator, as workload files, in a fraction of
-    the time.
+    the time. Study 5 is run on our kernel and on Linux; --machine spike or linux runs one of the two.
 
     With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs or --replay
     instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
@@ -169,7 +179,8 @@ def run(
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     ]
     study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]
-    if study and "--machine" in given:
+    machine_given = "--machine" in given
+    if study and machine_given:
         given.remove("--machine")
         check_machine_of_studies(study, options["machine"])
     if study and given:
@@ -180,12 +191,8 @@ def run(
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
     replay = None if study else recorded(context, options)
-    memory_given = context.get_parameter_source("memory") == ParameterSource.COMMANDLINE
-    if options["machine"] == SIMULATOR:
-        if memory_given:
-            raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
-        options["memory"] = 0
-    elif context.get_parameter_source("costs") == ParameterSource.COMMANDLINE:
+    fill_in(options)
+    if options["machine"] != SIMULATOR and options["costs"] is not None:
         raise WrongUsage(
             f"--costs: on --machine {options['machine']} things take what they take; leave it out, or"
             f" add --machine {SIMULATOR}"
@@ -193,21 +200,36 @@ def run(
     if given:
         run_workload(out=out, as_json=as_json, replay=replay, **options)
     else:
-        shared = {name: options[name] for name in ("seed", "tick", "memory", "machine")}
-        run_studies(what, "full" if full else "quick", out=out, as_json=as_json, **shared)
+        shared = {name: options[name] for name in ("seed", "tick", "memory")}
+        machine = options["machine"] if machine_given else None
+        depth: Depth = "full" if full else "quick"
+        run_studies(what, depth, machine=machine, out=out, as_json=as_json, **shared)
+
+
+def fill_in(options: dict[str, Any]) -> None:
+    """What nobody has said is as the machine has it."""
+    from schedlab.machines import machine_named
+
+    machine = machine_named(options["machine"])
+    if machine.name == SIMULATOR and options["memory"] is not None:
+        raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+    for name, standard in (("tick", machine.tick_ns), ("memory", machine.memory_mib)):
+        if options[name] is None:
+            options[name] = standard
 
 
 # --- studies
 
 
 def check_machine_of_studies(study: list[str], machine: str) -> None:
-    """A study's runs are compared with each other: they must be repeatable."""
-    from schedlab.machines import machine_named
+    """A study's runs are compared with each other: they must be repeatable, but for those that are
+    there to show what the host's time does."""
+    from schedlab.machines import LINUX_MACHINES, machine_named
 
-    if not machine_named(machine).repeatable:
+    if machine not in LINUX_MACHINES and not machine_named(machine).repeatable:
         raise WrongUsage(
             f"{' '.join(study)} and --machine {machine}: its runs are not repeatable; spike and"
-            f" {SIMULATOR} run studies"
+            f" {SIMULATOR} run studies, and {LINUX_MACHINES[0]} runs study-5"
         )
 
 
@@ -217,7 +239,7 @@ def run_studies(
     seed: int,
     tick: int,
     memory: int,
-    machine: str,
+    machine: str | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -256,6 +278,7 @@ def run_workload(
     out: Path | None,
     as_json: bool,
     replay: Recording | None = None,
+    kernel: Path | None = None,
 ) -> None:
     """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
     from schedlab import costs as cost_profiles
@@ -285,7 +308,7 @@ def run_workload(
     wanted = plan.product(folder, base, policies, cpus, repeats)
     wanted.check()
     wanted.check_new()
-    finished = perform(wanted, machine)
+    finished = perform(wanted, machine, instead=kernel_instead(kernel, machine))
     show(finished, as_json)
     if not all(each.outcome.succeeded for each in finished):
         raise SystemExit(1)
@@ -328,13 +351,27 @@ def folder_name(workload: str, policies: tuple[PolicyChoice, ...]) -> str:
     return f"{program or 'run'}-{names}"
 
 
-def perform(wanted: Plan, machine: str, kept: bool = True) -> list[Finished]:
+def kernel_instead(kernel: Path | None, machine: str) -> dict[str, Path]:
+    """The part that a kernel of the user's own takes the place of."""
+    from schedlab.machines import machine_named
+
+    if kernel is None:
+        return {}
+    for part in machine_named(machine).parts:
+        if part.endswith("kernel"):
+            return {part: kernel}
+    raise WrongUsage(f"--kernel: --machine {machine} has none; leave it out")
+
+
+def perform(
+    wanted: Plan, machine: str, kept: bool = True, instead: Instead | None = None
+) -> list[Finished]:
     """Carries it out; says what is there if it is interrupted. `kept`: the folder stays then."""
     from schedlab import perform as performing
     from schedlab.run import Interrupted
 
     try:
-        return performing.perform(wanted, machine)
+        return performing.perform(wanted, machine, instead=instead)
     except Interrupted as interruption:
         count = len(interruption.finished)
         say(

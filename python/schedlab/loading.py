@@ -57,16 +57,21 @@ def make_disk(
 ) -> Path:
     """A copy of the disk with the workload on it, in a folder for what is thrown away."""
     compiled, loaded = scratch / FILE, scratch / "disk.img"
-    _call(tools["simulator"], "--tick", str(tick_ns), "--compile", str(compiled), str(text))
+    compile_workload(text, compiled, tick_ns, tools["simulator"])
     _call(tools["mkfs"], str(loaded), "--add", str(disk), str(compiled))
     compiled.unlink()
     return loaded
+
+
+def compile_workload(text: Path, compiled: Path, tick_ns: int, simulator: Path) -> None:
+    """Makes the file that `play` acts out, for a machine with that tick."""
+    _call(simulator, "--tick", str(tick_ns), "--compile", str(compiled), str(text))
 
 
 def _call(program: Path, *arguments: str) -> None:
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise WrongUsage(
-            f"--workload: it cannot be put onto the kernel's disk: {done.stderr.strip()}; --machine"
-            " sim needs none"
+            f"--workload: it cannot be made ready for `play`: {done.stderr.strip()}; --machine sim"
+            " does without"
         )

@@ -6,11 +6,13 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from schedlab.machines.base import KERNEL_LIMIT
+if TYPE_CHECKING:
+    from schedlab.machines.base import Machine
 
 # abi/machine_status.h
-SUCCESS, FAILED, PANIC, LIMIT = 0, 1, 101, KERNEL_LIMIT
+SUCCESS, FAILED, PANIC, LIMIT = 0, 1, 101, 102
 
 _PANIC_LINES = 40
 _LAST_LINES = 12
@@ -49,6 +51,20 @@ def hung(seconds: float, console: str) -> Outcome:
     return Outcome(
         "hung", f"the machine did not end within {seconds:.0f} s of the host" + tail_of(console)
     )
+
+
+def ended(
+    machine: Machine,
+    status: int | None,
+    seconds: float,
+    folder: Path,
+    scratch: Path,
+    console: Path,
+) -> Outcome:
+    """What came of a machine's process; None: it had to be ended after `seconds`."""
+    killed = -signal.SIGKILL
+    outcome = machine.outcome(killed if status is None else status, folder, scratch, console)
+    return hung(seconds, read_console(console)) if status is None else outcome
 
 
 def panic_lines(console: str) -> list[str]:

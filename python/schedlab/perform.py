@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
-from schedlab.build import PARTS, build, host_processors
-from schedlab.loading import TOOLS
-from schedlab.machines import machine_named
+from schedlab.build import host_processors
+from schedlab.errors import WrongUsage
+from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.base import Machine
-from schedlab.paths import ROOT
+from schedlab.parts import Instead, supply
 from schedlab.plan import Plan
-from schedlab.policies import Catalogue, check_choices, read_catalogue
+from schedlab.policies import FAIR, Catalogue, check_choices, read_catalogue
 from schedlab.progress import Board
 from schedlab.run import Finished, Software, carry_out, software
 from schedlab.versions import commit
@@ -26,23 +25,32 @@ def perform(
     machine_name: str,
     select: Selection | None = None,
     with_metrics: bool = True,
+    instead: Instead | None = None,
 ) -> list[Finished]:
     """Gives the runs in the plan's order. Raises Interrupted (schedlab.run) on a signal."""
     check_policies(read_catalogue(), wanted)
     machine = machine_named(machine_name)
-    parts = {name: PARTS[name] for name in machine.parts}
     loaded = any(run.is_loaded for run in wanted.runs)
-    tools = {name: PARTS[name] for name in TOOLS} if loaded else {}
-    build(*(os.path.relpath(path, ROOT) for path in (*parts.values(), *tools.values())))
+    tools = machine.tools if loaded else ()
+    found = supply((*machine.parts, *tools), instead)
     machine.release()
     slots = host_processors()
-    with software(parts, commit(), tools) as base:
+    own = {name: found.pop(name) for name in machine.parts}
+    with software(own, commit(), found) as base:
         left = select(wanted, machine, base) if select else wanted
         with Board(left, slots) as board:
             return carry_out(left, machine, base, slots, board, with_metrics)
 
 
 def check_policies(catalogue: Catalogue, plan: Plan) -> None:
-    """Each run's policy must be there, and know what is set for it."""
-    for policy, settings in dict.fromkeys((run.policy, run.settings) for run in plan.runs):
-        check_choices(catalogue, (policy,), dict(settings))
+    """Each run's policy must be there, on its machine, and know what is set for it."""
+    on_linux = {**catalogue, FAIR.name: FAIR}
+    setups = dict.fromkeys((run.machine, run.policy, run.settings) for run in plan.runs)
+    for machine, policy, settings in setups:
+        of_linux = machine in LINUX_MACHINES
+        if policy.name == FAIR.name and not of_linux:
+            raise WrongUsage(
+                f"--policy {policy}: it is the Linux kernel's own; add --machine linux, or leave it"
+                " out"
+            )
+        check_choices(on_linux if of_linux else catalogue, (policy,), dict(settings))

@@ -5,29 +5,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from schedlab.costs import KERNEL, Costs
 from schedlab.errors import WrongUsage
-from schedlab.loading import COMMAND, check_room
 from schedlab.machines import SIMULATOR, machine_named
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.base import WORKLOAD_TEXT
 from schedlab.policies import PolicyChoice
 from schedlab.recording import Recording
-from schedlab.units import format_time
 from schedlab.workload_changes import Change, changes_text
 from schedlab.workload_model import WorkloadFile
 
 MEMORY_MIB = (32, 65536)
 TICK_NS = (100_000, 1_000_000_000)
-BOOT_ARGUMENTS_MAX = 1023
-"""Bytes; kernel/device/device_tree.h."""
 _SETTINGS_NAME_MAX = 80
 _SAFE_NAME = re.compile(rf"[A-Za-z0-9_.,=+-]{{0,{_SETTINGS_NAME_MAX}}}")
-WORKLOAD_TEXT = "workload.txt"
-"""What a run of a workload file acts out, in its folder."""
 
 
 @dataclass(frozen=True)
@@ -97,55 +90,21 @@ class Run:
 
     @property
     def is_loaded(self) -> bool:
-        """Is it a workload file that our kernel's program `play` acts out?"""
+        """Is it a workload file that the program `play` acts out, on a kernel?"""
         return self.file is not None and self.machine != SIMULATOR
 
-    def boot_arguments(self) -> str:
-        """What the kernel, or the simulator, is told. Nothing of the host is in it: no path, no date.
+    @property
+    def given(self) -> WorkloadFile | Recording | None:
+        """What is acted out; None: the workload is a command."""
+        return self.replay or self.file
 
-        With them a simulated run can be repeated by hand, in its folder.
-        """
-        given = self.simulated
-        return self._simulator_options(given) if given else self._kernel_arguments()
+    def boot_arguments(self) -> str:
+        """What the machine is told of the run. Nothing of the host is in it: no path, no date."""
+        return machine_named(self.machine).arguments(self)
 
     def files(self) -> dict[str, str]:
         """Texts that must be in the run's folder before it begins, by name."""
-        given = self.replay or self.file
-        return {WORKLOAD_TEXT: given.text(self.seed, self.tick_ns)} if given else {}
-
-    @property
-    def simulated(self) -> WorkloadFile | Recording | None:
-        """What the simulator runs. None: the machine is another one."""
-        return None if self.is_loaded else self.replay or self.file
-
-    def _simulator_options(self, file: WorkloadFile | Recording) -> str:
-        options = {
-            "policy": self.policy,
-            "cpus": self.cpus,
-            "processes": file.processes(),
-            "seed": self.seed,
-            "tick": self.tick_ns,
-            "limit": self.limit_ns,
-            "costs": self.costs.text,
-            "trace": TRACE_FILE,
-        }
-        if self.settings:
-            options["set"] = self.settings_text
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return shlex.join([*words, WORKLOAD_TEXT])
-
-    def _kernel_arguments(self) -> str:
-        words = [
-            f"policy={self.policy}",
-            f"tick={format_time(self.tick_ns)}",
-            f"seed={self.seed}",
-            f"limit={format_time(self.limit_ns)}",
-            f"trace={TRACE_FILE}",
-        ]
-        if self.settings:
-            words.append(f"set={self.settings_text}")
-        words.append(f'run="{COMMAND if self.is_loaded else self.workload}"')
-        return " ".join(words)
+        return {WORKLOAD_TEXT: self.given.text(self.seed, self.tick_ns)} if self.given else {}
 
 
 def _number(word: str, text: str) -> str:
@@ -185,32 +144,8 @@ def check_cpus(run: Run) -> None:
 
 
 def check_workload(run: Run) -> None:
-    """It must be what its machine runs, and pass through the boot arguments as it is."""
-    workload = run.workload
-    if run.is_loaded and run.file:
-        check_room(workload, run.file, run.memory_mib)
-        return
-    if run.simulated:
-        return
-    if run.machine == SIMULATOR:
-        raise WrongUsage(
-            f"--workload {workload!r}: --machine {SIMULATOR} runs workload files, such as"
-            " workloads/files/timing-cpu-heavy.json; programs run on spike and qemu"
-        )
-    if not workload.strip():
-        raise WrongUsage(
-            "--workload: name a program of the guest, such as mixed or 'cpu-bound -n 10'"
-        )
-    if not workload.isascii() or not workload.isprintable() or '"' in workload:
-        raise WrongUsage(
-            f'--workload {workload!r}: only printable ASCII characters without " can be passed on'
-        )
-    length = len(run.boot_arguments())
-    if length > BOOT_ARGUMENTS_MAX:
-        raise WrongUsage(
-            f"--workload: the command is {length - BOOT_ARGUMENTS_MAX} characters too long to be"
-            " passed to the kernel"
-        )
+    """It must be what its machine runs."""
+    machine_named(run.machine).check(run)
 
 
 def product(

@@ -61,13 +61,22 @@ class Policy:
     name: str
     meaning: str
     source: str
-    number: int = 0
+    number: int | None = 0
+    """None: it has none, and goes by its name."""
     shares_by: str = "equal"
     tunables: dict[str, Tunable] = field(default_factory=dict)
     presets: dict[str, Preset] = field(default_factory=dict)
 
 
 Catalogue = dict[str, Policy]
+
+FAIR = Policy(
+    "fair",
+    "the Linux kernel's own class, on --machine linux alone: what it does without a policy of ours",
+    "Linux, kernel/sched/fair.c (EEVDF: Stoica and Abdel-Wahab 1995)",
+    number=None,
+)
+"""No C file of ours: a machine that runs Linux has it beside the others."""
 
 
 def parse_choices(text: str) -> tuple[PolicyChoice, ...]:

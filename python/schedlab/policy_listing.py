@@ -33,7 +33,9 @@ def listing(policies: Iterable[Policy], columns: int | None = None) -> str:
 
 def print_policy(console: Console, policy: Policy) -> None:
     facts = columns()
-    facts.add_row(f"{policy.number}", f"{policy.name}: {policy.meaning}")
+    facts.add_row(
+        "" if policy.number is None else f"{policy.number}", f"{policy.name}: {policy.meaning}"
+    )
     facts.add_row("", f"source: {policy.source}")
     facts.add_row("", f"shares of the CPU: {SHARES.get(policy.shares_by, policy.shares_by)}")
     console.print(facts)

@@ -14,17 +14,16 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from schedlab import __version__, results
-from schedlab.loading import make_disk
-from schedlab.machines import machine_named
-from schedlab.machines.base import TRACE_FILE, Boot, Machine
-from schedlab.outcome import Outcome, hung, outcome_of, read_console
-from schedlab.plan import WORKLOAD_TEXT, Plan, Run
+from schedlab.machines import SIMULATOR, machine_named
+from schedlab.machines.base import TRACE_FILE, Machine, Parts
+from schedlab.outcome import Outcome, ended
+from schedlab.plan import Plan, Run
 from schedlab.units import format_time
 
 if TYPE_CHECKING:
@@ -53,11 +52,9 @@ class Finished:
 class Software:
     """What all runs of a plan start from."""
 
-    program: Path
-    disk: Path | None
+    parts: Parts
+    """With the tools, if a run has a workload file."""
     facts: dict[str, Any]
-    tools: Mapping[str, Path] = field(default_factory=dict)
-    """What puts a workload file onto a disk (schedlab.loading.TOOLS), if a run has one."""
 
 
 class Interrupted(Exception):
@@ -75,14 +72,15 @@ def software(
 ) -> Iterator[Software]:
     """Copies of a machine's parts, so that a build during the runs does not change them.
 
-    The program is the first of them. What tools make is another's to tell.
+    What tools make is another's to tell.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        copies = {name: Path(shutil.copy(path, folder)) for name, path in parts.items()}
-        copied = {name: Path(shutil.copy(path, folder)) for name, path in (tools or {}).items()}
-        hashes = {f"{name}_sha256": results.file_hash(path) for name, path in copies.items()}
-        program = next(iter(copies.values()))
-        yield Software(program, copies.get("disk"), {**facts, **hashes}, copied)
+        copies = {
+            name: Path(shutil.copy(path, Path(folder) / name))
+            for name, path in {**parts, **(tools or {})}.items()
+        }
+        hashes = {f"{name}_sha256": results.file_hash(copies[name]) for name in parts}
+        yield Software(copies, {**facts, **hashes})
 
 
 def carry_out(
@@ -201,21 +199,12 @@ class _Conductor:
         seconds = self.machine.host_limit(run.cpus, run.limit_ns)
         console = folder / results.CONSOLE
         with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
-            disk = await to_the_end(asyncio.to_thread(self.disk, run, folder, Path(scratch)))
-            arguments = run.boot_arguments()
-            boot = Boot(self.base.program, disk, run.cpus, run.memory_mib, arguments)
-            status = await supervise(self.machine.command(boot), folder, console, seconds)
-        text = read_console(console)
-        if status is None:
-            return hung(seconds, text)
-        return outcome_of(status, text, self.machine.limit_status)
-
-    def disk(self, run: Run, folder: Path, scratch: Path) -> Path | None:
-        """All start from the same disk; but a workload file must be on it."""
-        if not run.is_loaded or not self.base.disk:
-            return self.base.disk
-        text = folder / WORKLOAD_TEXT
-        return make_disk(self.base.disk, text, run.tick_ns, self.base.tools, scratch)
+            place = Path(scratch)
+            starting = asyncio.to_thread(self.machine.start, run, self.base.parts, folder, place)
+            command = await to_the_end(starting)
+            status = await supervise(command, folder, console, seconds)
+            ending = asyncio.to_thread(ended, self.machine, status, seconds, folder, place, console)
+            return await to_the_end(ending)
 
     def manifest_before(self, run: Run) -> dict[str, Any]:
         return {
@@ -248,16 +237,17 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "machine_version": release.version,
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
+        **({"mode": machine.note} if machine.note else {}),
     }
 
 
 def _given(run: Run) -> dict[str, Any]:
     """Of a run of a file: which it is; on the simulator: what things took, what it is a replay of."""
-    given = run.replay or run.file
+    given = run.given
     if not given:
         return {}
     told: dict[str, Any] = {"workload_sha256": given.sha256}
-    if run.simulated:
+    if run.machine == SIMULATOR:
         told["costs"] = run.costs.name
     return {**told, "replay_of": run.replay.facts} if run.replay else told
 
@@ -368,4 +358,6 @@ def describe(finished: list[Finished]) -> Iterator[str]:
 def summary(run: Run) -> str:
     """One line on what all runs of a plan share."""
     settings = "".join(f", {name}={value}" for name, value in run.settings)
-    return f"{run.workload_title} on {run.machine}, tick {format_time(run.tick_ns)}{settings}"
+    note = machine_named(run.machine).note
+    machine = f"{run.machine} ({note})" if note else run.machine
+    return f"{run.workload_title} on {machine}, tick {format_time(run.tick_ns)}{settings}"

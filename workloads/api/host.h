@@ -68,4 +68,8 @@ bool host_set_tunable(const char *text);
 /* Iterations of workload_burn() that take a CPU a millisecond. */
 uint64_t host_burn_speed(void);
 
+/* What they do for that, if they cannot know it (common.c): the speed of the fastest of some tries,
+ * since others may compute, too. */
+uint64_t fastest_burn(uint64_t iterations, int tries);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `play` needs of Linux. Policies are not switched from within a workload there. */
+/* What `play` needs of Linux. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -161,13 +160,6 @@ bool host_channel_meet(uint32_t number, uint64_t processes)
 
 /* ---- time ---- */
 
-uint64_t host_tick_ns(void)
-{
-    const char *text = getenv("WORKLOAD_TICK_US");
-    uint64_t microseconds = text && *text ? strtoull(text, NULL, 10) : 1000;
-    return (microseconds ? microseconds : 1) * 1000;
-}
-
 bool host_sleep_until(int64_t time)
 {
     struct timespec until = {time / 1000000000, time % 1000000000};
@@ -190,44 +182,13 @@ void host_sleep_ticks(uint64_t ticks)
         host_sleep_until((workload_nanoseconds() / tick + (int64_t)ticks) * tick);
 }
 
-/* ---- what the scheduler knows ---- */
-
 void host_set_name(const char *name)
 {
     prctl(PR_SET_NAME, name);
 }
 
-bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
-{
-    (void)process;
-    (void)kind;
-    (void)value;
-    return true;
-}
-
-bool host_set_policy(const char *text)
-{
-    (void)text;
-    errno = ENOSYS;
-    return false;
-}
-
-bool host_set_tunable(const char *text)
-{
-    return host_set_policy(text);
-}
-
-/* The best of some tries: others may compute, too. */
+/* Tries that are shorter than a tick of the kernel: no interrupt comes into some of them. */
 uint64_t host_burn_speed(void)
 {
-    enum { ITERATIONS = 2000000, TRIES = 10 };
-    uint64_t fastest = 1;
-    for (int i = 0; i < TRIES; i++) {
-        int64_t begin = workload_nanoseconds();
-        workload_burn(ITERATIONS);
-        uint64_t speed = ITERATIONS * 1000000ull / (uint64_t)(workload_nanoseconds() - begin);
-        if (speed > fastest)
-            fastest = speed;
-    }
-    return fastest;
+    return fastest_burn(50000, 60);
 }

@@ -126,16 +126,7 @@ static uint64_t cycles_of_iteration(void)
  */
 uint64_t host_burn_speed(void)
 {
-    enum { ITERATIONS = 1000000, TRIES = 5 };
-    uint64_t fastest = 0;
     if (cycles_of_iteration() == WORKLOAD_BURN_INSTRUCTIONS)
         return 1000000 / WORKLOAD_BURN_INSTRUCTIONS;
-    for (int i = 0; i < TRIES; i++) {
-        int64_t begin = workload_nanoseconds();
-        workload_burn(ITERATIONS);
-        uint64_t speed = ITERATIONS * 1000000ull / (uint64_t)(workload_nanoseconds() - begin);
-        if (speed > fastest)
-            fastest = speed;
-    }
-    return fastest;
+    return fastest_burn(1000000, 5);
 }

@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from schedlab import workload_files
-from schedlab.studies.experiments import (
-    EXPERIMENTS,
-    LOTTERY_TESTS,
-    PRIORITY_TESTS,
-    TICK_NS,
-    TIMING_TESTS,
-    Depth,
-)
+from schedlab.studies.experiment import TICK_NS, Depth
+from schedlab.studies.experiments import EXPERIMENTS, LOTTERY_TESTS, PRIORITY_TESTS, TIMING_TESTS
 from schedlab.studies.files import FILES, Described
 from schedlab.workload_changes import Change
 from schedlab.workload_model import WorkloadFile

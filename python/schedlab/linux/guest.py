@@ -27,16 +27,14 @@ from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux import image
 from schedlab.linux.kernel import Kernel, named_kernel, needs
 from schedlab.linux.packages import packages
-from schedlab.machines.base import KERNEL_LIMIT, Release
-from schedlab.outcome import PANIC, indent, read_console, tail_of
+from schedlab.machines.base import Release
+from schedlab.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.tools import first_line, version_in
 
 PROGRAM = "qemu-system-x86_64"
 OLDEST = (7, 2)
 RESULTS = "results"
 """The folder, in that of the boot, that /result becomes."""
-LIMIT = KERNEL_LIMIT
-"""The status of a script that had not ended in time."""
 CPUS_MAX = 64
 
 REPEATABLE, FREE_RUNNING, KVM = "repeatable", "free-running", "KVM"
@@ -122,8 +120,13 @@ def boot(job: GuestJob, folder: Path) -> GuestOutcome:
             status = asyncio.run(machine)
         return outcome(prepared, folder, status)
     finally:
-        for name in (_RAMDISK, _PACKED):
-            (folder / name).unlink(missing_ok=True)
+        clean(folder)
+
+
+def clean(folder: Path) -> None:
+    """Takes away what was there for the machine alone."""
+    for name in (_RAMDISK, _PACKED):
+        (folder / name).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -151,15 +154,24 @@ def signals_raised() -> Iterator[None]:
 
 def prepare(job: GuestJob, folder: Path, interactive: bool = False) -> Prepared:
     """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
-    check(job)
-    release = find_qemu()
+    find_qemu()
     found = packages()
     kernel = named_kernel(job.kernel) if job.kernel else found.kernel
+    base = image.base_image(found, job.programs)
+    return assemble(job, folder, kernel.bootable, base, interactive)
+
+
+def assemble(
+    job: GuestJob, folder: Path, kernel: Path, base: Path, interactive: bool = False
+) -> Prepared:
+    """The same with this kernel, of which it is known that it serves, and the archive `base`."""
+    check(job)
+    release = find_qemu()
     entries = image.job_entries(job.files, job.script)
-    image.write_ramdisk(image.base_image(found, job.programs), entries, folder / _RAMDISK)
+    image.write_ramdisk(base, entries, folder / _RAMDISK)
     mode = mode_of(job)
     command = [release.path, *machine_options(mode, job), *device_options(interactive)]
-    command += ["-kernel", str(kernel.bootable), "-initrd", _RAMDISK]
+    command += ["-kernel", str(kernel), "-initrd", _RAMDISK]
     command += ["-append", kernel_arguments(job, mode, interactive)]
     return Prepared(command, mode, _STARTING_SECONDS + _SLOWEST * job.limit_s)
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from schedlab.machines.base import Boot, Machine, Release
+from schedlab.machines.base import Machine, Release
+from schedlab.machines.kernel import Boot, KernelMachine
+from schedlab.machines.linux import FreeLinux, Linux
 from schedlab.machines.qemu import Qemu
 from schedlab.machines.sim import Simulator
 from schedlab.machines.spike import Spike
@@ -11,25 +13,33 @@ from schedlab.machines.spike import Spike
 KERNEL_MACHINES = ("spike", "qemu")
 """They run our kernel."""
 SIMULATOR = "sim"
-MACHINES = (*KERNEL_MACHINES, SIMULATOR)
+LINUX_MACHINES = (Linux.name, FreeLinux.name)
+"""They run a Linux kernel: in instruction-counted time, or as fast as the host."""
+MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_MACHINES)
 
 
 def machine_named(name: str) -> Machine:
     """The adapter of a machine in MACHINES."""
-    adapters: dict[str, type[Spike] | type[Qemu] | type[Simulator]] = {
-        "spike": Spike,
-        "qemu": Qemu,
-        SIMULATOR: Simulator,
+    others: dict[str, type[Simulator | Linux]] = {
+        each.name: each for each in (Simulator, Linux, FreeLinux)
     }
-    return adapters[name]()
+    return kernel_machine(name) if name in KERNEL_MACHINES else others[name]()
+
+
+def kernel_machine(name: str) -> KernelMachine:
+    """The adapter of a machine in KERNEL_MACHINES."""
+    return {"spike": Spike, "qemu": Qemu}[name]()
 
 
 __all__ = [
     "KERNEL_MACHINES",
+    "LINUX_MACHINES",
     "MACHINES",
     "SIMULATOR",
     "Boot",
+    "KernelMachine",
     "Machine",
     "Release",
+    "kernel_machine",
     "machine_named",
 ]

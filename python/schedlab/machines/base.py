@@ -3,32 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from schedlab.outcome import Outcome
+    from schedlab.plan import Run
 
 TRACE_FILE = "trace.bin"
 """Where a machine leaves the trace, in the folder that it runs in."""
+WORKLOAD_TEXT = "workload.txt"
+"""What a run of a workload file acts out, in its folder."""
 
-KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
-KERNEL_CPUS_MAX = 64
-KERNEL_LIMIT = 102
-"""abi/machine_status.h."""
-
-
-@dataclass(frozen=True)
-class Boot:
-    """One start of a machine. The program sees of it only CPUs, memory, disk and arguments."""
-
-    program: Path
-    """What runs: our kernel; or the simulator, which has the policies within."""
-    disk: Path | None
-    """None: of no use to what is booted."""
-    cpus: int
-    memory_mib: int
-    arguments: str
-    traced: bool = True
-    interactive: bool = False
+Parts = Mapping[str, Path]
+"""What runs start from, by the names of schedlab.parts."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +31,50 @@ class Release:
 
 
 class Machine(Protocol):
-    """A simulator or emulator of a computer; or the simulator without one."""
+    """A computer, emulated or simulated, that carries out runs, each by one process of this host."""
 
     name: str
     repeatable: bool
-    """The same boot gives the same trace, byte for byte."""
-
+    """The same run gives the same trace, byte for byte."""
     parts: tuple[str, ...]
-    """What it starts from, of schedlab.build.PARTS: the program first."""
+    """What it starts from, by the names of schedlab.parts: the program that it runs first."""
+    tools: tuple[str, ...]
+    """What it needs beside that for a workload file."""
     cpus_max: int
-    limit_status: int
-    """Its exit status after it has ended itself at its limit."""
+    tick_ns: int
+    memory_mib: int
+    """What it has of these, if nobody says otherwise."""
+
+    @property
+    def note(self) -> str:
+        """What tables say of all its runs; "": nothing."""
+        ...
+
+    def check(self, run: Run) -> None:
+        """Raises WrongUsage, if the run is of something that this machine cannot do."""
+        ...
+
+    def arguments(self, run: Run) -> str:
+        """What is run and how, in its own words. Nothing of the host is in it: no path, no date."""
+        ...
 
     def release(self) -> Release:
         """The program to start, installed if need be. MachineUnfit says what is wrong with it."""
         ...
 
-    def command(self, boot: Boot) -> list[str]:
-        """How to start it, from within the run's folder."""
+    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+        """The command that carries out a run, from within its folder, in which its files are.
+
+        What it needs beside them is made in `scratch`, which is there until the run has ended.
+        """
+        ...
+
+    def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
+        """What came of it, by the command's exit status (negative: a signal) and what it left.
+
+        The trace is in `folder` after that, if there is one, and all that was printed in `console`.
+        `scratch` is that of `start`.
+        """
         ...
 
     def host_cpus(self, cpus: int) -> int:

@@ -7,14 +7,8 @@ import shutil
 from functools import cache
 
 from schedlab.errors import MachineUnfit
-from schedlab.machines.base import (
-    KERNEL_CPUS_MAX,
-    KERNEL_LIMIT,
-    KERNEL_PARTS,
-    TRACE_FILE,
-    Boot,
-    Release,
-)
+from schedlab.machines.base import TRACE_FILE, Release
+from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.tools import first_line, version_in
 
 PROGRAM = "qemu-system-riscv64"
@@ -43,14 +37,12 @@ def find_qemu() -> Release:
     return Release(path, number, "PATH")
 
 
-class Qemu:
+class Qemu(KernelMachine):
     """See Machine."""
 
     name = "qemu"
     repeatable = False
-    parts = KERNEL_PARTS
-    cpus_max = KERNEL_CPUS_MAX
-    limit_status = KERNEL_LIMIT
+    note = ""
 
     def release(self) -> Release:
         return find_qemu()

@@ -4,12 +4,21 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from schedlab import __version__
-from schedlab.machines.base import Boot, Release
+from schedlab.errors import WrongUsage
+from schedlab.machines.base import TRACE_FILE, WORKLOAD_TEXT, Parts, Release
+from schedlab.outcome import Outcome, outcome_of, read_console
 from schedlab.paths import BUILD
 
+if TYPE_CHECKING:
+    from schedlab.plan import Run
+
 PROGRAM = BUILD / "sim" / "schedlab-sim"
+LIMIT_STATUS = 3
+"""Its exit status after it has ended itself at its limit."""
 _SLOWEST_CPU_SECONDS_PER_SECOND = 1
 """Of simulated time, at a tick of 1 ms: 256 CPUs under a policy that goes over all of them at each
 tick make 2.6 million decisions a second, ten times as many as they need."""
@@ -20,15 +29,48 @@ class Simulator:
 
     name = "sim"
     repeatable = True
+    note = ""
     parts: tuple[str, ...] = ("simulator",)
+    tools: tuple[str, ...] = ()
     cpus_max = 256
-    limit_status = 3
+    tick_ns = 1_000_000
+    memory_mib = 0
+
+    def check(self, run: Run) -> None:
+        if not run.given:
+            raise WrongUsage(
+                f"--workload {run.workload!r}: --machine {self.name} runs workload files, such as"
+                " workloads/files/timing-cpu-heavy.json; programs run on spike, qemu and linux"
+            )
+
+    def arguments(self, run: Run) -> str:
+        """With them a run can be repeated by hand, in its folder."""
+        given = run.given
+        if not given:
+            raise ValueError(f"{run.workload} is no workload file")
+        options = {
+            "policy": run.policy,
+            "cpus": run.cpus,
+            "processes": given.processes(),
+            "seed": run.seed,
+            "tick": run.tick_ns,
+            "limit": run.limit_ns,
+            "costs": run.costs.text,
+            "trace": TRACE_FILE,
+        }
+        if run.settings:
+            options["set"] = run.settings_text
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        return shlex.join([*words, WORKLOAD_TEXT])
 
     def release(self) -> Release:
         return Release(str(PROGRAM), __version__, "built from sim/ and policies/")
 
-    def command(self, boot: Boot) -> list[str]:
-        return [str(boot.program), *shlex.split(boot.arguments)]
+    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+        return [str(parts["simulator"]), *shlex.split(run.boot_arguments())]
+
+    def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
+        return outcome_of(status, read_console(console), LIMIT_STATUS)
 
     def host_cpus(self, cpus: int) -> int:
         return 1

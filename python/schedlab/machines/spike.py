@@ -9,7 +9,8 @@ import subprocess
 from functools import cache
 
 from schedlab.errors import MachineUnfit
-from schedlab.machines.base import KERNEL_CPUS_MAX, KERNEL_LIMIT, KERNEL_PARTS, Boot, Release
+from schedlab.machines.base import Release
+from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.spike_install import installed_spike, spike_path
 
 INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
@@ -82,14 +83,12 @@ def _output(*command: str) -> str:
     return done.stdout
 
 
-class Spike:
+class Spike(KernelMachine):
     """See Machine."""
 
     name = "spike"
     repeatable = True
-    parts = KERNEL_PARTS
-    cpus_max = KERNEL_CPUS_MAX
-    limit_status = KERNEL_LIMIT
+    note = ""
 
     def release(self) -> Release:
         return find_spike()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from schedlab.metrics.columns import nullable
@@ -141,6 +142,8 @@ def _people(trace: Trace, who: Lives, window: Window, called: pl.DataFrame) -> p
     time = trace.column("time_ns")
     root = _root(who, window)
     role = np.where(descendants(who, root), "workload", "other").astype(object)
+    if window.root_pid is None:
+        role[_programs(called)] = "workload"
     if root >= 0:
         role[root] = "root"
 
@@ -173,6 +176,12 @@ def _people(trace: Trace, who: Lives, window: Window, called: pl.DataFrame) -> p
         turnaround_ns=(pl.col("exit_ns") - fork).clip(0),
         response_ns=(pl.col("first_run_ns") - fork).clip(0),
     )
+
+
+def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    """Who is no thread of the kernel: those have their names in brackets."""
+    programs: npt.NDArray[np.bool_] = (~called["name"].str.starts_with("[")).to_numpy()
+    return programs
 
 
 def _root(who: Lives, window: Window) -> int:
@@ -210,8 +219,11 @@ _COUNTS = {
 
 def _counts(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
     counts: dict[str, Integers] = {"life": np.arange(len(who))}
+    tells_visits = bool(len(trace.rows(Kind.SCHEDULER_EXIT)))
     for column, kind in _COUNTS.items():
-        rows = trace.rows(kind)
+        # A machine that does not tell of its scheduler tells of a pick by the switch alone.
+        told = kind if tells_visits or kind != Kind.SCHEDULER_EXIT else Kind.SWITCH
+        rows = trace.rows(told)
         rows = rows[(rows >= window.begin_row) & (rows <= window.end_row)]
         pid = trace.column("process")[rows].astype(np.int64)
         life = who.steps.life_at(pid, rows)
@@ -266,7 +278,7 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
         workload[column].to_numpy().astype(np.float64)
         for column in ("running_ns", "waiting_ns", "blocked_ns")
     )
-    waiting = np.where(workload["turnaround_ns"].is_null().to_numpy(), waiting, 0)
+    waiting = np.where(workload["exit_ns"].is_null().to_numpy(), waiting, 0)
     known = running + blocked
     part = np.divide(running, known, out=np.ones_like(known), where=running > 0)
     demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
@@ -344,10 +356,10 @@ def _population() -> list[pl.Expr]:
 
 
 def _completion() -> pl.Expr:
-    """From the first fork to the last end; null unless all have ended."""
+    """From the first fork to the last end; null unless all have ended, and were forked."""
     fork, end = pl.col("fork_ns"), pl.col("exit_ns")
     return (
-        pl.when(end.is_not_null().all())
+        pl.when(end.is_not_null().all() & fork.is_not_null().all())
         .then((end.max() - fork.min()).clip(0))
         .alias("completion_ns")
     )

@@ -17,12 +17,13 @@ _STATE_NAMES = {
     int(ProcessState.RUNNING): "running",
     int(ProcessState.BLOCKED): "blocked",
 }
-_PICKED, _FORKED, _WOKEN, _YIELDED, _PREEMPTED, _BLOCKED = 0, 1, 2, 3, 10, 20
+_PICKED, _FORKED, _WOKEN, _YIELDED, _FOUND, _PREEMPTED, _BLOCKED = 0, 1, 2, 3, 4, 10, 20
 _CAUSE_NAMES = {
     _PICKED: "picked",
     _FORKED: "forked",
     _WOKEN: "woken",
     _YIELDED: "yielded",
+    _FOUND: "found",
     _PREEMPTED: "preempted",
     **{_PREEMPTED + reason: f"preempted: {reason.name.lower()}" for reason in PreemptReason},
     _BLOCKED: "blocked",
@@ -31,7 +32,7 @@ _CAUSE_NAMES = {
 
 
 def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
-    """What each process did, from its fork to its end; sorted by life, then time.
+    """What each process did, from its fork, or where it was found, to its end; by life, then time.
 
     Columns: life (a number for each), pid, state (runnable, running, blocked),
     cause (why: forked, woken, picked, "preempted: slice", "blocked: disk" …),
@@ -77,7 +78,7 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
     Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above).
     """
     kind = trace.column("kind")
-    rows = trace.rows(Kind.START, Kind.SWITCH)
+    rows = np.union1d(trace.rows(Kind.START, Kind.SWITCH), _found_running(trace))
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
     continues = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
@@ -86,13 +87,20 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "cpu": cpu,
-            "pid": np.where(kind[rows] == Kind.SWITCH, trace.column("process")[rows], 0),
+            "pid": np.where(kind[rows] == Kind.START, 0, trace.column("process")[rows]),
             "begin_ns": time[rows],
             "end_ns": end,
             "begin_row": rows,
             "end_row": nullable(end_row, end_row < 0),
         }
     )
+
+
+def _found_running(trace: Trace) -> Integers:
+    """Rows that say who ran on a CPU when the trace began."""
+    rows = trace.rows(Kind.FOUND)
+    running: Integers = rows[trace.column("first")[rows] == ProcessState.RUNNING]
+    return running
 
 
 def scheduler_intervals(trace: Trace) -> pl.DataFrame:
@@ -104,7 +112,9 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     begin_row, end_row (as above).
     """
     kind = trace.column("kind")
-    rows = trace.rows(Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+    rows = np.union1d(
+        trace.rows(Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT), _found_running(trace)
+    )
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
     cycles = trace.column("second")[rows].astype(np.int64)
@@ -142,8 +152,8 @@ def _causes(
     state: npt.NDArray[np.int8],
 ) -> Integers:
     cause = np.select(
-        [step == Step.BORN, step == Step.WOKEN, step == Step.IN],
-        [_FORKED, _WOKEN, _PICKED],
+        [step == Step.BORN, step == Step.WOKEN, step == Step.IN, step == Step.FOUND],
+        [_FORKED, _WOKEN, _PICKED, _FOUND],
         np.where(state == ProcessState.BLOCKED, _BLOCKED, _PREEMPTED),
     )
     left = np.flatnonzero(step == Step.OUT)

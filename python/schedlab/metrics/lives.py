@@ -40,7 +40,7 @@ class Lives:
 
 
 def lives(trace: Trace) -> Lives:
-    """One life: a PID from its fork to its end."""
+    """One life: a PID from its fork, or where it was found, to its end."""
     steps = timeline(trace)
     first = steps.first
     pid = steps.pid[first]
@@ -77,8 +77,9 @@ def descendants(who: Lives, root: int) -> np.ndarray[tuple[int], np.dtype[np.boo
 
 
 def names(trace: Trace, who: Lives) -> list[str | None]:
-    """Each life's name at its end: of its last EXEC, or its parent's name when it was forked."""
-    texts = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.EXEC)))
+    """Each life's name at its end: of its last EXEC, or that by which it was found, or its
+    parent's name when it was forked."""
+    texts = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.EXEC, Kind.FOUND)))
     rows = texts["row"].to_numpy()
     index = _inherited(who, *_own(trace, who, rows))
     text = texts["text"].to_list()

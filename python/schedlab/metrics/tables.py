@@ -181,6 +181,10 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
     cut = [heading for heading, row in zip(headings, rows, strict=True) if row["truncated"]]
     if cut:
         yield Text(f"The trace was cut off: {', '.join(cut)}.", "yellow")
+    for heading, row in zip(headings, rows, strict=True):
+        if row["lost_records"]:
+            lost = f"{row['lost_records']:,} records of {heading} were lost"
+            yield Text(f"{lost}: its figures are near the truth at best.", "yellow")
     step = max(row["clock_step_ns"] for row in rows)
     if step >= _COARSE_STEP_NS:
         yield Text(f"The machine's clock moves in steps of {duration(step)}.")

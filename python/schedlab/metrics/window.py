@@ -19,7 +19,8 @@ class Window:
     begin_ns: int
     end_ns: int
     root_pid: int | None
-    """Who made MARK_BEGIN; without one, the first process of the trace."""
+    """Who made MARK_BEGIN; without one, the first process of the trace; None: without one, in a
+    trace that begins in the middle of things."""
 
     @property
     def elapsed_ns(self) -> int:
@@ -44,7 +45,8 @@ def measured_window(trace: Trace) -> Window:
     last_row = max(len(trace.events) - 1, 0)
     if len(begins) == 0:
         forks = trace.rows(Kind.FORK)
-        root = int(trace.column("first")[forks[0]]) if len(forks) else None
+        from_the_first = len(forks) > 0 and len(trace.rows(Kind.FOUND)) == 0
+        root = int(trace.column("first")[forks[0]]) if from_the_first else None
         return Window(0, last_row, trace.begin_ns, trace.end_ns, root)
     begin = int(begins[0])
     ends = marks[(kind == MarkKind.END) & (marks > begin)]

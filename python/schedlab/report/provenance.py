@@ -46,7 +46,13 @@ def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
 
 
 def _machines(setups: Sequence[Repeated]) -> str:
-    return literal(listed(sorted({each.setup.machine for each in setups})))
+    """Each with the mode that it ran in, if it has several."""
+    names = {
+        f"{each.setup.machine}{f', {mode}' if (mode := run.manifest.get('mode')) else ''}"
+        for each in setups
+        for run in each.runs
+    }
+    return literal(listed(sorted(names)))
 
 
 def _ticks(setups: Sequence[Repeated]) -> str:

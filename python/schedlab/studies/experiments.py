@@ -4,79 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from schedlab.errors import WrongUsage
-from schedlab.machines import SIMULATOR
+from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.plan import Plan, Run
 from schedlab.policies import PolicyChoice, parse_choices, parse_setting
-
-Depth = Literal["quick", "full"]
+from schedlab.studies.experiment import TICK_NS, WORK_NS, Depth, Experiment, Part, Share
+from schedlab.studies.linux_experiments import linux_experiments
 
 OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid")
 """As we ship them: what all studies' suites are compared under."""
-TICK_NS = 1_000_000
-_WORK_NS = 10
-"""One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""
 _LIMIT_TICKS = 60_000
+_LIMIT_ON_LINUX_NS = 120_000_000_000
+"""Whose tick cannot be chosen."""
 _SEED_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Share:
-    """How much of an experiment is run: on which numbers of CPUs, and with how many seeds."""
-
-    cpus: tuple[int, ...]
-    seeds: int
-
-
-@dataclass(frozen=True)
-class Part:
-    """Policies that are run alike."""
-
-    policies: tuple[str, ...]
-    """With their settings: `priority aging_interval=0`."""
-    share: Share
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One test of a study, as one program of the guest."""
-
-    name: str
-    """The label of its runs: `s1-timing-cpu-heavy`."""
-    study: int
-    title: str
-    command: str
-    own: tuple[str, ...]
-    """Policies that are like those that the study ran it under."""
-    quick: tuple[Part, ...]
-    full: tuple[Part, ...]
-    """Where a policy is in several parts, the first counts."""
-    scaled: bool = True
-    """Does it take -w, the iterations that fill a tick?"""
-    tick_ns: int | None = None
-    """A tick of its own, whatever the others have: where what a system call takes beside a tick
-    decides what comes out."""
-    quick_options: str = ""
-    """What makes it shorter."""
-
-    def policies(self, depth: Depth) -> dict[str, Share]:
-        """By policy: how much of it is run. Those of the study come first."""
-        shares: dict[str, Share] = {}
-        for part in self.quick if depth == "quick" else self.full:
-            for policy in part.policies:
-                shares.setdefault(policy, part.share)
-        return shares
-
-    def command_at(self, tick_ns: int, depth: Depth = "full") -> str:
-        """Its command where a tick is this long: the work changes with it."""
-        command = self.command + (self.quick_options if depth == "quick" else "")
-        if not self.scaled or tick_ns == TICK_NS:
-            return command
-        return f"{command} -w {tick_ns // _WORK_NS}"
 
 
 ALL_CPUS = (1, 2, 3, 4, 5)
@@ -304,6 +247,18 @@ def _study_5() -> Iterable[Experiment]:
         full=(Part((*own, *OTHERS), many),),
         scaled=False,
     )
+    two = Share((2,), 3)
+    yield Experiment(
+        "s5-wakeups",
+        5,
+        "message processes wake workers, beside two that compute",
+        "wakeups -c 2",
+        own,
+        quick=(Part((*own, "mlfq"), two),),
+        full=(Part((*own, *OTHERS), Share((2,), 5)),),
+        scaled=False,
+    )
+    yield from linux_experiments(OTHERS)
 
 
 EXPERIMENTS = {
@@ -325,10 +280,11 @@ def plan(
 ) -> Plan:
     """All runs of these studies, or of all. Raises WrongUsage for a tick or seed that cannot be.
 
-    In the simulator they are those that have a workload file (schedlab.studies.files).
+    In the simulator they are those that have a workload file (schedlab.studies.files); on Linux,
+    those that are for it.
     """
-    if tick_ns % _WORK_NS:
-        raise WrongUsage(f"--tick {tick_ns}ns: the work of a study is in steps of {_WORK_NS} ns")
+    if tick_ns % WORK_NS:
+        raise WrongUsage(f"--tick {tick_ns}ns: the work of a study is in steps of {WORK_NS} ns")
     wanted = set(studies)
     runs = tuple(
         replace(
@@ -340,7 +296,7 @@ def plan(
         )
         for each in EXPERIMENTS.values()
         if not wanted or each.study in wanted
-        for base in _bases(each, depth, each.tick_ns or tick_ns, memory_mib, machine)
+        for base in _bases(each, depth, _tick_ns(each, tick_ns), memory_mib, machine)
         for policy, share in each.policies(depth).items()
         for cpus in share.cpus
         for repeat in range(share.seeds)
@@ -352,10 +308,20 @@ def plan(
     return Plan(folder, runs)
 
 
+def _tick_ns(each: Experiment, wanted_ns: int) -> int:
+    """Its own; that of its machine, if it has one; else what is wanted."""
+    if each.machine:
+        return machine_named(each.machine).tick_ns
+    return each.tick_ns or wanted_ns
+
+
 def _bases(
     each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str
 ) -> Iterable[Run]:
     """What all runs of an experiment share; nothing, if the machine cannot run it."""
+    if machine != each.machine if each.machine else machine in LINUX_MACHINES:
+        return
+    adapter = machine_named(machine)
     base = Run(
         workload=each.command_at(tick_ns, depth),
         policy=PolicyChoice(""),
@@ -364,8 +330,8 @@ def _bases(
         machine=machine,
         seed=0,
         tick_ns=tick_ns,
-        limit_ns=_LIMIT_TICKS * tick_ns,
-        memory_mib=memory_mib,
+        limit_ns=_LIMIT_ON_LINUX_NS if each.machine else _LIMIT_TICKS * tick_ns,
+        memory_mib=adapter.memory_mib if each.machine else memory_mib,
         label=each.name,
     )
     if machine != SIMULATOR:

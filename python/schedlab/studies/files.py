@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.paths import ROOT
-from schedlab.studies.experiments import LOTTERY_TESTS, MIXED_SIZES, TIMING_TESTS, Depth
+from schedlab.studies.experiment import Depth
+from schedlab.studies.experiments import EXPERIMENTS, LOTTERY_TESTS, MIXED_SIZES, TIMING_TESTS
 from schedlab.workload_changes import Change
 from schedlab.workload_files import read
 from schedlab.workload_model import WorkloadFile
@@ -144,5 +145,12 @@ FILES: dict[str, Described] = {
 }
 """By the experiment's name (schedlab.studies.experiments)."""
 
-WITHOUT: dict[str, str] = {}
+WITHOUT: dict[str, str] = {
+    "s5-wakeups": "Rounds begin until a time is over, and a file has no loop that the clock ends.",
+    **{
+        name: "It is run on Linux, most of it by programs that are not ours."
+        for name, each in EXPERIMENTS.items()
+        if each.machine
+    },
+}
 """Experiments that no file can describe, and why."""

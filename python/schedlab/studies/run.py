@@ -12,6 +12,8 @@ from pathlib import Path
 
 from schedlab.collection import Collection, Kept
 from schedlab.continuing import unfinished
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.base import Machine
 from schedlab.paths import new_runs_folder
 from schedlab.perform import perform
@@ -19,11 +21,15 @@ from schedlab.plan import Plan
 from schedlab.report.output import check_place
 from schedlab.results import is_whole, read_manifest
 from schedlab.run import Finished, Interrupted, Software, describe
-from schedlab.studies.experiments import TICK_NS, Depth, plan
+from schedlab.studies.experiment import TICK_NS, Depth
+from schedlab.studies.experiments import plan
+from schedlab.studies.linux_experiments import LINUX
 from schedlab.terminal import say
 from schedlab.units import format_time
 
 SPIKE = "spike"
+LINUX_STUDY = 5
+"""The one that is about Linux."""
 MEMORY_MIB = 512
 REPORT = "report"
 """The report's folder, beside those of the runs."""
@@ -40,7 +46,22 @@ class Request:
     seed: int = 1
     tick_ns: int = TICK_NS
     memory_mib: int = MEMORY_MIB
-    machine: str = SPIKE
+    machine: str | None = None
+    """None: our kernel on Spike; and Linux, for what is measured there (`with_linux`)."""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """On which it is run, in this order."""
+        if self.machine == LINUX:
+            return LINUX_MACHINES
+        if self.machine:
+            return (self.machine,)
+        return (SPIKE, *LINUX_MACHINES) if self.with_linux else (SPIKE,)
+
+    @property
+    def with_linux(self) -> bool:
+        """If study 5 is named, or all is wanted: Linux must be fetched, and is booted for each run."""
+        return LINUX_STUDY in self.studies or (not self.studies and self.depth == "full")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,19 +71,19 @@ class Request:
     @property
     def folder_name(self) -> str:
         """Of a new one."""
-        machine = () if self.machine == SPIKE else (self.machine,)
+        machine = () if self.machine in (None, SPIKE) else (self.machine,)
         return "-".join((*self.names, *machine, self.depth))
 
     def command(self, folder: Path) -> str:
         """The command that goes on with it."""
         words = ["./schedlab", "run", *self.names, f"--{self.depth}"]
-        if self.machine != SPIKE:
+        if self.machine:
             words += ["--machine", self.machine]
         if self.tick_ns != TICK_NS:
             words += ["--tick", format_time(self.tick_ns)]
         if self.seed != 1:
             words += ["--seed", str(self.seed)]
-        if self.machine == SPIKE and self.memory_mib != MEMORY_MIB:
+        if self.machine in (None, SPIKE) and self.memory_mib != MEMORY_MIB:
             words += ["--memory", str(self.memory_mib)]
         return shlex.join([*words, "--out", str(folder)])
 
@@ -88,22 +109,49 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     is kept, and a message says how to go on.
     """
     folder = (out or new_runs_folder(request.folder_name)).absolute()
-    wanted = plan(
+    plans = {name: plan_on(name, request, folder) for name in at_hand(request)}
+    wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
+    if not wanted.runs:
+        raise WrongUsage(
+            f"{' '.join(request.names)} and --machine {request.machine}: nothing of it is run there;"
+            f" study-{LINUX_STUDY} is"
+        )
+    wanted.check()
+    check_place(folder / REPORT)
+    with to_be_continued(request, wanted):
+        for name, own in plans.items():
+            if own.runs:
+                report_failures(perform(own, name, still_to_run, with_metrics=False))
+        runs = Collection(carried_out(wanted))
+        say(f"schedlab: making the report of {len(runs)} runs")
+        return Reproduction(folder, make_report(runs, folder / REPORT), runs)
+
+
+def plan_on(machine: str, request: Request, folder: Path) -> Plan:
+    """What of it this machine runs."""
+    return plan(
         folder,
         request.depth,
         request.studies,
         request.seed,
         request.tick_ns,
         request.memory_mib,
-        request.machine,
+        machine,
     )
-    wanted.check()
-    check_place(folder / REPORT)
-    with to_be_continued(request, wanted):
-        report_failures(perform(wanted, request.machine, still_to_run, with_metrics=False))
-        runs = Collection(carried_out(wanted))
-        say(f"schedlab: making the report of {len(runs)} runs")
-        return Reproduction(folder, make_report(runs, folder / REPORT), runs)
+
+
+def at_hand(request: Request) -> list[str]:
+    """Its machines. Linux is left out, with the reason, where nobody asked for it alone."""
+    found = []
+    for name in request.machines:
+        try:
+            if request.machine is None and name in LINUX_MACHINES:
+                machine_named(name).release()
+        except MachineUnfit as unfit:
+            say(f"schedlab: what study {LINUX_STUDY} is on Linux is NOT RUN: {unfit}")
+            break
+        found.append(name)
+    return found
 
 
 def still_to_run(wanted: Plan, machine: Machine, base: Software) -> Plan:

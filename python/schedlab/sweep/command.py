@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from schedlab.build import PARTS, build, host_processors
+from schedlab.build import host_processors
 from schedlab.json_lines import Node
-from schedlab.loading import TOOLS
 from schedlab.machines import machine_named
-from schedlab.paths import ROOT
+from schedlab.parts import supply
 from schedlab.policies import read_catalogue
 from schedlab.sweep import dataset, expanding, reading
 from schedlab.sweep.make import Make, make_of
@@ -58,7 +56,7 @@ def plan(path: Path | None, options: Mapping[str, Node]) -> SweepPlan:
 
 def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
     """Runs what is not there yet. Raises Interrupted (`execution`), SchedlabError, WrongUsage."""
-    make = built(wanted.machines, TOOLS if wanted.loads_files else ())
+    make = built(wanted.machines, wanted.tools)
     points = wanted.by_key(make)
     with dataset.opened(doing.out, wanted.dimensions, make.to_dict(), wanted.title) as data_set:
         if doing.retry_failed:
@@ -76,8 +74,7 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
 def built(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
     """With what machines start from brought up to date."""
     names = {*tools, *(name for each in machines for name in machine_named(each).parts)}
-    build(*(os.path.relpath(PARTS[name], ROOT) for name in sorted(names)))
-    return make_of(machines, tools)
+    return make_of(machines, supply(sorted(names)), tools)
 
 
 def run(
@@ -113,7 +110,7 @@ def manifest_of(point: expanding.Point, make: Make) -> dict[str, Any]:
 
     facts = dict(make.machines[point.run.machine])
     version = facts.pop("machine_version")
-    base = Software(Path(), None, {**commit(), **facts})
+    base = Software({}, {**commit(), **facts})
     found = inputs(point.run, machine_named(point.run.machine), base)
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return {**found, "machine_version": version, "host": "a sweep's worker", "started": started}

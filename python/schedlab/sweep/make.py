@@ -9,15 +9,15 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from schedlab import __version__
-from schedlab.build import PARTS, build_lock
+from schedlab.build import build_lock
 from schedlab.machines import machine_named
+from schedlab.machines.base import Parts
 from schedlab.paths import ROOT
 from schedlab.plan import Run
 from schedlab.workload_model import WorkloadFile
@@ -44,26 +44,26 @@ class Make:
     machines: Mapping[str, Facts]
     """By machine: hashes of its programs, and its version."""
     programs: Mapping[str, bytes]
-    """By the names of schedlab.build.PARTS: what workers are given to run."""
+    """By the names of schedlab.parts: what workers are given to run."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the data set's manifest, which says what does not fit."""
         return {"measuring": self.measuring, "machines": dict(self.machines)}
 
 
-def make_of(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
+def make_of(machines: set[str], parts: Parts, tools: tuple[str, ...] = ()) -> Make:
     """Of what is built now; the programs are read once, so that a later build changes nothing.
 
-    `tools`: what puts workload files onto a kernel's disk. What they make is decided by the files,
-    and by the kernel's program that reads it, which is on the disk before.
+    `parts`: where they are. `tools`: what puts workload files onto a kernel's disk. What they make
+    is decided by the files, and by the kernel's program that reads it, which is on the disk before.
     """
     programs: dict[str, bytes] = {}
     facts: dict[str, Facts] = {}
     with build_lock():
-        programs |= {name: Path(PARTS[name]).read_bytes() for name in tools}
+        programs |= {name: parts[name].read_bytes() for name in tools}
         for name in sorted(machines):
             machine = machine_named(name)
-            own = {part: Path(PARTS[part]).read_bytes() for part in machine.parts}
+            own = {part: parts[part].read_bytes() for part in machine.parts}
             programs |= own
             hashes = {f"{part}_sha256": sha256(content) for part, content in own.items()}
             facts[name] = {**hashes, "machine_version": machine.release().version}

@@ -19,11 +19,10 @@ from typing import Any
 import polars as pl
 
 from schedlab import metrics, results, trace
-from schedlab.loading import make_disk
 from schedlab.machines import machine_named
-from schedlab.machines.base import TRACE_FILE, Boot
-from schedlab.outcome import Outcome, hung, outcome_of, read_console
-from schedlab.plan import WORKLOAD_TEXT, Run
+from schedlab.machines.base import TRACE_FILE
+from schedlab.outcome import Outcome, ended
+from schedlab.plan import Run
 
 Row = dict[str, Any]
 _ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
@@ -89,22 +88,15 @@ def perform(
 
 def _run(run: Run, programs: Mapping[str, Path], folder: Path, watch: Watch) -> Outcome:
     machine = machine_named(run.machine)
-    program, *others = (programs[part] for part in machine.parts)
-    disk = others[0] if others else None
     for name, text in run.files().items():
         (folder / name).write_text(text)
     seconds = machine.host_limit(run.cpus, run.limit_ns)
     console = folder / results.CONSOLE
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        if run.is_loaded and disk:
-            text_file = folder / WORKLOAD_TEXT
-            disk = make_disk(disk, text_file, run.tick_ns, programs, Path(scratch))
-        boot = Boot(program, disk, run.cpus, run.memory_mib, run.boot_arguments())
-        status = supervise(machine.command(boot), folder, console, seconds, watch)
-    text = read_console(console)
-    if status is None:
-        return hung(seconds, text)
-    return outcome_of(status, text, machine.limit_status)
+        place = Path(scratch)
+        command = machine.start(run, programs, folder, place)
+        status = supervise(command, folder, console, seconds, watch)
+        return ended(machine, status, seconds, folder, place, console)
 
 
 def supervise(

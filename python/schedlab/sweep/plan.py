@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from schedlab.errors import WrongUsage
-from schedlab.machines import SIMULATOR
+from schedlab.machines import SIMULATOR, machine_named
 from schedlab.sweep.columns import CHANGE, TUNABLE
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of
@@ -32,9 +32,10 @@ class SweepPlan:
         return {point.run.machine for point in self.points}
 
     @property
-    def loads_files(self) -> bool:
-        """Must a workload file be put onto a kernel's disk for some run?"""
-        return any(point.run.is_loaded for point in self.points)
+    def tools(self) -> tuple[str, ...]:
+        """What machines need for workload files beside their own parts."""
+        loading = {point.run.machine for point in self.points if point.run.is_loaded}
+        return tuple(sorted({tool for name in loading for tool in machine_named(name).tools}))
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ def _detail() -> pl.Expr:
     kind, first, second = pl.col("kind"), pl.col("first"), pl.col("second")
     words: dict[Kind, tuple[pl.Expr, type[IntEnum]]] = {
         Kind.SWITCH: (second, ProcessState),
+        Kind.FOUND: (first, ProcessState),
         Kind.BLOCK: (first, BlockReason),
         Kind.PREEMPT: (first, PreemptReason),
         Kind.ATTRIBUTE: (first, AttributeKind),

@@ -69,10 +69,13 @@ class Kind(IntEnum):
     SCHEDULER_EXIT = 18
     DECISION = 19
     MARK = 20
+    FOUND = 21
 
 
-TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE)
+TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND)
 """Kinds that have a text."""
+TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND)
+"""Those of them whose text begins in the TEXT after them: their own numbers are others."""
 
 
 class ProcessState(IntEnum):
@@ -97,6 +100,7 @@ class BlockReason(IntEnum):
     LOCK = 6
     JOURNAL = 7
     EXIT = 8
+    OTHER = 9
 
 
 class PreemptReason(IntEnum):

@@ -28,6 +28,8 @@ from schedlab.trace.model import Trace
 _EVENTS_PER_BUNDLE = 8192
 _PRIORITY = 120
 """Linux's standard one: the trace has no priority that means the same under all policies."""
+_THREAD = 0x10000
+"""In clone_flags: the new task is a thread of its maker's process."""
 _FROM_INTERRUPT = 0x08
 """In an event's common_flags: a hardware interrupt was being served."""
 _RELEASE = "5.10.0"
@@ -53,6 +55,8 @@ class _Converter:
         self.names: dict[int, str] = {}
         self.told_as: dict[int, str] = {}
         """The name by which a process tells values now."""
+        self.groups: dict[int, int] = {}
+        """Of a thread, the process of which it is one."""
         self.stops_as: dict[int, int] = {}
         """The state in which a process is about to leave its CPU, if it is not plainly runnable."""
         self.out = protobuf.Trace()
@@ -66,6 +70,7 @@ class _Converter:
             Kind.SWITCH: self.switch,
             Kind.WAKEUP: self.wakeup,
             Kind.FORK: self.fork,
+            Kind.FOUND: self.found,
             Kind.EXEC: self.exec,
             Kind.EXIT: self.exit,
             Kind.BLOCK: self.block,
@@ -168,16 +173,29 @@ class _Converter:
         waking.success = 1
         waking.target_cpu = second & 0xFFFF
 
-    def fork(self, _row: int, time: int, cpu: int, process: int, first: int, _second: int) -> None:
+    def fork(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
         """FORK: a new task, which is runnable from now on."""
         self.names[first] = self.names.get(process, f"process {first}")
         new = self.event(time, cpu, process).task_newtask
         new.pid = first
         new.comm = self.names[first]
-        new.clone_flags = 0
+        new.clone_flags = _THREAD if second else 0
+        self.introduce(time, first, process, second)
+
+    def found(self, row: int, time: int, _cpu: int, process: int, _: int, second: int) -> None:
+        """FOUND: who lived before the trace."""
+        self.names[process] = self.texts.get(row) or f"process {process}"
+        self.introduce(time, process, 0, second)
+
+    def introduce(self, time: int, pid: int, parent: int, of: int) -> None:
+        """Says who a task is; `of`: the process of which it is a thread, or 0."""
+        self.groups[pid] = of or pid
         # A moment later, so that it adds to the process that the event made.
         tree = self.packet(time + 1).process_tree
-        tree.processes.add(pid=first, ppid=process, cmdline=[self.names[first]])
+        if of:
+            tree.threads.add(tid=pid, tgid=of, name=self.names[pid])
+        else:
+            tree.processes.add(pid=pid, ppid=parent, cmdline=[self.names[pid]])
 
     def exec(self, row: int, time: int, cpu: int, process: int, _first: int, _second: int) -> None:
         """EXEC: a new name."""
@@ -186,14 +204,18 @@ class _Converter:
         rename.oldcomm = self.name(process, cpu)
         self.names[process] = rename.newcomm = self.texts.get(row, "")
         tree = self.packet(time + 1).process_tree
-        tree.processes.add(pid=process, cmdline=[self.names[process]])
+        group = self.groups.get(process, process)
+        if group == process:
+            tree.processes.add(pid=process, cmdline=[self.names[process]])
+        else:
+            tree.threads.add(tid=process, tgid=group, name=self.names[process])
 
     def exit(self, _row: int, time: int, cpu: int, process: int, _first: int, _second: int) -> None:
         """EXIT."""
         end = self.event(time, cpu, process).sched_process_exit
         end.comm = self.name(process, cpu)
         end.pid = process
-        end.tgid = process
+        end.tgid = self.groups.get(process, process)
         end.prio = _PRIORITY
 
     def mark(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:

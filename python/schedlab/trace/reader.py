@@ -15,6 +15,7 @@ from schedlab.trace.format import (
     MAGIC,
     RECORD,
     TEXT_BYTES_PER_RECORD,
+    TEXT_FOLLOWS,
     TEXT_OWNERS,
     TEXT_RECORDS_MAX,
     VERSION,
@@ -179,10 +180,9 @@ def _read_texts(records: Records, kinds: npt.NDArray[np.int64]) -> pl.DataFrame:
     owners = holders[slot == 0]
     parts = np.zeros((len(owners), int(slot.max(initial=0)) + 1, TEXT_BYTES_PER_RECORD), np.uint8)
     parts[owner, slot] = _text_bytes(records[holders])
-    # A tunable's own record holds its value; its name begins in the next.
-    tunables = kinds[owners] == Kind.TUNABLE
-    parts[tunables, :-1] = parts[tunables, 1:]
-    parts[tunables, -1] = 0
+    follows = is_kind(kinds[owners], *TEXT_FOLLOWS)
+    parts[follows, :-1] = parts[follows, 1:]
+    parts[follows, -1] = 0
     return pl.DataFrame(
         {"row": owners, "text": _decode(parts)},
         schema={"row": pl.Int64, "text": pl.String},

@@ -21,6 +21,7 @@ class Step(IntEnum):
     OUT = 2  # SWITCH, of the process that leaves it
     WOKEN = 3  # WAKEUP
     ENDED = 4  # EXIT: it still runs, but will only leave its CPU
+    FOUND = 5  # FOUND: it lived before the trace
 
 
 EXITING = 5
@@ -32,7 +33,8 @@ _FIELD = 32
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Steps sorted by process, then by time. One life: a PID from its fork to its end.
+    """Steps sorted by process, then by time. One life: a PID from its fork, or from
+    where it was found, to its end.
 
     Arrays of one length: `pid`, `row` (in the events), `step`, `after` (the
     process's state from here on), `life` (a number per life, from 0, in the
@@ -75,6 +77,7 @@ def timeline(trace: Trace) -> Timeline:
         (switches, process, Step.IN),
         (np.flatnonzero(kinds == Kind.WAKEUP), process, Step.WOKEN),
         (np.flatnonzero(kinds == Kind.EXIT), process, Step.ENDED),
+        (np.flatnonzero(kinds == Kind.FOUND), process, Step.FOUND),
     )
     row = np.concatenate([rows for rows, _, _ in parts])
     pid = np.concatenate([pids[rows] for rows, pids, _ in parts]).astype(np.int64)
@@ -100,6 +103,7 @@ _AFTER = np.array(
         ProcessState.NEW,  # OUT: as the record says
         ProcessState.RUNNABLE,  # WOKEN
         EXITING,  # ENDED
+        ProcessState.NEW,  # FOUND: as the record says
     ],
     np.int8,
 )
@@ -107,8 +111,9 @@ _AFTER = np.array(
 
 def _after(trace: Trace, row: Integers, step: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     after = _AFTER[step]
-    out = step == Step.OUT
-    after[out] = np.minimum(trace.column("second")[row[out]], 127)
+    for said_by, column in ((Step.OUT, "second"), (Step.FOUND, "first")):
+        says = step == said_by
+        after[says] = np.minimum(trace.column(column)[row[says]], 127)
     return after
 
 

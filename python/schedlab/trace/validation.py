@@ -82,7 +82,7 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
     cpus = trace.header.cpus
     yield from _first(
         rows,
-        (kind < Kind.START) | (kind > Kind.MARK),
+        (kind < Kind.START) | (kind > max(Kind)),
         lambda at: f"there is no kind {kind[at]}",
     )
     yield from _first(
@@ -98,6 +98,7 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         yield from _number_check(trace, of_kind, enumeration, called)
     for of_policy in (Kind.POLICY, Kind.TUNABLE):
         yield from _shares_check(trace, of_policy)
+    yield from _found_check(trace)
     if not trace.truncated:
         yield from _loss_check(trace)
 
@@ -125,8 +126,23 @@ def _shares_check(trace: Trace, kind: Kind) -> Iterator[Breach]:
     )
 
 
+def _found_check(trace: Trace) -> Iterator[Breach]:
+    rows = trace.rows(Kind.FOUND)
+    state = trace.column("first")[rows]
+    yield from _first(
+        rows,
+        ~np.isin(state, _FOUND_STATES),
+        lambda at: f"nobody can be found as {state_name(int(state[at]))}",
+    )
+
+
+_FOUND_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING, ProcessState.BLOCKED)
+
+
 def _loss_check(trace: Trace) -> Iterator[Breach]:
+    """A loss does no harm where whoever wrote the trace has mended its story."""
     rows = trace.rows(Kind.LOST)
+    rows = rows[trace.column("first")[rows] != 1]
     lost = trace.column("second")[rows]
     yield from _first(rows, lost > 0, lambda at: f"this CPU could not keep {lost[at]} records")
 
@@ -197,8 +213,9 @@ def _stories(trace: Trace) -> _Stories:
     index = np.arange(len(row))
     begins = np.flatnonzero(np.diff(cpu.astype(np.int64), prepend=-1))
     begin_of = np.repeat(begins, np.diff(begins, append=len(row)))
-    switch = _last_before(kind == Kind.SWITCH, index)
-    current = np.where(switch >= begin_of, process[switch], 0)
+    found_running = (kind == Kind.FOUND) & (trace.column("first")[row] == ProcessState.RUNNING)
+    entry = _last_before((kind == Kind.SWITCH) | found_running, index)
+    current = np.where(entry >= begin_of, process[entry], 0)
     return _Stories(row, cpu, kind, process, begins, begin_of, current)
 
 
@@ -287,7 +304,7 @@ def _text_check(stories: _Stories) -> Iterator[Breach]:
         stories,
         texts,
         ~owned,
-        lambda place: "there is no EXEC, POLICY or TUNABLE before it on this CPU",
+        _always("there is no EXEC, POLICY, TUNABLE or FOUND before it on this CPU"),
     )
     yield from _earliest(
         stories,
@@ -319,6 +336,14 @@ def _running_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
     yield from _earliest(
         stories, switches, left == stories.process[switches], lambda place: f"{runs(place)} already"
     )
+    found = np.flatnonzero(stories.kind == Kind.FOUND)
+    found = found[trace.column("first")[stories.row[found]] == ProcessState.RUNNING]
+    yield from _earliest(
+        stories,
+        found,
+        stories.kind[found - 1] != Kind.START,
+        _always("who runs when a CPU starts is found right after its START"),
+    )
     # A fork by nobody comes from outside, whoever runs.
     by_nobody = (stories.kind == Kind.FORK) & (stories.process == 0)
     own = np.flatnonzero(is_kind(stories.kind, *_OF_THE_RUNNING) & ~by_nobody)
@@ -333,6 +358,8 @@ def _scheduler_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
     last_enter = _last_before(enters, index)
     last_leave = _last_before(leaves, index)
     inside = (last_enter >= stories.begin_of) & (last_enter > last_leave)
+    if not enters.any():
+        inside |= stories.kind == Kind.SWITCH  # a machine that does not tell of its scheduler
     for which, expected, problem in (
         (enters, False, "the scheduler was entered before on this CPU, and not left"),
         (leaves, True, "the scheduler was not entered on this CPU"),
@@ -374,6 +401,7 @@ _UNKNOWN = 6
 _ALLOWED = np.zeros((len(Step), 128), bool)
 """Which steps may follow which state."""
 _ALLOWED[Step.BORN, [_UNKNOWN, ProcessState.ZOMBIE]] = True
+_ALLOWED[Step.FOUND, _UNKNOWN] = True
 _ALLOWED[Step.IN, ProcessState.RUNNABLE] = True
 _ALLOWED[Step.OUT, [ProcessState.RUNNING, EXITING]] = True
 _ALLOWED[Step.WOKEN, ProcessState.BLOCKED] = True
@@ -392,7 +420,7 @@ def _left_wrongly(steps: Timeline, before: npt.NDArray[np.int8]) -> Mask:
 def _explain(trace: Trace, steps: Timeline, at: int, before: int) -> str:
     pid = int(steps.pid[at])
     if before == _UNKNOWN:
-        return f"process {pid} was never forked"
+        return f"process {pid} was never forked, nor found when the trace began"
     record = RecordName.of(trace, int(steps.row[at - 1]))
     since = f"since record {record.sequence} ({record.kind_name} on CPU {record.cpu})"
     if before == EXITING:
@@ -410,4 +438,5 @@ _EXPECTED = {
     Step.OUT: "expected it to run here, and to leave it runnable, blocked, or a zombie after EXIT",
     Step.WOKEN: "expected a blocked one",
     Step.ENDED: "expected it to run here",
+    Step.FOUND: "expected one of which the trace says nothing before",
 }

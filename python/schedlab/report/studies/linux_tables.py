@@ -35,7 +35,7 @@ QUANTITIES: dict[str, tuple[str, int, Measure]] = {
 
 def section(found: Benchmark, doubts: Doubts) -> Section:
     """Beside ours, and why they are others."""
-    return Section("Tables 5 and 6", tuple(_tables(found, doubts)))
+    return Section("Tables 5 and 6 on our own kernel", tuple(_tables(found, doubts)))
 
 
 def figure_of(row: str, quantity: str, table: int) -> Figure | None:

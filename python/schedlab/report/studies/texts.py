@@ -74,22 +74,25 @@ def number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def in_order(values: Mapping[str, Measured], falling: bool) -> str:
-    """`A > B ≈ C`: by their means, and ≈ where the difference may be chance. All have means."""
+def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True) -> str:
+    """`A > B ≈ C`: by their means, and ≈ where the difference may be chance. All have means.
+
+    `paired`: seed by seed, since a seed does the same to all.
+    """
     means = {name: each.mean or 0.0 for name, each in values.items()}
     names = sorted(means, key=lambda name: means[name], reverse=falling)
     told = names[0]
     for one, other in pairwise(names):
         sign = " > " if falling else " < "
-        told += f"{sign if _apart(values[one], values[other]) else ' ≈ '}{other}"
+        told += f"{sign if _apart(values[one], values[other], paired) else ' ≈ '}{other}"
     return told
 
 
-def _apart(one: Measured, other: Measured) -> bool:
-    """Is their difference more than chance?"""
-    if len(one.values) != len(other.values):
+def _apart(one: Measured, other: Measured, paired: bool) -> bool:
+    """Is their difference more than chance? One run each cannot tell."""
+    if paired and len(one.values) != len(other.values):
         return False
-    change = difference(one.values, other.values, paired=True)
+    change = difference(one.values, other.values, paired)
     return change.low > 0 or change.high < 0
 
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_HOST_H
+#define LINUX_BPF_HOST_H
+
+/*
+ * The memory of the adapter. Policies see tasks, run queues and a scheduler by
+ * pointers, so all of these lie in one arena: memory of the BPF programs, where
+ * pointers may be stored and followed.
+ *
+ * A thread that the policy manages has a slot. Kernel threads have none, nor
+ * have threads for which there was no room: Linux serves those by itself.
+ */
+
+#include "../../policies/policy.h"
+
+#define SLOTS_MAX  32768
+#define SLOT_WORDS (SLOTS_MAX / 64)
+#define CPU_WORDS  (POLICY_CPUS_MAX / 64)
+
+/* Where a thread is, as far as the policy knows. Changes under the lock of its queue. */
+enum place {
+    PLACE_NOWHERE, /* blocked, or not heard of yet */
+    PLACE_QUEUED,  /* in the policy's hands: enqueue() was called last */
+    PLACE_CPU,     /* it has a CPU, or is on the way to one */
+};
+
+/*
+ * Who holds a queued thread in the eyes of Linux. When a thread leaves its CPU,
+ * the policy gets it first, by dispatch(), and picks the next one; only then does
+ * Linux hand the thread over, by enqueue(). Another CPU may pick it in between.
+ * It then leaves word here, and enqueue() sends the thread on to that CPU.
+ */
+enum custody {
+    CUSTODY_LINUX,   /* it is not queued */
+    CUSTODY_LEAVING, /* dispatch() queued it; Linux is yet to hand it over */
+    CUSTODY_OURS,    /* it was handed over */
+    CUSTODY_SENT, /* from here on: picked while it was leaving, for CPU (custody - CUSTODY_SENT) */
+};
+
+struct thread_slot {
+    struct task task;
+    uint64_t policy_state[POLICY_TASK_BYTES / 8];
+    uint64_t allowed[CPU_WORDS]; /* CPUs on which Linux lets it run */
+    uint64_t accounted;          /* up to when run_time counts; 0: it is not on a CPU */
+    uint32_t place;
+    uint32_t custody; /* by atomic operations */
+    uint32_t known;   /* to the policy: by task_init() */
+    uint32_t turn;    /* how its turn is to end: enum enqueue_reason + 1; 0: it goes on */
+    uint32_t fresh;   /* it was forked and has not been queued yet */
+    uint32_t reserved;
+};
+typedef struct thread_slot SHARED_MEMORY slot_t;
+
+struct queue {
+    struct run_queue view;
+    uint64_t policy_state[POLICY_QUEUE_BYTES / 8];
+};
+typedef struct queue SHARED_MEMORY queue_t;
+
+struct host {
+    struct scheduler scheduler;
+    uint64_t policy_state[POLICY_SCHEDULER_BYTES / 8];
+    struct queue queues[POLICY_CPUS_MAX];
+    slot_t *occupant[POLICY_CPUS_MAX]; /* of each CPU; under the lock of its queue */
+    uint64_t slots_used[SLOT_WORDS];   /* a bit for each slot; under slots_lock */
+    struct thread_slot slots[SLOTS_MAX];
+};
+typedef struct host SHARED_MEMORY host_t;
+
+#define PAGE_BYTES 4096
+#define HOST_PAGES ((sizeof(struct host) + PAGE_BYTES - 1) / PAGE_BYTES)
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARENA);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, HOST_PAGES + 1);
+    __ulong(map_extra, 0x1ull << 44); /* where it lies for programs outside the kernel */
+} arena SEC(".maps");
+
+/* A spin lock that gives up, and says so, rather than hang: who cannot have it ends the policy. */
+struct lock {
+    struct bpf_res_spin_lock spin;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, POLICY_CPUS_MAX);
+    __type(key, uint32_t);
+    __type(value, struct lock);
+} queue_locks SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct lock);
+} slots_lock SEC(".maps");
+
+struct slot_of {
+    slot_t *slot;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct slot_of);
+} slot_of_thread SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct host_settings);
+} settings SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 4096);
+} requests SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct host_exit);
+} exit_info SEC(".maps");
+
+/* Set once by init(), before any thread is known. */
+host_t *host;
+
+/* So that the verifier knows which arena a program's pointers lead to. */
+#define USE_ARENA() asm volatile("" : : "r"(&arena))
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_LANGUAGE_H
+#define LINUX_BPF_LANGUAGE_H
+
+/* What policies expect of the language and vmlinux.h does not give: that has types, no macros. */
+
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+#define INT64_MAX  __INT64_MAX__
+#define INT64_MIN  (-__INT64_MAX__ - 1)
+#define UINT32_MAX 0xffffffffu
+#define UINT64_MAX __UINT64_MAX__
+
+/*
+ * True while the program may go on looping: the instruction `may_goto` counts
+ * and jumps when the kernel's limit is reached, which lets the verifier accept
+ * a loop whose end it cannot see.
+ */
+#define can_loop                                                                                   \
+    ({                                                                                             \
+        __label__ limit_reached, known;                                                            \
+        bool may_loop = true;                                                                      \
+        asm volatile goto("may_goto %l[limit_reached]" : : : : limit_reached);                     \
+        goto known;                                                                                \
+    limit_reached:                                                                                 \
+        may_loop = false;                                                                          \
+    known:;                                                                                        \
+        may_loop;                                                                                  \
+    })
+
+/*
+ * The same number, of which the verifier knows nothing: an atomic addition makes it
+ * forget what lies on the stack. A loop whose counter or result it knows at each
+ * turn it follows turn by turn, with all that comes after, and gives up; of a number
+ * that it does not know it proves at once that every turn is safe.
+ */
+static __attribute__((always_inline, unused)) uint64_t unseen(uint64_t number)
+{
+    uint64_t place = number;
+    __sync_fetch_and_add(&place, 0);
+    return *(volatile uint64_t *)&place;
+}
+
+#endif

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+#
+# Runs one command in the guest under one policy: run.sh SEED POLICY COMMAND [OPTION]...
+# The options are those of `schedlab-linux serve`. What came of it is left in /result: the trace,
+# what the command printed (output), what the server said (server).
+#
+# Exit status: 0; 1, the command failed; 103, the policy could not be brought to the kernel; 104,
+# the kernel threw it out while the command ran.
+
+seed=$1 policy=$2 command=$3
+shift 3
+
+here=$(pwd)
+control=${WORKLOAD_CONTROL:-/run/schedlab} result=${RESULT:-/result}
+export PATH="$here/workloads:$here:$PATH"
+export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US=4000
+
+# Who looks after the run must not depend on the policy that it is about.
+chrt --fifo --pid 80 $$
+
+schedlab-linux serve --background --seed "$seed" --policy "$policy" "$@" \
+    --trace "$result"/trace.bin --trace-memory >"$result"/server 2>&1 || exit 103
+
+chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null
+status=$?
+
+in_force=$(sed -n 's/^Policy: //p' "$control/sched_status")
+why=$(cat "$control/sched_problem")
+schedlab-linux stop
+[ "$in_force" = fair ] && [ "$policy" != fair ] && [ -n "$why" ] && exit 104
+[ "$status" -eq 0 ] || exit 1

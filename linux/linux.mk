@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+#
+# make linux-host LINUX_SDK=FOLDER    build/linux/schedlab-linux: the loader, one static program
+#                                     build/linux/bpf/*.bpf.o: the policies, and who watches the kernel
+# make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
+#                                     tests/linux/policies, which do what no policy should
+#
+# LINUX_SDK holds Debian's packages unpacked: vmlinux.h (linux-bpf-dev), and the headers and static
+# libraries of libbpf-dev, libelf-dev, zlib1g-dev, libzstd-dev and libfuse3-dev.
+#
+# libbpf loads BPF programs and fits them to the running kernel; libfuse serves the control files.
+#
+# Included by the Makefile, whose flags it uses.
+
+LINUX_SDK      ?= $B/linux-sdk
+LINUX_LIBRARY  := $(LINUX_SDK)/usr/lib/x86_64-linux-gnu
+LINUX_VMLINUX  := $(LINUX_SDK)/usr/include/x86_64-linux-gnu/linux/bpf
+LINUX_LINK     := $(patsubst %,$(LINUX_LIBRARY)/lib%.a,fuse3 bpf elf z zstd)
+LINUX_LOADER   := $(sort $(wildcard linux/loader/*.c))
+LINUX_ADAPTER  ?= linux/bpf/policy_host.bpf.c
+LINUX_PARTS    := $(filter-out $(LINUX_ADAPTER),$(sort $(wildcard linux/bpf/*.bpf.c)))
+LINUX_MISUSED  := policies/rr.c $(sort $(wildcard tests/linux/policies/*.c))
+
+LOADER_C := $(HOST_C) -isystem $(LINUX_SDK)/usr/include
+# vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a parameter
+# that most do not use.
+BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS) -Wno-microsoft-anon-tag \
+            -Wno-unused-parameter -D__TARGET_ARCH_x86 -MMD -MP -I. -Ilinux/bpf/include \
+            -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
+
+.PHONY: linux-host linux-tests
+
+# Other packages are other headers, which the lists of dependencies leave out.
+ifneq ($(strip $(file < $B/linux-sdk.name)),$(strip $(LINUX_SDK)))
+$(shell mkdir -p $B; echo '$(LINUX_SDK)' > $B/linux-sdk.name)
+endif
+
+$(LINUX_LINK) $(LINUX_VMLINUX)/vmlinux.h:
+	@echo "$@ is not there: make ... LINUX_SDK=FOLDER names the folder of unpacked packages that" \
+	    "linux/linux.mk lists" >&2; exit 1
+
+LINUX_ALL_NEED := linux/linux.mk Makefile $B/linux-sdk.name $(LINUX_VMLINUX)/vmlinux.h
+
+# $(1): folder of build/. $(2): policies.
+define LINUX_HOST_RULES
+$B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list
+	@mkdir -p $$(@D)
+	sh $$< $(2) > $$@
+
+$B/$(1)/objects/policy_table.o: $B/$(1)/policy_table.c $$(LINUX_ALL_NEED)
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $$(LOADER_C) -c $$< -o $$@
+
+$B/$(1)/objects/%.o: %.c $$(LINUX_ALL_NEED)
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $$(LOADER_C) -c $$< -o $$@
+
+$B/$(1)/schedlab-linux: $(patsubst %.c,$B/$(1)/objects/%.o,$(LINUX_LOADER) $(2) \
+                          policies/support/registry.c policy_table.c) $$(LINUX_LINK)
+	@echo "  $$@"
+	@$$(CLANG) --ld-path=$$$$(command -v $(LINKER)) -static -pthread $$^ -o $$@
+
+$B/$(1)/bpf/%.bpf.o: linux/bpf/%.bpf.c $$(LINUX_ALL_NEED)
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $$(BPF_C) -c $$< -o $$@
+endef
+
+# $(1): folder of build/. $(2): a policy. $(3): its name.
+define LINUX_POLICY_RULE
+$B/$(1)/bpf/$(3).bpf.o: $$(LINUX_ADAPTER) $(2) $$(LINUX_ALL_NEED)
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $$(BPF_C) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) \
+	    -DPOLICY_NAME='"$(subst -,_,$(3))"' -c $$< -o $$@
+endef
+
+# All that is made in folder $(1) of build/, of policies $(2).
+linux_products = $B/$(1)/schedlab-linux $(patsubst linux/bpf/%.c,$B/$(1)/bpf/%.o,$(LINUX_PARTS)) \
+                 $(foreach policy,$(2),$B/$(1)/bpf/$(basename $(notdir $(policy))).bpf.o)
+
+linux-host: $(call linux_products,linux,$(POLICIES))
+linux-tests: $(call linux_products,linux-tests,$(LINUX_MISUSED))
+
+$(eval $(call LINUX_HOST_RULES,linux,$(POLICIES)))
+$(eval $(call LINUX_HOST_RULES,linux-tests,$(LINUX_MISUSED)))
+$(foreach policy,$(POLICIES),\
+    $(eval $(call LINUX_POLICY_RULE,linux,$(policy),$(basename $(notdir $(policy))))))
+$(foreach policy,$(LINUX_MISUSED),\
+    $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))))))

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_CLIENTS_H
+#define LINUX_LOADER_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What the command line asks of a server, through its control files. Each gives the exit status: 0;
+ * 1: it failed; 2: wrong usage, or nobody serves. */
+
+struct client {
+    const char *control; /* folder of the control files */
+    bool as_json;
+};
+
+int client_status(const struct client *client);
+int client_policies(const struct client *client);
+int client_tunables(const struct client *client);
+/* Ends the server, and waits until it has. */
+int client_stop(void);
+/* Writes the words, with blanks between them, to the file of this name. */
+int client_command(const struct client *client, const char *name, char *const *words, size_t count);
+
+#endif

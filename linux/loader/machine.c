@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "machine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#include "policies/policy.h"
+
+#define LOCK_FILE "/run/schedlab-linux.lock"
+#define BTF_FILE  "/sys/kernel/btf/vmlinux"
+
+#define SERVED_ALREADY                                                                             \
+    "another schedlab-linux serves already (PID %d); `schedlab-linux stop` ends it"
+
+/* ---- facts ---- */
+
+uint32_t machine_cpus(void)
+{
+    char list[4096];
+    int64_t last;
+    if (!read_small_file("/sys/devices/system/cpu/online", list, sizeof(list)))
+        return 0;
+    size_t start = strlen(list); /* of the last number in a list such as 0-3,8-11 */
+    while (start > 0 && list[start - 1] >= '0' && list[start - 1] <= '9')
+        start--;
+    return text_to_number(list + start, &last) ? (uint32_t)last + 1 : 0;
+}
+
+uint64_t machine_tick_ns(void)
+{
+    struct timespec tick;
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick))
+        return 4000000;
+    return (uint64_t)tick.tv_sec * 1000000000 + (uint64_t)tick.tv_nsec;
+}
+
+static bool sched_ext_is(const char *wanted)
+{
+    char state[64];
+    return read_small_file(SCHED_EXT "/state", state, sizeof(state)) && strcmp(state, wanted) == 0;
+}
+
+bool machine_is_scheduled_otherwise(char *name, size_t size)
+{
+    if (sched_ext_is("disabled"))
+        return false;
+    if (!read_small_file(SCHED_EXT "/root/ops", name, size))
+        snprintf(name, size, "one that has no name");
+    return true;
+}
+
+bool machine_wait_for_fair_class(void)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int i = 0; i < 200 && !sched_ext_is("disabled"); i++)
+        nanosleep(&pause, NULL);
+    return sched_ext_is("disabled");
+}
+
+/* ---- the lock ---- */
+
+static int lock_file = -1;
+
+/* A record lock: the kernel takes it back however its holder ends, and tells who that is. */
+static struct flock whole_file(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+bool machine_take_lock(char *why, size_t size)
+{
+    struct flock lock = whole_file();
+    struct stat status;
+    do { /* who had it before may have removed the file that we opened */
+        if (lock_file >= 0)
+            close(lock_file);
+        lock_file = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (lock_file < 0) {
+            snprintf(why, size, "%s: %s", LOCK_FILE, strerror(errno));
+            return false;
+        }
+        if (fcntl(lock_file, F_SETLK, &lock)) {
+            fcntl(lock_file, F_GETLK, &lock);
+            snprintf(why, size, SERVED_ALREADY, lock.l_pid);
+            return false;
+        }
+    } while (fstat(lock_file, &status) || status.st_nlink == 0);
+    return true;
+}
+
+pid_t machine_server(void)
+{
+    struct flock lock = whole_file();
+    int file = open(LOCK_FILE, O_RDWR | O_CLOEXEC);
+    bool held = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (file >= 0)
+        close(file); /* not by who holds the lock: that would give it up */
+    return held ? lock.l_pid : 0;
+}
+
+void machine_release_lock(void)
+{
+    if (lock_file < 0)
+        return;
+    unlink(LOCK_FILE);
+    close(lock_file);
+    lock_file = -1;
+}
+
+/* ---- checks: each gives true, or the reason ---- */
+
+struct reason {
+    char text[512];
+};
+
+static bool has_rights(const struct machine_wishes *wishes, struct reason *why)
+{
+    static const struct {
+        unsigned number;
+        const char *name;
+    } needed[] = {{5, "CAP_KILL"},      {14, "CAP_IPC_LOCK"}, {21, "CAP_SYS_ADMIN"},
+                  {23, "CAP_SYS_NICE"}, {38, "CAP_PERFMON"},  {39, "CAP_BPF"}};
+    char status[4096];
+    uint64_t held = 0;
+    (void)wishes;
+    if (read_small_file("/proc/self/status", status, sizeof(status))) {
+        const char *line = strstr(status, "CapEff:");
+        held = line ? strtoull(line + 7, NULL, 16) : 0;
+    }
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+        if (held >> needed[i].number & 1)
+            continue;
+        snprintf(why->text, sizeof(why->text), "only root may do this (%s is missing)",
+                 needed[i].name);
+        return false;
+    }
+    return true;
+}
+
+static bool has_sched_ext(const struct machine_wishes *wishes, struct reason *why)
+{
+    (void)wishes;
+    if (access(SCHED_EXT "/state", R_OK) == 0)
+        return true;
+    if (access("/sys/kernel", F_OK))
+        snprintf(why->text, sizeof(why->text), "/sys is not mounted");
+    else
+        snprintf(why->text, sizeof(why->text),
+                 "this kernel has no sched_ext: it takes Linux 6.15 or newer with"
+                 " CONFIG_SCHED_CLASS_EXT, such as the kernel that `./schedlab linux boot` starts");
+    return false;
+}
+
+static bool has_btf(const struct machine_wishes *wishes, struct reason *why)
+{
+    (void)wishes;
+    if (access(BTF_FILE, R_OK) == 0)
+        return true;
+    snprintf(why->text, sizeof(why->text),
+             "%s is not there: it takes a kernel with CONFIG_DEBUG_INFO_BTF", BTF_FILE);
+    return false;
+}
+
+static bool has_fuse(const struct machine_wishes *wishes, struct reason *why)
+{
+    (void)wishes;
+    if (access("/dev/fuse", F_OK) == 0)
+        return true;
+    snprintf(why->text, sizeof(why->text),
+             "/dev/fuse: %s; `modprobe fuse`, or a kernel with CONFIG_FUSE_FS", strerror(errno));
+    return false;
+}
+
+static bool has_a_fit_number_of_cpus(const struct machine_wishes *wishes, struct reason *why)
+{
+    uint32_t cpus = machine_cpus();
+    (void)wishes;
+    if (cpus >= 1 && cpus <= POLICY_CPUS_MAX)
+        return true;
+    snprintf(why->text, sizeof(why->text), "it has %" PRIu32 "; policies know 1 to %d", cpus,
+             POLICY_CPUS_MAX);
+    return false;
+}
+
+static bool nobody_else_serves(const struct machine_wishes *wishes, struct reason *why)
+{
+    pid_t server = machine_server();
+    (void)wishes;
+    if (server)
+        snprintf(why->text, sizeof(why->text), SERVED_ALREADY, server);
+    return !server;
+}
+
+static bool no_other_scheduler(const struct machine_wishes *wishes, struct reason *why)
+{
+    char name[128];
+    (void)wishes;
+    if (access(SCHED_EXT "/state", R_OK))
+        return true; /* said by another check */
+    if (sched_ext_is("disabling"))
+        machine_wait_for_fair_class(); /* somebody is on the way out */
+    if (!machine_is_scheduled_otherwise(name, sizeof(name)))
+        return true;
+    snprintf(why->text, sizeof(why->text),
+             "another scheduler is loaded: %s. End the program that loaded it first", name);
+    return false;
+}
+
+static bool object_is_there(const char *folder, const char *name, struct reason *why)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%s.bpf.o", folder, name);
+    if (access(path, R_OK) == 0)
+        return true;
+    snprintf(why->text, sizeof(why->text), "%.300s: %s. --objects names their folder", path,
+             strerror(errno));
+    return false;
+}
+
+static bool has_objects(const struct machine_wishes *wishes, struct reason *why)
+{
+    return object_is_there(wishes->objects, "observer", why) &&
+           object_is_there(wishes->objects, "tasks", why) &&
+           (!wishes->policy || object_is_there(wishes->objects, wishes->policy, why));
+}
+
+static bool folder_is_empty(const char *path)
+{
+    DIR *folder = opendir(path);
+    int entries = 0;
+    while (folder && entries < 3 && readdir(folder))
+        entries++;
+    if (folder)
+        closedir(folder);
+    return folder && entries == 2; /* . and .. */
+}
+
+static bool has_room_for_control(const struct machine_wishes *wishes, struct reason *why)
+{
+    struct stat status;
+    if (stat(wishes->control, &status)) {
+        if (errno == ENOENT || errno == ENOTCONN) /* what a killed server leaves behind */
+            return true;
+        snprintf(why->text, sizeof(why->text), "%.300s: %s", wishes->control, strerror(errno));
+        return false;
+    }
+    if (S_ISDIR(status.st_mode) && folder_is_empty(wishes->control))
+        return true;
+    snprintf(why->text, sizeof(why->text),
+             "%.300s is in use, as it is no empty folder. --control names another",
+             wishes->control);
+    return false;
+}
+
+bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all)
+{
+    static const struct {
+        const char *what;
+        bool (*holds)(const struct machine_wishes *wishes, struct reason *why);
+    } checks[] = {
+        {"rights", has_rights},
+        {"sched_ext", has_sched_ext},
+        {"types of the kernel (BTF)", has_btf},
+        {"control files (FUSE)", has_fuse},
+        {"CPUs", has_a_fit_number_of_cpus},
+        {"one server", nobody_else_serves},
+        {"the fair class is in force", no_other_scheduler},
+        {"BPF objects", has_objects},
+        {"control folder", has_room_for_control},
+    };
+    bool fit = true;
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+        struct reason why;
+        bool holds = checks[i].holds(wishes, &why);
+        if (!holds)
+            say("%s: %s", checks[i].what, why.text);
+        else if (tell_all)
+            printf("ok: %s\n", checks[i].what);
+        fit = fit && holds;
+    }
+    return fit;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_MACHINE_H
+#define LINUX_LOADER_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What this machine is, and whether policies can be brought to it. */
+
+#define SCHED_EXT "/sys/kernel/sched_ext"
+
+/* The number of the highest CPU in use, plus 1. 0: the kernel does not say. */
+uint32_t machine_cpus(void);
+/* From one tick of the kernel's clock to the next: 1/CONFIG_HZ. */
+uint64_t machine_tick_ns(void);
+
+/* Is a scheduler of sched_ext loaded? Its name, as the kernel has it, in `name`. */
+bool machine_is_scheduled_otherwise(char *name, size_t size);
+/* Waits, for two seconds at most, until none is. False: one still is. */
+bool machine_wait_for_fair_class(void);
+
+/* What is asked of a machine before anything is changed on it. */
+struct machine_wishes {
+    const char *objects; /* folder of the BPF objects */
+    const char *policy;  /* whose object must be there; null: none */
+    const char *control; /* folder for the control files */
+};
+
+/*
+ * Looks, and changes nothing. True: all is well. Prints what is not on standard
+ * error; with `tell_all`, what is, too, on standard output.
+ */
+bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all);
+
+/* Takes the right to serve, which one process of the machine has, until it ends. False: another
+ * has it. Writes the reason. */
+bool machine_take_lock(char *why, size_t size);
+void machine_release_lock(void);
+/* Who has that right; 0: nobody. Not to be asked by who has it. */
+pid_t machine_server(void);
+
+#endif

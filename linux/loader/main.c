@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * schedlab-linux: brings schedlab's policies to a Linux kernel that has
+ * sched_ext, and asks of the server that does so. docs/linux.md explains it.
+ */
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clients.h"
+#include "control_files.h"
+#include "serve.h"
+#include "text.h"
+
+#define WRONG_USAGE    2
+#define CONTROL_FOLDER "/run/schedlab"
+#define LOAD_LIMIT_S   120
+#define LOAD_LIMIT_MAX 86400
+
+static const char usage[] =
+    "usage: schedlab-linux serve [OPTION]...    bring policies to this machine, until it is ended\n"
+    "       schedlab-linux status               the policy in force, and all threads\n"
+    "       schedlab-linux policies             what there is to choose from\n"
+    "       schedlab-linux policy NAME          switch: POLICY, POLICY:PRESET or fair\n"
+    "       schedlab-linux set PID [priority|tickets|weight] VALUE\n"
+    "       schedlab-linux tunable [NAME=VALUE] list the policy's tunables, or set one\n"
+    "       schedlab-linux stop                 end the server; the fair class is in force then\n"
+    "\n"
+    "  --control FOLDER    of the control files; /run/schedlab unless told otherwise\n"
+    "  --json              print tables as JSON\n"
+    "\n"
+    "of serve:\n"
+    "  --policy NAME       to begin with; fair, the kernel's own class, unless told otherwise\n"
+    "  --set NAME=VALUE    a tunable of it; may be repeated\n"
+    "  --seed NUMBER       of the policies' randomness; from the clock unless told otherwise\n"
+    "  --objects FOLDER    of the BPF objects; bpf beside this program unless told otherwise\n"
+    "  --trace FILE        write the event trace there\n"
+    "  --trace-memory      keep the trace in memory until the end\n"
+    "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
+    "  --background        return when the server is ready; it goes on\n"
+    "  --dry-run           say what would be done, and change nothing\n";
+
+enum option_number {
+    OPTION_CONTROL = 256,
+    OPTION_JSON,
+    OPTION_POLICY,
+    OPTION_SET,
+    OPTION_SEED,
+    OPTION_OBJECTS,
+    OPTION_TRACE,
+    OPTION_TRACE_MEMORY,
+    OPTION_LOAD_LIMIT,
+    OPTION_BACKGROUND,
+    OPTION_DRY_RUN,
+};
+
+static const struct option client_options[] = {
+    {"control", required_argument, NULL, OPTION_CONTROL},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct option serve_long_options[] = {
+    {"control", required_argument, NULL, OPTION_CONTROL},
+    {"policy", required_argument, NULL, OPTION_POLICY},
+    {"set", required_argument, NULL, OPTION_SET},
+    {"seed", required_argument, NULL, OPTION_SEED},
+    {"objects", required_argument, NULL, OPTION_OBJECTS},
+    {"trace", required_argument, NULL, OPTION_TRACE},
+    {"trace-memory", no_argument, NULL, OPTION_TRACE_MEMORY},
+    {"load-limit", required_argument, NULL, OPTION_LOAD_LIMIT},
+    {"background", no_argument, NULL, OPTION_BACKGROUND},
+    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_usage_and_exit(void)
+{
+    fputs(usage, stdout);
+    exit(0);
+}
+
+static void refuse(const char *format, const char *what)
+{
+    char reason[1024];
+    snprintf(reason, sizeof(reason), format, what);
+    say("%s; `schedlab-linux --help` tells more", reason);
+    exit(WRONG_USAGE);
+}
+
+static int64_t number_between(const char *name, const char *text, int64_t lowest, int64_t highest)
+{
+    int64_t number;
+    if (!text_to_number(text, &number) || number < lowest || number > highest) {
+        say("%s %s: a whole number from %lld to %lld is wanted", name, text, (long long)lowest,
+            (long long)highest);
+        exit(WRONG_USAGE);
+    }
+    return number;
+}
+
+/* ---- serve ---- */
+
+static void add_setting(struct serve_options *options, char *setting)
+{
+    if (options->setting_count == SETTINGS_MAX)
+        refuse("--set %s: too many of them", setting);
+    options->settings[options->setting_count++] = setting;
+}
+
+static void take_serve_option(struct serve_options *options, int option)
+{
+    switch (option) {
+    case OPTION_CONTROL:
+        options->control = optarg;
+        break;
+    case OPTION_POLICY:
+        options->policy = optarg;
+        break;
+    case OPTION_SET:
+        add_setting(options, optarg);
+        break;
+    case OPTION_SEED:
+        options->seed = (uint64_t)number_between("--seed", optarg, 0, INT64_MAX);
+        break;
+    case OPTION_OBJECTS:
+        options->objects = optarg;
+        break;
+    case OPTION_TRACE:
+        options->trace = optarg;
+        break;
+    case OPTION_TRACE_MEMORY:
+        options->trace_memory = true;
+        break;
+    case OPTION_LOAD_LIMIT:
+        options->load_limit_s = (unsigned)number_between("--load-limit", optarg, 1, LOAD_LIMIT_MAX);
+        break;
+    case OPTION_BACKGROUND:
+        options->background = true;
+        break;
+    case OPTION_DRY_RUN:
+        options->dry_run = true;
+        break;
+    case 'h':
+        print_usage_and_exit();
+        break;
+    default: /* getopt has said what is wrong */
+        exit(WRONG_USAGE);
+    }
+}
+
+/* The folder bpf beside this program. */
+static const char *own_objects(void)
+{
+    static char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof("bpf"));
+    if (length < 0)
+        return "bpf";
+    path[length] = '\0';
+    char *name = strrchr(path, '/') + 1;
+    memcpy(name, "bpf", sizeof("bpf"));
+    return path;
+}
+
+static uint64_t seed_from_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int serve_command(int count, char **words)
+{
+    struct serve_options options = {
+        .policy = "fair",
+        .control = CONTROL_FOLDER,
+        .objects = own_objects(),
+        .seed = seed_from_clock(),
+        .load_limit_s = LOAD_LIMIT_S,
+    };
+    int option;
+    while ((option = getopt_long(count, words, "h", serve_long_options, NULL)) >= 0)
+        take_serve_option(&options, option);
+    if (optind < count)
+        refuse("serve %s: what is that?", words[optind]);
+    if (options.trace_memory && !options.trace)
+        refuse("%s without --trace FILE", "--trace-memory");
+    return serve(&options);
+}
+
+/* ---- clients ---- */
+
+static void take_client_options(struct client *client, int count, char **words)
+{
+    int option;
+    *client = (struct client){.control = CONTROL_FOLDER};
+    while ((option = getopt_long(count, words, "h", client_options, NULL)) >= 0) {
+        if (option == OPTION_CONTROL)
+            client->control = optarg;
+        else if (option == OPTION_JSON)
+            client->as_json = true;
+        else if (option == 'h')
+            print_usage_and_exit();
+        else
+            exit(WRONG_USAGE);
+    }
+}
+
+static void want_words(const char *command, int given, int least, int most)
+{
+    if (given < least)
+        refuse("%s: words are missing", command);
+    if (given > most)
+        refuse("%s: too many words", command);
+}
+
+/* "set PID VALUE" or "set PID priority VALUE", "tunable NAME=VALUE", "policy NAME". */
+static int client_main(const char *command, int count, char **words)
+{
+    struct client client;
+    take_client_options(&client, count, words);
+    char **rest = words + optind;
+    int given = count - optind;
+    if (strcmp(command, "set") == 0) {
+        want_words(command, given, 2, 3);
+        return client_command(&client, CONTROL_STATUS, rest, (size_t)given);
+    }
+    if (strcmp(command, "policy") == 0) {
+        want_words(command, given, 1, 1);
+        return client_command(&client, CONTROL_STATUS, rest, 1);
+    }
+    if (strcmp(command, "tunable") == 0 && given > 0) {
+        want_words(command, given, 1, 2);
+        return client_command(&client, CONTROL_TUNABLES, rest, (size_t)given);
+    }
+    want_words(command, given, 0, 0);
+    if (strcmp(command, "stop") == 0)
+        return client_stop();
+    if (strcmp(command, "tunable") == 0)
+        return client_tunables(&client);
+    return strcmp(command, "policies") == 0 ? client_policies(&client) : client_status(&client);
+}
+
+int main(int count, char **words)
+{
+    static const char *const clients[] = {"status", "policies", "policy", "set", "tunable", "stop"};
+    if (count < 2) {
+        fputs(usage, stderr);
+        return WRONG_USAGE;
+    }
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0)
+        print_usage_and_exit();
+    if (strcmp(words[1], "serve") == 0)
+        return serve_command(count - 1, words + 1);
+    for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+        if (strcmp(words[1], clients[i]) == 0)
+            return client_main(words[1], count - 1, words + 1);
+    }
+    refuse("%s: there is no such command", words[1]);
+    return WRONG_USAGE;
+}

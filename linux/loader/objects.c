@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "objects.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "machine.h"
+#include "trace.h"
+#include "verifier_log.h"
+
+#define VERIFIER_LOG_BYTES (1 << 20)
+
+/* ---- messages of libbpf ---- */
+
+/* What libbpf says of the load that this thread is at; null: it goes to standard error. */
+static _Thread_local struct text *load_messages;
+
+static int take_message(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+    char message[2048];
+    if (level != LIBBPF_WARN)
+        return 0;
+    vsnprintf(message, sizeof(message), format, arguments);
+    if (load_messages)
+        text_add(load_messages, "%s", message);
+    else
+        say("%.*s", (int)strcspn(message, "\n"), message);
+    return 0;
+}
+
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+void objects_init(void)
+{
+    /* Whatever the signal interrupts goes on or fails: it is there for that. */
+    struct sigaction interrupt = {.sa_handler = ignore_signal};
+    sigaction(SIGUSR1, &interrupt, NULL);
+    libbpf_set_print(take_message);
+}
+
+/* ---- opening and loading ---- */
+
+/* The objects' kernel log goes to `log`, which a failed load leaves filled. */
+static struct bpf_object *open_object(const char *folder, const char *name, char *log)
+{
+    char path[4096];
+    LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = log,
+                .kernel_log_size = VERIFIER_LOG_BYTES);
+    snprintf(path, sizeof(path), "%s/%s.bpf.o", folder, name);
+    return bpf_object__open_file(path, &options);
+}
+
+/* Those that the object has of the maps in linux/bpf/shared_maps.h are to be the observer's. */
+static int reuse_shared_maps(struct bpf_object *object, const struct shared_objects *shared)
+{
+    static const char *const names[] = {"attributes", "events", "trace_state", "preempt_reasons"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
+        struct bpf_map *own = bpf_object__find_map_by_name(shared->observer, names[i]);
+        int error = !map ? 0 : !own ? -ENOENT : bpf_map__reuse_fd(map, bpf_map__fd(own));
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static size_t count_instructions(const struct bpf_object *object)
+{
+    struct bpf_program *program = NULL;
+    size_t count = 0;
+    while ((program = bpf_object__next_program(object, program)))
+        count += bpf_program__insn_cnt(program);
+    return count;
+}
+
+/* Instructions that the verifier went through, over all paths. */
+static uint64_t count_verified(const struct bpf_object *object)
+{
+    struct bpf_program *program = NULL;
+    uint64_t count = 0;
+    while ((program = bpf_object__next_program(object, program))) {
+        struct bpf_prog_info info = {0};
+        uint32_t size = sizeof(info);
+        if (bpf_prog_get_info_by_fd(bpf_program__fd(program), &info, &size) == 0)
+            count += info.verified_insns;
+    }
+    return count;
+}
+
+static int map_of(const struct bpf_object *object, const char *name)
+{
+    return bpf_object__find_map_fd_by_name(object, name);
+}
+
+static struct bpf_link *attach_iterator(const struct bpf_object *object)
+{
+    struct bpf_program *program = bpf_object__find_program_by_name(object, "describe_tasks");
+    return program ? bpf_program__attach_iter(program, NULL) : NULL;
+}
+
+/* ---- what all share ---- */
+
+static int load_observer(struct shared_objects *shared, char *log)
+{
+    shared->observer = open_object(shared->folder, "observer", log);
+    if (!shared->observer)
+        return -errno;
+    observer_fit(shared->observer);
+    int error = bpf_object__load(shared->observer);
+    if (error)
+        return error;
+    shared->attributes = map_of(shared->observer, "attributes");
+    return shared->attributes < 0 ? -ENOENT : observer_start(shared->observer);
+}
+
+static int load_tasks(struct shared_objects *shared, char *log)
+{
+    shared->tasks = open_object(shared->folder, "tasks", log);
+    if (!shared->tasks)
+        return -errno;
+    int error = reuse_shared_maps(shared->tasks, shared);
+    if (!error)
+        error = bpf_object__load(shared->tasks);
+    if (error)
+        return error;
+    shared->describe_tasks = attach_iterator(shared->tasks);
+    return shared->describe_tasks ? 0 : -errno;
+}
+
+int shared_objects_load(struct shared_objects *shared, const char *folder)
+{
+    struct text messages = {0};
+    struct text problem = {0};
+    char *log = calloc(1, VERIFIER_LOG_BYTES);
+    *shared = (struct shared_objects){.folder = folder};
+    load_messages = &messages;
+    int error = log ? load_observer(shared, log) : -ENOMEM;
+    const char *name = error ? "observer" : "tasks";
+    if (!error)
+        error = load_tasks(shared, log);
+    load_messages = NULL;
+    if (error) {
+        explain_failed_load(&problem, name, error, messages.bytes, log);
+        say("%s", problem.bytes);
+        shared_objects_close(shared);
+    }
+    text_free(&problem);
+    text_free(&messages);
+    free(log);
+    return error;
+}
+
+void shared_objects_close(struct shared_objects *shared)
+{
+    bpf_link__destroy(shared->describe_tasks);
+    bpf_object__close(shared->tasks);
+    bpf_object__close(shared->observer);
+    *shared = (struct shared_objects){0};
+}
+
+/* ---- loading a policy ---- */
+
+static void forget_object(struct policy_object *object)
+{
+    ring_buffer__free(object->requests);
+    bpf_link__destroy(object->describe_tasks);
+    bpf_object__close(object->object);
+    object->requests = NULL;
+    object->describe_tasks = NULL;
+    object->operations = NULL;
+    object->object = NULL;
+    object->state = NOT_LOADED;
+}
+
+/* The parts by which the loader handles the object. */
+static int find_parts(struct policy_object *object)
+{
+    struct bpf_program *program =
+        bpf_object__find_program_by_name(object->object, "attribute_changed");
+    object->operations = bpf_object__find_map_by_name(object->object, "schedlab_ops");
+    object->settings = map_of(object->object, "settings");
+    object->exit_info = map_of(object->object, "exit_info");
+    object->attribute_changed = program ? bpf_program__fd(program) : -ENOENT;
+    object->describe_tasks = attach_iterator(object->object);
+    if (!object->operations || object->settings < 0 || object->exit_info < 0 ||
+        object->attribute_changed < 0 || !object->describe_tasks) {
+        text_add(load_messages, "the object is of another version: build it anew\n");
+        return -ENOENT;
+    }
+    return 0;
+}
+
+static int load(struct policy_object *object, char *log)
+{
+    object->object = open_object(object->shared->folder, object->policy->name, log);
+    if (!object->object)
+        return -errno;
+    int error = reuse_shared_maps(object->object, object->shared);
+    if (error)
+        return error;
+    say("%s: loading %zu instructions", object->policy->name, count_instructions(object->object));
+    error = bpf_object__load(object->object);
+    return error ? error : find_parts(object);
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void *load_in_thread(void *argument)
+{
+    struct policy_object *object = argument;
+    struct text messages = {0};
+    uint64_t one = 1;
+    double start = seconds_now();
+    char *log = calloc(1, VERIFIER_LOG_BYTES);
+    load_messages = &messages;
+    int error = log ? load(object, log) : -ENOMEM;
+    load_messages = NULL;
+    if (error && atomic_load(&object->interrupted))
+        error = -EINTR; /* whatever became of that on its way through libbpf */
+    if (error)
+        explain_failed_load(&object->problem, object->policy->name, error, messages.bytes, log);
+    else
+        say("%s: loaded in %.1f s; the verifier went through %" PRIu64 " instructions",
+            object->policy->name, seconds_now() - start, count_verified(object->object));
+    object->load_error = error;
+    text_free(&messages);
+    free(log);
+    atomic_store(&object->thread_is_done, true);
+    ssize_t written = write(object->thread_done, &one, sizeof(one));
+    (void)written;
+    return NULL;
+}
+
+int policy_object_begin_load(struct policy_object *object)
+{
+    pthread_attr_t attributes;
+    struct sched_param fair = {0};
+    text_free(&object->problem);
+    object->load_error = 0;
+    atomic_store(&object->thread_is_done, false);
+    atomic_store(&object->interrupted, false);
+    object->thread_done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (object->thread_done < 0)
+        return -errno;
+    pthread_attr_init(&attributes);
+    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+    pthread_attr_setschedparam(&attributes, &fair);
+    int error = pthread_create(&object->thread, &attributes, load_in_thread, object);
+    pthread_attr_destroy(&attributes);
+    if (error) {
+        close(object->thread_done);
+        return -error;
+    }
+    object->state = LOADING;
+    return 0;
+}
+
+int policy_object_finish_load(struct policy_object *object)
+{
+    pthread_join(object->thread, NULL);
+    close(object->thread_done);
+    object->thread_done = -1;
+    object->state = LOADED;
+    if (object->load_error)
+        forget_object(object);
+    return object->load_error;
+}
+
+void policy_object_interrupt_load(struct policy_object *object)
+{
+    if (object->state != LOADING || atomic_load(&object->thread_is_done))
+        return;
+    atomic_store(&object->interrupted, true);
+    pthread_kill(object->thread, SIGUSR1);
+}
+
+/* ---- a policy in force ---- */
+
+int policy_object_attach(struct policy_object *object, const struct host_settings *settings)
+{
+    const uint32_t key = 0;
+    const struct host_exit none = {0};
+    if (bpf_map_update_elem(object->exit_info, &key, &none, BPF_ANY) ||
+        bpf_map_update_elem(object->settings, &key, settings, BPF_ANY))
+        return -errno;
+    object->attached = bpf_map__attach_struct_ops(object->operations);
+    return object->attached ? 0 : -errno;
+}
+
+void policy_object_detach(struct policy_object *object)
+{
+    bpf_link__destroy(object->attached);
+    object->attached = NULL;
+    if (!machine_wait_for_fair_class())
+        say("%s was detached, but the kernel does not say that it is gone", object->policy->name);
+}
+
+void policy_object_close(struct policy_object *object)
+{
+    if (object->attached)
+        policy_object_detach(object);
+    forget_object(object);
+    text_free(&object->problem);
+}
+
+bool policy_object_has_exited(const struct policy_object *object, struct host_exit *exit)
+{
+    const uint32_t key = 0;
+    return bpf_map_lookup_elem(object->exit_info, &key, exit) == 0 && exit->kind != 0;
+}
+
+int policy_object_watch(struct policy_object *object, handle_request handle, void *context,
+                        int *descriptor)
+{
+    object->requests = ring_buffer__new(map_of(object->object, "requests"), handle, context, NULL);
+    if (!object->requests)
+        return -errno;
+    *descriptor = ring_buffer__epoll_fd(object->requests);
+    return 0;
+}
+
+void policy_object_consume(struct policy_object *object)
+{
+    ring_buffer__consume(object->requests);
+}
+
+int run_program(int program, void *context, uint32_t size)
+{
+    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = size);
+    int error = bpf_prog_test_run_opts(program, &options);
+    return error ? error : (int)options.retval;
+}
+
+int policy_object_set_attribute(const struct policy_object *object, int32_t pid, uint32_t kind,
+                                int64_t value)
+{
+    struct attribute_change change = {.pid = pid, .kind = kind, .value = value};
+    int error = run_program(object->attribute_changed, &change, sizeof(change));
+    return error ? error : change.result;
+}
+
+/* ---- threads ---- */
+
+static struct host_task *read_rows(int descriptor, size_t *count)
+{
+    size_t room = 64 * sizeof(struct host_task);
+    size_t length = 0;
+    char *rows = malloc(room);
+    ssize_t more = 1;
+    while (rows && more > 0) {
+        if (length == room) {
+            char *larger = realloc(rows, room *= 2);
+            if (!larger)
+                break;
+            rows = larger;
+        }
+        more = read(descriptor, rows + length, room - length);
+        if (more < 0 && errno == EAGAIN)
+            more = 1; /* the kernel stopped to give others a chance */
+        else if (more > 0)
+            length += (size_t)more;
+    }
+    if (rows && more) {
+        free(rows);
+        rows = NULL;
+    }
+    *count = length / sizeof(struct host_task);
+    return (struct host_task *)rows;
+}
+
+struct host_task *read_tasks(const struct bpf_link *iterator, size_t *count)
+{
+    int descriptor = bpf_iter_create(bpf_link__fd(iterator));
+    if (descriptor < 0)
+        return NULL;
+    struct host_task *rows = read_rows(descriptor, count);
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return rows;
+}

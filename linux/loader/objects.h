@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_OBJECTS_H
+#define LINUX_LOADER_OBJECTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../bpf/shared.h"
+#include "text.h"
+
+#include "policies/registry.h"
+
+/*
+ * BPF objects: the observer's, whose maps all share; that which tells of threads
+ * while no policy is in force; and each policy's. A policy's object is loaded
+ * when it is first wanted, and then stays: to switch is to attach and to detach.
+ *
+ * The kernel's verifier may take many seconds for an object. So it is loaded by a
+ * thread of its own, in the fair class: the main thread goes on serving, and
+ * what runs here is not starved by a thread that real-time priority drives.
+ * Nothing here is pinned: when this process ends, the kernel undoes it all.
+ */
+
+struct bpf_link;
+struct bpf_map;
+struct bpf_object;
+struct bpf_program;
+struct ring_buffer;
+
+/* What all policies use together. */
+struct shared_objects {
+    const char *folder; /* of the objects */
+    struct bpf_object *observer;
+    struct bpf_object *tasks;
+    struct bpf_link *describe_tasks;
+    int attributes; /* a map */
+};
+
+enum load_state {
+    NOT_LOADED,
+    LOADING, /* the loading thread has the object, and nobody else touches it */
+    LOADED,
+};
+
+struct policy_object {
+    const struct policy *policy;
+    const struct shared_objects *shared;
+    struct bpf_object *object;
+    struct bpf_map *operations;
+    struct bpf_link *attached; /* null: it is not in force */
+    struct bpf_link *describe_tasks;
+    struct ring_buffer *requests;
+    int settings;
+    int exit_info;
+    int attribute_changed; /* program */
+    enum load_state state;
+    pthread_t thread;
+    atomic_bool thread_is_done;
+    atomic_bool interrupted;
+    int thread_done;     /* an eventfd, readable once the thread is done */
+    int load_error;      /* 0, or a negative errno */
+    struct text problem; /* of the last load that failed */
+};
+
+/* Before all others: how libbpf's messages are handled. */
+void objects_init(void);
+
+/* Loads observer.bpf.o and tasks.bpf.o, and starts the observer. 0, or a negative errno, and said.
+ */
+int shared_objects_load(struct shared_objects *shared, const char *folder);
+void shared_objects_close(struct shared_objects *shared);
+
+/* Begins to load; `thread_done` becomes readable when policy_object_finish_load() may be called. */
+int policy_object_begin_load(struct policy_object *object);
+/* 0, or a negative errno: `problem` then says why. */
+int policy_object_finish_load(struct policy_object *object);
+/* Interrupts a load: to be called again until the thread is done. It then ends with an error. */
+void policy_object_interrupt_load(struct policy_object *object);
+
+/* Switches to the policy. 0, or a negative errno, and the fair class is in force. */
+int policy_object_attach(struct policy_object *object, const struct host_settings *settings);
+/* Back to the fair class. */
+void policy_object_detach(struct policy_object *object);
+void policy_object_close(struct policy_object *object);
+
+/* How the kernel ended the policy. False: it has not. */
+bool policy_object_has_exited(const struct policy_object *object, struct host_exit *exit);
+
+/* What the policy asks for, through `handle`; *descriptor becomes readable when there is something.
+ */
+typedef int (*handle_request)(void *context, void *data, size_t size);
+int policy_object_watch(struct policy_object *object, handle_request handle, void *context,
+                        int *descriptor);
+
+/* Handles all that the policy has asked for. */
+void policy_object_consume(struct policy_object *object);
+
+/* As a policy of which the thread is a task. 0 or a negative errno. */
+int policy_object_set_attribute(const struct policy_object *object, int32_t pid, uint32_t kind,
+                                int64_t value);
+
+/* Calls a program of type "syscall" with `context`, which it may change. 0 or a negative errno. */
+int run_program(int program, void *context, uint32_t size);
+
+/* All rows of an iterator, as an array that the caller frees; null, and errno. */
+struct host_task *read_tasks(const struct bpf_link *iterator, size_t *count);
+
+#endif

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "scheduler.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "machine.h"
+#include "trace.h"
+
+#include "abi/trace_format.h"
+#include "policies/support/hooks.h"
+
+#ifndef PIDFD_THREAD /* Linux 6.9 */
+#define PIDFD_THREAD O_EXCL
+#endif
+
+/* What is in force. */
+struct in_force {
+    struct policy_object *object; /* null: the fair class */
+    struct policy_choice choice;
+    char name[SCHEDULER_CHOICE_BYTES];
+    int64_t tunable[POLICY_TUNABLES_MAX];
+    enum share_attribute shares_by;
+};
+
+static struct scheduler_options options;
+static struct shared_objects shared;
+static struct policy_object *objects; /* one for each policy, in the order of their numbers */
+static struct policy_object *loading; /* null: none */
+static bool load_is_unwanted;
+static time_t loading_until;
+static struct in_force now = {.name = FAIR_CLASS};
+static char fair_since[1400]; /* "": the fair class is there because somebody wanted it */
+static struct text problem;
+static struct trace *trace; /* null: none */
+static int requests = -1;
+static uint32_t cpus;
+static uint64_t tick_ns;
+
+/* ---- problems ---- */
+
+__attribute__((format(printf, 2, 3))) static int fail(int error, const char *format, ...)
+{
+    char reason[8192];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof(reason), format, arguments);
+    va_end(arguments);
+    text_free(&problem);
+    text_add(&problem, "%s", reason);
+    return error;
+}
+
+const char *scheduler_problem(void)
+{
+    return problem.bytes ? problem.bytes : "";
+}
+
+const char *scheduler_name(void)
+{
+    return now.name;
+}
+
+/* ---- beginning and end ---- */
+
+int scheduler_begin(const struct scheduler_options *wanted)
+{
+    options = *wanted;
+    cpus = machine_cpus();
+    tick_ns = machine_tick_ns();
+    requests = epoll_create1(EPOLL_CLOEXEC);
+    objects = calloc(policies_count, sizeof(*objects));
+    if (requests < 0 || !objects)
+        return -errno;
+    for (uint32_t i = 0; i < policies_count; i++)
+        objects[i] =
+            (struct policy_object){.policy = policies[i], .shared = &shared, .thread_done = -1};
+    objects_init();
+    return shared_objects_load(&shared, options.objects);
+}
+
+int scheduler_begin_trace(const char *path, bool memory)
+{
+    char why[512];
+    struct trace_settings settings = {.path = path,
+                                      .cpus = cpus,
+                                      .tick_ns = tick_ns,
+                                      .seed = options.seed,
+                                      .memory_bytes = memory ? TRACE_MEMORY_BYTES : 0};
+    int error = trace_begin(&trace, shared.observer, &settings, why, sizeof(why));
+    if (error)
+        say("%s", why);
+    else
+        trace_policy(trace, now.name, now.shares_by);
+    return error;
+}
+
+static void abandon_load(void)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    while (loading && !atomic_load(&loading->thread_is_done)) {
+        policy_object_interrupt_load(loading);
+        nanosleep(&pause, NULL);
+    }
+    if (loading)
+        policy_object_finish_load(loading);
+    loading = NULL;
+}
+
+static int end_trace(void)
+{
+    struct trace_outcome outcome;
+    char why[512];
+    if (!trace)
+        return 0;
+    int error = trace_end(trace, &outcome, why, sizeof(why));
+    trace = NULL;
+    if (error)
+        say("%s", why);
+    else if (outcome.lost)
+        say("trace: %" PRIu64 " records, and %" PRIu64 " were lost", outcome.records, outcome.lost);
+    else
+        say("trace: %" PRIu64 " records", outcome.records);
+    return error;
+}
+
+int scheduler_end(void)
+{
+    if (!objects)
+        return 0;
+    if (now.object)
+        policy_object_detach(now.object);
+    now = (struct in_force){.name = FAIR_CLASS};
+    int error = end_trace();
+    abandon_load();
+    for (uint32_t i = 0; i < policies_count; i++)
+        policy_object_close(&objects[i]);
+    shared_objects_close(&shared);
+    close(requests);
+    free(objects);
+    objects = NULL;
+    return error;
+}
+
+/* ---- choosing ---- */
+
+static enum share_attribute shares_of(const struct policy_choice *choice, const int64_t *tunable)
+{
+    uint64_t state[POLICY_SCHEDULER_BYTES / 8] = {0};
+    struct scheduler scheduler = {
+        .cpus = cpus, .queues = cpus, .tick_ns = tick_ns, .seed = options.seed, .state = state};
+    memcpy(scheduler.tunable, tunable, sizeof(scheduler.tunable));
+    if (choice->policy)
+        policy_init_scheduler(choice->policy, &scheduler);
+    return choice->policy ? policy_shares_by(choice->policy, &scheduler) : SHARES_EQUAL;
+}
+
+static void set_defaults(struct in_force *wanted)
+{
+    for (uint32_t i = 0; i < wanted->choice.policy->tunable_count; i++)
+        wanted->tunable[i] = policy_default(&wanted->choice, i);
+}
+
+static bool is_fair(const char *name)
+{
+    return strcmp(name, FAIR_CLASS) == 0;
+}
+
+/* Reads a policy's name. 0 or -EINVAL. */
+static int read_choice(const char *name, struct in_force *wanted)
+{
+    *wanted = (struct in_force){.name = FAIR_CLASS};
+    if (is_fair(name))
+        return 0;
+    enum policy_error error = policy_choose(name, strlen(name), &wanted->choice);
+    if (error)
+        return fail(-EINVAL, "%.60s: %s; sched_policies lists them", name,
+                    policy_error_text(error));
+    const struct policy_choice *choice = &wanted->choice;
+    snprintf(wanted->name, sizeof(wanted->name), "%s%s%s", choice->policy->name,
+             choice->preset ? ":" : "", choice->preset ? choice->preset->name : "");
+    wanted->object = objects ? &objects[policy_number(choice->policy)] : NULL;
+    set_defaults(wanted);
+    return 0;
+}
+
+/* 0, SCHEDULER_IS_LOADING or a negative errno. */
+static int need_object(struct policy_object *object)
+{
+    if (object->state == LOADED)
+        return 0;
+    if (object->state == LOADING)
+        return SCHEDULER_IS_LOADING;
+    if (object->load_error) {
+        object->load_error = 0; /* whoever asks again, tries again */
+        return fail(-EIO, "%s", object->problem.bytes);
+    }
+    if (loading)
+        return SCHEDULER_IS_LOADING;
+    int error = policy_object_begin_load(object);
+    if (error)
+        return fail(error, "%s: no thread to load it: %s", object->policy->name, strerror(-error));
+    loading = object;
+    load_is_unwanted = false;
+    loading_until = time(NULL) + options.load_limit_s;
+    return SCHEDULER_IS_LOADING;
+}
+
+static void describe_exit(const struct host_exit *exit, char *text, size_t size)
+{
+    snprintf(text, size, "%.127s%s%.1023s", exit->reason, exit->message[0] ? ": " : "",
+             exit->message);
+    for (char *c = text; *c; c++) {
+        if (*c == '\n')
+            *c = ' '; /* a line of sched_status */
+    }
+}
+
+/* And tells the trace. */
+static void begin_force(const struct in_force *wanted)
+{
+    now = *wanted;
+    now.shares_by = shares_of(&now.choice, now.tunable);
+    trace_policy(trace, now.name, now.shares_by);
+    for (uint32_t i = 0; now.object && i < now.choice.policy->tunable_count; i++)
+        trace_tunable(trace, now.choice.policy->tunables[i].name, now.tunable[i], now.shares_by);
+    say("policy: %s", now.name);
+}
+
+static int attach_wanted(const struct in_force *wanted)
+{
+    struct host_settings settings = {.cpus = cpus, .tick_ns = tick_ns, .seed = options.seed};
+    struct host_exit exit = {0};
+    char reason[1200] = "";
+    memcpy(settings.tunable, wanted->tunable, sizeof(settings.tunable));
+    int error = policy_object_attach(wanted->object, &settings);
+    bool exited = policy_object_has_exited(wanted->object, &exit); /* it may have no other error */
+    if (!error && !exited)
+        return 0;
+    if (exited)
+        describe_exit(&exit, reason, sizeof(reason));
+    else
+        snprintf(reason, sizeof(reason), "%s", strerror(-error));
+    if (!error)
+        policy_object_detach(wanted->object);
+    fail(-EIO, "%s: the kernel does not take it: %s", wanted->name, reason);
+    snprintf(fair_since, sizeof(fair_since), "%s", scheduler_problem());
+    say("%s", fair_since);
+    return error == -EBUSY ? -EBUSY : -EIO;
+}
+
+/* From what is in force to what is wanted, whose object is loaded. */
+static int switch_to(const struct in_force *wanted)
+{
+    static const struct in_force fair = {.name = FAIR_CLASS};
+    if (now.object)
+        policy_object_detach(now.object);
+    fair_since[0] = '\0';
+    int error = wanted->object ? attach_wanted(wanted) : 0;
+    begin_force(error ? &fair : wanted);
+    return error;
+}
+
+static int choose(const struct in_force *wanted)
+{
+    int error = wanted->object ? need_object(wanted->object) : 0;
+    if (error)
+        return error;
+    return switch_to(wanted);
+}
+
+/* ---- tunables ---- */
+
+static int set_tunable(struct in_force *wanted, const char *name, int64_t value)
+{
+    const struct policy *policy = wanted->choice.policy;
+    uint32_t index = policy ? tunable_find(policy, name, strlen(name)) : NO_TUNABLE;
+    if (index == NO_TUNABLE)
+        return fail(-EINVAL, "%s has no tunable %.60s", wanted->name, name);
+    const struct tunable *tunable = &policy->tunables[index];
+    if (value < tunable->minimum || value > tunable->maximum)
+        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, name, tunable->minimum,
+                    tunable->maximum);
+    wanted->tunable[index] = value;
+    return 0;
+}
+
+/* Changes the line. */
+static int read_setting(struct in_force *wanted, char *line)
+{
+    char *name;
+    char *value_text;
+    int64_t value;
+    if (!text_take_two(line, " \t=", &name, &value_text) || !text_to_number(value_text, &value))
+        return fail(-EINVAL, "a tunable is set by NAME=VALUE, a whole number");
+    return set_tunable(wanted, name, value);
+}
+
+int scheduler_obey_tunables(char *line)
+{
+    struct in_force wanted = now;
+    int error = read_setting(&wanted, line);
+    return error ? error : choose(&wanted);
+}
+
+/* 0 or a negative errno. */
+static int read_wish(struct in_force *wanted, const char *name, char *const *settings, size_t count)
+{
+    int error = read_choice(name, wanted);
+    for (size_t i = 0; !error && i < count; i++) {
+        char setting[256];
+        snprintf(setting, sizeof(setting), "%s", settings[i]);
+        error = read_setting(wanted, setting);
+    }
+    return error;
+}
+
+bool scheduler_accepts(const char *name, char *const *settings, size_t count)
+{
+    struct in_force wanted;
+    return read_wish(&wanted, name, settings, count) == 0;
+}
+
+int scheduler_prepare(const char *name)
+{
+    struct in_force wanted;
+    int error = read_choice(name, &wanted);
+    return error || !wanted.object ? error : need_object(wanted.object);
+}
+
+int scheduler_choose(const char *name, char *const *settings, size_t count)
+{
+    struct in_force wanted;
+    int error = read_wish(&wanted, name, settings, count);
+    return error ? error : choose(&wanted);
+}
+
+/* ---- attributes ---- */
+
+static const struct attribute_rule {
+    const char *name;
+    uint32_t kind;
+    int64_t lowest;
+    int64_t highest;
+} attribute_rules[] = {
+    {"priority", ATTRIBUTE_PRIORITY, PRIORITY_HIGHEST, PRIORITY_LOWEST},
+    {"tickets", ATTRIBUTE_TICKETS, 1, TICKETS_MAX},
+    {"weight", ATTRIBUTE_WEIGHT, 1, WEIGHT_MAX},
+};
+
+static const struct attribute_rule *find_rule(const char *name)
+{
+    for (size_t i = 0; i < sizeof(attribute_rules) / sizeof(attribute_rules[0]); i++) {
+        if (strcmp(attribute_rules[i].name, name) == 0)
+            return &attribute_rules[i];
+    }
+    return NULL;
+}
+
+/* Of a thread, whoever schedules it; no policy is in force. 0 or a negative errno. */
+static int store_attribute(int32_t pid, uint32_t kind, int64_t value)
+{
+    struct task_attributes kept = {0};
+    int thread = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD);
+    if (thread < 0)
+        return errno == EINVAL ? -ESRCH : -errno;
+    if (bpf_map_lookup_elem(shared.attributes, &thread, &kept) || !kept.set)
+        kept = (struct task_attributes){.priority = PRIORITY_DEFAULT,
+                                        .tickets = TICKETS_DEFAULT,
+                                        .weight = WEIGHT_DEFAULT,
+                                        .set = 1};
+    if (kind == ATTRIBUTE_PRIORITY)
+        kept.priority = (int32_t)value;
+    else if (kind == ATTRIBUTE_TICKETS)
+        kept.tickets = (uint32_t)value;
+    else
+        kept.weight = (uint32_t)value;
+    int error = bpf_map_update_elem(shared.attributes, &thread, &kept, BPF_ANY) ? -errno : 0;
+    close(thread);
+    if (!error)
+        trace_attribute(trace, pid, kind, value);
+    return error;
+}
+
+/* Fields of /proc/PID/stat behind the name, which may hold anything: state is the first. */
+static bool thread_has_flags(int32_t pid, unsigned long flags, bool *ended)
+{
+    char path[64];
+    char line[1024];
+    unsigned long held = 0;
+    char state = 'X';
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    if (read_small_file(path, line, sizeof(line)) && strrchr(line, ')'))
+        sscanf(strrchr(line, ')') + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &held);
+    *ended = state == 'X' || state == 'Z';
+    return held & flags;
+}
+
+#define PF_KTHREAD 0x00200000 /* of the kernel's task flags */
+
+/* A living thread that is not the kernel's. */
+static bool is_users_thread(int32_t pid)
+{
+    bool ended;
+    return !thread_has_flags(pid, PF_KTHREAD, &ended) && !ended;
+}
+
+static int set_attribute(const char *pid_text, const struct attribute_rule *rule,
+                         const char *value_text)
+{
+    int64_t pid;
+    int64_t value;
+    if (!rule || !text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
+        return fail(-EINVAL, "of the form PID VALUE, or PID priority|tickets|weight VALUE");
+    if (pid < 1 || pid > INT32_MAX || !is_users_thread((int32_t)pid))
+        return fail(-ESRCH, "%" PRId64 ": there is no such process or thread", pid);
+    if (value < rule->lowest || value > rule->highest)
+        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, rule->name, rule->lowest,
+                    rule->highest);
+    int error = now.object
+                    ? policy_object_set_attribute(now.object, (int32_t)pid, rule->kind, value)
+                    : store_attribute((int32_t)pid, rule->kind, value);
+    return error ? fail(error, "%" PRId64 ": %s", pid, strerror(-error)) : 0;
+}
+
+int scheduler_obey(char *line)
+{
+    char *word[3];
+    size_t words = 0;
+    while (words < 3 && (word[words] = text_take_word(&line, " \t")))
+        words++;
+    struct in_force wanted;
+    if (words == 3)
+        return text_take_word(&line, " \t") ? fail(-EINVAL, "too many words")
+                                            : set_attribute(word[0], find_rule(word[1]), word[2]);
+    if (words == 2) {
+        const char *shown = now.shares_by == SHARES_BY_WEIGHT ? "weight" : "priority";
+        return set_attribute(word[0], find_rule(shown), word[1]);
+    }
+    int error = read_choice(word[0], &wanted);
+    return error ? error : choose(&wanted);
+}
+
+/* ---- texts ---- */
+
+static struct scheduler_view view_now(void)
+{
+    return (struct scheduler_view){
+        .name = now.name,
+        .choice = now.choice,
+        .tunable = now.tunable,
+        .shares_by = now.shares_by,
+        .tick_ns = tick_ns,
+    };
+}
+
+static const char *state_name(uint32_t state)
+{
+    static const char *const names[] = {
+        [HOST_TASK_RUNNABLE] = "runnable",
+        [HOST_TASK_RUNNING] = "running",
+        [HOST_TASK_BLOCKED] = "blocked",
+        [HOST_TASK_ZOMBIE] = "zombie",
+    };
+    return state < sizeof(names) / sizeof(names[0]) && names[state] ? names[state] : "new";
+}
+
+static void add_row(struct text *text, const struct scheduler_view *view,
+                    const struct host_task *row)
+{
+    char name[HOST_NAME + 1];
+    snprintf(name, sizeof(name), "%.*s", HOST_NAME, row->name);
+    struct task_view task = {
+        .name = name,
+        .pid = row->pid,
+        .state = state_name(row->state),
+        .priority = row->priority,
+        .weight = row->weight,
+        .slice = row->managed ? row->slice : 0,
+        .tickets = row->managed ? row->drawn : row->tickets,
+    };
+    add_task(text, view, &task);
+}
+
+void scheduler_add_status(struct text *text)
+{
+    struct scheduler_view view = view_now();
+    char remark[sizeof(fair_since) + 32];
+    size_t count = 0;
+    scheduler_check_exit();
+    view = view_now();
+    snprintf(remark, sizeof(remark), "Fair class since: %s", fair_since);
+    add_status_head(text, &view, fair_since[0] ? remark : NULL);
+    struct host_task *rows =
+        read_tasks(now.object ? now.object->describe_tasks : shared.describe_tasks, &count);
+    for (size_t i = 0; rows && i < count; i++)
+        add_row(text, &view, &rows[i]);
+    if (!rows)
+        text_add(text, "(the threads cannot be read: %s)\n", strerror(errno));
+    free(rows);
+}
+
+void scheduler_add_tunables(struct text *text)
+{
+    struct scheduler_view view = view_now();
+    add_tunables(text, &view);
+}
+
+void scheduler_add_policies(struct text *text)
+{
+    add_policies(text);
+    text_add(text, POLICIES_COLUMNS, "-", FAIR_CLASS, "the kernel's own class, without a policy");
+}
+
+void scheduler_add_problem(struct text *text)
+{
+    if (problem.length)
+        text_add(text, "%s\n", problem.bytes);
+}
+
+/* ---- events ---- */
+
+int scheduler_loading(void)
+{
+    return loading ? loading->thread_done : -1;
+}
+
+/* The kernel's threads and process 1 are no policy's to kill. */
+static int handle_policy_request(void *context, void *data, size_t size)
+{
+    const struct host_request *request = data;
+    (void)context;
+    if (size < sizeof(*request))
+        return 0;
+    if (request->kind == REQUEST_EXITED)
+        scheduler_check_exit();
+    if (request->kind != REQUEST_KILL || request->pid <= 1 || request->pid == getpid() ||
+        !is_users_thread(request->pid))
+        return 0;
+    if (kill(request->pid, SIGKILL) == 0)
+        say("%s: killed %d", now.name, request->pid);
+    return 0;
+}
+
+static void watch_requests(struct policy_object *object)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = object};
+    int descriptor;
+    if (policy_object_watch(object, handle_policy_request, NULL, &descriptor) ||
+        epoll_ctl(requests, EPOLL_CTL_ADD, descriptor, &event))
+        say("%s: what it asks for will not be heard: %s", object->policy->name, strerror(errno));
+}
+
+void scheduler_handle_loaded(void)
+{
+    if (!loading || !atomic_load(&loading->thread_is_done))
+        return;
+    struct policy_object *object = loading;
+    loading = NULL;
+    int error = policy_object_finish_load(object);
+    if (!error)
+        watch_requests(object);
+    else if (load_is_unwanted)
+        object->load_error = 0;
+    else if (error == -EINTR)
+        text_add(&object->problem, ", as it took more than %u s: --load-limit allows more",
+                 options.load_limit_s);
+    if (object->load_error)
+        say("%s", object->problem.bytes);
+}
+
+bool scheduler_check_load(void)
+{
+    if (!loading || (!load_is_unwanted && time(NULL) < loading_until))
+        return false;
+    policy_object_interrupt_load(loading);
+    return true;
+}
+
+void scheduler_abandon_load(void)
+{
+    load_is_unwanted = true;
+    scheduler_check_load();
+}
+
+int scheduler_requests(void)
+{
+    return requests;
+}
+
+void scheduler_handle_requests(void)
+{
+    struct epoll_event event;
+    while (epoll_wait(requests, &event, 1, 0) > 0)
+        policy_object_consume(event.data.ptr);
+}
+
+void scheduler_check_exit(void)
+{
+    static const struct in_force fair = {.name = FAIR_CLASS};
+    struct host_exit exit;
+    char reason[1200];
+    if (!now.object || !policy_object_has_exited(now.object, &exit))
+        return;
+    describe_exit(&exit, reason, sizeof(reason));
+    snprintf(fair_since, sizeof(fair_since), "the kernel ended %s: %s", now.name, reason);
+    fail(0, "%s", fair_since);
+    say("%s", fair_since);
+    policy_object_detach(now.object);
+    begin_force(&fair);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_SCHEDULER_H
+#define LINUX_LOADER_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "objects.h"
+#include "text.h"
+
+#include "policies/support/scheduler_text.h"
+
+/*
+ * By what this machine schedules: a policy of ours, or the kernel's own fair
+ * class, which goes by the name "fair" here. All of it belongs to the main thread.
+ */
+
+#define FAIR_CLASS "fair"
+
+struct scheduler_options {
+    const char *objects; /* folder */
+    uint64_t seed;
+    unsigned load_limit_s; /* after which a load is broken off */
+};
+
+/* Loads what every policy needs; the fair class stays in force. 0, or a negative errno, and said.
+ */
+int scheduler_begin(const struct scheduler_options *options);
+/* The fair class is in force when this returns, and the trace complete. 0, or a negative errno, and
+ * said: it is not. */
+int scheduler_end(void);
+
+/*
+ * Commands. Each is obeyed, or nothing has changed, and scheduler_problem() says
+ * why. They may change the line. What they give besides 0 and a negative errno:
+ */
+#define SCHEDULER_IS_LOADING 1 /* ask again once scheduler_handle_loaded() was called */
+
+/* "POLICY[:PRESET]", "fair", "PID VALUE" or "PID priority|tickets|weight VALUE" */
+int scheduler_obey(char *line);
+/* "NAME VALUE" or "NAME=VALUE" */
+int scheduler_obey_tunables(char *line);
+/* Begins the event trace; once. `memory`: nothing is written before scheduler_end(). 0, or a
+ * negative errno, and said. */
+int scheduler_begin_trace(const char *path, bool memory);
+/* Loads what the policy of that name needs, and leaves the one in force. */
+int scheduler_prepare(const char *name);
+/* The policy, and its tunables from the beginning on. Texts as from a command line. */
+int scheduler_choose(const char *name, char *const *settings, size_t count);
+/* Would that be obeyed, as far as names and ranges go? Needs no scheduler_begin(). */
+bool scheduler_accepts(const char *name, char *const *settings, size_t count);
+
+/* What was wrong with the last command that failed, or why the kernel has ended a policy since; ""
+ * if neither has happened. */
+const char *scheduler_problem(void);
+
+/* "rr:table-scan", "fair". */
+const char *scheduler_name(void);
+
+void scheduler_add_status(struct text *text);
+void scheduler_add_tunables(struct text *text);
+void scheduler_add_policies(struct text *text);
+void scheduler_add_problem(struct text *text);
+
+/* ---- what the main thread waits for ---- */
+
+/* Readable when a load has ended; -1: none goes on. */
+int scheduler_loading(void);
+void scheduler_handle_loaded(void);
+/* To be called now and then while a load goes on, so that it ends at its limit. True: it is being
+ * broken off, which takes some calls, soon. */
+bool scheduler_check_load(void);
+/* Breaks the load off: nobody waits for it. */
+void scheduler_abandon_load(void);
+/* An epoll descriptor: readable when a policy asks for something. */
+int scheduler_requests(void);
+void scheduler_handle_requests(void);
+/* Has the kernel ended the policy? To be called now and then. */
+void scheduler_check_exit(void);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The server: brings policies to this machine, and leaves it to the fair class
+ * however it ends. One thread does all of it, waiting for events; it has
+ * real-time priority and locked memory, so that no policy can keep it from being
+ * told to stop.
+ */
+
+#include "serve.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control_files.h"
+#include "machine.h"
+#include "scheduler.h"
+#include "text.h"
+
+#define FAILED      1
+#define WRONG_USAGE 2
+/* Nanoseconds between looks at whether the kernel has ended the policy, and whether a load takes
+ * too long; and while one is being broken off. */
+#define LOOK_EVERY 1000000000
+#define LOOK_SOON  50000000
+
+struct server {
+    int events; /* an epoll descriptor */
+    int signals;
+    int looks;    /* a timer */
+    int loading;  /* what is watched for the end of a load; -1: nothing */
+    int ready_to; /* who waits for the server to be ready; -1: nobody */
+    bool ended;
+};
+
+/* ---- before anything is changed ---- */
+
+/* The policy without its preset. Null: the fair class. */
+static const char *object_of(const char *policy, char *name, size_t size)
+{
+    struct policy_choice choice;
+    if (policy_choose(policy, strlen(policy), &choice))
+        return NULL;
+    snprintf(name, size, "%s", choice.policy->name);
+    return name;
+}
+
+static bool is_right_usage(const struct serve_options *options)
+{
+    if (scheduler_accepts(options->policy, options->settings, options->setting_count))
+        return true;
+    say("%s", scheduler_problem());
+    return false;
+}
+
+static void tell_plan(const struct serve_options *options)
+{
+    printf("would lock its memory and take real-time priority (SCHED_FIFO)\n"
+           "would load the BPF objects of %s\n",
+           options->objects);
+    if (strcmp(options->policy, FAIR_CLASS))
+        printf("would switch all threads of the fair class to the policy %s\n", options->policy);
+    else
+        printf("would leave all threads in the fair class\n");
+    for (size_t i = 0; i < options->setting_count; i++)
+        printf("would set %s\n", options->settings[i]);
+    if (options->trace)
+        printf("would write an event trace to %s\n", options->trace);
+    printf("would mount the control files at %s\n"
+           "would undo all of this when it ends; nothing was changed\n",
+           options->control);
+}
+
+static bool machine_fits(const struct serve_options *options)
+{
+    char name[SCHEDULER_CHOICE_BYTES];
+    struct machine_wishes wishes = {
+        .objects = options->objects,
+        .policy = object_of(options->policy, name, sizeof(name)),
+        .control = options->control,
+    };
+    return machine_is_fit(&wishes, options->dry_run);
+}
+
+/* ---- priority ---- */
+
+/* The program, so that it need not be read from a disk to end a policy. Not what comes later: to
+ * lock the memory of BPF programs that is mapped here (an arena) is to fill it in, and they find
+ * none left to allocate. */
+static void lock_memory(void)
+{
+    if (mlockall(MCL_CURRENT))
+        say("memory is not locked: %s", strerror(errno));
+}
+
+static void take_priority(void)
+{
+    struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    lock_memory();
+    if (sched_setscheduler(0, SCHED_FIFO, &lowest))
+        say("no real-time priority: %s. A policy that starves others may starve this, too",
+            strerror(errno));
+}
+
+/* ---- events ---- */
+
+static bool watch(struct server *server, int descriptor)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = descriptor};
+    return descriptor >= 0 && epoll_ctl(server->events, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+static bool look_in(const struct server *server, int64_t nanoseconds)
+{
+    struct itimerspec once = {
+        .it_value = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000}};
+    return timerfd_settime(server->looks, 0, &once, NULL) == 0;
+}
+
+static bool server_begin(struct server *server)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    server->events = epoll_create1(EPOLL_CLOEXEC);
+    server->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+    server->looks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    return watch(server, server->signals) && watch(server, server->looks) &&
+           look_in(server, LOOK_EVERY);
+}
+
+static void watch_load(struct server *server)
+{
+    int descriptor = scheduler_loading();
+    if (descriptor == server->loading)
+        return;
+    if (descriptor >= 0)
+        watch(server, descriptor);
+    server->loading = descriptor; /* one that was closed is watched no longer */
+}
+
+static void handle_look(struct server *server)
+{
+    uint64_t times;
+    ssize_t length = read(server->looks, &times, sizeof(times));
+    (void)length;
+    scheduler_check_exit();
+    look_in(server, scheduler_check_load() ? LOOK_SOON : LOOK_EVERY);
+}
+
+/* Waits for one event, and handles it. */
+static void handle_event(struct server *server)
+{
+    struct epoll_event event;
+    watch_load(server);
+    if (epoll_wait(server->events, &event, 1, -1) < 1)
+        return;
+    if (event.data.fd == server->signals)
+        server->ended = true;
+    else if (event.data.fd == server->looks)
+        handle_look(server);
+    else if (event.data.fd == scheduler_requests())
+        scheduler_handle_requests();
+    else if (event.data.fd == server->loading) {
+        scheduler_handle_loaded();
+        server->loading = -1;
+        control_files_resume();
+    } else if (!control_files_handle()) {
+        say("the control files were unmounted");
+        server->ended = true;
+    }
+}
+
+/* The first policy: it is loaded before the trace begins. 0, or a negative errno, and said. */
+static int begin_policy(struct server *server, const struct serve_options *options)
+{
+    int error;
+    while ((error = scheduler_prepare(options->policy)) == SCHEDULER_IS_LOADING && !server->ended)
+        handle_event(server);
+    if (server->ended)
+        return -EINTR;
+    if (!error && options->trace && scheduler_begin_trace(options->trace, options->trace_memory))
+        return -EIO;
+    if (!error)
+        error = scheduler_choose(options->policy, options->settings, options->setting_count);
+    if (error)
+        say("%s", scheduler_problem());
+    return error;
+}
+
+/* ---- the whole ---- */
+
+static void tell_ready(const struct server *server)
+{
+    char ready = 1;
+    if (server->ready_to >= 0) {
+        ssize_t written = write(server->ready_to, &ready, 1);
+        (void)written;
+        close(server->ready_to);
+    }
+}
+
+static int serve_until_ended(struct server *server, const struct serve_options *options)
+{
+    struct scheduler_options scheduler = {
+        .objects = options->objects, .seed = options->seed, .load_limit_s = options->load_limit_s};
+    if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
+        return FAILED;
+    if (begin_policy(server, options))
+        return FAILED;
+    if (control_files_begin(options->control))
+        return FAILED;
+    if (!watch(server, control_files_descriptor()))
+        return FAILED;
+    say("serving at %s", options->control);
+    tell_ready(server);
+    while (!server->ended)
+        handle_event(server);
+    return 0;
+}
+
+static int serve_here(const struct serve_options *options, int ready_to)
+{
+    struct server server = {.loading = -1, .ready_to = ready_to};
+    char why[256];
+    if (!machine_take_lock(why, sizeof(why))) {
+        say("%s", why);
+        return WRONG_USAGE;
+    }
+    take_priority();
+    int status = FAILED;
+    if (server_begin(&server))
+        status = serve_until_ended(&server, options);
+    else
+        say("%s", strerror(errno));
+    if (scheduler_end())
+        status = FAILED;
+    control_files_end();
+    machine_release_lock();
+    return status;
+}
+
+/* The server is a child that goes on; this returns once it is ready, or has failed. */
+static int serve_in_background(const struct serve_options *options)
+{
+    int ready[2];
+    char byte;
+    int status;
+    if (pipe(ready)) {
+        say("%s", strerror(errno));
+        return FAILED;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        close(ready[0]);
+        setsid();
+        exit(serve_here(options, ready[1]));
+    }
+    close(ready[1]);
+    if (child > 0 && read(ready[0], &byte, 1) == 1)
+        return 0;
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return FAILED;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : FAILED;
+}
+
+int serve(const struct serve_options *options)
+{
+    if (!is_right_usage(options) || !machine_fits(options))
+        return WRONG_USAGE;
+    if (options->dry_run) {
+        tell_plan(options);
+        return 0;
+    }
+    return options->background ? serve_in_background(options) : serve_here(options, -1);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_SERVE_H
+#define LINUX_LOADER_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SETTINGS_MAX 32
+
+struct serve_options {
+    const char *policy;
+    char *settings[SETTINGS_MAX]; /* NAME=VALUE */
+    size_t setting_count;
+    const char *control;
+    const char *objects;
+    const char *trace; /* null: no trace */
+    bool trace_memory; /* the trace stays in memory until the end */
+    bool background;
+    bool dry_run;
+    uint64_t seed;
+    unsigned load_limit_s;
+};
+
+/* The exit status. */
+int serve(const struct serve_options *options);
+
+#endif

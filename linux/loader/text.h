@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_TEXT_H
+#define LINUX_LOADER_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A text that grows. All zero: an empty one. */
+struct text {
+    char *bytes; /* with a final 0; null while it is empty */
+    size_t length;
+    size_t room;
+    bool cut; /* memory was short: not all is here */
+};
+
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* So many bytes of any kind. */
+void text_add_bytes(struct text *text, const char *bytes, size_t length);
+void text_free(struct text *text);
+
+/* As snprintf(); texts that all hosts share call it by this name. */
+int format_text(char *buffer, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The whole of `text` as a decimal number, perhaps with a minus sign. False: it is none, or beyond
+ * 64 bits; then *number is unchanged. */
+bool text_to_number(const char *text, int64_t *number);
+
+/* A small file's text without its last newline, in `buffer`. False, and errno: it cannot be read.
+ */
+bool read_small_file(const char *path, char *buffer, size_t size);
+
+/* On standard error, in one piece: "schedlab-linux: …". */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "trace.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/trace_format.h"
+
+#include "../bpf/shared.h"
+#include "trace_file.h"
+
+/*
+ * How often the ring is emptied. It has room for 64 MiB, of 40 bytes a record: at
+ * a million records a second, that is a second and a half; what is woken more
+ * often is seen more often in the trace itself.
+ */
+#define DRAIN_MILLISECONDS 50
+#define DRAIN_PRIORITY     50 /* of SCHED_FIFO */
+
+#define LINKS_MAX         24
+#define CYCLES_PER_SECOND 1000000000 /* the scheduler's visits are measured by the clock */
+
+/*
+ * While the thread lives, `file` and `ring` are the thread's own;
+ * the rest belongs to who begins and ends the trace.
+ */
+struct trace {
+    struct bpf_object *observer;
+    struct bpf_link *links[LINKS_MAX];
+    size_t link_count;
+    struct trace_state *state; /* the kernel's, too */
+    struct ring_buffer *ring;
+    int tell; /* program */
+    uint32_t cpus;
+    struct trace_file file;
+    bool has_file;
+    pthread_t thread;
+    bool has_thread;
+    int wake; /* an eventfd: the thread is to end */
+    atomic_bool stop;
+};
+
+static int fail(char *problem, size_t size, int error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static int fail(char *problem, size_t size, int error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem, size, format, arguments);
+    va_end(arguments);
+    size_t length = strlen(problem);
+    snprintf(problem + length, size - length, ": %s", strerror(error < 0 ? -error : error));
+    return error < 0 ? error : -error;
+}
+
+/* --- the observer */
+
+static bool has_tracepoint(const struct btf *kernel, const char *name)
+{
+    char type[64];
+    snprintf(type, sizeof(type), "btf_trace_%s", name);
+    return btf__find_by_name_kind(kernel, type, BTF_KIND_TYPEDEF) > 0;
+}
+
+static bool has_function(const struct btf *kernel, const char *name)
+{
+    return btf__find_by_name_kind(kernel, name, BTF_KIND_FUNC) > 0;
+}
+
+/* A program whose section is "tp_btf/NAME" or "fentry/NAME": is that NAME there? */
+static bool can_attach(const struct btf *kernel, const struct bpf_program *program)
+{
+    const char *section = bpf_program__section_name(program);
+    const char *name = strchr(section, '/');
+    if (name && strncmp(section, "tp_btf/", 7) == 0)
+        return has_tracepoint(kernel, name + 1);
+    if (name && strncmp(section, "fentry/", 7) == 0)
+        return has_function(kernel, name + 1);
+    return true;
+}
+
+/* Constants of the observer, as its read-only section has them in this order. */
+struct observer_constants {
+    bool told_visits;
+};
+
+void observer_fit(struct bpf_object *observer)
+{
+    struct btf *kernel = btf__load_vmlinux_btf();
+    if (!kernel)
+        return; /* loading will say what is wrong */
+    struct bpf_program *program;
+    bpf_object__for_each_program(program, observer)
+    {
+        bpf_program__set_autoload(program, can_attach(kernel, program));
+    }
+    size_t size = 0;
+    struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata");
+    struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;
+    if (constants && size >= sizeof(*constants)) {
+        constants->told_visits = has_tracepoint(kernel, "sched_entry_tp");
+    }
+    btf__free(kernel);
+}
+
+#define INHERITS "inherit_attributes" /* the one program that is attached without a trace */
+
+int observer_start(struct bpf_object *observer)
+{
+    struct bpf_program *program = bpf_object__find_program_by_name(observer, INHERITS);
+    if (!program)
+        return -ENOENT;
+    /* Until the process ends, when the kernel closes it. */
+    return bpf_program__attach(program) ? 0 : -errno;
+}
+
+static bool is_for_trace(const struct bpf_program *program)
+{
+    enum bpf_prog_type type = bpf_program__type(program);
+    return bpf_program__autoload(program) && type == BPF_PROG_TYPE_TRACING &&
+           bpf_program__expected_attach_type(program) != BPF_TRACE_ITER &&
+           strcmp(bpf_program__name(program), INHERITS) != 0;
+}
+
+static int attach_all(struct trace *trace, char *problem, size_t size)
+{
+    struct bpf_program *program;
+    bpf_object__for_each_program(program, trace->observer)
+    {
+        if (!is_for_trace(program))
+            continue;
+        struct bpf_link *link = trace->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
+        if (!link)
+            return fail(problem, size, errno, "%s cannot be attached to the kernel",
+                        bpf_program__name(program));
+        trace->links[trace->link_count++] = link;
+    }
+    return 0;
+}
+
+/* --- the ring */
+
+static int take_record(void *context, void *data, size_t size)
+{
+    struct trace *trace = context;
+    if (size == sizeof(struct trace_record))
+        trace_file_take(&trace->file, data);
+    return 0;
+}
+
+static void drain(struct trace *trace)
+{
+    ring_buffer__consume(trace->ring);
+    trace_file_flush(&trace->file);
+}
+
+static void *drain_until_end(void *context)
+{
+    struct trace *trace = context;
+    struct pollfd wake = {.fd = trace->wake, .events = POLLIN};
+    pthread_setname_np(pthread_self(), "schedlab-trace");
+    while (!atomic_load(&trace->stop)) {
+        poll(&wake, 1, DRAIN_MILLISECONDS);
+        drain(trace);
+    }
+    return NULL;
+}
+
+/* With real-time priority, if that is allowed: else busy programs could fill the ring. */
+static int begin_thread(struct trace *trace)
+{
+    pthread_attr_t attributes;
+    struct sched_param parameter = {.sched_priority = DRAIN_PRIORITY};
+    atomic_store(&trace->stop, false);
+    pthread_attr_init(&attributes);
+    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+    pthread_attr_setschedparam(&attributes, &parameter);
+    int error = pthread_create(&trace->thread, &attributes, drain_until_end, trace);
+    if (error == EPERM)
+        error = pthread_create(&trace->thread, NULL, drain_until_end, trace);
+    pthread_attr_destroy(&attributes);
+    trace->has_thread = error == 0;
+    return error;
+}
+
+static void end_thread(struct trace *trace)
+{
+    if (!trace->has_thread)
+        return;
+    atomic_store(&trace->stop, true);
+    eventfd_write(trace->wake, 1); /* should that fail, the thread wakes by itself */
+    pthread_join(trace->thread, NULL);
+    trace->has_thread = false;
+}
+
+/* --- what the loader says */
+
+static void tell(struct trace *trace, struct trace_told *told)
+{
+    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = told, .ctx_size_in = sizeof(*told));
+    if (trace)
+        bpf_prog_test_run_opts(trace->tell, &options);
+}
+
+static void set_text(struct trace_told *told, const char *text)
+{
+    size_t length = strlen(text);
+    told->length = length < TOLD_TEXT ? (uint32_t)length : TOLD_TEXT;
+    memcpy(told->text, text, told->length);
+}
+
+void trace_policy(struct trace *trace, const char *policy, uint32_t shares_by)
+{
+    struct trace_told told = {.kind = TRACE_POLICY, .process = shares_by};
+    set_text(&told, policy);
+    memcpy(&told.second, told.text, 8);
+    memcpy(&told.first, told.text + 8, 4);
+    tell(trace, &told);
+}
+
+void trace_tunable(struct trace *trace, const char *name, int64_t value, uint32_t shares_by)
+{
+    struct trace_told told = {
+        .kind = TRACE_TUNABLE, .process = shares_by, .second = (uint64_t)value};
+    set_text(&told, name);
+    tell(trace, &told);
+}
+
+void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t value)
+{
+    struct trace_told told = {.kind = TRACE_ATTRIBUTE,
+                              .process = (uint32_t)pid,
+                              .first = kind,
+                              .second = (uint64_t)value};
+    tell(trace, &told);
+}
+
+/* --- begin */
+
+/*
+ * Runs on each CPU once. To begin with, that writes the START of each. In the end,
+ * whatever program of the observer was under way on a CPU has come to its own end:
+ * it runs without being preempted.
+ */
+static void visit_cpus(struct trace *trace)
+{
+    cpu_set_t *before = CPU_ALLOC(HOST_CPUS);
+    cpu_set_t *one = CPU_ALLOC(HOST_CPUS);
+    size_t size = CPU_ALLOC_SIZE(HOST_CPUS);
+    bool known = before && one && sched_getaffinity(0, size, before) == 0;
+    for (uint32_t cpu = 0; known && cpu < trace->cpus; cpu++) {
+        struct trace_told nothing = {0};
+        CPU_ZERO_S(size, one);
+        CPU_SET_S(cpu, size, one);
+        if (sched_setaffinity(0, size, one) == 0)
+            tell(trace, &nothing);
+    }
+    if (known)
+        sched_setaffinity(0, size, before);
+    CPU_FREE(before);
+    CPU_FREE(one);
+}
+
+static int find_tasks(struct trace *trace, char *problem, size_t size)
+{
+    struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "find_tasks");
+    struct bpf_link *link = program ? bpf_program__attach_iter(program, NULL) : NULL;
+    int iterator = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+    int error = iterator < 0 ? errno : 0;
+    char nothing[64];
+    ssize_t count;
+    do {
+        count = iterator < 0 ? 0 : read(iterator, nothing, sizeof(nothing));
+    } while (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)));
+    if (count < 0)
+        error = errno;
+    if (iterator >= 0)
+        close(iterator);
+    bpf_link__destroy(link);
+    return error ? fail(problem, size, error, "the kernel does not tell what threads there are")
+                 : 0;
+}
+
+static int open_maps(struct trace *trace, char *problem, size_t size)
+{
+    int events = bpf_object__find_map_fd_by_name(trace->observer, "events");
+    int state = bpf_object__find_map_fd_by_name(trace->observer, "trace_state");
+    struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "tell");
+    if (events < 0 || state < 0 || !program)
+        return fail(problem, size, ENOENT, "the observer's object is of another version");
+    trace->tell = bpf_program__fd(program);
+    void *shared =
+        mmap(NULL, sizeof(struct trace_state), PROT_READ | PROT_WRITE, MAP_SHARED, state, 0);
+    if (shared == MAP_FAILED)
+        return fail(problem, size, errno, "the trace's state cannot be shared with the kernel");
+    trace->state = shared;
+    trace->ring = ring_buffer__new(events, take_record, trace, NULL);
+    if (!trace->ring)
+        return fail(problem, size, errno, "the kernel's ring of records cannot be read");
+    trace->wake = eventfd(0, EFD_CLOEXEC);
+    if (trace->wake < 0)
+        return fail(problem, size, errno, "there is no way to wake the trace's thread");
+    return 0;
+}
+
+static int open_file(struct trace *trace, const struct trace_settings *settings, char *problem,
+                     size_t size)
+{
+    struct trace_header header = {
+        .magic = TRACE_MAGIC,
+        .version = TRACE_VERSION,
+        .header_bytes = sizeof(struct trace_header),
+        .record_bytes = sizeof(struct trace_record),
+        .cpus = settings->cpus,
+        .tick_ns = settings->tick_ns,
+        .cycles_per_second = CYCLES_PER_SECOND,
+        .seed = settings->seed,
+    };
+    int error = trace_file_open(&trace->file, settings->path, &header, settings->memory_bytes);
+    trace->has_file = !error;
+    return error ? fail(problem, size, error, "the trace cannot be written to %s", settings->path)
+                 : 0;
+}
+
+static void turn(struct trace *trace, bool on)
+{
+    if (trace->state)
+        __atomic_store_n(&trace->state->on, on, __ATOMIC_SEQ_CST);
+}
+
+static int begin(struct trace *trace, const struct trace_settings *settings, char *problem,
+                 size_t size)
+{
+    int error = open_file(trace, settings, problem, size);
+    if (!error)
+        error = open_maps(trace, problem, size);
+    if (!error)
+        error = attach_all(trace, problem, size);
+    if (error)
+        return error;
+    turn(trace, true);
+    visit_cpus(trace);
+    error = find_tasks(trace, problem, size);
+    if (error)
+        return error;
+    error = begin_thread(trace);
+    return error ? fail(problem, size, error, "the trace's thread cannot be started") : 0;
+}
+
+static void release(struct trace *trace)
+{
+    turn(trace, false);
+    while (trace->link_count > 0)
+        bpf_link__destroy(trace->links[--trace->link_count]);
+    ring_buffer__free(trace->ring);
+    if (trace->state)
+        munmap(trace->state, sizeof(*trace->state));
+    if (trace->wake >= 0)
+        close(trace->wake);
+    if (trace->has_file)
+        trace_file_abandon(&trace->file);
+    free(trace);
+}
+
+int trace_begin(struct trace **made, struct bpf_object *observer,
+                const struct trace_settings *settings, char *problem, size_t size)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    if (!trace)
+        return fail(problem, size, ENOMEM, "there is no memory for a trace");
+    trace->observer = observer;
+    trace->cpus = settings->cpus;
+    trace->wake = -1;
+    int error = begin(trace, settings, problem, size);
+    if (error)
+        release(trace);
+    else
+        *made = trace;
+    return error;
+}
+
+/* --- end */
+
+static uint64_t boot_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The observer's counter of that name, alone in a section. */
+static uint64_t unexplained(struct trace *trace)
+{
+    uint32_t key = 0;
+    uint64_t count = 0;
+    int map = bpf_object__find_map_fd_by_name(trace->observer, ".data.unexplained");
+    return map >= 0 && bpf_map_lookup_elem(map, &key, &count) == 0 ? count : 0;
+}
+
+/* The kernel stops writing, and all that it has written is taken. */
+static void stop(struct trace *trace)
+{
+    __atomic_store_n(&trace->state->on, 0, __ATOMIC_SEQ_CST);
+    visit_cpus(trace);
+    end_thread(trace);
+    drain(trace);
+}
+
+int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem, size_t size)
+{
+    *outcome = (struct trace_outcome){0};
+    if (!trace)
+        return 0;
+    stop(trace);
+    uint64_t lost = trace->state->lost;
+    int error =
+        trace_file_finish(&trace->file, boot_time(), (uint32_t)trace->state->sequence, lost);
+    *outcome = (struct trace_outcome){.records = trace_file_records(&trace->file),
+                                      .lost = lost + trace->file.dropped,
+                                      .unexplained = unexplained(trace)};
+    trace->has_file = false;
+    release(trace);
+    return error ? fail(problem, size, error, "the trace is not complete") : 0;
+}

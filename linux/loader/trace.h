@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_TRACE_H
+#define LINUX_LOADER_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The observer (linux/bpf/observer.bpf.c), and the trace that it makes: a thread
+ * of real-time priority takes the records out of the ring in which the kernel
+ * leaves them. There is one trace at a time, and one in an object's life.
+ *
+ *     object = bpf_object__open_file(…);
+ *     observer_fit(object);
+ *     bpf_object__load(object);
+ *     observer_start(object);
+ *     trace_begin(&trace, object, &settings, …);   if one is wanted
+ *     trace_policy(trace, "rr", 0);                whenever it changes; null: there is no trace
+ *     trace_end(trace, …);
+ *
+ * Functions that can fail give 0 or a negative errno, and write why into
+ * `problem`, a buffer of `size` bytes.
+ */
+
+struct bpf_object;
+struct trace;
+
+struct trace_settings {
+    const char *path;
+    uint32_t cpus;
+    uint64_t tick_ns;
+    uint64_t seed;
+    /* 0: records go to the file as they come. Else nothing is written until the trace ends, and
+     * records take no more than this many bytes of memory. */
+    uint64_t memory_bytes;
+};
+
+#define TRACE_MEMORY_BYTES (256ull << 20)
+
+/* Before the object is loaded: leaves out what watches things that this kernel does not have. */
+void observer_fit(struct bpf_object *observer);
+
+/* After it was loaded: from now on, forked threads inherit attributes. */
+int observer_start(struct bpf_object *observer);
+
+/* Makes the file, tells what threads there are, and begins to write what happens. */
+int trace_begin(struct trace **trace, struct bpf_object *observer,
+                const struct trace_settings *settings, char *problem, size_t size);
+
+/* Says that this policy, "name" or "name:preset", is in force from here on; `shares_by`: enum
+ * share_attribute of policies/policy.h. */
+void trace_policy(struct trace *trace, const char *policy, uint32_t shares_by);
+/* … with this value of a tunable. */
+void trace_tunable(struct trace *trace, const char *name, int64_t value, uint32_t shares_by);
+/* Says that a thread's attribute was set. `kind`: enum attribute_kind. */
+void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t value);
+
+/* What a trace came to. */
+struct trace_outcome {
+    uint64_t records;
+    uint64_t lost;        /* the ring, or the memory, was full */
+    uint64_t unexplained; /* wake-ups that nobody told */
+};
+
+/* Ends the trace, if there is one, and completes its file. It is gone after this, failed or not. */
+int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem, size_t size);
+
+#endif

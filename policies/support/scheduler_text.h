@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_SCHEDULER_TEXT_H
+#define SCHEDLAB_SCHEDULER_TEXT_H
+
+/*
+ * The texts of sched_status, sched_tunables and sched_policies, and how their
+ * commands are read, for all hosts that offer these files: docs/system-calls.md
+ * describes them. Columns are aligned for people, and no entry but the last of a
+ * line has blanks in it, for programs.
+ *
+ * Who includes this has declared before, as the kernel's fs/text_file.h and
+ * lib/print.h do: `struct text`, text_add() and format_text().
+ */
+
+#include "../registry.h"
+
+#define TEXT_FUNCTION static inline __attribute__((unused))
+
+#define SCHEDULER_NAME_BYTES   16 /* of a task, with its final 0 */
+#define SCHEDULER_CHOICE_BYTES 64 /* of a policy's name and preset, with the final 0 */
+
+/* What a machine schedules by. */
+struct scheduler_view {
+    const char *name;            /* "rr:table-scan" */
+    struct policy_choice choice; /* no policy: one that is not ours */
+    const int64_t *tunable;      /* values now */
+    enum share_attribute shares_by;
+    uint64_t tick_ns;
+};
+
+struct task_view {
+    const char *name;
+    int32_t pid;
+    const char *state;
+    int32_t priority;
+    uint32_t weight;
+    uint64_t slice;   /* ticks; 0: the policy does not know the task yet */
+    uint64_t tickets; /* that it draws with */
+};
+
+/* ---- commands ---- */
+
+TEXT_FUNCTION bool text_is_one_of(const char *set, char character)
+{
+    while (*set && *set != character)
+        set++;
+    return *set != '\0';
+}
+
+/* The next word of the line, ended by a 0; null: there is none. The line moves on. */
+TEXT_FUNCTION char *text_take_word(char **line, const char *separators)
+{
+    char *word = *line;
+    while (*word && text_is_one_of(separators, *word))
+        word++;
+    char *end = word;
+    while (*end && !text_is_one_of(separators, *end))
+        end++;
+    *line = *end ? end + 1 : end;
+    *end = '\0';
+    return *word ? word : NULL;
+}
+
+/* Splits the line into two words. False: it has more, or fewer. */
+TEXT_FUNCTION bool text_take_two(char *line, const char *separators, char **first, char **second)
+{
+    *first = text_take_word(&line, separators);
+    *second = text_take_word(&line, separators);
+    return *second && !text_take_word(&line, separators);
+}
+
+/* ---- sched_status ---- */
+
+/* Study 5 calls priority what we call weight: with a policy that shares by weight, PRIORITY is
+ * that. */
+TEXT_FUNCTION bool scheduler_shows_weight(const struct scheduler_view *view)
+{
+    return view->shares_by == SHARES_BY_WEIGHT;
+}
+
+/* As one word: a file's name, and so a task's, may have any characters. */
+TEXT_FUNCTION void write_name(char name[SCHEDULER_NAME_BYTES], const char *from)
+{
+    size_t i = 0;
+    for (; from[i] && i + 1 < SCHEDULER_NAME_BYTES; i++)
+        name[i] = from[i] <= ' ' || from[i] == 0x7f ? '_' : from[i];
+    if (i == 0)
+        name[i++] = '-';
+    name[i] = '\0';
+}
+
+/* Milliseconds, with as many decimals as it takes down to microseconds. */
+TEXT_FUNCTION void write_slice(char *slice, size_t size, uint64_t ticks, uint64_t tick_ns)
+{
+    uint64_t tick_us = tick_ns / 1000;
+    if (ticks == 0 || ticks > UINT64_MAX / tick_us) {
+        format_text(slice, size, "%s", ticks == 0 ? "?" : "-");
+        return;
+    }
+    uint64_t us = ticks * tick_us;
+    format_text(slice, size, us % 1000 ? "%lu.%03lu" : "%lu", us / 1000, us % 1000);
+}
+
+TEXT_FUNCTION void add_task(struct text *text, const struct scheduler_view *view,
+                            const struct task_view *task)
+{
+    char name[SCHEDULER_NAME_BYTES];
+    char slice[32];
+    write_name(name, task->name);
+    write_slice(slice, sizeof(slice), task->slice, view->tick_ns);
+    text_add(text, "%-15s %7d %-8s %8d %9s %7lu\n", name, task->pid, task->state,
+             scheduler_shows_weight(view) ? (int)task->weight : task->priority, slice,
+             task->tickets);
+}
+
+/* The tunables that have been set to something else than the policy or preset says. */
+TEXT_FUNCTION void add_changes(struct text *text, const struct scheduler_view *view)
+{
+    const struct policy *policy = view->choice.policy;
+    const char *before = "Changed: ";
+    for (uint32_t i = 0; policy && i < policy->tunable_count; i++) {
+        if (view->tunable[i] == policy_default(&view->choice, i))
+            continue;
+        text_add(text, "%s%s=%ld", before, policy->tunables[i].name, view->tunable[i]);
+        before = " ";
+    }
+    if (*before == ' ')
+        text_add(text, "\n");
+}
+
+/* The lines before the tasks. `remark`: one more line; null: none. */
+TEXT_FUNCTION void add_status_head(struct text *text, const struct scheduler_view *view,
+                                   const char *remark)
+{
+    text_add(text, "Scheduler status\nPolicy: %s\n", view->name);
+    add_changes(text, view);
+    if (remark)
+        text_add(text, "%s\n", remark);
+    if (scheduler_shows_weight(view))
+        text_add(text, "PRIORITY: the weight, 1 to %d; shares go by it\n", WEIGHT_MAX);
+    else
+        text_add(text, "PRIORITY: %d, the highest, to %d\n", PRIORITY_HIGHEST, PRIORITY_LOWEST);
+    text_add(text, "TIMESLICE: milliseconds; -: no limit; ?: not seen by this policy yet\n");
+    text_add(text, "\n%-15s %7s %-8s %8s %9s %7s\n", "NAME", "PID", "STATE", "PRIORITY",
+             "TIMESLICE", "TICKETS");
+}
+
+/* ---- sched_tunables ---- */
+
+TEXT_FUNCTION void add_tunables(struct text *text, const struct scheduler_view *view)
+{
+    const struct policy *policy = view->choice.policy;
+    text_add(text, "%-23s %7s %7s %7s %7s %s\n", "NAME", "VALUE", "MINIMUM", "MAXIMUM", "DEFAULT",
+             "MEANING");
+    for (uint32_t i = 0; policy && i < policy->tunable_count; i++) {
+        const struct tunable *tunable = &policy->tunables[i];
+        text_add(text, "%-23s %7ld %7ld %7ld %7ld %s\n", tunable->name, view->tunable[i],
+                 tunable->minimum, tunable->maximum, tunable->standard, tunable->meaning);
+    }
+}
+
+/* ---- sched_policies ---- */
+
+#define POLICIES_COLUMNS "%6s %-28s %s\n"
+
+TEXT_FUNCTION void add_policies(struct text *text)
+{
+    text_add(text, POLICIES_COLUMNS, "NUMBER", "NAME", "MEANING");
+    for (uint32_t number = 0; number < policies_count; number++) {
+        const struct policy *policy = policies[number];
+        text_add(text, "%6u %-28s %s\n", number, policy->name, policy->meaning);
+        for (uint32_t i = 0; i < policy->preset_count; i++) {
+            char name[SCHEDULER_CHOICE_BYTES];
+            format_text(name, sizeof(name), "%s:%s", policy->name, policy->presets[i].name);
+            text_add(text, "%6u %-28s %s\n", number, name, policy->presets[i].meaning);
+        }
+    }
+}
+
+#endif

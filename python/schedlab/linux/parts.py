@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""What runs on a Linux kernel start from: the kernel, the guest's image, our programs for it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from schedlab.build import build, build_lock
+from schedlab.paths import BUILD, ROOT
+
+LINUX = BUILD / "linux"
+PROGRAMS = LINUX / "programs.tar"
+RUN_SCRIPT = ROOT / "linux" / "guest" / "run.sh"
+
+
+def supply_linux(names: Iterable[str]) -> dict[str, Path]:
+    """Brings parts up to date, and says where they are."""
+    makers = {
+        "linux_kernel": kernel,
+        "linux_image": image,
+        "linux_programs": programs,
+    }
+    return {name: makers[name]() for name in names}
+
+
+def kernel() -> Path:
+    """The newest that serves, fetched if need be."""
+    from schedlab.linux.packages import packages
+
+    return packages().kernel.bootable
+
+
+def image() -> Path:
+    """The guest's files, but for those of a job: with all programs, of which a job has some."""
+    from schedlab.linux.image import BENCHMARKS, base_image
+    from schedlab.linux.packages import packages
+
+    return base_image(packages(), BENCHMARKS)
+
+
+def programs() -> Path:
+    """The loader, the policies as BPF programs, the workloads, and what starts them: one archive,
+    the same for the same contents."""
+    from schedlab.linux.packages import packages
+
+    build("linux-host", "linux-workloads", variables={"LINUX_SDK": str(packages().sdk)})
+    with build_lock():
+        content = archive(contents())
+        if not PROGRAMS.exists() or PROGRAMS.read_bytes() != content:
+            PROGRAMS.write_bytes(content)
+    return PROGRAMS
+
+
+def contents() -> dict[str, Path]:
+    """Of the archive, by their names in it."""
+    workloads = [*ROOT.glob("workloads/*.c"), *ROOT.glob("workloads/linux/*.c")]
+    return {
+        "run.sh": RUN_SCRIPT,
+        "schedlab-linux": LINUX / "schedlab-linux",
+        **{f"bpf/{path.name}": path for path in LINUX.glob("bpf/*.bpf.o")},
+        **{f"workloads/{source.stem}": LINUX / source.stem for source in workloads},
+    }
+
+
+def archive(files: dict[str, Path]) -> bytes:
+    """A tar of them; all can be executed. Nothing of who made it, or when."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, path in sorted(files.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = path.stat().st_size
+            entry.mode = 0o755
+            with path.open("rb") as file:
+                tar.addfile(entry, file)
+    return packed.getvalue()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""What machines have in common that boot our kernel: its arguments, its disk, how it ends."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedlab.errors import WrongUsage
+from schedlab.loading import COMMAND, TOOLS, check_room, make_disk
+from schedlab.machines.base import TRACE_FILE, WORKLOAD_TEXT, Machine, Parts
+from schedlab.outcome import LIMIT, Outcome, outcome_of, read_console
+from schedlab.units import format_time
+
+if TYPE_CHECKING:
+    from schedlab.plan import Run
+
+KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
+KERNEL_CPUS_MAX = 64
+BOOT_ARGUMENTS_MAX = 1023
+"""Bytes; kernel/device/device_tree.h."""
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One start of such a machine. The program sees of it CPUs, memory, disk and arguments."""
+
+    program: Path
+    """Our kernel, or another program that needs none."""
+    disk: Path | None
+    """None: of no use to what is booted."""
+    cpus: int
+    memory_mib: int
+    arguments: str
+    traced: bool = True
+    interactive: bool = False
+
+
+class KernelMachine(Machine):
+    """See Machine."""
+
+    parts = KERNEL_PARTS
+    tools = TOOLS
+    cpus_max = KERNEL_CPUS_MAX
+    tick_ns = 1_000_000
+    memory_mib = 512
+
+    @abstractmethod
+    def command(self, boot: Boot) -> list[str]:
+        """How to start it, from within the run's folder."""
+
+    def check(self, run: Run) -> None:
+        """The command must pass through the boot arguments as it is."""
+        if run.file:
+            check_room(run.workload, run.file, run.memory_mib)
+            return
+        workload = run.workload
+        if not workload.strip():
+            raise WrongUsage(
+                "--workload: name a program of the guest, such as mixed or 'cpu-bound -n 10'"
+            )
+        if not workload.isascii() or not workload.isprintable() or '"' in workload:
+            raise WrongUsage(
+                f'--workload {workload!r}: only printable ASCII characters without " can be'
+                " passed on"
+            )
+        length = len(run.boot_arguments())
+        if length > BOOT_ARGUMENTS_MAX:
+            raise WrongUsage(
+                f"--workload: the command is {length - BOOT_ARGUMENTS_MAX} characters too long to"
+                " be passed to the kernel"
+            )
+
+    def arguments(self, run: Run) -> str:
+        words = [
+            f"policy={run.policy}",
+            f"tick={format_time(run.tick_ns)}",
+            f"seed={run.seed}",
+            f"limit={format_time(run.limit_ns)}",
+            f"trace={TRACE_FILE}",
+        ]
+        if run.settings:
+            words.append(f"set={run.settings_text}")
+        words.append(f'run="{COMMAND if run.file else run.workload}"')
+        return " ".join(words)
+
+    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+        """All start from the same disk; but a workload file must be on it."""
+        disk = parts["disk"]
+        if run.file:
+            disk = make_disk(disk, folder / WORKLOAD_TEXT, run.tick_ns, parts, scratch)
+        arguments = run.boot_arguments()
+        return self.command(Boot(parts["kernel"], disk, run.cpus, run.memory_mib, arguments))
+
+    def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
+        return outcome_of(status, read_console(console), LIMIT)

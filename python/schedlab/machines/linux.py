@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""A real Linux kernel in QEMU, with our policies in it through sched_ext: a guest for each run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedlab.errors import WrongUsage
+from schedlab.loading import CHANNELS_MAX, compile_workload
+from schedlab.machines.base import TRACE_FILE, WORKLOAD_TEXT, Machine, Parts, Release
+from schedlab.outcome import Outcome, outcome_of, read_console, tail_of
+from schedlab.paths import ROOT
+from schedlab.units import format_time
+
+if TYPE_CHECKING:
+    from schedlab.linux.guest import GuestJob
+    from schedlab.plan import Run
+
+_LEAST_MEMORY_MIB = 512
+_CPUS_MAX = 16
+WORKLOAD = "workload"
+"""A compiled workload file, in the guest."""
+_NOT_LOADED, _THROWN_OUT = 103, 104
+"""Exit statuses of linux/guest/run.sh."""
+_SAID = ("server", "output")
+"""What it leaves beside the trace: who said what, in this order in the console."""
+_SLOWEST = 20
+"""Seconds of a busy host for one of the guest."""
+
+
+class Linux(Machine):
+    """See Machine. Each instruction takes the same time: so a run is repeatable."""
+
+    name = "linux"
+    repeatable = True
+    parts = ("linux_kernel", "linux_image", "linux_programs")
+    tools = ("simulator",)
+    cpus_max = _CPUS_MAX
+    tick_ns = 4_000_000
+    """Of the guest's kernel, whose HZ is 250."""
+    memory_mib = 1024
+    """The trace is kept in it until the run has ended."""
+
+    @property
+    def note(self) -> str:
+        return "repeatable (instruction-counted time), emulated"
+
+    def check(self, run: Run) -> None:
+        if run.tick_ns != self.tick_ns:
+            raise WrongUsage(
+                f"--tick {format_time(run.tick_ns)}: the Linux kernel was built for a tick of"
+                f" {format_time(self.tick_ns)}; leave it out"
+            )
+        if run.memory_mib < _LEAST_MEMORY_MIB:
+            raise WrongUsage(
+                f"--memory {run.memory_mib}: Linux, its files and the trace need at least"
+                f" {_LEAST_MEMORY_MIB} MiB"
+            )
+        if not run.file and not run.workload.strip():
+            raise WrongUsage(
+                "--workload: name a program of the guest, such as mixed or 'sysbench cpu run'"
+            )
+        if not run.file and not run.workload.isprintable():
+            raise WrongUsage(
+                f"--workload {run.workload!r}: only one line of printable characters can be passed on"
+            )
+        if run.file and len(run.file.channels) >= CHANNELS_MAX:
+            raise WrongUsage(
+                f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
+                f" `play` has {CHANNELS_MAX}; --machine sim has more"
+            )
+
+    def arguments(self, run: Run) -> str:
+        """Of linux/guest/run.sh, as a shell reads them."""
+        words = [str(run.seed), str(run.policy), command_of(run)]
+        for name, value in run.settings:
+            words += ["--set", f"{name}={value}"]
+        return shlex.join(words)
+
+    def release(self) -> Release:
+        from schedlab.linux.guest import find_qemu
+
+        return find_qemu()
+
+    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+        from schedlab.linux.guest import assemble
+        from schedlab.linux.image import base_image
+        from schedlab.linux.packages import packages
+
+        job = self.job(run, parts, folder, scratch)
+        base = base_image(packages(), job.programs)  # a part of linux_image, which boots sooner
+        return assemble(job, folder, parts["linux_kernel"], base).command
+
+    def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
+        """What the guest is given to do."""
+        from schedlab.linux.guest import GuestJob
+
+        files = {"programs.tar": parts["linux_programs"]}
+        if run.file:
+            files[WORKLOAD] = scratch / WORKLOAD
+            text = folder / WORKLOAD_TEXT
+            compile_workload(text, files[WORKLOAD], run.tick_ns, parts["simulator"])
+        return GuestJob(
+            files=files,
+            script=f"tar -xf programs.tar && rm programs.tar && exec sh run.sh {run.boot_arguments()}\n",
+            cpus=run.cpus,
+            memory_mib=run.memory_mib,
+            repeatable=self.repeatable,
+            seed=run.seed,
+            limit_s=run.limit_ns / 1e9,
+            programs=benchmarks_in(run.workload),
+        )
+
+    def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
+        """What the daemon and the workload said comes behind what the kernel did."""
+        from schedlab.linux import guest
+
+        ended = guest.outcome(guest.Prepared([], self._mode(), 0), folder, status)
+        with console.open("ab") as log:
+            for name in _SAID:
+                said = ended.results / name
+                if said.is_file() and said.stat().st_size:
+                    log.write(b"\n" + said.read_bytes())
+        trace = ended.results / TRACE_FILE
+        if trace.is_file():
+            trace.replace(folder / TRACE_FILE)
+        shutil.rmtree(ended.results)
+        guest.clean(folder)
+        return _outcome(ended.status, read_console(console), ended.message)
+
+    def _mode(self) -> str:
+        from schedlab.linux.guest import GuestJob, mode_of
+
+        return mode_of(GuestJob(repeatable=self.repeatable))
+
+    def host_cpus(self, cpus: int) -> int:
+        return 1
+
+    def host_limit(self, cpus: int, limit_ns: int) -> float:
+        return 300 + _SLOWEST * limit_ns / 1e9
+
+
+class FreeLinux(Linux):
+    """The same where time goes on by itself: as fast as the host, and never the same twice."""
+
+    name = "linux-free"
+    repeatable = False
+
+    @property
+    def note(self) -> str:
+        from schedlab.linux.guest import KVM
+
+        how = "on the host's own CPUs (KVM)" if self._mode() == KVM else "emulated"
+        return f"free-running, {how}: not repeatable"
+
+    def host_cpus(self, cpus: int) -> int:
+        return cpus
+
+
+def _outcome(status: int, console: str, message: str) -> Outcome:
+    """`message`: why the guest's script did not come to its end."""
+    told = {
+        _NOT_LOADED: "the policy could not be brought to the kernel",
+        _THROWN_OUT: "the kernel threw the policy out while the workload ran",
+    }
+    if status in told:
+        return Outcome("failed", told[status] + tail_of(console))
+    found = outcome_of(status, console)
+    return Outcome(found.status, message) if message and found.status != "limit" else found
+
+
+def command_of(run: Run) -> str:
+    """What the guest's shell runs: our programs as they are; others, in the measured window."""
+    if run.file:
+        return f"play {WORKLOAD}"
+    words = run.workload.split()
+    return run.workload if words[0] in own_programs() else shlex.join(["measure", run.workload])
+
+
+def benchmarks_in(workload: str) -> tuple[str, ...]:
+    """Programs of the guest's packages that the command names."""
+    from schedlab.linux.image import BENCHMARKS
+
+    words = set(re.findall(r"[\w.+-]+", workload))
+    return tuple(name for name in BENCHMARKS if name in words)
+
+
+def own_programs() -> set[str]:
+    """The workloads that are built for Linux, too, and mark their window themselves."""
+    folders = (ROOT / "workloads", ROOT / "workloads" / "linux")
+    return {path.stem for folder in folders for path in folder.glob("*.c")}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""From a recording to the folder of a run, as if a machine of ours had made it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from schedlab import __version__, results
+from schedlab.errors import WrongUsage
+from schedlab.machines.base import TRACE_FILE
+from schedlab.metrics import Metrics
+from schedlab.outcome import Outcome
+from schedlab.perf_traces.reader import Recording, read
+from schedlab.perf_traces.story import Story
+from schedlab.run import evaluate
+from schedlab.versions import commit
+
+MACHINE = "linux-recording"
+"""In manifests: a machine that schedlab has not run."""
+POLICY = "fair"
+"""What Linux has for all that is not told to be scheduled otherwise."""
+TICK_NS = 4_000_000
+"""At 250 ticks a second, as most distributions have it."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A recording that is now a run."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    metrics: Metrics | None
+    outcome: Outcome
+    notes: tuple[str, ...]
+    """What one should know before one believes the figures."""
+
+
+def convert(
+    file: Path, place: Path, policy: str, tick_ns: int, root: str | None = None
+) -> Imported:
+    """Makes the folder `place`. Raises WrongUsage if it is there, or the file is no recording.
+
+    `root`: name or PID of the process whose descendants are measured, while it lives; None: all.
+    """
+    if place.exists():
+        raise WrongUsage(f"{place} is there already: name another folder with --out")
+    began = time.monotonic()
+    recording = read(file)
+    story = Story(recording.events, recording.cpus, tick_ns, policy, root)
+    with results.new_folder(place) as folder:
+        story.write(folder / TRACE_FILE)
+        if root and not story.root_pid:
+            raise WrongUsage(f"--root {root}: nobody of that name or PID runs in {file}")
+        notes = tuple(_notes(recording, story))
+        (folder / results.CONSOLE).write_text("".join(f"{note}\n" for note in notes))
+        metrics, outcome = evaluate(folder, Outcome("success"))
+        manifest = _manifest(file, recording, story)
+        manifest.update(
+            host_seconds=round(time.monotonic() - began, 3),
+            status=outcome.status,
+            message=outcome.message,
+        )
+        results.write_json(folder / results.MANIFEST, manifest)
+    return Imported(place, manifest, metrics, outcome, notes)
+
+
+def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
+    facts = recording.facts
+    return {
+        "format": 1,
+        "schedlab": __version__,
+        **commit(),
+        "label": "",
+        "workload": facts.get("command") or file.name,
+        "workload_sha256": results.file_hash(file),
+        "policy": story.policy,
+        "tunables": {},
+        "cpus": recording.cpus,
+        "seed": 0,
+        "tick_ns": story.tick_ns,
+        "machine": MACHINE,
+        "machine_version": facts.get("release", ""),
+        "machine_origin": f"{file.name}, read by {recording.tool}",
+        "repeatable": False,
+        "recording": {
+            **facts,
+            "file": file.name,
+            "read_by": recording.tool,
+            "begin_ns": story.begin_ns,
+            "lost": story.lost,
+            "mended": story.mended,
+            "events": recording.events.seen,
+        },
+        "host": facts.get("host", ""),
+        "started": _written(file),
+    }
+
+
+def _written(file: Path) -> str:
+    """When the recording ended, if nobody has touched the file since."""
+    written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+    return written.isoformat(timespec="seconds")
+
+
+_MUCH, _FEW = 0.05, 10
+"""Of the switches: if more had to be put in, and nothing says that events were lost, it was not all
+of a CPU's events that were recorded."""
+
+
+def _notes(recording: Recording, story: Story) -> Iterator[str]:
+    events = recording.events
+    if story.lost:
+        yield f"the recording has lost {story.lost:,} events or more"
+    if story.mended:
+        yield (
+            f"{story.mended:,} switches and wake-ups that nothing tells of were put in where who ran"
+            " next says that they were"
+        )
+    if story.mended > max(_MUCH * events.seen["sched_switch"], _FEW) and not story.lost:
+        yield (
+            "so many that it probably is not of whole CPUs, and its figures are wrong: record all that"
+            " they do, with `perf sched record` or `perf record -a`"
+        )
+    silent = recording.cpus - len({event.cpu for event in events.events})
+    if silent:
+        yield f"CPUs without any event, which slept or were not recorded, count as idle: {silent}"
+    if "sched_waking" not in events.seen:
+        yield "there is no sched_waking: waiting begins only with sched_wakeup, somewhat later"
+    if not events.has_forks:
+        yield "there is no sched_process_fork: who is new cannot be told from who was there before"
+    if events.unreadable:
+        yield f"some events have a form that is not known, such as {events.unreadable[0]}"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""What Linux's scheduler said of itself: its tracepoints, out of the text in which tools print them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+
+class Switch(NamedTuple):
+    """sched_switch: a CPU turns from one thread to another; 0: to or from idling."""
+
+    time_ns: int
+    cpu: int
+    previous: int
+    previous_name: str
+    previous_priority: int
+    state: str
+    """In which the previous one leaves, by Linux's letters: R, S, D, X, … A + was preempted."""
+    next: int
+    next_name: str
+    next_priority: int
+
+
+class Wakeup(NamedTuple):
+    """sched_waking, or sched_wakeup: somebody asks for it, or it has been done."""
+
+    time_ns: int
+    cpu: int
+    process: int
+    name: str
+    target_cpu: int
+    in_interrupt: bool
+    """As far as the tool tells: who ran on the CPU had nothing to do with it."""
+
+
+class Start(NamedTuple):
+    """sched_wakeup_new: a new thread may run from here on."""
+
+    time_ns: int
+    cpu: int
+    process: int
+    name: str
+
+
+class Fork(NamedTuple):
+    """sched_process_fork: a thread made another one."""
+
+    time_ns: int
+    cpu: int
+    parent: int
+    child: int
+    by_recorder: bool = False
+    """Not a tracepoint tells, but perf itself."""
+
+
+class Move(NamedTuple):
+    """sched_migrate_task."""
+
+    time_ns: int
+    cpu: int
+    process: int
+    from_cpu: int
+    to_cpu: int
+
+
+class Loss(NamedTuple):
+    """The kernel could not keep what happened on a CPU. `events`: how much of it, 1 at least."""
+
+    time_ns: int
+    cpu: int
+    events: int
+
+
+Event: TypeAlias = Switch | Wakeup | Start | Fork | Move | Loss
+
+
+@dataclass
+class Events:
+    """What a tool printed of a recording."""
+
+    events: list[Event] = field(default_factory=list)
+    """In the order of their times."""
+    leader: dict[int, int] = field(default_factory=dict)
+    """Of threads that are not the first of their process: that process."""
+    of_kernel: set[int] = field(default_factory=set)
+    """Threads that are known to be the kernel's own."""
+    seen: dict[str, int] = field(default_factory=dict)
+    """How many of each tracepoint there were."""
+    unreadable: list[str] = field(default_factory=list)
+    """Lines of a tracepoint that has a form of its own."""
+
+    @property
+    def has_forks(self) -> bool:
+        """Does it tell of threads that begin? If not, one that is new to it may be new."""
+        return any(name in self.seen for name in (*_FORKS, "sched_wakeup_new"))
+
+
+WAKEUPS = ("sched_waking", "sched_wakeup")
+"""Either tells when a thread becomes runnable, the first more exactly."""
+_FORKS = ("sched_process_fork", "PERF_RECORD_FORK")

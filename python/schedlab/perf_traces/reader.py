@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""Opens a recording with the tool that belongs to it.
+
+`perf script` and `trace-cmd report` know every version, byte order and compression of their files,
+and the kernel's own descriptions of its events in them: nothing of that is done again here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.perf_traces.events import WAKEUPS, Events, Switch
+from schedlab.perf_traces.text import parse
+
+RECORD_WITH = (
+    "record it with `perf sched record -- COMMAND`, or `trace-cmd record -e sched COMMAND`"
+)
+_PERF_MAGIC = (b"PERFILE2", b"2ELIFREP")
+"""The second is of a machine with the other order of bytes."""
+_TRACE_CMD_MAGIC = b"\x17\x08\x44tracing"
+_SAMPLE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that prints a recording."""
+
+    program: str
+    package: str
+    """Of Debian."""
+    file: str
+    """What its recordings are called."""
+    report: tuple[str, ...]
+    """The command that prints all events; the file's name follows."""
+    as_text: str
+    """The same for a person, on another machine."""
+
+
+PERF = Tool(
+    "perf",
+    "linux-perf",
+    "perf.data",
+    (
+        *("perf", "script", "--force", "--ns", "--fields", "tid,cpu,time,event,trace"),
+        *("--show-lost-events", "--show-task-events", "--input"),
+    ),
+    "perf script --force --ns --show-lost-events --show-task-events"
+    " --fields tid,cpu,time,event,trace -i FILE >FILE.txt",
+)
+TRACE_CMD = Tool(
+    "trace-cmd",
+    "trace-cmd",
+    "trace.dat",
+    # Latency format: it says whether an interrupt was being served. Without plugins: the kernel's
+    # own letters for states.
+    ("trace-cmd", "report", "-t", "-l", "-N", "-i"),
+    "trace-cmd report -t -l -N -i FILE >FILE.txt",
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording, read."""
+
+    events: Events
+    cpus: int
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Of the machine, as far as the file tells: host, release, architecture, command."""
+    tool: str = "text"
+    """What read it, with its version."""
+
+
+def read(path: Path) -> Recording:
+    """Raises WrongUsage for what is no recording of scheduling, MachineUnfit without its tool."""
+    tool = _tool_of(path)
+    if tool:
+        _require(tool, path)
+    if tool is None:
+        found = Recording(parse(path.read_text(errors="replace")), 0)
+    elif tool is PERF:
+        found = _read_perf(path)
+    else:
+        text = _report(tool, path)
+        said = re.search(r"^cpus=(\d+)", text, re.MULTILINE)
+        found = Recording(parse(text), int(said[1]) if said else 0, {}, version(tool))
+    _check(path, found.events)
+    highest = max(event.cpu for event in found.events.events)
+    return Recording(found.events, max(found.cpus, highest + 1), found.facts, found.tool)
+
+
+def _tool_of(path: Path) -> Tool | None:
+    """None: it is text already. WrongUsage: it is no recording."""
+    if not path.is_file():
+        raise WrongUsage(f"--from-perf {path}: not a file; {RECORD_WITH}")
+    with path.open("rb") as file:
+        begin = file.read(_SAMPLE_BYTES)
+    if not begin:
+        raise WrongUsage(f"--from-perf {path}: the file is empty; {RECORD_WITH}")
+    if begin.startswith(_PERF_MAGIC):
+        return PERF
+    if begin.startswith(_TRACE_CMD_MAGIC):
+        return TRACE_CMD
+    if b"\0" in begin:
+        raise WrongUsage(
+            f"--from-perf {path}: neither a perf.data of perf, nor a trace.dat of trace-cmd, nor the"
+            f" text that either prints; {RECORD_WITH}"
+        )
+    return None
+
+
+def _report(tool: Tool, path: Path) -> str:
+    done = _run(*tool.report, str(path))
+    if done.returncode or not done.stdout.strip():
+        raise WrongUsage(_unreadable(tool, path, done.stderr))
+    return done.stdout
+
+
+def _require(tool: Tool, path: Path) -> None:
+    if not shutil.which(tool.program):
+        raise MachineUnfit(
+            f"--from-perf {path}: a {tool.file} is read by {tool.program}, which is not there: install"
+            f" Debian's package {tool.package}; or, where there is {tool.program}, make text of it,"
+            f" which needs no tool here: {tool.as_text}"
+        )
+
+
+def _unreadable(tool: Tool, path: Path, said: str) -> str:
+    """Why a tool refused a file: most often it is older than the file, or the file was cut off."""
+    if tool is PERF:  # only if asked does it tell more than that it cannot
+        said += _run(PERF.program, "script", "-v", "--header-only", "--input", str(path)).stderr
+    lines = [line.strip().rstrip(".") for line in said.splitlines()]
+    causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
+    return (
+        f"--from-perf {path}: {version(tool)} cannot read it ({(causes or ['it does not say why'])[0]})."
+        f" If the file is damaged or cut off, record it again; if a newer {tool.program} made it,"
+        f" install that, or make text of it where it was recorded, and give that instead:"
+        f" {tool.as_text}"
+    )
+
+
+_NO_CAUSE = re.compile(r"Ignoring|rerun with -v|build-id")
+
+
+def version(tool: Tool) -> str:
+    """`perf 6.1.187`. (trace-cmd says so, and then that it failed.)"""
+    match = re.search(r"\d+(?:\.\d+)+", _run(tool.program, "--version").stdout)
+    return f"{tool.program} {match[0]}" if match else tool.program
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    # Nothing is to be looked up in a network for names of functions, which are not even asked for.
+    environment = {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        check=False,
+    )
+
+
+_HEADER_LINE = re.compile(r"^# ([\w ]+?) : (.*)$", re.MULTILINE)
+
+
+_FACTS = {
+    "host": "hostname",
+    "release": "os release",
+    "architecture": "arch",
+    "command": "cmdline",
+    "recorder": "perf version",
+    "cpus": "nrcpus online",
+}
+"""What a file of perf tells of its machine, by perf's own words."""
+
+
+def _read_perf(path: Path) -> Recording:
+    header = _run(PERF.program, "script", "--force", "--header-only", "--input", str(path)).stdout
+    if "# event : name = " in header and "sched_switch" not in header:
+        # Of other events perf cannot print the fields that are asked for, and says no more than that.
+        return Recording(Events(), 0)
+    said = dict(_HEADER_LINE.findall(header))
+    facts = {name: said[key].strip() for name, key in _FACTS.items() if key in said}
+    return Recording(parse(_report(PERF, path)), int(facts.get("cpus", 0)), facts, version(PERF))
+
+
+def _check(path: Path, events: Events) -> None:
+    """Are the events there without which there is no story?"""
+    if not any(isinstance(event, Switch) for event in events.events):
+        what = events.unreadable[0] if events.unreadable else ""
+        if what:
+            raise WrongUsage(
+                f"--from-perf {path}: its events have a form that schedlab does not know: {what}"
+            )
+        raise WrongUsage(
+            f"--from-perf {path}: there is no event sched_switch in it, without which nobody knows who"
+            f" ran: {RECORD_WITH}"
+        )
+    if not any(name in events.seen for name in WAKEUPS):
+        raise WrongUsage(
+            f"--from-perf {path}: there is neither sched_waking nor sched_wakeup in it, without which"
+            f" nobody knows who waited, and since when: {RECORD_WITH}"
+        )

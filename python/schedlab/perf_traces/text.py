@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""Reads the text in which `perf script`, `trace-cmd report` and the kernel itself print events.
+
+All print one event a line: who ran, the CPU, perhaps where that CPU was, the time, the event's
+name, and what the event says, in the words that the recording kernel gave for it or in shorter ones
+of a plugin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from schedlab.perf_traces.events import (
+    WAKEUPS,
+    Event,
+    Events,
+    Fork,
+    Loss,
+    Move,
+    Start,
+    Switch,
+    Wakeup,
+)
+
+_WHAT = (
+    r"(sched_switch|sched_waking|sched_wakeup|sched_wakeup_new|sched_process_fork"
+    r"|sched_migrate_task|PERF_RECORD_FORK|PERF_RECORD_LOST)\b"
+)
+_FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
+"""Interrupts off, asked to pick again, in an interrupt, depth of locks."""
+_LINES = (
+    re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:sched:)?{_WHAT}:? *(.*)"),
+    re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{_WHAT}: +(.*)"),
+)
+"""The CPU in brackets, or joined to the flags in trace-cmd's latency format. Two, since a search for
+either is much quicker than one for both."""
+_LOSS = re.compile(r"^CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]", re.MULTILINE)
+_SWITCH = (
+    re.compile(
+        r"(?s)prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==>"
+        r" next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
+    ),
+    re.compile(r"(?s)(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]"),
+)
+_WAKEUP = (
+    re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)"),
+    re.compile(r"(?s)(.*):(\d+) \[(-?\d+)\](?: success=\d| Success)? CPU:(\d+)"),
+)
+_FORK = (re.compile(r"(?s)comm=(.*) pid=(\d+) child_comm=(.*) child_pid=(\d+)"),)
+_MOVE = (re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_cpu=(\d+)"),)
+_RECORDED_FORK = (re.compile(r"\((\d+):(\d+)\):\((-?\d+):(-?\d+)\)"),)
+_RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
+_IN_INTERRUPT = re.compile(r"[hHsZz]")
+_UNREADABLE_KEPT = 3
+_LINE_FEEDS = 4
+"""In an event. Names with more of them are not read."""
+_KTHREADD = 2
+"""PID of the parent of all threads of the kernel."""
+_OF_A_CPU = re.compile(r"(ksoftirqd|kworker|migration|cpuhp|swapper)/|rcu_|irq/")
+"""Names of some of them. Only they are idle (I) when they wait, but not all of them are."""
+
+Values = tuple[str, ...]
+
+
+def parse(text: str) -> Events:
+    """All events of the scheduler in a text; what else is in it is passed over."""
+    return _Parser().parse(text)
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.found = Events()
+        self.wakeup_name = WAKEUPS[0]
+        self.time_ns = 0
+        """Of the line before."""
+        self.makers: dict[str, tuple[tuple[re.Pattern[str], ...], Callable[..., None]]] = {
+            "sched_switch": (_SWITCH, self.switch),
+            "sched_waking": (_WAKEUP, self.wakeup),
+            "sched_wakeup": (_WAKEUP, self.wakeup),
+            "sched_wakeup_new": (_WAKEUP, self.start),
+            "sched_process_fork": (_FORK, self.fork),
+            "sched_migrate_task": (_MOVE, self.move),
+            "PERF_RECORD_FORK": (_RECORDED_FORK, self.recorded_fork),
+            "PERF_RECORD_LOST": (_RECORDED_LOSS, self.recorded_loss),
+        }
+
+    def parse(self, text: str) -> Events:
+        self.wakeup_name = next((name for name in WAKEUPS if f"{name}:" in text), WAKEUPS[0])
+        losses = list(_LOSS.finditer(text))[::-1]
+        for pattern in _LINES:
+            for line in pattern.finditer(text):
+                self.line(line)
+                while losses and losses[-1].start() < line.start():
+                    self.lose(losses.pop())
+        for loss in reversed(losses):
+            self.lose(loss)
+        self.found.events.sort(key=lambda event: event[0])
+        self.forget_earlier_forks()
+        return self.found
+
+    def forget_earlier_forks(self) -> None:
+        """Perf tells of its own forks already while it is about to begin with the tracepoints."""
+        events = self.found.events
+        begin = 0
+        for event in events:
+            if not (isinstance(event, Fork) and event.by_recorder):
+                break
+            begin += 1
+        del events[:begin]
+
+    def lose(self, said: re.Match[str]) -> None:
+        """It stands before the first event that was kept again, and tells no time of its own."""
+        self.add(Loss(self.time_ns, int(said[1]), int(said[2] or 1)))
+
+    def line(self, line: re.Match[str]) -> None:
+        cpu, flags, seconds, fraction, what, rest = line.groups()
+        if what in WAKEUPS and what != self.wakeup_name:
+            self.count(what)
+            return
+        patterns, make = self.makers[what]
+        for words in _continued(line):
+            match = next(filter(None, (pattern.match(words) for pattern in patterns)), None)
+            if match:
+                self.count(what)
+                self.time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
+                make(int(cpu), match.groups(), flags)
+                return
+        if len(self.found.unreadable) < _UNREADABLE_KEPT:
+            self.found.unreadable.append(f"{what}: {rest}")
+
+    def count(self, what: str) -> None:
+        self.found.seen[what] = self.found.seen.get(what, 0) + 1
+
+    def add(self, event: Event) -> None:
+        self.found.events.append(event)
+
+    def switch(self, cpu: int, values: Values, _flags: str | None) -> None:
+        name, pid, priority, state, next_name, next_pid, next_priority = values
+        if "I" in state or _OF_A_CPU.match(name):
+            self.found.of_kernel.add(int(pid))
+        self.add(
+            Switch(
+                self.time_ns,
+                cpu,
+                int(pid),
+                name,
+                int(priority),
+                state,
+                int(next_pid),
+                next_name,
+                int(next_priority),
+            )
+        )
+
+    def wakeup(self, cpu: int, values: Values, flags: str | None) -> None:
+        name, pid, _priority, target = values
+        in_interrupt = bool(flags and _IN_INTERRUPT.search(flags, 2))
+        self.add(Wakeup(self.time_ns, cpu, int(pid), name, int(target), in_interrupt))
+
+    def start(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Start(self.time_ns, cpu, int(values[1]), values[0]))
+
+    def fork(self, cpu: int, values: Values, _flags: str | None) -> None:
+        parent, child = int(values[1]), int(values[3])
+        self.add(Fork(self.time_ns, cpu, parent, child))
+        self.mark_kernel_thread(child, parent)
+
+    def move(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
+
+    def mark_kernel_thread(self, thread: int, parent: int) -> None:
+        if _KTHREADD in (thread, parent):
+            self.found.of_kernel.add(thread)
+
+    def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
+        """Perf's own: at time 0 a list of those who were there, then what happens."""
+        leader, thread, _, parent = map(int, values)
+        if thread != leader:
+            self.found.leader[thread] = leader
+        if self.time_ns:
+            self.add(Fork(self.time_ns, cpu, parent, thread, by_recorder=True))
+        self.mark_kernel_thread(thread, parent)
+
+    def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Loss(self.time_ns, cpu, int(values[0])))
+
+
+def _continued(line: re.Match[str]) -> Iterator[str]:
+    """What an event says: the rest of its line; or some lines, as a name may have line feeds in it."""
+    yield line[6]
+    end = line.end()
+    for _ in range(_LINE_FEEDS):
+        following = line.string.find("\n", end + 1)
+        end = following if following >= 0 else len(line.string)
+        yield line.string[line.start(6) : end]

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""What an experiment is: a test of a study, run under policies, on CPUs, with seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Depth = Literal["quick", "full"]
+
+TICK_NS = 1_000_000
+WORK_NS = 10
+"""One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """How much of an experiment is run: on which numbers of CPUs, and with how many seeds."""
+
+    cpus: tuple[int, ...]
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Policies that are run alike."""
+
+    policies: tuple[str, ...]
+    """With their settings: `priority aging_interval=0`."""
+    share: Share
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One test of a study, as one program of the guest."""
+
+    name: str
+    """The label of its runs: `s1-timing-cpu-heavy`."""
+    study: int
+    title: str
+    command: str
+    own: tuple[str, ...]
+    """Policies that are like those that the study ran it under."""
+    quick: tuple[Part, ...]
+    full: tuple[Part, ...]
+    """Where a policy is in several parts, the first counts."""
+    scaled: bool = True
+    """Does it take -w, the iterations that fill a tick?"""
+    tick_ns: int | None = None
+    """A tick of its own, whatever the others have: where what a system call takes beside a tick
+    decides what comes out."""
+    quick_options: str = ""
+    """What makes it shorter."""
+    machine: str | None = None
+    """The only one that can run it. None: our kernel, and mostly the simulator."""
+
+    def policies(self, depth: Depth) -> dict[str, Share]:
+        """By policy: how much of it is run. Those of the study come first."""
+        shares: dict[str, Share] = {}
+        for part in self.quick if depth == "quick" else self.full:
+            for policy in part.policies:
+                shares.setdefault(policy, part.share)
+        return shares
+
+    def command_at(self, tick_ns: int, depth: Depth = "full") -> str:
+        """Its command where a tick is this long: the work changes with it."""
+        command = self.command + (self.quick_options if depth == "quick" else "")
+        if not self.scaled or tick_ns == TICK_NS:
+            return command
+        return f"{command} -w {tick_ns // WORK_NS}"

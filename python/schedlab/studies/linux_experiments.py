@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""What study 5 is on Linux: its benchmark, and beyond it what sees more of a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from schedlab.machines import LINUX_MACHINES
+from schedlab.studies.experiment import Experiment, Part, Share
+
+FAIR = "fair"
+"""The class of the kernel itself: what CFS was to the study, EEVDF since Linux 6.6."""
+LINUX, FREE_RUNNING = LINUX_MACHINES
+"""The same kernel, by counted instructions, and by the time of this host."""
+
+OWN = (FAIR, "wrr:linux", "lottery:linux")
+"""The study's three schedulers."""
+SYSBENCH = "s5-linux-sysbench"
+SYSBENCH_8 = "s5-linux-sysbench-8"
+SYSBENCH_FREE = "s5-linux-sysbench-free"
+WAKEUPS = "s5-linux-wakeups"
+HACKBENCH = "s5-linux-hackbench"
+STRESSORS = {"cpu": "computes", "switch": "switches by pipe", "pipe": "fills a pipe"}
+"""Of stress-ng, and what each of them does."""
+SUITES = {
+    "timing-cpu-heavy": ("timingtests cpu-heavy", "study 1: ten that compute"),
+    "timing-mixed": ("timingtests mixed", "study 1: mixed load"),
+    "timing-starvation": ("timingtests starvation", "study 1: starvation check"),
+    "priority-starvation": ("prioritytest starvation", "study 1: the same, with priorities"),
+    "study3-mixed": ("study3 mixed", "study 3: mixed workload"),
+    "study3-inversion": ("study3 inversion", "study 3: priority inversion"),
+    "study4-mixed-6": ("study4 mixed -c 6", "study 4: interactive beside six that compute"),
+    "study4-sleeper": ("study4 sleeper -d 200", "study 4: the sleeper, 200 ticks later"),
+}
+"""Of the other studies: by name, the program and what it is."""
+
+_ONE, _TWO = 1, 2
+"""CPUs. One, where there is nothing to balance."""
+_PRIMES = "--cpu-max-prime=10000"
+"""Sysbench's own default. The study names no option; its 0.52 ms an event are of the same order as
+a CPU of its time takes for this limit."""
+_TIME = "--time=10"
+"""Sysbench's own default, in seconds."""
+
+
+def linux_experiments(others: Sequence[str]) -> Iterable[Experiment]:
+    """`others`: the policies that are compared beside the study's own."""
+    every = tuple(dict.fromkeys((*OWN, *others)))
+    few = (*OWN, "rr", "mlfq")
+    yield from _sysbench(every, few)
+    yield _experiment(
+        WAKEUPS,
+        "message processes wake workers, beside two that compute",
+        "wakeups -c 2 -t 4000",
+        quick=Part(few, Share((_TWO,), 3)),
+        full=Part(every, Share((_TWO,), 5)),
+        quick_options=" -t 2000",
+    )
+    yield _experiment(
+        HACKBENCH,
+        "hackbench: 80 processes pass messages through pipes",
+        "hackbench --pipe --groups 2 --loops 200",
+        quick=Part(OWN, Share((_TWO,), 3)),
+        full=Part(every, Share((_TWO,), 5)),
+    )
+    for name, what in STRESSORS.items():
+        yield _experiment(
+            f"s5-linux-stress-{name}",
+            f"stress-ng: four processes, each of which {what}",
+            f"stress-ng --{name} 4 --timeout 3 --metrics-brief",
+            quick=None,
+            full=Part(every, Share((_TWO,), 3)),
+        )
+    for name, (command, title) in SUITES.items():
+        yield _experiment(
+            f"s5-linux-{name}",
+            title,
+            command,
+            quick=None,
+            full=Part(every, Share((_TWO,), 3)),
+        )
+
+
+def _sysbench(every: tuple[str, ...], few: tuple[str, ...]) -> Iterable[Experiment]:
+    def command(threads: int) -> str:
+        return (
+            f"sysbench cpu --threads={threads} {_TIME} {_PRIMES} --percentile=99 --histogram=on run"
+        )
+
+    yield _experiment(
+        SYSBENCH,
+        "sysbench cpu, one thread",
+        command(1),
+        quick=Part(OWN, Share((_ONE,), 3)),
+        full=Part(every, Share((_ONE,), 3)),
+        quick_options=" --time=2",
+    )
+    yield _experiment(
+        SYSBENCH_8,
+        "sysbench cpu, eight threads",
+        command(8),
+        quick=Part(few, Share((_TWO,), 3)),
+        full=Part(every, Share((_TWO,), 3)),
+        quick_options=" --time=2",
+    )
+    yield _experiment(
+        SYSBENCH_FREE,
+        "sysbench cpu, one thread, by this host's time",
+        command(1),
+        quick=Part(OWN, Share((_ONE,), 3)),
+        full=Part(OWN, Share((_ONE,), 5)),
+        quick_options=" --time=2",
+        machine=FREE_RUNNING,
+    )
+
+
+def _experiment(
+    name: str,
+    title: str,
+    command: str,
+    quick: Part | None,
+    full: Part,
+    quick_options: str = "",
+    machine: str = LINUX,
+) -> Experiment:
+    return Experiment(
+        name,
+        5,
+        title,
+        command,
+        OWN,
+        quick=(quick,) if quick else (),
+        full=(full,),
+        scaled=False,
+        quick_options=quick_options,
+        machine=machine,
+    )

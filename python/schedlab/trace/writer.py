@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Writes traces: for programs that make one of what another machine has recorded."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from schedlab.trace.format import (
+    HEADER,
+    MAGIC,
+    RECORD,
+    TEXT_BYTES_PER_RECORD,
+    TEXT_FOLLOWS,
+    TEXT_RECORDS_MAX,
+    VERSION,
+    Kind,
+)
+
+_PACK_RECORD = struct.Struct("<QIIHHIQ").pack
+_UNPACK_TEXT = struct.Struct("<QI").unpack
+_SEQUENCE_MASK = 0xFFFF_FFFF
+
+assert struct.calcsize("<QIIHHIQ") == RECORD.itemsize
+
+Fields = tuple[int, int, int, int, int, int]
+"""time_ns, process, kind, cpu, first, second."""
+
+
+class TraceWriter:
+    """Takes records in the order in which things happened, over all CPUs, and numbers them.
+
+    Times must not decrease on one CPU. START and END of all CPUs are written by `write`.
+    """
+
+    def __init__(self, cpus: int, tick_ns: int, cycles_per_second: int, seed: int = 0) -> None:
+        self.cpus = cpus
+        self._header = np.zeros((), HEADER)
+        self._header["magic"] = MAGIC
+        self._header["version"] = VERSION
+        self._header["header_bytes"] = HEADER.itemsize
+        self._header["record_bytes"] = RECORD.itemsize
+        self._header["cpus"] = cpus
+        self._header["tick_ns"] = tick_ns
+        self._header["cycles_per_second"] = cycles_per_second
+        self._header["seed"] = seed
+        self.records: list[Fields | None] = []
+        """Those so far. None: a place that was held, and perhaps is not needed."""
+
+    def add(
+        self, time_ns: int, cpu: int, kind: Kind, process: int = 0, first: int = 0, second: int = 0
+    ) -> None:
+        """The next record."""
+        self.records.append((time_ns, process, kind, cpu, first, second))
+
+    def hold(self) -> int:
+        """A place for a record of which it is not yet known whether it happened."""
+        self.records.append(None)
+        return len(self.records) - 1
+
+    def fill(
+        self, place: int, time_ns: int, cpu: int, kind: Kind, process: int, first: int, second: int
+    ) -> None:
+        """It did happen."""
+        self.records[place] = (time_ns, process, kind, cpu, first, second)
+
+    def add_text(
+        self,
+        time_ns: int,
+        cpu: int,
+        kind: Kind,
+        text: str,
+        process: int = 0,
+        first: int = 0,
+        second: int = 0,
+    ) -> None:
+        """A record with a text. `first` and `second` are of those kinds that have values, too."""
+        if kind in TEXT_FOLLOWS:
+            self.add(time_ns, cpu, kind, process, first, second)
+            kind = Kind.TEXT
+        size = TEXT_BYTES_PER_RECORD
+        data = text.encode()[: size * (TEXT_RECORDS_MAX - 1)]
+        for at in range(0, max(len(data), 1), size):
+            high, low = _UNPACK_TEXT(data[at : at + size].ljust(size, b"\0"))
+            self.add(time_ns, cpu, kind, process, low, high)
+            kind = Kind.TEXT
+
+    def write(self, path: Path, begin_ns: int, end_ns: int, origin_ns: int = 0) -> int:
+        """The whole trace, with its header. Gives the number of records.
+
+        `begin_ns` and `end_ns`: when all CPUs start and end; `origin_ns`: of all times, what is 0 in
+        the file.
+        """
+        found: list[Fields] = [
+            (begin_ns, 0, Kind.START, cpu, 0, begin_ns - origin_ns) for cpu in range(self.cpus)
+        ]
+        found += [record for record in self.records if record is not None]
+        count = [0] * self.cpus
+        for record in found:
+            count[record[3]] += 1
+        found += [(end_ns, 0, Kind.END, cpu, 0, count[cpu] + 1) for cpu in range(self.cpus)]
+        with path.open("wb") as file:
+            file.write(self._header.tobytes())
+            file.write(
+                b"".join(
+                    _PACK_RECORD(
+                        time - origin_ns, number & _SEQUENCE_MASK, process, kind, cpu, first, second
+                    )
+                    for number, (time, process, kind, cpu, first, second) in enumerate(found)
+                )
+            )
+        return len(found)

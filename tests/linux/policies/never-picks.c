@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/* Takes tasks and never gives one out: a host must not let a machine hang for it. */
+
+#include "fifo.h"
+
+POLICY_FUNCTION task_t *never_picks_pick(run_queue_t *queue, uint32_t cpu)
+{
+    (void)queue;
+    (void)cpu;
+    return NULL;
+}
+
+POLICY_DEFINITION policy_never_picks = {
+    .name = "never-picks",
+    .meaning = "a test: takes tasks and gives none out",
+    .source = "a test",
+    .enqueue = fifo_enqueue,
+    .dequeue = fifo_dequeue,
+    .pick = never_picks_pick,
+    .tick = fifo_tick,
+    .time_slice = fifo_time_slice,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Turns without an end, and last in, first out: a task that wants to run all the
+ * time keeps its CPU, and all others of that CPU wait. No single decision is
+ * wrong; only a watchdog sees what comes of them.
+ */
+
+#include "fifo.h"
+
+POLICY_FUNCTION void starves_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    struct task_list SHARED_MEMORY *tasks = STATE_OF(queue, struct task_list);
+    (void)reason;
+    task_list_insert_before(tasks, task, tasks->first);
+}
+
+POLICY_FUNCTION enum tick_verdict starves_tick(run_queue_t *queue, task_t *task)
+{
+    (void)queue;
+    (void)task;
+    return TICK_CONTINUE;
+}
+
+POLICY_FUNCTION uint64_t starves_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)scheduler;
+    (void)task;
+    return UINT64_MAX;
+}
+
+POLICY_DEFINITION policy_starves = {
+    .name = "starves",
+    .meaning = "a test: who has the CPU keeps it",
+    .source = "a test",
+    .enqueue = starves_enqueue,
+    .dequeue = fifo_dequeue,
+    .pick = fifo_pick,
+    .tick = starves_tick,
+    .time_slice = starves_time_slice,
+};

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Figures are read from what benchmarks print; `outputs/` holds what they printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.outputs import OutputError, figures
+
+OUTPUTS = Path(__file__).with_name("outputs")
+
+
+def output(name: str) -> str:
+    return (OUTPUTS / f"{name}.txt").read_text()
+
+
+def test_sysbench_tells_rate_and_latencies() -> None:
+    told = figures("sysbench cpu run", output("sysbench-1-thread"))
+    assert told == {
+        "threads": 1,
+        "events_per_second": 1873.50,
+        "elapsed_s": 2.0082,
+        "events": 3764,
+        "latency_min_ms": 0.21,
+        "latency_mean_ms": 0.53,
+        "latency_max_ms": 12.64,
+        "latency_p95_ms": 2.03,
+        "latency_sum_ms": 1996.99,
+    }
+
+
+def test_sysbench_tells_percentiles_of_its_histogram() -> None:
+    """The one that it computes itself from the same buckets is a check of the others."""
+    text = output("sysbench-4-threads")
+    told = figures("/usr/bin/sysbench cpu --histogram=on run", text)
+    printed = float(text.split("99th percentile:")[1].split()[0])
+    assert told["latency_p99_ms"] == pytest.approx(printed, abs=0.005)
+    assert told["latency_p50_ms"] < told["latency_p95_ms"] < told["latency_p99_ms"]
+    assert told["latency_p99_ms"] <= told["latency_max_ms"]
+    assert told["threads"] == 4
+
+
+def test_hackbench_tells_its_time() -> None:
+    assert figures("hackbench -g 2 -l 50", output("hackbench")) == {
+        "elapsed_s": 0.271,
+        "tasks": 80,
+    }
+
+
+def test_stress_ng_tells_of_its_stressor() -> None:
+    told = figures("stress-ng --cpu 2 --metrics-brief", output("stress-ng-cpu"))
+    assert told["bogo_ops_per_second"] == pytest.approx(
+        told["bogo_ops"] / told["elapsed_s"], rel=0.01
+    )
+
+
+@pytest.mark.parametrize("stressor", ["switch", "pipe"])
+def test_stress_ng_may_tell_other_metrics_beside(stressor: str) -> None:
+    text = output(f"stress-ng-{stressor}")
+    assert "miscellaneous metrics" in text
+    told = figures(f"stress-ng --{stressor} 2", text)
+    assert told["bogo_ops"] > 0
+    assert told["bogo_ops_per_cpu_second"] > told["bogo_ops_per_second"] > 0
+
+
+def test_what_is_around_an_output_does_no_harm() -> None:
+    """A console has carriage returns, and what the kernel says."""
+    for command, name in (("sysbench", "sysbench-4-threads"), ("hackbench", "hackbench")):
+        text = output(name)
+        console = ("[    1.2] avg: nothing\n" + text + "[    9.9] reboot\n").replace("\n", "\r\n")
+        assert figures(command, console) == figures(command, text)
+
+
+def test_a_command_that_is_no_benchmark_tells_nothing() -> None:
+    assert figures("wakeups -m 2", "Time: 3\n") == {}
+    assert figures("", "") == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "said"),
+    [
+        ("sysbench", "sysbench 1.0.20\nThreads started!\n", "sysbench printed no threads"),
+        ("hackbench", "Running in process mode == 80 tasks\n", "hackbench printed no time"),
+        ("stress-ng", "stress-ng: info: [1] dispatching hogs\n", "stress-ng printed no metrics"),
+    ],
+)
+def test_an_output_that_broke_off_is_refused(command: str, text: str, said: str) -> None:
+    with pytest.raises(OutputError, match=said):
+        figures(command, text)
+
+
+def test_outputs_with_something_missing_or_too_much_are_refused() -> None:
+    text = output("sysbench-4-threads")
+    line = next(line for line in text.splitlines() if " |**" in line)
+    with pytest.raises(OutputError, match="and did 3473: some of its lines"):
+        figures("sysbench", text.replace(f"{line}\n", ""))
+    twice = output("stress-ng-cpu") + output("stress-ng-pipe")
+    with pytest.raises(OutputError, match="2 stressors"):
+        figures("stress-ng", twice)

@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: MIT
+"""Recordings by perf and trace-cmd as runs: what is in them, and what those tools say of them."""
+
+from __future__ import annotations
+
+import lzma
+import random
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import ROOT, Command
+from schedlab import metrics, trace
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.perf_traces import reader
+from schedlab.perf_traces.convert import Imported, convert
+from schedlab.perf_traces.events import Loss, Start, Switch, Wakeup
+from schedlab.perf_traces.story import Story, weight_of
+from schedlab.perf_traces.text import parse
+from schedlab.recording import recording
+from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Trace
+from trace_simulator import PATIENT
+
+RECORDINGS = ROOT / "tests" / "recordings"
+TICK_NS = 4_000_000
+TOOLS = {".data": reader.PERF, ".dat": reader.TRACE_CMD}
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """A recording as it was made. Skips the test where its tool is not."""
+    tool = TOOLS.get(Path(name).suffix)
+    if tool and not shutil.which(tool.program):
+        pytest.skip(f"{tool.program} is not here: install Debian's package {tool.package}")
+    path = folder / name
+    path.write_bytes(lzma.decompress((RECORDINGS / f"{name}.xz").read_bytes()))
+    return path
+
+
+def imported(name: str, folder: Path) -> Imported:
+    return convert(unpacked(name, folder), folder / "run", "fair", TICK_NS)
+
+
+def trace_of(text: str, folder: Path) -> Trace:
+    """What a text of events becomes; it is sound."""
+    story = Story(parse(text), 2, TICK_NS, "fair")
+    story.write(folder / "trace.bin")
+    read = trace.read(folder / "trace.bin")
+    trace.validate(read)
+    return read
+
+
+def rows(read: Trace, kind: Kind, *columns: str) -> list[Any]:
+    """Of the records of a kind."""
+    found = read.events.filter(pl.col("kind") == kind).select(columns)
+    return found.to_series().to_list() if len(columns) == 1 else found.rows()
+
+
+# --- against the tools' own figures
+
+_TIMEHIST = re.compile(
+    r"^ *[\d.]+ \[\d+\]  .*?\[(-?\d+)(?:/-?\d+)?\] +[\d.]+ +([\d.]+) +([\d.]+) *$", re.MULTILINE
+)
+"""A line of `perf sched timehist`: thread, delay and run time in ms, cut off after the third digit."""
+CUT_OFF_NS = 1000
+RECORDER = 115
+
+
+def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
+    """Each stay on a CPU, and of each thread the longest delay from wake-up or fork to its run."""
+    made = imported("sched.data", tmp_path)
+    said = lzma.decompress((RECORDINGS / "sched.data.timehist.txt.xz").read_bytes()).decode()
+    delay: dict[int, float] = defaultdict(float)
+    stays: dict[int, list[float]] = defaultdict(list)
+    for pid, waited, ran in _TIMEHIST.findall(said):
+        delay[int(pid)] = max(delay[int(pid)], float(waited) * 1e6)
+        stays[int(pid)].append(float(ran) * 1e6)
+    read = trace.read(made.folder / "trace.bin")
+    ours = _stays(read)
+    # Who has ended has no PID for perf, which so gives its last stay to -1.
+    (ended,) = stays.pop(-1)
+    # perf moved to the second CPU while it had turned recording on only on the first.
+    del stays[RECORDER]
+    assert len(stays) > 30
+    for pid, lengths in stays.items():
+        mine = ours[pid]
+        whole = [*lengths, ended] if len(mine) == len(lengths) + 1 else lengths
+        for one, other in zip(mine, whole, strict=True):
+            assert 0 <= one - other < CUT_OFF_NS
+        assert 0 <= _longest_delay(read).get(pid, 0) - delay[pid] < CUT_OFF_NS
+
+
+def _stays(read: Trace) -> dict[int, list[int]]:
+    runs = metrics.cpu_intervals(read).filter(pl.col("end_row").is_not_null() & (pl.col("pid") > 0))
+    length = pl.col("end_ns") - pl.col("begin_ns")
+    found = runs.sort("begin_ns").group_by("pid", maintain_order=True).agg(length.alias("ran"))
+    return dict(found.iter_rows())
+
+
+def _longest_delay(read: Trace) -> dict[int, int]:
+    waits = metrics.state_intervals(read).filter(
+        (pl.col("state") == "runnable")
+        & pl.col("cause").is_in(["woken", "forked"])
+        & pl.col("end_row").is_not_null()
+    )
+    longest = (pl.col("end_ns") - pl.col("begin_ns")).max()
+    return dict(waits.group_by("pid").agg(longest).iter_rows())
+
+
+def test_perf_says_which_machine_it_was(tmp_path: Path) -> None:
+    made = imported("sched.data", tmp_path)
+    assert made.manifest["cpus"] == 2
+    assert made.manifest["machine_version"].startswith("7.3.4")
+    assert made.manifest["workload"].endswith("-- load 100")
+    assert made.manifest["repeatable"] is False
+    assert made.manifest["recording"]["lost"] == 0
+    processes = made.metrics.processes if made.metrics else pl.DataFrame()
+    named = {row["name"]: row for row in processes.to_dicts()}
+    assert named["hog ==> two"]["weight"] == weight_of(125) == 336
+    assert named["hog one"]["weight"] == 1024
+    assert {row["role"] for name, row in named.items() if name.startswith("[")} == {"other"}
+    assert named["[rcu_preempt]"]["fork_ns"] is None
+    assert processes.filter(pl.col("name") == "storm").height == 13
+
+
+def test_threads_are_of_their_process_whatever_they_are_called(tmp_path: Path) -> None:
+    made = imported("threads.data", tmp_path)
+    read = trace.read(made.folder / "trace.bin")
+    leaders = {leader for _, leader in rows(read, Kind.FORK, "first", "second")}
+    assert made.metrics is not None
+    named = {row["name"]: row for row in made.metrics.processes.to_dicts()}
+    assert leaders == {named["threads"]["pid"]}
+    threads = [named["one\ntwo"], named["worker [0] 1.0:"]]
+    assert all(thread["exit_ns"] is not None for thread in threads)
+    assert all(thread["parent"] == named["threads"]["pid"] for thread in threads)
+    assert not any("form that is not known" in note for note in made.notes)
+
+
+def test_a_root_has_its_descendants_measured_while_it_lives(tmp_path: Path) -> None:
+    path = unpacked("perf-7.3.txt", tmp_path)
+    made = convert(path, tmp_path / "run", "fair", TICK_NS, root="storm")
+    assert made.metrics is not None
+    (root,) = made.metrics.processes.filter(pl.col("role") == "root").to_dicts()
+    workload = made.metrics.processes.filter(pl.col("role") == "workload")
+    assert root["name"] == "storm"
+    assert workload.height == 12
+    assert set(workload["parent"]) == {root["pid"]}
+    ends = dict(rows(trace.read(made.folder / "trace.bin"), Kind.EXIT, "process", "time_ns"))
+    assert made.metrics.summary["end_ns"][0] == ends[root["pid"]]
+    with pytest.raises(WrongUsage, match="--root 99999: nobody of that name or PID"):
+        convert(path, tmp_path / "another", "fair", TICK_NS, root="99999")
+    assert not (tmp_path / "another").exists()
+
+
+def test_trace_cmd_knows_interrupts(tmp_path: Path) -> None:
+    """And all that it recorded is one story: nothing had to be put in."""
+    made = imported("sched.dat", tmp_path)
+    assert made.outcome.succeeded
+    assert made.notes == ()
+    assert made.manifest["cpus"] == 2
+    read = trace.read(made.folder / "trace.bin")
+    wakers = rows(read, Kind.WAKEUP, "first")
+    assert 0 < wakers.count(0) < len(wakers)
+    assert read.lost == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["sched.data", "few.data", "sched.dat", "perf-7.3.txt", "ftrace.txt"]
+)
+def test_recordings_are_sound(name: str, tmp_path: Path) -> None:
+    made = imported(name, tmp_path)
+    assert made.outcome.succeeded, made.outcome
+    assert made.metrics is not None
+    summary = made.metrics.summary.row(0, named=True)
+    assert summary["policy"] == "fair"
+    assert summary["cpus"] == 2
+    assert summary["overhead_share"] is None  # nothing tells of the scheduler from within
+    busy = summary["running_ns"] + summary["root_running_ns"] + summary["other_running_ns"]
+    assert busy + summary["idle_ns"] == 2 * summary["elapsed_ns"]
+
+
+@pytest.mark.parametrize("name", ["lost.data", "lost.dat"])
+def test_losses_are_counted_and_shown(name: str, tmp_path: Path) -> None:
+    made = imported(name, tmp_path)
+    assert made.outcome.succeeded, made.outcome
+    assert made.manifest["recording"]["lost"] > 0
+    assert made.manifest["recording"]["mended"] > 0
+    assert "has lost" in made.notes[0]
+    assert made.metrics is not None
+    lost = made.metrics.summary["lost_records"][0]
+    assert lost == made.manifest["recording"]["lost"]
+    (whole, _) = metrics.tables([("fair", made.metrics)])
+    assert f"{lost:,} records of fair were lost" in str(whole.caption)
+
+
+def test_without_forks_who_is_new_is_found_when_it_first_runs(tmp_path: Path) -> None:
+    """perf keeps forks of its own accord; a text need not have them."""
+    text = """
+        a 7 [000] 1.000000: sched:sched_switch: a:7 [120] S ==> swapper/0:0 [120]
+        b 8 [000] 2.000000: sched:sched_switch: swapper/0:0 [120] R ==> b:8 [120]
+        b 8 [000] 3.000000: sched:sched_wakeup: a:7 [120] CPU:000
+    """
+    read = trace_of(text, tmp_path)
+    found = rows(read, Kind.FOUND, "process", "time_ns", "first")
+    assert found == [
+        (7, 0, ProcessState.RUNNING),
+        (8, 1_000_000_000, ProcessState.RUNNABLE),
+    ]
+
+
+# --- the forms of text
+
+SWITCHES = [
+    "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=D|K ==> next_comm=x ==> y next_pid=8 next_prio=98",
+    "a b:7 [120] D|K ==> x ==> y:8 [98]",
+]
+WAKINGS = [
+    ("sched_waking", "comm=a b pid=7 prio=120 target_cpu=001"),
+    ("sched_waking", "comm=a b pid=7 prio=120 success=1 target_cpu=001"),
+    ("sched_wakeup", "a b:7 [120] CPU:001"),
+    ("sched_wakeup", "a b:7 [120] success=1 CPU:001"),
+]
+LINES = [
+    "   12 [001]    33.000000005:       sched:{what}: {rest}",
+    "   -1 [001]    33.000000005: sched:{what}: {rest}",
+    "a b    12 [001]    33.000000005: sched:{what}: {rest}",
+    "           a b-12    [001]    33.000000005: {what}:         {rest}",
+    "           a b-12    [001] d.s2.    33.000000005: {what}:         {rest}",
+    "     a-1 3-12       1d.s2.    33.000000005: {what}:         {rest}",
+    "          <idle>-0     (-----) [001] d.s2.    33.000000005: {what}: {rest}",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("rest", SWITCHES)
+def test_switches_are_read_in_all_their_forms(line: str, rest: str) -> None:
+    (event,) = parse(line.format(what="sched_switch", rest=rest)).events
+    assert event == Switch(33_000_000_005, 1, 7, "a b", 120, "D|K", 8, "x ==> y", 98)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(("what", "rest"), WAKINGS)
+def test_wakeups_are_read_in_all_their_forms(line: str, what: str, rest: str) -> None:
+    (event,) = parse(line.format(what=what, rest=rest)).events
+    assert event == Wakeup(33_000_000_005, 1, 7, "a b", 1, ".s2." in line)
+
+
+def test_names_may_have_line_feeds() -> None:
+    said = "prev_comm=a\nb prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c\n\nd next_pid=8"
+    text = LINES[3].format(what="sched_switch", rest=f"{said} next_prio=98")
+    (event,) = parse(f"{text}\nsomething else\n").events
+    assert isinstance(event, Switch)
+    assert (event.previous_name, event.next_name) == ("a\nb", "c\n\nd")
+    (event,) = parse(LINES[0].format(what="sched_wakeup", rest="a\nb:7 [120] CPU:001")).events
+    assert isinstance(event, Wakeup)
+    assert event.name == "a\nb"
+
+
+def test_a_recording_of_part_of_the_machine_says_so(tmp_path: Path) -> None:
+    """Of one CPU of two, or only of what some threads did (perf record without -a)."""
+    text = "".join(switch(time, 1, time, "S", time + 100) for time in range(1, 20)) + waking(
+        20, 1, 1
+    )
+    path = tmp_path / "part.txt"
+    path.write_text(text)
+    notes = " ".join(convert(path, tmp_path / "run", "fair", TICK_NS).notes)
+    assert "probably is not of whole CPUs" in notes
+    assert "count as idle: 1" in notes
+
+
+def test_a_start_is_no_wakeup_and_microseconds_are_enough() -> None:
+    (event,) = parse("x 1 [000] 33.000005: sched_wakeup_new: x:7 [120] CPU:001").events
+    assert event == Start(33_000_005_000, 0, 7, "x")
+
+
+@pytest.mark.parametrize(
+    ("line", "lost"),
+    [
+        ("CPU:1 [5 EVENTS DROPPED]", 5),
+        ("CPU:1 [EVENTS DROPPED]", 1),
+        ("CPU:1 [LOST 5 EVENTS]", 5),
+        ("    0 [001]     0.000000000: PERF_RECORD_LOST lost 5", 5),
+    ],
+)
+def test_losses_are_read(line: str, lost: int) -> None:
+    assert parse(line).events == [Loss(0, 1, lost)]
+
+
+def test_of_two_tracepoints_for_a_wakeup_the_first_counts() -> None:
+    line = LINES[3]
+    both = [line.format(what=what, rest=WAKINGS[0][1]) for what in ("sched_waking", "sched_wakeup")]
+    found = parse("\n".join(both))
+    assert len(found.events) == 1
+    assert found.seen == {"sched_waking": 1, "sched_wakeup": 1}
+
+
+# --- from events to a story
+
+
+def line(time: int, cpu: int, what: str, rest: str) -> str:
+    return f" x-1 [{cpu:03}] {time}.000000000: {what}: {rest}\n"
+
+
+def switch(
+    time: int, cpu: int, previous: int, state: str, following: int, priority: int = 120
+) -> str:
+    rest = f"p{previous}:{previous} [{priority}] {state} ==> p{following}:{following} [{priority}]"
+    return line(time, cpu, "sched_switch", rest)
+
+
+def waking(time: int, cpu: int, pid: int) -> str:
+    return line(time, cpu, "sched_waking", f"comm=p{pid} pid={pid} prio=120 target_cpu={cpu:03}")
+
+
+def fork(time: int, cpu: int, parent: int, child: int) -> str:
+    rest = f"comm=p{parent} pid={parent} child_comm=p{parent} child_pid={child}"
+    return line(time, cpu, "sched_process_fork", rest)
+
+
+def test_reasons_to_leave_a_cpu(tmp_path: Path) -> None:
+    text = (
+        switch(1, 0, 5, "D", 6)
+        + switch(2, 0, 6, "S", 7)
+        + switch(3, 0, 7, "R", 8)  # 8 has waited for longer than 7 has run: a slice is over
+        + waking(4, 0, 6)
+        + switch(5, 0, 8, "R+", 6)
+        + switch(6, 0, 6, "X", 0)
+        + fork(7, 1, 9, 10)
+        + switch(8, 1, 9, "R", 10)
+    )
+    read = trace_of(text, tmp_path)
+    assert rows(read, Kind.BLOCK, "process", "first") == [
+        (5, BlockReason.DISK),
+        (6, BlockReason.OTHER),
+    ]
+    assert rows(read, Kind.PREEMPT, "process", "first") == [
+        (7, PreemptReason.SLICE),
+        (8, PreemptReason.WAKEUP),
+        (9, PreemptReason.WAKEUP),
+    ]
+    assert rows(read, Kind.EXIT, "process") == [6]
+    assert rows(read, Kind.FORK, "process", "first") == [(9, 10)]
+
+
+def test_who_was_there_does_what_its_first_event_says(tmp_path: Path) -> None:
+    text = waking(1, 0, 5) + switch(2, 0, 6, "S", 5) + fork(3, 0, 5, 8) + switch(4, 0, 5, "S", 7)
+    read = trace_of(text, tmp_path)
+    assert rows(read, Kind.FOUND, "process", "first", "time_ns") == [
+        (6, ProcessState.RUNNING, 0),
+        (5, ProcessState.BLOCKED, 0),
+        (7, ProcessState.RUNNABLE, 0),
+    ]
+    # Who woke 5 is who ran there, although the trace says so only later.
+    assert rows(read, Kind.WAKEUP, "process", "first") == [(5, 6)]
+
+
+def test_a_wakeup_that_comes_before_its_thread_has_left_counts_once_it_has(tmp_path: Path) -> None:
+    """Two CPUs: one puts the thread to sleep, another has woken it meanwhile."""
+    begin = (
+        switch(1, 0, 0, "R", 5)
+        + switch(1, 1, 0, "R", 6)
+        + waking(2, 1, 5)
+        + switch(3, 0, 5, "S", 0)
+    )
+    early = trace_of(begin + switch(4, 0, 0, "R", 5), tmp_path)
+    assert rows(early, Kind.WAKEUP, "process", "first", "time_ns") == [(5, 6, 2_000_000_000)]
+    late = trace_of(begin + waking(5, 1, 5) + switch(6, 0, 0, "R", 5), tmp_path)
+    assert rows(late, Kind.WAKEUP, "process", "first", "time_ns") == [(5, 6, 4_000_000_000)]
+
+
+def test_a_thread_that_is_awake_is_not_woken(tmp_path: Path) -> None:
+    text = switch(1, 0, 0, "R", 5) + waking(2, 0, 5) + switch(3, 0, 5, "R", 6) + waking(4, 0, 5)
+    assert rows(trace_of(text, tmp_path), Kind.WAKEUP, "process") == []
+
+
+def test_a_pid_is_used_again(tmp_path: Path) -> None:
+    text = fork(1, 0, 5, 6) + switch(2, 0, 5, "S", 6) + switch(3, 0, 6, "X", 7) + fork(4, 0, 7, 6)
+    assert rows(trace_of(text, tmp_path), Kind.FORK, "process", "first") == [(5, 6), (7, 6)]
+
+
+def test_weights_are_those_of_the_fair_class() -> None:
+    """Of kernel documentation: 1024 at nice 0; a step of nice is a factor of 1.25."""
+    assert [weight_of(120 + nice) for nice in (0, 1, 5, 19)] == [1024, 819, 336, 15]
+    assert weight_of(100) == weight_of(0) == weight_of(-1) == 88818
+
+
+@PATIENT
+@given(seed=st.integers(0, 2**32), part=st.floats(0, 0.9))
+def test_whatever_is_lost_the_rest_is_a_sound_story(
+    seed: int, part: float, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Any lines of a real recording may be missing, and nobody says so."""
+    text = lzma.decompress((RECORDINGS / "perf-7.3.txt.xz").read_bytes()).decode()
+    source = random.Random(seed)
+    kept = [each for each in text.splitlines() if source.random() >= part]
+    if not any("sched_switch" in each for each in kept):
+        return
+    trace_of("\n".join(kept), tmp_path_factory.mktemp("lost"))
+
+
+# --- what is refused
+
+
+def refused(path: Path, folder: Path) -> str:
+    with pytest.raises(WrongUsage) as caught:
+        convert(path, folder / "run", "fair", TICK_NS)
+    assert not (folder / "run").exists()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["cycles.data", "forks.data"])
+def test_a_recording_of_something_else_says_what_to_record(name: str, tmp_path: Path) -> None:
+    message = refused(unpacked(name, tmp_path), tmp_path)
+    assert "no event sched_switch" in message
+    assert "perf sched record" in message
+
+
+def test_without_wakeups_nobody_knows_who_waited(tmp_path: Path) -> None:
+    message = refused(unpacked("switch_only.dat", tmp_path), tmp_path)
+    assert "neither sched_waking nor sched_wakeup" in message
+    assert "trace-cmd record -e sched" in message
+
+
+@pytest.mark.parametrize("name", ["sched.data", "sched.dat"])
+@pytest.mark.parametrize("part", [0.02, 0.6])
+def test_a_recording_that_was_cut_off_is_refused(name: str, part: float, tmp_path: Path) -> None:
+    path = unpacked(name, tmp_path)
+    path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
+    message = refused(path, tmp_path)
+    assert "cannot read it" in message
+    assert "record it again" in message
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    assert "is empty" in refused(path, tmp_path)
+    path.write_bytes(b"\x7fELF\0\0")
+    assert "neither a perf.data of perf, nor a trace.dat" in refused(path, tmp_path)
+    path.write_text("What is this?\n")
+    assert "no event sched_switch" in refused(path, tmp_path)
+    path.write_text("x-1 [000] 1.000000: sched_switch: somebody to somebody else\n")
+    assert "a form that schedlab does not know" in refused(path, tmp_path)
+    assert "not a file" in refused(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["sched.data", "sched.dat"])
+def test_without_its_tool_a_recording_says_what_to_install(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = unpacked(name, tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    package = TOOLS[path.suffix].package
+    with pytest.raises(MachineUnfit, match=f"install Debian's package {package}.*>FILE.txt"):
+        convert(path, tmp_path / "run", "fair", TICK_NS)
+
+
+# --- the command
+
+
+def test_the_command_makes_a_run_like_any_other(schedlab: Command, tmp_path: Path) -> None:
+    path, out = unpacked("perf-7.3.txt", tmp_path), tmp_path / "out"
+    done = schedlab("trace", "--from-perf", str(path), "-o", str(out), "--tick", "1ms")
+    assert done.returncode == 0, done.stderr
+    assert "hog ==> two" in done.stdout
+    assert f"Kept in {out}" in done.stdout
+    exported = schedlab("trace", str(out), "--format", "csv")
+    assert exported.returncode == 0, exported.stderr
+    assert "FOUND" in (out / "trace.csv").read_text()
+    report = schedlab("report", str(out), "--format", "markdown", "--out", str(tmp_path / "report"))
+    assert report.returncode == 0, report.stderr
+    again = schedlab("trace", "--from-perf", str(path), "-o", str(out))
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+def test_a_recording_is_a_workload_too(tmp_path: Path) -> None:
+    """What its processes wanted, for the simulator (docs/replay.md)."""
+    made = imported("perf-7.3.txt", tmp_path)
+    found = recording(made.folder)
+    assert found.cpus == 2
+    assert str(found.policy) == "fair"
+    assert "group storm" in found.replayed.text
+    first = re.search(r"sleep until (\d+)ns", found.replayed.text)
+    assert first is None or int(first[1]) < 1_000_000_000  # not as long as the machine had been up
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name the folder of a RUN"),
+        (["--from-perf", "x", "tests"], "leave one of them out"),
+        (["--from-perf", "x", "--format", "csv"], "make the run first"),
+        (["--from-perf", "x", "--policy", "rr,wrr"], "of one policy"),
+        (["--from-perf", "no-such-file"], "not a file"),
+        (["tests", "--tick", "1ms"], "--tick is for --from-perf"),
+    ],
+)
+def test_wrong_usage_of_the_command(schedlab: Command, arguments: list[str], message: str) -> None:
+    done = schedlab("trace", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr

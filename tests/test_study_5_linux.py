@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""Study 5's page where there are runs on Linux: constructed ones, whose figures are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kept_runs import MS, keep_run, keep_simulated
+from page_contents import cells_of, tables_of, texts_of
+from schedlab import results
+from schedlab.collection import read
+from schedlab.machines import machine_named
+from schedlab.report import study_5
+from schedlab.report.build import make_report
+from schedlab.report.model import Page
+from schedlab.studies import published
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.linux_experiments import (
+    FAIR,
+    FREE_RUNNING,
+    HACKBENCH,
+    LINUX,
+    OWN,
+    SYSBENCH,
+    SYSBENCH_8,
+    SYSBENCH_FREE,
+    WAKEUPS,
+)
+
+OUTPUTS = Path(__file__).with_name("outputs")
+SEEDS = (1, 2, 3)
+STARTED = {"started": "2026-04-19T12:00:00+00:00"}
+
+
+def keep(
+    place: Path, experiment: str, policy: str, seed: int, console: str = "", **kept: Any
+) -> Path:
+    """A run on the experiment's machine."""
+    content = {**on_linux(experiment), "workload": EXPERIMENTS[experiment].command, "cpus": 2}
+    folder = keep_run(place, experiment, policy, seed, **content, **kept)
+    (folder / results.CONSOLE).write_text(f"[    0.5] Run /init\n{console}")
+    return folder
+
+
+def on_linux(experiment: str) -> dict[str, Any]:
+    """Of a manifest: the experiment's machine, and the mode that it is in."""
+    machine = machine_named(EXPERIMENTS[experiment].machine or "spike")
+    return {"machine": machine.name, "mode": machine.note, "repeatable": machine.repeatable}
+
+
+RATES = {FAIR: 1000.0, "wrr:linux": 1001.0, "lottery:linux": 990.0}
+
+
+def sysbench(policy: str, seed: int, name: str = "sysbench-1-thread") -> str:
+    """Its output with a rate and a longest latency of our own; those of WRR lie among the fair's."""
+    text = (OUTPUTS / f"{name}.txt").read_text()
+    lines = {
+        "events per second": f"    events per second: {RATES[policy] + 2 * seed:10.2f}",
+        "max": f"         max: {seed + 1:10.2f}",
+    }
+    return "\n".join(lines.get(line.split(":")[0].strip(), line) for line in text.splitlines())
+
+
+def keep_sysbench(place: Path) -> None:
+    for policy in OWN:
+        for seed in SEEDS:
+            summary = [{"context_switches": 40 + seed, "migrations": 3}]
+            tables = {"summary": summary}
+            for name in (SYSBENCH, SYSBENCH_FREE):
+                keep(place, name, policy, seed, sysbench(policy, seed), tables=tables)
+            text = sysbench(policy, seed, "sysbench-4-threads")
+            keep(place, SYSBENCH_8, policy, seed, text, tables=tables)
+
+
+def page_of(place: Path) -> Page:
+    page = study_5.page(read([place]))
+    assert page
+    return page
+
+
+@pytest.mark.parametrize("name", ["study-5-linux", "study-5-linux-free"])
+def test_each_published_figure_stands_beside_ours(tmp_path: Path, name: str) -> None:
+    keep_sysbench(tmp_path)
+    tables = tables_of(page_of(tmp_path))
+    every = cells_of(tables[f"{name}-table-5"], labels=2)
+    rows = {
+        "CFS": (FAIR, "CFS (the kernel’s fair class)"),
+        "WRR": ("wrr:linux", "WRR (wrr:linux)"),
+        "Lottery": ("lottery:linux", "Lottery (lottery:linux)"),
+    }
+    for figure in published(5, 5):
+        scheduler, run = figure.row.split()
+        policy, row = rows[scheduler]
+        if figure.quantity == "throughput":
+            where = (row, run, "events a second")
+            assert every[(*where, "study")].text == figure.text
+            assert every[(*where, "here")].text == f"{RATES[policy] + 2 * int(run):,.2f}"
+    means = cells_of(tables[f"{name}-table-6"])
+    assert means[rows["WRR"][1], "events a second", "here"].text.startswith("1,005.00 [")
+    assert means[rows["CFS"][1], "longest latency, ms", "here"].text.startswith("3.00 [")
+    mode = machine_named(FREE_RUNNING if name.endswith("free") else LINUX).note
+    assert mode in tables[f"{name}-table-6"].caption
+    assert ("not repeatable" in tables[f"{name}-table-6"].caption) == name.endswith("free")
+
+
+def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
+    """WRR is one event a second faster, and its own runs are two apart; the lottery is ten slower."""
+    keep_sysbench(tmp_path)
+    page = page_of(tmp_path)
+    rows = {
+        (row[0].text, row[1].text): [cell.text for cell in row[2:]]
+        for row in tables_of(page)["study-5-linux-differences"].rows
+    }
+    there, here, verdict = rows["events a second", "WRR − CFS"]
+    assert there == "+0.97"
+    assert here.startswith("+1.00 [-")
+    assert verdict.startswith("yes (p = ")
+    there, here, verdict = rows["events a second", "Lottery − CFS"]
+    assert there == "-12.54"
+    assert here.startswith("-10.00 [-")
+    assert verdict.startswith("hardly (p")
+    assert rows["longest latency, ms", "WRR − CFS"][1].startswith("+0.00 [")
+    assert "WRR ≈ CFS > Lottery" in texts_of(page)
+    assert "the same three are 1.1 % apart: WRR ≈ CFS > Lottery" in page.lead
+
+
+def test_eight_threads_have_percentiles_and_what_the_trace_tells(tmp_path: Path) -> None:
+    keep_sysbench(tmp_path)
+    cells = cells_of(tables_of(page_of(tmp_path))["study-5-linux-eight-threads"])
+    assert cells[FAIR, "latency, ms", "99th percentile"].text == "44.17"
+    assert cells[FAIR, "", "switches to another process"].text.startswith("42 [")
+
+
+def test_who_is_woken_is_told_of_both_kernels(tmp_path: Path) -> None:
+    latencies = {FAIR: 1.0, "rr": 2.0, "wrr:linux": 100.0}
+    for experiment in (WAKEUPS, "s5-wakeups"):
+        for policy, latency in latencies.items():
+            if policy == FAIR and experiment != WAKEUPS:
+                continue
+            for seed in SEEDS:
+                worker = {
+                    "group": "worker",
+                    "share": 0.2,
+                    "wakeup_latency_median_ns": latency / 2 * MS,
+                    "wakeup_latency_p99_ns": latency * MS,
+                    "wakeup_latency_max_ns": latency * 2 * MS,
+                }
+                cpu = {**worker, "group": "cpu", "share": 0.75}
+                rounds = {"pid": 3, "group": "message", "time_ns": 1, "name": "rounds"}
+                tables = {
+                    "groups": [worker, cpu],
+                    "values": [{**rounds, "value": 50}, {**rounds, "value": 51 + seed}],
+                }
+                keep(tmp_path, experiment, policy, seed, tables=tables)
+    page = page_of(tmp_path)
+    cells = cells_of(tables_of(page)["study-5-wakeups-linux"])
+    assert cells["wrr:linux", "wake-up latency, ms", "longest"].text == "200.000"
+    assert cells["rr", "", "rounds"].text.startswith("103 [")
+    assert cells[FAIR, "", "CPU time of those that compute, %"].text == "75.0"
+    told = texts_of(page)
+    assert "1 ms (`fair`), 2 ms (`rr`) and 100 ms (`wrr:linux`)" in told
+    assert "The study's WRR is last, 100 times the kernel's fair class" in told
+    assert "study-5-wakeups-kernel" in tables_of(page)
+
+
+def test_other_benchmarks_are_held_against_the_fair_class(tmp_path: Path) -> None:
+    seconds = {FAIR: 1.0, "rr": 1.001, "wrr:linux": 2.0}
+    for policy, time in seconds.items():
+        for seed in SEEDS:
+            text = (OUTPUTS / "hackbench.txt").read_text()
+            console = text.replace("0.271", f"{time + seed / 100:.3f}")
+            keep(tmp_path, HACKBENCH, policy, seed, console)
+            stress = (OUTPUTS / "stress-ng-switch.txt").read_text()
+            keep(tmp_path, "s5-linux-stress-switch", policy, seed, stress)
+    page = page_of(tmp_path)
+    cells = cells_of(tables_of(page)["study-5-linux-benchmarks"])
+    assert cells["wrr:linux", "hackbench", "seconds"].text.startswith("2.020 [")
+    assert cells["rr", "stress-ng", "switch, operations a second"].text == "59,127"
+    told = texts_of(page)
+    assert "where it is more than chance: +98.0 % (`wrr:linux`)." in told
+    assert "**stress-ng, switch**: no policy differs" in told
+
+
+def test_suites_have_a_column_each(tmp_path: Path) -> None:
+    for seed in SEEDS:
+        tables = {"summary": [{"turnaround_mean_ns": (10.0 + seed) * MS}]}
+        keep(tmp_path, "s5-linux-study4-mixed-6", "mlfq", seed, tables=tables)
+    cells = cells_of(tables_of(page_of(tmp_path))["study-5-linux-suites"])
+    assert cells["mlfq", "", "study4-mixed-6"].text.startswith("12.0 [")
+
+
+def test_what_failed_or_broke_off_is_shown(tmp_path: Path) -> None:
+    """A command that printed half of it has no figures; a run that failed says how."""
+    keep(tmp_path, SYSBENCH, FAIR, 1, sysbench(FAIR, 1)[:300])
+    keep(tmp_path, SYSBENCH, "wrr:linux", 1, status="failed", message="thrown out")
+    cells = cells_of(tables_of(page_of(tmp_path))["study-5-linux-table-6"])
+    assert cells["CFS (the kernel’s fair class)", "events a second", "here"].text == "–"
+    failed = cells["WRR (wrr:linux)", "events a second", "here"]
+    assert (failed.text, failed.why) == ("failed (1 of 1)", "seed 1: failed, thrown out")
+    assert cells["Lottery (lottery:linux)", "events a second", "here"].text == "not run"
+
+
+def test_without_linux_the_page_says_how_to_get_it(tmp_path: Path) -> None:
+    keep_run(tmp_path, "s5-cpubench", "wrr:linux")
+    told = texts_of(page_of(tmp_path))
+    assert "./schedlab run study-5 --machine linux" in told
+    assert "on Linux, by" not in told
+
+
+def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:
+    """Its other pages know the experiments, too; and a policy that is none of ours."""
+    for policy in OWN:
+        for seed in (1, 2):
+            folder = tmp_path / f"{policy.replace(':', '-')}-{seed}"
+            how = {**on_linux(SYSBENCH_8), "workload": EXPERIMENTS[SYSBENCH_8].command, **STARTED}
+            keep_simulated(folder, seed, label=SYSBENCH_8, policy=policy, **how)
+            (folder / results.CONSOLE).write_text(sysbench(policy, seed))
+    report = make_report(read([tmp_path]))
+    assert [page.name for page in report.pages] == ["index", "study-5", "comparison", "runs"]

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What workloads tell the scheduler on Linux: by the files that `schedlab-linux
+ * serve` offers, in the folder that WORKLOAD_CONTROL names, or /run/schedlab.
+ * Without them no policy of ours is there: nobody is to be told of attributes,
+ * and there is no policy to be changed.
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "workloads/api/host.h"
+#include "workloads/api/workload.h"
+
+/* One write is one command. False, with errno: it failed; ENOSYS: there is nobody to obey. */
+static bool tell_scheduler(const char *file, const char *command)
+{
+    char path[4096];
+    const char *folder = getenv("WORKLOAD_CONTROL");
+    snprintf(path, sizeof(path), "%s/%s", folder ? folder : "/run/schedlab", file);
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+        errno = errno == ENOENT ? ENOSYS : errno;
+        return false;
+    }
+    size_t bytes = strlen(command);
+    bool obeyed = write(descriptor, command, bytes) == (ssize_t)bytes;
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return obeyed;
+}
+
+/* A process that has ended needs no attributes any more. */
+bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
+{
+    static const char *const names[] = {
+        [ATTRIBUTE_PRIORITY] = "priority",
+        [ATTRIBUTE_TICKETS] = "tickets",
+        [ATTRIBUTE_WEIGHT] = "weight",
+    };
+    char command[64];
+    snprintf(command, sizeof(command), "%d %s %" PRIu64, process ? process : gettid(), names[kind],
+             value);
+    return tell_scheduler("sched_status", command) || errno == ENOSYS || errno == ESRCH;
+}
+
+bool host_set_policy(const char *text)
+{
+    return tell_scheduler("sched_status", text);
+}
+
+bool host_set_tunable(const char *text)
+{
+    return tell_scheduler("sched_tunables", text);
+}
+
+static void set_own(const char *what, enum attribute_kind kind, int value)
+{
+    if (!host_set_attribute(0, kind, (uint64_t)(int64_t)value))
+        host_fail(what);
+}
+
+void workload_priority(int priority)
+{
+    set_own("setpriority", ATTRIBUTE_PRIORITY, priority);
+}
+
+void workload_tickets(int tickets)
+{
+    set_own("settickets", ATTRIBUTE_TICKETS, tickets);
+}
+
+void workload_weight(int weight)
+{
+    set_own("setweight", ATTRIBUTE_WEIGHT, weight);
+}

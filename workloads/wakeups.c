@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Message processes that wake workers, as schbench (Chris Mason) has it for
+ * Linux: in each round one wakes all of its workers, of which each does a fixed
+ * amount of work and says so; when the last has, it sleeps, and does it again.
+ * Beside them, if wanted, processes that always compute. What matters is how
+ * long a worker that is woken waits for a CPU.
+ */
+
+#include "workloads/api/workload.h"
+
+/* A message process has a pipe to each; it may have 16 files open. */
+enum { WORKERS_MAX = 8 };
+enum { ENOUGH = -1, WORK = 0 }; /* messages */
+
+#define HOG_ITERATIONS 1000 /* between looks at the clock: 10 µs of a 1 GHz CPU */
+
+static int64_t messengers = 2;
+static int64_t workers = 4;
+static int64_t hogs;
+static int64_t milliseconds = 500;
+static int64_t iterations = 20000;
+static int64_t pause = 1;
+static int64_t end_time; /* nanoseconds; when no round begins any more */
+
+static struct workload_channel to_worker[WORKERS_MAX];
+static struct workload_channel from_workers;
+
+static void work(int64_t number)
+{
+    workload_group("worker");
+    workload_channel_receives(&to_worker[number]);
+    while (workload_receive(&to_worker[number]) != ENOUGH) {
+        workload_burn((uint64_t)iterations);
+        workload_send(&from_workers, number);
+    }
+}
+
+static void send_all(int64_t message)
+{
+    for (int64_t i = 0; i < workers; i++)
+        workload_send(&to_worker[i], message);
+}
+
+static void start_workers(void)
+{
+    workload_channel_make(&from_workers);
+    for (int64_t i = 0; i < workers; i++) {
+        workload_channel_make(&to_worker[i]);
+        workload_start(work, i);
+        workload_channel_sends(&to_worker[i]);
+    }
+}
+
+static void wake(int64_t argument)
+{
+    (void)argument;
+    int64_t done = 0;
+    workload_group("message");
+    start_workers();
+    for (; workload_nanoseconds() < end_time; done++) {
+        send_all(WORK);
+        for (int64_t i = 0; i < workers; i++)
+            workload_receive(&from_workers);
+        if (pause > 0)
+            workload_sleep(pause);
+    }
+    send_all(ENOUGH);
+    if (workload_wait_all() > 0)
+        workload_fail("a worker failed");
+    workload_tell("rounds", done);
+}
+
+static void compute(int64_t argument)
+{
+    (void)argument;
+    workload_group("cpu");
+    while (workload_nanoseconds() < end_time)
+        workload_burn(HOG_ITERATIONS);
+}
+
+static void start(void (*run)(int64_t argument), int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        workload_start(run, i);
+}
+
+int main(int argc, char *argv[])
+{
+    const struct workload_option options[] = {
+        {'m', "message processes", &messengers, 1, 1000},
+        {'n', "workers of each", &workers, 1, WORKERS_MAX},
+        {'c', "processes that always compute", &hogs, 0, 1000},
+        {'t', "milliseconds", &milliseconds, 1, 1000000},
+        {'i', "iterations of CPU work in a round, 10 ns of a 1 GHz CPU each", &iterations, 0,
+         1000000000},
+        {'z', "ticks between rounds", &pause, 0, 1000000},
+    };
+    workload_init(argc, argv, "Message processes that wake workers.", options,
+                  sizeof(options) / sizeof(options[0]));
+    workload_begin();
+    end_time = workload_nanoseconds() + milliseconds * 1000000;
+    start(compute, hogs);
+    start(wake, messengers);
+    return workload_finish();
+}
