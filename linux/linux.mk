@@ -25,7 +25,7 @@ LOADER_C := $(HOST_C) -isystem $(LINUX_SDK)/usr/include
 # vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a parameter
 # that most do not use.
 BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS) -Wno-microsoft-anon-tag \
-            -Wno-unused-parameter -MMD -MP -I. -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
+            -Wno-unused-parameter -MMD -MP -I. -Ilinux/bpf/include -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
 
 .PHONY: linux-host linux-tests
 
@@ -72,7 +72,8 @@ define LINUX_POLICY_RULE
 $B/$(1)/bpf/$(3).bpf.o: $$(LINUX_ADAPTER) $(2) $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $$(BPF_C) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) -c $$< -o $$@
+	@$$(CLANG) $$(BPF_C) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) \
+	    -DPOLICY_NAME='"$(subst -,_,$(3))"' -c $$< -o $$@
 endef
 
 # All that is made in folder $(1) of build/, of policies $(2).

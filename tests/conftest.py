@@ -41,7 +41,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Programs = Callable[[str, str], Path]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def schedlab() -> Command:
     """Runs `./schedlab …` as the launcher would start it; gives what came of it."""
 

@@ -45,7 +45,7 @@ def good_by_itself(record: Record, cpus: int) -> bool:
         return False
     if record.kind == Kind.FOUND and record.first not in (1, 2, 3):
         return False
-    return record.kind != Kind.LOST or record.second == 0
+    return record.kind != Kind.LOST or record.second == 0 or record.first == 1
 
 
 @dataclass

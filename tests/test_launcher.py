@@ -232,6 +232,23 @@ def test_the_tests_go_without_the_browser_of_another_release(host: Host, browser
     assert not host.calls.exists()
 
 
+@pytest.mark.parametrize(
+    ("program", "package"), [("perf", "linux-perf"), ("trace-cmd", "trace-cmd")]
+)
+def test_the_tests_get_what_reads_recordings(host: Host, program: str, package: str) -> None:
+    host.add_apt(installs=program, names=package)
+    assert start_tests(host)[:2] == (0, "test\n")
+    (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
+    assert installed.endswith(f"--no-install-recommends {package}")
+
+
+def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
+    host.add_apt(names="linux-perf | trace-cmd")
+    host.add_needed()
+    assert host.start("run")[:2] == (0, "run\n")
+    assert not host.calls.exists()
+
+
 def test_installs_through_sudo_that_asks_nothing(host: Host) -> None:
     host.add_needed("make")
     host.add_apt(installs="make")

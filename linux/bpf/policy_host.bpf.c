@@ -3,7 +3,7 @@
 /*
  * A policy as a scheduler of Linux. Built with
  *
- *     -DPOLICY_SOURCE='"policies/rr.c"' -DPOLICY=policy_rr
+ *     -DPOLICY_SOURCE='"policies/rr.c"' -DPOLICY=policy_rr -DPOLICY_NAME='"rr"'
  *
  * this maps the callbacks of sched_ext to the hooks of policies/policy.h. A
  * thread that the policy picks gets a slice without end: it is the policy's
@@ -30,6 +30,7 @@
 
 #include "../../policies/policy.h"
 
+#include "describe_task.h"
 #include "shared_maps.h"
 #include "trace_emit.h"
 
@@ -39,11 +40,12 @@
 
 char _license[] SEC("license") = "GPL";
 
-#define TEXT_(name) #name
-#define TEXT(name)  TEXT_(name)
+#define ESRCH  3
+#define ENOMEM 12
+#define EINVAL 22
+#define ERANGE 34
 
 #define PF_EXITING   0x4
-#define PF_KTHREAD   0x200000
 #define TASK_IS_DEAD 0x80
 
 /* Longer than any turn: what ends one is the policy. */
@@ -68,9 +70,8 @@ static __always_inline struct lock *lock_of(uint32_t cpu)
 static __noinline void give_up(const char *what)
 {
     static char format[] = "policy %s: %s"; /* the kernel asks for memory that could be written */
-    static const char name[] = TEXT(POLICY);
-    unsigned long long arguments[] = {(unsigned long)(name + sizeof("policy_") - 1),
-                                      (unsigned long)what};
+    static const char name[] = POLICY_NAME;
+    unsigned long long arguments[] = {(unsigned long)name, (unsigned long)what};
     scx_bpf_error_bstr(format, arguments, sizeof(arguments));
 }
 
@@ -90,12 +91,20 @@ static __always_inline void check(void)
         report_flaw();
 }
 
+static __always_inline void preempt(uint32_t cpu, enum preempt_reason reason)
+{
+    trace_preempt_reason(cpu, reason);
+    scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
 static __always_inline void run_errand(uint64_t errand)
 {
-    if (ERRAND_KIND(errand) == ERRAND_WAKE)
+    if (ERRAND_KIND(errand) == ERRAND_CHANGE)
+        preempt(ERRAND_CPU(errand), PREEMPT_POLICY);
+    else if (ERRAND_KIND(errand) == ERRAND_WAKE)
         scx_bpf_kick_cpu((s32)ERRAND_CPU(errand), SCX_KICK_IDLE);
     else if (ERRAND_KIND(errand) == ERRAND_PREEMPT)
-        scx_bpf_kick_cpu((s32)ERRAND_CPU(errand), SCX_KICK_PREEMPT);
+        preempt(ERRAND_CPU(errand), PREEMPT_WAKEUP);
 }
 
 /* ---- a thread comes ---- */
@@ -482,6 +491,8 @@ void BPF_PROG(host_tick, struct task_struct *thread)
     if (judge(slot, cpu) == TICK_KILL)
         request_kill(slot->task.pid);
     /* Behind kernel threads, too, it waits for its next turn no longer than a tick. */
+    if (slot->turn)
+        trace_preempt_reason(cpu, slot->known ? PREEMPT_SLICE : PREEMPT_POLICY);
     if (slot->turn || scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0)
         scx_bpf_task_set_slice(thread, 0);
     push(cpu);
@@ -610,11 +621,11 @@ s32 BPF_PROG(host_init)
     uint32_t key = 0;
     struct host_settings *values = bpf_map_lookup_elem(&settings, &key);
     if (!values || values->cpus == 0 || values->cpus > POLICY_CPUS_MAX)
-        return -22;
+        return -EINVAL;
     if (!host)
         host = bpf_arena_alloc_pages(&arena, NULL, HOST_PAGES, -1, 0);
     if (!host)
-        return -12;
+        return -ENOMEM;
     flaw = FLAW_NONE;
     init_scheduler(values);
     init_queues();
@@ -634,6 +645,148 @@ void BPF_PROG(host_exit, struct scx_exit_info *information)
     told->kind = (int32_t)information->kind;
 }
 
+/* ---- from outside ---- */
+
+static __always_inline bool attribute_allowed(uint32_t kind, int64_t value)
+{
+    switch (kind) {
+    case ATTRIBUTE_PRIORITY:
+        return value >= PRIORITY_HIGHEST && value <= PRIORITY_LOWEST;
+    case ATTRIBUTE_TICKETS:
+        return value >= 1 && value <= TICKETS_MAX;
+    case ATTRIBUTE_WEIGHT:
+        return value >= 1 && value <= WEIGHT_MAX;
+    }
+    return false;
+}
+
+/* For now, for those that it forks, and for whatever policy comes next. */
+static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
+{
+    struct task_attributes *kept =
+        bpf_task_storage_get(&attributes, thread, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!kept)
+        return -ENOMEM;
+    if (!kept->set) {
+        kept->priority = PRIORITY_DEFAULT;
+        kept->tickets = TICKETS_DEFAULT;
+        kept->weight = WEIGHT_DEFAULT;
+        kept->set = 1;
+    }
+    if (kind == ATTRIBUTE_PRIORITY)
+        kept->priority = (int32_t)value;
+    else if (kind == ATTRIBUTE_TICKETS)
+        kept->tickets = (uint32_t)value;
+    else
+        kept->weight = (uint32_t)value;
+    return 0;
+}
+
+static __always_inline void store_attribute(slot_t *slot, uint32_t kind, int64_t value)
+{
+    if (kind == ATTRIBUTE_PRIORITY)
+        slot->task.priority = (int32_t)value;
+    else if (kind == ATTRIBUTE_TICKETS)
+        slot->task.tickets = (uint32_t)value;
+    else
+        slot->task.weight = (uint32_t)value;
+}
+
+/* Locked. A queued thread is queued anew; one that runs gives up its CPU, which picks again. */
+static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t kind, int64_t value)
+{
+    if (slot->place == PLACE_QUEUED) {
+        queue_remove(queue, slot);
+        store_attribute(slot, kind, value);
+        queue_add(queue, slot, ENQUEUE_MOVED);
+        return announce(queue, slot);
+    }
+    store_attribute(slot, kind, value);
+    if (slot->place != PLACE_CPU)
+        return 0;
+    if (!slot->turn)
+        slot->turn = ENQUEUE_PREEMPTED + 1;
+    return ERRAND(ERRAND_CHANGE, slot->task.cpu);
+}
+
+/* False: it was moved to another queue meanwhile. */
+static __noinline bool change_slot(slot_t *slot, uint32_t kind, int64_t value)
+{
+    uint64_t now = clock_ns();
+    uint32_t cpu = slot->task.cpu;
+    struct lock *lock = lock_of(cpu);
+    if (!lock || bpf_res_spin_lock(&lock->spin))
+        return false;
+    uint64_t errand = 0;
+    queue_t *queue = queue_of(cpu);
+    queue->view.now = now;
+    bool there = queue_number(slot->task.cpu) == queue_number(cpu);
+    if (there)
+        errand = change_locked(queue, slot, kind, value);
+    bpf_res_spin_unlock(&lock->spin);
+    run_errand(errand);
+    return there;
+}
+
+static __noinline int change_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
+{
+    unsigned long flags;
+    int error = keep_attribute(thread, kind, value);
+    if (error)
+        return error;
+    slot_t *slot = slot_of(thread);
+    bpf_local_irq_save(&flags);
+    trace_emit(TRACE_ATTRIBUTE, (uint32_t)thread->pid, kind, (uint64_t)value);
+    if (slot && host) {
+        while (can_loop) {
+            if (change_slot(slot, kind, value))
+                break;
+        }
+    }
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/* The loader asks for it: a user has set an attribute of a thread. */
+SEC("syscall")
+int attribute_changed(struct attribute_change *change)
+{
+    USE_ARENA();
+    change->result = -ERANGE;
+    if (!attribute_allowed(change->kind, change->value))
+        return 0;
+    change->result = -ESRCH;
+    struct task_struct *thread = bpf_task_from_pid(change->pid);
+    if (!thread)
+        return 0;
+    if (!(thread->flags & PF_KTHREAD))
+        change->result = change_attribute(thread, change->kind, change->value);
+    bpf_task_release(thread);
+    return 0;
+}
+
+/* A row for each thread of a program; the loader makes sched_status of them. */
+SEC("iter/task")
+int describe_tasks(struct bpf_iter__task *context)
+{
+    USE_ARENA();
+    struct task_struct *thread = context->task;
+    struct host_task row;
+    if (!thread || thread->flags & PF_KTHREAD)
+        return 0;
+    describe_task(&row, thread);
+    slot_t *slot = slot_of(thread);
+    if (slot && slot->known) {
+        row.managed = 1;
+        row.slice = POLICY.time_slice(&host->scheduler, &slot->task);
+        row.drawn = policy_tickets(&POLICY, &host->scheduler, &slot->task);
+        row.level = slot->task.level;
+        row.selections = slot->task.selections;
+    }
+    bpf_seq_write(context->meta->seq, &row, sizeof(row));
+    return 0;
+}
+
 SEC(".struct_ops.link")
 struct sched_ext_ops schedlab_ops = {
     .select_cpu = (void *)host_select_cpu,
@@ -650,5 +803,5 @@ struct sched_ext_ops schedlab_ops = {
     .init = (void *)host_init,
     .exit = (void *)host_exit,
     .timeout_ms = WATCHDOG_MS,
-    .name = "schedlab",
+    .name = "schedlab_" POLICY_NAME,
 };

@@ -27,7 +27,8 @@ uint32_t flaw;
 enum errand_kind {
     ERRAND_NONE,
     ERRAND_WAKE,    /* it idles, and there is something to run */
-    ERRAND_PREEMPT, /* its thread gives way */
+    ERRAND_PREEMPT, /* its thread gives way to another */
+    ERRAND_CHANGE,  /* its thread was changed, and is to be judged anew */
 };
 
 #define ERRAND(kind, cpu)   ((uint64_t)(kind) << 32 | (cpu))

@@ -6,7 +6,7 @@
  * The control files, a file system in user space (FUSE) that the main thread
  * serves: sched_status, sched_tunables and sched_policies, as
  * docs/system-calls.md describes them; and sched_problem, which says what was
- * wrong with the last command that failed.
+ * wrong with the last command that failed, or why the kernel has ended a policy.
  *
  * A write that has to wait for a policy to be loaded is answered later; the
  * server goes on meanwhile.

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "trace.h"
 #include "verifier_log.h"
 
 #define VERIFIER_LOG_BYTES (1 << 20)
@@ -63,18 +64,18 @@ static struct bpf_object *open_object(const char *folder, const char *name, char
     return bpf_object__open_file(path, &options);
 }
 
-static int reuse_map(struct bpf_object *object, const char *name, int descriptor)
-{
-    struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-    return map ? bpf_map__reuse_fd(map, descriptor) : 0;
-}
-
+/* Those that the object has of the maps in linux/bpf/shared_maps.h are to be the observer's. */
 static int reuse_shared_maps(struct bpf_object *object, const struct shared_objects *shared)
 {
-    int error = reuse_map(object, "attributes", shared->attributes);
-    if (!error)
-        error = reuse_map(object, "events", shared->events);
-    return error ? error : reuse_map(object, "trace_state", shared->trace_state);
+    static const char *const names[] = {"attributes", "events", "trace_state", "preempt_reasons"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
+        struct bpf_map *own = bpf_object__find_map_by_name(shared->observer, names[i]);
+        int error = !map ? 0 : !own ? -ENOENT : bpf_map__reuse_fd(map, bpf_map__fd(own));
+        if (error)
+            return error;
+    }
+    return 0;
 }
 
 static size_t count_instructions(const struct bpf_object *object)
@@ -113,33 +114,17 @@ static struct bpf_link *attach_iterator(const struct bpf_object *object)
 
 /* ---- what all share ---- */
 
-static int attach_observer(struct bpf_object *observer)
-{
-    struct bpf_program *program;
-    bpf_object__for_each_program(program, observer)
-    {
-        if (bpf_program__type(program) == BPF_PROG_TYPE_SYSCALL)
-            continue;
-        if (!bpf_program__attach(program))
-            return -errno;
-    }
-    return 0;
-}
-
 static int load_observer(struct shared_objects *shared, char *log)
 {
     shared->observer = open_object(shared->folder, "observer", log);
     if (!shared->observer)
         return -errno;
+    observer_fit(shared->observer);
     int error = bpf_object__load(shared->observer);
     if (error)
         return error;
     shared->attributes = map_of(shared->observer, "attributes");
-    shared->events = map_of(shared->observer, "events");
-    shared->trace_state = map_of(shared->observer, "trace_state");
-    if (shared->attributes < 0 || shared->events < 0 || shared->trace_state < 0)
-        return -ENOENT;
-    return attach_observer(shared->observer);
+    return shared->attributes < 0 ? -ENOENT : observer_start(shared->observer);
 }
 
 static int load_tasks(struct shared_objects *shared, char *log)
@@ -212,8 +197,10 @@ static int find_parts(struct policy_object *object)
     object->attribute_changed = program ? bpf_program__fd(program) : -ENOENT;
     object->describe_tasks = attach_iterator(object->object);
     if (!object->operations || object->settings < 0 || object->exit_info < 0 ||
-        object->attribute_changed < 0 || !object->describe_tasks)
+        object->attribute_changed < 0 || !object->describe_tasks) {
+        text_add(load_messages, "the object is of another version: build it anew\n");
         return -ENOENT;
+    }
     return 0;
 }
 
@@ -247,6 +234,8 @@ static void *load_in_thread(void *argument)
     load_messages = &messages;
     int error = log ? load(object, log) : -ENOMEM;
     load_messages = NULL;
+    if (error && atomic_load(&object->interrupted))
+        error = -EINTR; /* whatever became of that on its way through libbpf */
     if (error)
         explain_failed_load(&object->problem, object->policy->name, error, messages.bytes, log);
     else
@@ -268,6 +257,7 @@ int policy_object_begin_load(struct policy_object *object)
     text_free(&object->problem);
     object->load_error = 0;
     atomic_store(&object->thread_is_done, false);
+    atomic_store(&object->interrupted, false);
     object->thread_done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (object->thread_done < 0)
         return -errno;
@@ -298,8 +288,10 @@ int policy_object_finish_load(struct policy_object *object)
 
 void policy_object_interrupt_load(struct policy_object *object)
 {
-    if (object->state == LOADING && !atomic_load(&object->thread_is_done))
-        pthread_kill(object->thread, SIGUSR1);
+    if (object->state != LOADING || atomic_load(&object->thread_is_done))
+        return;
+    atomic_store(&object->interrupted, true);
+    pthread_kill(object->thread, SIGUSR1);
 }
 
 /* ---- a policy in force ---- */

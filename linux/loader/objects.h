@@ -29,15 +29,13 @@ struct bpf_object;
 struct bpf_program;
 struct ring_buffer;
 
-/* Maps of the observer, that all objects use. */
+/* What all policies use together. */
 struct shared_objects {
     const char *folder; /* of the objects */
     struct bpf_object *observer;
     struct bpf_object *tasks;
     struct bpf_link *describe_tasks;
-    int attributes;
-    int events;
-    int trace_state;
+    int attributes; /* a map */
 };
 
 enum load_state {
@@ -60,6 +58,7 @@ struct policy_object {
     enum load_state state;
     pthread_t thread;
     atomic_bool thread_is_done;
+    atomic_bool interrupted;
     int thread_done;     /* an eventfd, readable once the thread is done */
     int load_error;      /* 0, or a negative errno */
     struct text problem; /* of the last load that failed */

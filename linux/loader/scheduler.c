@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "machine.h"
-#include "tracing.h"
+#include "trace.h"
 
 #include "abi/trace_format.h"
 #include "policies/support/hooks.h"
@@ -44,6 +44,7 @@ static time_t loading_until;
 static struct in_force now = {.name = FAIR_CLASS};
 static char fair_since[1400]; /* "": the fair class is there because somebody wanted it */
 static struct text problem;
+static struct trace *trace; /* null: none */
 static int requests = -1;
 static uint32_t cpus;
 static uint64_t tick_ns;
@@ -90,6 +91,22 @@ int scheduler_begin(const struct scheduler_options *wanted)
     return shared_objects_load(&shared, options.objects);
 }
 
+int scheduler_begin_trace(const char *path, bool memory)
+{
+    char why[512];
+    struct trace_settings settings = {.path = path,
+                                      .cpus = cpus,
+                                      .tick_ns = tick_ns,
+                                      .seed = options.seed,
+                                      .memory_bytes = memory ? TRACE_MEMORY_BYTES : 0};
+    int error = trace_begin(&trace, shared.observer, &settings, why, sizeof(why));
+    if (error)
+        say("%s", why);
+    else
+        trace_policy(trace, now.name, now.shares_by);
+    return error;
+}
+
 static void abandon_load(void)
 {
     const struct timespec pause = {.tv_nsec = 10000000};
@@ -102,13 +119,31 @@ static void abandon_load(void)
     loading = NULL;
 }
 
-void scheduler_end(void)
+static int end_trace(void)
+{
+    struct trace_outcome outcome;
+    char why[512];
+    if (!trace)
+        return 0;
+    int error = trace_end(trace, &outcome, why, sizeof(why));
+    trace = NULL;
+    if (error)
+        say("%s", why);
+    else if (outcome.lost)
+        say("trace: %" PRIu64 " records, and %" PRIu64 " were lost", outcome.records, outcome.lost);
+    else
+        say("trace: %" PRIu64 " records", outcome.records);
+    return error;
+}
+
+int scheduler_end(void)
 {
     if (!objects)
-        return;
+        return 0;
     if (now.object)
         policy_object_detach(now.object);
     now = (struct in_force){.name = FAIR_CLASS};
+    int error = end_trace();
     abandon_load();
     for (uint32_t i = 0; i < policies_count; i++)
         policy_object_close(&objects[i]);
@@ -116,6 +151,7 @@ void scheduler_end(void)
     close(requests);
     free(objects);
     objects = NULL;
+    return error;
 }
 
 /* ---- choosing ---- */
@@ -192,14 +228,14 @@ static void describe_exit(const struct host_exit *exit, char *text, size_t size)
     }
 }
 
-/* All tell the trace what is in force. */
+/* And tells the trace. */
 static void begin_force(const struct in_force *wanted)
 {
     now = *wanted;
     now.shares_by = shares_of(&now.choice, now.tunable);
-    trace_policy(now.name, now.shares_by);
+    trace_policy(trace, now.name, now.shares_by);
     for (uint32_t i = 0; now.object && i < now.choice.policy->tunable_count; i++)
-        trace_tunable(now.choice.policy->tunables[i].name, now.tunable[i], now.shares_by);
+        trace_tunable(trace, now.choice.policy->tunables[i].name, now.tunable[i], now.shares_by);
     say("policy: %s", now.name);
 }
 
@@ -297,6 +333,13 @@ bool scheduler_accepts(const char *name, char *const *settings, size_t count)
     return read_wish(&wanted, name, settings, count) == 0;
 }
 
+int scheduler_prepare(const char *name)
+{
+    struct in_force wanted;
+    int error = read_choice(name, &wanted);
+    return error || !wanted.object ? error : need_object(wanted.object);
+}
+
 int scheduler_choose(const char *name, char *const *settings, size_t count)
 {
     struct in_force wanted;
@@ -347,7 +390,7 @@ static int store_attribute(int32_t pid, uint32_t kind, int64_t value)
     int error = bpf_map_update_elem(shared.attributes, &thread, &kept, BPF_ANY) ? -errno : 0;
     close(thread);
     if (!error)
-        trace_attribute(pid, kind, value);
+        trace_attribute(trace, pid, kind, value);
     return error;
 }
 
@@ -531,17 +574,19 @@ void scheduler_handle_loaded(void)
         watch_requests(object);
     else if (load_is_unwanted)
         object->load_error = 0;
-    else if (error == -EAGAIN)
+    else if (error == -EINTR)
         text_add(&object->problem, ", as it took more than %u s: --load-limit allows more",
                  options.load_limit_s);
     if (object->load_error)
         say("%s", object->problem.bytes);
 }
 
-void scheduler_check_load(void)
+bool scheduler_check_load(void)
 {
-    if (loading && (load_is_unwanted || time(NULL) >= loading_until))
-        policy_object_interrupt_load(loading);
+    if (!loading || (!load_is_unwanted && time(NULL) < loading_until))
+        return false;
+    policy_object_interrupt_load(loading);
+    return true;
 }
 
 void scheduler_abandon_load(void)
@@ -571,6 +616,7 @@ void scheduler_check_exit(void)
         return;
     describe_exit(&exit, reason, sizeof(reason));
     snprintf(fair_since, sizeof(fair_since), "the kernel ended %s: %s", now.name, reason);
+    fail(0, "%s", fair_since);
     say("%s", fair_since);
     policy_object_detach(now.object);
     begin_force(&fair);

@@ -27,8 +27,9 @@ struct scheduler_options {
 /* Loads what every policy needs; the fair class stays in force. 0, or a negative errno, and said.
  */
 int scheduler_begin(const struct scheduler_options *options);
-/* The fair class is in force when this returns. */
-void scheduler_end(void);
+/* The fair class is in force when this returns, and the trace complete. 0, or a negative errno, and
+ * said: it is not. */
+int scheduler_end(void);
 
 /*
  * Commands. Each is obeyed, or nothing has changed, and scheduler_problem() says
@@ -40,12 +41,18 @@ void scheduler_end(void);
 int scheduler_obey(char *line);
 /* "NAME VALUE" or "NAME=VALUE" */
 int scheduler_obey_tunables(char *line);
+/* Begins the event trace; once. `memory`: nothing is written before scheduler_end(). 0, or a
+ * negative errno, and said. */
+int scheduler_begin_trace(const char *path, bool memory);
+/* Loads what the policy of that name needs, and leaves the one in force. */
+int scheduler_prepare(const char *name);
 /* The policy, and its tunables from the beginning on. Texts as from a command line. */
 int scheduler_choose(const char *name, char *const *settings, size_t count);
 /* Would that be obeyed, as far as names and ranges go? Needs no scheduler_begin(). */
 bool scheduler_accepts(const char *name, char *const *settings, size_t count);
 
-/* What was wrong with the last command that failed; "" if none has. */
+/* What was wrong with the last command that failed, or why the kernel has ended a policy since; ""
+ * if neither has happened. */
 const char *scheduler_problem(void);
 
 /* "rr:table-scan", "fair". */
@@ -61,8 +68,9 @@ void scheduler_add_problem(struct text *text);
 /* Readable when a load has ended; -1: none goes on. */
 int scheduler_loading(void);
 void scheduler_handle_loaded(void);
-/* To be called now and then while a load goes on, so that it ends at its limit. */
-void scheduler_check_load(void);
+/* To be called now and then while a load goes on, so that it ends at its limit. True: it is being
+ * broken off, which takes some calls, soon. */
+bool scheduler_check_load(void);
 /* Breaks the load off: nobody waits for it. */
 void scheduler_abandon_load(void);
 /* An epoll descriptor: readable when a policy asks for something. */

@@ -27,9 +27,12 @@
 #include "scheduler.h"
 #include "text.h"
 
-#define FAILED       1
-#define WRONG_USAGE  2
-#define LOOK_EVERY_S 1 /* between looks at whether the kernel has ended the policy */
+#define FAILED      1
+#define WRONG_USAGE 2
+/* Nanoseconds between looks at whether the kernel has ended the policy, and whether a load takes
+ * too long; and while one is being broken off. */
+#define LOOK_EVERY 1000000000
+#define LOOK_SOON  50000000
 
 struct server {
     int events; /* an epoll descriptor */
@@ -91,11 +94,12 @@ static bool machine_fits(const struct serve_options *options)
 
 /* ---- priority ---- */
 
-/* What is here stays in memory; what comes, from its first use on: the memory of BPF programs that
- * is mapped here must not be filled in by this. */
+/* The program, so that it need not be read from a disk to end a policy. Not what comes later: to
+ * lock the memory of BPF programs that is mapped here (an arena) is to fill it in, and they find
+ * none left to allocate. */
 static void lock_memory(void)
 {
-    if (mlockall(MCL_CURRENT) || mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
+    if (mlockall(MCL_CURRENT))
         say("memory is not locked: %s", strerror(errno));
 }
 
@@ -116,9 +120,15 @@ static bool watch(struct server *server, int descriptor)
     return descriptor >= 0 && epoll_ctl(server->events, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
+static bool look_in(const struct server *server, int64_t nanoseconds)
+{
+    struct itimerspec once = {
+        .it_value = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000}};
+    return timerfd_settime(server->looks, 0, &once, NULL) == 0;
+}
+
 static bool server_begin(struct server *server)
 {
-    struct itimerspec every = {.it_interval.tv_sec = LOOK_EVERY_S, .it_value.tv_sec = LOOK_EVERY_S};
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -130,7 +140,7 @@ static bool server_begin(struct server *server)
     server->signals = signalfd(-1, &signals, SFD_CLOEXEC);
     server->looks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     return watch(server, server->signals) && watch(server, server->looks) &&
-           timerfd_settime(server->looks, 0, &every, NULL) == 0;
+           look_in(server, LOOK_EVERY);
 }
 
 static void watch_load(struct server *server)
@@ -149,7 +159,7 @@ static void handle_look(struct server *server)
     ssize_t length = read(server->looks, &times, sizeof(times));
     (void)length;
     scheduler_check_exit();
-    scheduler_check_load();
+    look_in(server, scheduler_check_load() ? LOOK_SOON : LOOK_EVERY);
 }
 
 /* Waits for one event, and handles it. */
@@ -175,16 +185,19 @@ static void handle_event(struct server *server)
     }
 }
 
-/* The first policy. 0, or a negative errno, and said. */
+/* The first policy: it is loaded before the trace begins. 0, or a negative errno, and said. */
 static int begin_policy(struct server *server, const struct serve_options *options)
 {
     int error;
-    do {
+    while ((error = scheduler_prepare(options->policy)) == SCHEDULER_IS_LOADING && !server->ended)
+        handle_event(server);
+    if (server->ended)
+        return -EINTR;
+    if (!error && options->trace && scheduler_begin_trace(options->trace, options->trace_memory))
+        return -EIO;
+    if (!error)
         error = scheduler_choose(options->policy, options->settings, options->setting_count);
-        if (error == SCHEDULER_IS_LOADING)
-            handle_event(server);
-    } while (error == SCHEDULER_IS_LOADING && !server->ended);
-    if (error < 0)
+    if (error)
         say("%s", scheduler_problem());
     return error;
 }
@@ -207,7 +220,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
         .objects = options->objects, .seed = options->seed, .load_limit_s = options->load_limit_s};
     if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
         return FAILED;
-    if (begin_policy(server, options) || server->ended)
+    if (begin_policy(server, options))
         return FAILED;
     if (control_files_begin(options->control))
         return FAILED;
@@ -234,7 +247,8 @@ static int serve_here(const struct serve_options *options, int ready_to)
         status = serve_until_ended(&server, options);
     else
         say("%s", strerror(errno));
-    scheduler_end();
+    if (scheduler_end())
+        status = FAILED;
     control_files_end();
     machine_release_lock();
     return status;

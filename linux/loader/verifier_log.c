@@ -124,7 +124,7 @@ void explain_failed_load(struct text *text, const char *name, int error, const c
                          const char *log)
 {
     text_add(text, "%s: ", name);
-    if (error == -EAGAIN || error == -EINTR) {
+    if (error == -EINTR) {
         text_add(text, "loading was broken off");
     } else if (log && find_reason(log)) {
         const char *report = strstr(log, REPORT);

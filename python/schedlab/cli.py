@@ -15,6 +15,7 @@ from schedlab import __version__
 from schedlab.cli_agreement import bench_agreement
 from schedlab.cli_bench import bench_simulator
 from schedlab.cli_calibrate import calibrate
+from schedlab.cli_linux import linux
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -62,6 +63,7 @@ cli.add_command(run)
 cli.add_command(sweep)
 cli.add_command(dask)
 cli.add_command(calibrate)
+cli.add_command(linux)
 
 
 @cli.command()

@@ -16,6 +16,7 @@ from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
+from schedlab.perf_traces.reader import PERF, TRACE_CMD
 from schedlab.tools import BROWSERS, compiler, find_browser, output, version_in
 
 _LIBRARIES = (
@@ -59,7 +60,7 @@ def examine() -> list[Finding]:
     findings = [python(), *libraries(), *compilers()]
     findings.append(program("make", "builds everything", "make"))
     findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
-    findings += [spike(), qemu(), git(), browser()]
+    findings += [spike(), qemu(), git(), browser(), *recorders()]
     return name_packages(findings)
 
 
@@ -182,6 +183,13 @@ def browser() -> Finding:
     found = find_browser()
     name = Path(found).name if found else BROWSERS[0]
     return for_tests(program(name, "loads the pages of reports in the tests", BROWSERS[0]))
+
+
+def recorders() -> Iterator[Finding]:
+    """Only who has such recordings needs them."""
+    for tool in (PERF, TRACE_CMD):
+        found = program(tool.program, f"reads {tool.file} for trace --from-perf", tool.package)
+        yield replace(found, status="absent") if found.status == "missing" else found
 
 
 def name_packages(findings: list[Finding]) -> list[Finding]:

@@ -11,7 +11,7 @@ from schedlab.build import PARTS, build
 from schedlab.errors import WrongUsage
 from schedlab.paths import ROOT
 
-LINUX_KERNEL = "linux-kernel"
+LINUX_KERNEL = "linux_kernel"
 Instead = Mapping[str, Path]
 """Files of the user's own, by the names of the parts that they take the place of."""
 
@@ -39,7 +39,7 @@ def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Pa
 def check_own(name: str, path: Path) -> None:
     """Raises WrongUsage or MachineUnfit, if it cannot take that part's place."""
     if not path.is_file():
-        raise WrongUsage(f"--{name.rpartition('-')[2]} {path}: there is no such file")
+        raise WrongUsage(f"--{name.rpartition('_')[2]} {path}: there is no such file")
     if name == LINUX_KERNEL:
         from schedlab.linux.kernel import named_kernel
 

@@ -237,7 +237,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "machine_version": release.version,
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
-        **({"mode": machine.note} if machine.note else {}),
+        **({"machine_note": machine.note} if machine.note else {}),
     }
 
 
@@ -342,8 +342,8 @@ def as_json(finished: list[Finished]) -> str:
 def label(run: Run, several_seeds: bool) -> str:
     """Of the run's column in a table."""
     seed = f", seed {run.seed}" if several_seeds else ""
-    note = machine_named(run.machine).note
-    mark = f" ({run.machine}: {note})" if note else ""
+    repeatable = machine_named(run.machine).repeatable
+    mark = "" if repeatable else f" ({run.machine}: not repeatable)"
     return f"{run.title}{seed}{mark}"
 
 
@@ -358,4 +358,6 @@ def describe(finished: list[Finished]) -> Iterator[str]:
 def summary(run: Run) -> str:
     """One line on what all runs of a plan share."""
     settings = "".join(f", {name}={value}" for name, value in run.settings)
-    return f"{run.workload_title} on {run.machine}, tick {format_time(run.tick_ns)}{settings}"
+    note = machine_named(run.machine).note
+    machine = f"{run.machine} ({note})" if note else run.machine
+    return f"{run.workload_title} on {machine}, tick {format_time(run.tick_ns)}{settings}"

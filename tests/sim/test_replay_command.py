@@ -34,14 +34,15 @@ def run(schedlab: Command, *words: str) -> list[dict[str, Any]]:
     return runs
 
 
-@pytest.fixture
-def recorded(schedlab: Command, tmp_path: Path) -> Path:
-    """A run of the simulator, with ways of its own."""
-    workload = tmp_path / "w.json"
+@pytest.fixture(scope="module")
+def recorded(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the simulator, with ways of its own. To be read only: all tests here share it."""
+    place = tmp_path_factory.mktemp("recorded")
+    workload = place / "w.json"
     workload.write_text(json.dumps(TASKS))
     words = ("--machine", "sim", "--workload", str(workload), "--policy", "rr", "--cpus", "2")
     more = ("--set", "slice=3", "--seed", "9", "--tick", "2ms", "--costs", "none,tick=1000")
-    (only,) = run(schedlab, *words, *more, "--limit", "9s", "--out", str(tmp_path / "recorded"))
+    (only,) = run(schedlab, *words, *more, "--limit", "9s", "--out", str(place / "recorded"))
     return Path(only["folder"])
 
 

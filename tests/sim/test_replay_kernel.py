@@ -13,6 +13,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 from simulator_command import simulate
 
+from chessboard import chessboard
 from guest_machine import TICK_NS, sound_trace, traced
 from schedlab import metrics, trace
 from schedlab.metrics import lives
@@ -40,11 +41,16 @@ SUITES = (
 """Short ones of studies 1, 3 and 4."""
 
 
-def together(commands: Sequence[str]) -> list[ParameterSet]:
-    """One worker makes the tests of a command: a recording is made once."""
-    return [
-        pytest.param(each, marks=pytest.mark.xdist_group(f"replay {each}")) for each in commands
-    ]
+def together(commands: Sequence[str], setups: Sequence[tuple[str, int]]) -> list[ParameterSet]:
+    """Commands with policies and CPUs. One worker makes the tests of a command: a recording is made
+    once."""
+    found = []
+    for case in chessboard(commands, setups):
+        command, setup = case.values
+        assert isinstance(setup, tuple)
+        marks = [*case.marks, pytest.mark.xdist_group(f"replay {command}")]
+        found.append(pytest.param(command, *setup, marks=marks))
+    return found
 
 
 FAR = {
@@ -105,8 +111,10 @@ def check_near(here: Turnarounds, there: Turnarounds, part: float, ticks: int) -
     assert not far
 
 
-@pytest.mark.parametrize(("policy", "cpus"), [("rr", 1), ("mlfq", 2), ("rr", 3), ("priority", 4)])
-@pytest.mark.parametrize("command", together(SUITES))
+OWN = (("rr", 1), ("mlfq", 2), ("rr", 3), ("priority", 4))
+
+
+@pytest.mark.parametrize(("command", "policy", "cpus"), together(SUITES, OWN))
 def test_the_same_policy(
     request: pytest.FixtureRequest, folder: Path, command: str, policy: str, cpus: int
 ) -> None:
@@ -131,8 +139,7 @@ WHAT_IF = (
 OTHERS = (("mlfq", 1), ("priority", 1), ("stride", 1), ("wrr", 1), ("mlfq", 2), ("stride", 2))
 
 
-@pytest.mark.parametrize(("policy", "cpus"), OTHERS)
-@pytest.mark.parametrize("command", together(WHAT_IF))
+@pytest.mark.parametrize(("command", "policy", "cpus"), together(WHAT_IF, OTHERS))
 def test_what_if(folder: Path, command: str, policy: str, cpus: int) -> None:
     """Recorded under round-robin, replayed under another policy: what the kernel does under it."""
     recorded = recording(folder, command, "rr", cpus)

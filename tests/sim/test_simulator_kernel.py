@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from simulator_command import simulate
 
+from chessboard import chessboard
 from guest_machine import TICK_NS, traced
 from schedlab import metrics, trace
 from schedlab.trace import Kind
@@ -121,9 +122,7 @@ def is_near(here: float, there: float) -> bool:
     return abs(here - there) <= max(NEARNESS * there, TICK_NS)
 
 
-@pytest.mark.parametrize("cpus", [1, 2, 3])
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("command", list(WORK), ids=["cpu-bound", "ladder"])
+@pytest.mark.parametrize(("command", "policy", "cpus"), chessboard(list(WORK), POLICIES, (1, 2, 3)))
 def test_completion_times(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
     kernel = traced(tmp_path, command, cpus, f"policy={policy}")
     there = turnarounds(kernel)

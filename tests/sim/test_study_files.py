@@ -13,6 +13,7 @@ import pytest
 from played import play, simulated
 from simulator_command import simulate
 
+from chessboard import chessboard
 from conftest import ROOT
 from guest_machine import TICK_NS, traced
 from schedlab import metrics, trace, workload_files
@@ -101,13 +102,17 @@ def begin_of(events: trace.Trace) -> int:
 
 
 @pytest.mark.spike
-@pytest.mark.parametrize("policy", ["rr", "priority"])
-@pytest.mark.parametrize(("command", "file", "changes"), SHORT, ids=[each[0] for each in SHORT])
+@pytest.mark.parametrize(
+    ("work", "policy"),
+    chessboard(SHORT, ("rr", "priority")),
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
 def test_processes_do_what_those_of_the_kernels_program_do(
-    tmp_path: Path, command: str, file: str, changes: tuple[str, ...], policy: str
+    tmp_path: Path, work: tuple[str, str, tuple[str, ...]], policy: str
 ) -> None:
     """In the simulator; and on the kernel, where what calls and switches take is the same. All begin
     at the same place in a tick."""
+    command, file, changes = work
     program = traced(tmp_path, command, 1, f"policy={policy}")
     begin, there = begin_of(program), lives(program)
     for machine, delay in ((simulated, begin), (play, begin + LATER * TICK_NS)):

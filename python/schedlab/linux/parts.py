@@ -19,9 +19,9 @@ RUN_SCRIPT = ROOT / "linux" / "guest" / "run.sh"
 def supply_linux(names: Iterable[str]) -> dict[str, Path]:
     """Brings parts up to date, and says where they are."""
     makers = {
-        "linux-kernel": kernel,
-        "linux-image": image,
-        "linux-programs": programs,
+        "linux_kernel": kernel,
+        "linux_image": image,
+        "linux_programs": programs,
     }
     return {name: makers[name]() for name in names}
 
@@ -35,10 +35,10 @@ def kernel() -> Path:
 
 def image() -> Path:
     """The guest's files, but for those of a job."""
-    from schedlab.linux.image import base_image
+    from schedlab.linux.image import BENCHMARKS, base_image
     from schedlab.linux.packages import packages
 
-    return base_image(packages())
+    return base_image(packages(), BENCHMARKS)
 
 
 def programs() -> Path:

@@ -36,7 +36,7 @@ class Linux(Machine):
 
     name = "linux"
     repeatable = True
-    parts = ("linux-kernel", "linux-image", "linux-programs")
+    parts = ("linux_kernel", "linux_image", "linux_programs")
     tools = ("simulator",)
     cpus_max = _CPUS_MAX
     tick_ns = 4_000_000
@@ -85,13 +85,13 @@ class Linux(Machine):
         from schedlab.linux.guest import assemble
 
         job = self.job(run, parts, folder, scratch)
-        return assemble(job, folder, parts["linux-kernel"], parts["linux-image"]).command
+        return assemble(job, folder, parts["linux_kernel"], parts["linux_image"]).command
 
     def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
         """What the guest is given to do."""
         from schedlab.linux.guest import GuestJob
 
-        files = {"programs.tar": parts["linux-programs"]}
+        files = {"programs.tar": parts["linux_programs"]}
         if run.file:
             files[WORKLOAD] = scratch / WORKLOAD
             text = folder / WORKLOAD_TEXT

@@ -42,7 +42,7 @@ class Qemu(KernelMachine):
 
     name = "qemu"
     repeatable = False
-    note = "not repeatable"
+    note = ""
 
     def release(self) -> Release:
         return find_qemu()
