@@ -218,6 +218,8 @@ def test_a_browser_that_the_lists_of_packages_tell_of_only_when_fetched(host: Ho
     host.add("apt-get", f'echo "$*" >>"{host.calls}"\ncase "$*" in {installing} esac')
     host.add("apt-cache", f'[ -e "{host.calls}" ] && echo "Package: $2"')
     host.add_needed("dtc")
+    host.add("perf")
+    host.add("trace-cmd")
     host.add("id", "echo 0")
     assert host.start("test", SCHEDLAB_CLANG="clang-19")[:2] == (0, "test\n")
     assert "chromium-headless-shell" in host.calls.read_text()

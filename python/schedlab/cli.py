@@ -141,6 +141,7 @@ def trace(
     from_perf: Path | None,
     policy: str,
     tick: int,
+    root: str | None,
     as_json: bool,
 ) -> None:
     """Export the event trace of a RUN's folder, and check it.
@@ -156,7 +157,7 @@ def trace(
 
     check_usage(context, run, from_perf)
     if from_perf:
-        import_recording(from_perf, out, policy, tick, as_json)
+        import_recording(from_perf, out, policy, tick, root, as_json)
         return
     assert run is not None
     if out and out.is_dir():

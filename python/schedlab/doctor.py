@@ -16,7 +16,7 @@ from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
-from schedlab.perf_traces.reader import PERF, TRACE_CMD
+from schedlab.perf_traces.reader import PERF, TRACE_CMD, version
 from schedlab.tools import BROWSERS, compiler, find_browser, output, version_in
 
 _LIBRARIES = (
@@ -188,8 +188,13 @@ def browser() -> Finding:
 def recorders() -> Iterator[Finding]:
     """Only who has such recordings needs them."""
     for tool in (PERF, TRACE_CMD):
-        found = program(tool.program, f"reads {tool.file} for trace --from-perf", tool.package)
-        yield replace(found, status="absent") if found.status == "missing" else found
+        purpose = f"reads {tool.file} for trace --from-perf"
+        path = shutil.which(tool.program)
+        if path:
+            number = version(tool).partition(" ")[2]
+            yield Finding(tool.program, purpose, "ok", number, path, "PATH")
+        else:
+            yield Finding(tool.program, purpose, "absent", advice=install(tool.package))
 
 
 def name_packages(findings: list[Finding]) -> list[Finding]:
