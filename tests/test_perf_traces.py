@@ -323,6 +323,12 @@ def fork(time: int, cpu: int, parent: int, child: int) -> str:
     return line(time, cpu, "sched_process_fork", rest)
 
 
+def test_a_loss_without_a_time_does_not_make_the_trace_longer(tmp_path: Path) -> None:
+    lost = "    0 [001]     0.000000000: PERF_RECORD_LOST lost 5\n"
+    read = trace_of(lost + switch(1000, 0, 5, "S", 6) + switch(1001, 0, 6, "S", 0), tmp_path)
+    assert (read.begin_ns, read.end_ns, read.lost) == (0, 1_000_000_000, 5)
+
+
 def test_reasons_to_leave_a_cpu(tmp_path: Path) -> None:
     text = (
         switch(1, 0, 5, "D", 6)
