@@ -13,11 +13,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click import UsageError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ROOT, Command
 from schedlab import metrics, trace
+from schedlab.cli import cli
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.perf_traces import reader
 from schedlab.perf_traces.convert import Imported, convert
@@ -501,14 +503,15 @@ def test_a_recording_is_a_workload_too(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ([], "name the folder of a RUN"),
-        (["--from-perf", "x", "tests"], "leave one of them out"),
+        (["--from-perf", "x", str(RECORDINGS)], "leave one of them out"),
         (["--from-perf", "x", "--format", "csv"], "make the run first"),
         (["--from-perf", "x", "--policy", "rr,wrr"], "of one policy"),
         (["--from-perf", "no-such-file"], "not a file"),
-        (["tests", "--tick", "1ms"], "--tick is for --from-perf"),
+        ([str(RECORDINGS), "--tick", "1ms"], "--tick is for --from-perf"),
     ],
 )
-def test_wrong_usage_of_the_command(schedlab: Command, arguments: list[str], message: str) -> None:
-    done = schedlab("trace", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_wrong_usage_of_the_command(arguments: list[str], message: str) -> None:
+    with pytest.raises((WrongUsage, UsageError), match=message) as caught:
+        cli.main(["trace", *arguments], standalone_mode=False)
+    error = caught.value
+    assert 2 == (error.exit_code if isinstance(error, UsageError) else error.exit_status)
