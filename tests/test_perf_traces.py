@@ -514,4 +514,5 @@ def test_wrong_usage_of_the_command(arguments: list[str], message: str) -> None:
     with pytest.raises((WrongUsage, UsageError), match=message) as caught:
         cli.main(["trace", *arguments], standalone_mode=False)
     error = caught.value
-    assert 2 == (error.exit_code if isinstance(error, UsageError) else error.exit_status)
+    assert isinstance(error, (WrongUsage, UsageError))
+    assert (error.exit_code if isinstance(error, UsageError) else error.exit_status) == 2
