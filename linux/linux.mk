@@ -25,7 +25,8 @@ LOADER_C := $(HOST_C) -isystem $(LINUX_SDK)/usr/include
 # vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a parameter
 # that most do not use.
 BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS) -Wno-microsoft-anon-tag \
-            -Wno-unused-parameter -MMD -MP -I. -Ilinux/bpf/include -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
+            -Wno-unused-parameter -D__TARGET_ARCH_x86 -MMD -MP -I. -Ilinux/bpf/include \
+            -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
 
 .PHONY: linux-host linux-tests
 

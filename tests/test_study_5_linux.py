@@ -96,8 +96,11 @@ def test_each_published_figure_stands_beside_ours(tmp_path: Path, name: str) -> 
         policy, row = rows[scheduler]
         if figure.quantity == "throughput":
             where = (row, run, "events a second")
-            assert every[(*where, "study")].text == figure.text
-            assert every[(*where, "here")].text == f"{RATES[policy] + 2 * int(run):,.2f}"
+            assert every[where[0], where[1], where[2], "study"].text == figure.text
+            assert (
+                every[where[0], where[1], where[2], "here"].text
+                == f"{RATES[policy] + 2 * int(run):,.2f}"
+            )
     means = cells_of(tables[f"{name}-table-6"])
     assert means[rows["WRR"][1], "events a second", "here"].text.startswith("1,005.00 [")
     assert means[rows["CFS"][1], "longest latency, ms", "here"].text.startswith("3.00 [")

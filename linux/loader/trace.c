@@ -6,7 +6,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,6 +22,7 @@
 #include "abi/trace_format.h"
 
 #include "../bpf/shared.h"
+#include "trace_file.h"
 
 /*
  * How often the ring is emptied. It has room for 64 MiB, of 40 bytes a record: at
@@ -32,28 +32,12 @@
 #define DRAIN_MILLISECONDS 50
 #define DRAIN_PRIORITY     50 /* of SCHED_FIFO */
 
-#define CHUNK_RECORDS     32768 /* 1 MiB */
 #define LINKS_MAX         24
 #define CYCLES_PER_SECOND 1000000000 /* the scheduler's visits are measured by the clock */
 
-/* Records that wait to be written; more chunks than one only in memory. */
-struct chunk {
-    struct chunk *next;
-    size_t used;
-    struct trace_record records[CHUNK_RECORDS];
-};
-
-/* Of a CPU, what its records have said so far. */
-struct cpu_progress {
-    uint64_t records;
-    uint64_t time;
-    uint64_t cycles;
-    bool started;
-};
-
 /*
- * Who touches what: while the thread lives, all but `told`, `state`, `wake` and
- * `stop` is its own; before and after, that of who begins and ends the trace.
+ * While the thread lives, `file` and `ring` are the thread's own;
+ * the rest belongs to who begins and ends the trace.
  */
 struct trace {
     struct bpf_object *observer;
@@ -62,15 +46,9 @@ struct trace {
     struct trace_state *state; /* the kernel's, too */
     struct ring_buffer *ring;
     int tell; /* program */
-    int file;
-    int file_error;   /* errno of the first write that failed */
-    uint64_t room;    /* records that memory may take yet; UINT64_MAX: they are written */
-    uint64_t dropped; /* records for which there was none */
-    bool in_memory;
-    struct trace_header header;
-    struct chunk *first;
-    struct chunk *last;
-    struct cpu_progress cpu[HOST_CPUS];
+    uint32_t cpus;
+    struct trace_file file;
+    bool has_file;
     pthread_t thread;
     bool has_thread;
     int wake; /* an eventfd: the thread is to end */
@@ -122,6 +100,21 @@ struct observer_constants {
     bool told_visits;
 };
 
+/* sched_yield() by any of the names that it may have in a kernel. */
+static void fit_yield(const struct btf *kernel, struct bpf_object *observer)
+{
+    static const char *const names[] = {"do_sched_yield", "__do_sys_sched_yield",
+                                        "__x64_sys_sched_yield"};
+    struct bpf_program *program = bpf_object__find_program_by_name(observer, "observe_yield");
+    for (size_t i = 0; program && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (has_function(kernel, names[i])) {
+            bpf_program__set_attach_target(program, 0, names[i]);
+            bpf_program__set_autoload(program, true);
+            return;
+        }
+    }
+}
+
 void observer_fit(struct bpf_object *observer)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
@@ -132,6 +125,7 @@ void observer_fit(struct bpf_object *observer)
     {
         bpf_program__set_autoload(program, can_attach(kernel, program));
     }
+    fit_yield(kernel, observer);
     size_t size = 0;
     struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata");
     struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;
@@ -167,7 +161,7 @@ static int attach_all(struct trace *trace, char *problem, size_t size)
     {
         if (!is_for_trace(program))
             continue;
-        struct bpf_link *link = bpf_program__attach(program);
+        struct bpf_link *link = trace->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
         if (!link)
             return fail(problem, size, errno, "%s cannot be attached to the kernel",
                         bpf_program__name(program));
@@ -176,103 +170,20 @@ static int attach_all(struct trace *trace, char *problem, size_t size)
     return 0;
 }
 
-static void detach_all(struct trace *trace)
-{
-    while (trace->link_count > 0)
-        bpf_link__destroy(trace->links[--trace->link_count]);
-}
-
-/* --- records on their way out */
-
-static void write_bytes(struct trace *trace, const void *bytes, size_t size)
-{
-    const char *at = bytes;
-    while (size > 0 && !trace->file_error) {
-        ssize_t written = write(trace->file, at, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0) {
-            trace->file_error = errno;
-            return;
-        }
-        at += written;
-        size -= (size_t)written;
-    }
-}
-
-static void write_chunk(struct trace *trace, struct chunk *chunk)
-{
-    write_bytes(trace, chunk->records, chunk->used * sizeof(struct trace_record));
-    chunk->used = 0;
-}
-
-/* Room for a record; null: there is no memory. */
-static struct trace_record *next_place(struct trace *trace)
-{
-    struct chunk *chunk = trace->last;
-    if (chunk && chunk->used == CHUNK_RECORDS && !trace->in_memory)
-        write_chunk(trace, chunk);
-    if (!chunk || chunk->used == CHUNK_RECORDS) {
-        chunk = malloc(sizeof(*chunk));
-        if (!chunk)
-            return NULL;
-        chunk->next = NULL;
-        chunk->used = 0;
-        *(trace->last ? &trace->last->next : &trace->first) = chunk;
-        trace->last = chunk;
-    }
-    return &chunk->records[chunk->used++];
-}
-
-static uint64_t at_least(uint64_t value, uint64_t *before)
-{
-    if (value > *before)
-        *before = value;
-    return *before;
-}
-
-/*
- * The kernel's clock for tracers may step back by some nanoseconds when it is
- * set anew; a CPU's time does not.
- */
-static void keep(struct trace *trace, const struct trace_record *record)
-{
-    struct cpu_progress *cpu = &trace->cpu[record->cpu % HOST_CPUS];
-    struct trace_record *place = next_place(trace);
-    if (!place) {
-        trace->dropped++;
-        return;
-    }
-    *place = *record;
-    place->time = at_least(record->time, &cpu->time);
-    if (record->kind == TRACE_START || record->kind == TRACE_SCHEDULER_ENTER ||
-        record->kind == TRACE_SCHEDULER_EXIT)
-        place->second = at_least(record->second, &cpu->cycles);
-    cpu->started = true;
-    cpu->records++;
-    if (record->cpu >= trace->header.cpus)
-        trace->header.cpus = record->cpu + 1u;
-}
+/* --- the ring */
 
 static int take_record(void *context, void *data, size_t size)
 {
     struct trace *trace = context;
-    if (size != sizeof(struct trace_record))
-        return 0;
-    if (trace->room == 0) {
-        trace->dropped++;
-        return 0;
-    }
-    trace->room--;
-    keep(trace, data);
+    if (size == sizeof(struct trace_record))
+        trace_file_take(&trace->file, data);
     return 0;
 }
 
 static void drain(struct trace *trace)
 {
     ring_buffer__consume(trace->ring);
-    if (!trace->in_memory && trace->last)
-        write_chunk(trace, trace->last);
+    trace_file_flush(&trace->file);
 }
 
 static void *drain_until_end(void *context)
@@ -292,6 +203,7 @@ static int begin_thread(struct trace *trace)
 {
     pthread_attr_t attributes;
     struct sched_param parameter = {.sched_priority = DRAIN_PRIORITY};
+    atomic_store(&trace->stop, false);
     pthread_attr_init(&attributes);
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
     pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
@@ -308,10 +220,8 @@ static void end_thread(struct trace *trace)
 {
     if (!trace->has_thread)
         return;
-    uint64_t one = 1;
     atomic_store(&trace->stop, true);
-    if (write(trace->wake, &one, sizeof(one)) < 0)
-        return; /* cannot be: it was never written before. The thread wakes by itself. */
+    eventfd_write(trace->wake, 1); /* should that fail, the thread wakes by itself */
     pthread_join(trace->thread, NULL);
     trace->has_thread = false;
 }
@@ -321,7 +231,8 @@ static void end_thread(struct trace *trace)
 static void tell(struct trace *trace, struct trace_told *told)
 {
     LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = told, .ctx_size_in = sizeof(*told));
-    bpf_prog_test_run_opts(trace->tell, &options);
+    if (trace)
+        bpf_prog_test_run_opts(trace->tell, &options);
 }
 
 static void set_text(struct trace_told *told, const char *text)
@@ -334,8 +245,6 @@ static void set_text(struct trace_told *told, const char *text)
 void trace_policy(struct trace *trace, const char *policy, uint32_t shares_by)
 {
     struct trace_told told = {.kind = TRACE_POLICY, .process = shares_by};
-    if (!trace)
-        return;
     set_text(&told, policy);
     memcpy(&told.second, told.text, 8);
     memcpy(&told.first, told.text + 8, 4);
@@ -346,8 +255,6 @@ void trace_tunable(struct trace *trace, const char *name, int64_t value, uint32_
 {
     struct trace_told told = {
         .kind = TRACE_TUNABLE, .process = shares_by, .second = (uint64_t)value};
-    if (!trace)
-        return;
     set_text(&told, name);
     tell(trace, &told);
 }
@@ -358,8 +265,7 @@ void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t va
                               .process = (uint32_t)pid,
                               .first = kind,
                               .second = (uint64_t)value};
-    if (trace)
-        tell(trace, &told);
+    tell(trace, &told);
 }
 
 /* --- begin */
@@ -375,7 +281,7 @@ static void visit_cpus(struct trace *trace)
     cpu_set_t *one = CPU_ALLOC(HOST_CPUS);
     size_t size = CPU_ALLOC_SIZE(HOST_CPUS);
     bool known = before && one && sched_getaffinity(0, size, before) == 0;
-    for (uint32_t cpu = 0; known && cpu < trace->header.cpus; cpu++) {
+    for (uint32_t cpu = 0; known && cpu < trace->cpus; cpu++) {
         struct trace_told nothing = {0};
         CPU_ZERO_S(size, one);
         CPU_SET_S(cpu, size, one);
@@ -393,16 +299,19 @@ static int find_tasks(struct trace *trace, char *problem, size_t size)
     struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "find_tasks");
     struct bpf_link *link = program ? bpf_program__attach_iter(program, NULL) : NULL;
     int iterator = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-    if (iterator < 0)
-        return fail(problem, size, errno, "the kernel does not tell what threads there are");
+    int error = iterator < 0 ? errno : 0;
     char nothing[64];
     ssize_t count;
     do {
-        count = read(iterator, nothing, sizeof(nothing));
+        count = iterator < 0 ? 0 : read(iterator, nothing, sizeof(nothing));
     } while (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)));
-    close(iterator);
+    if (count < 0)
+        error = errno;
+    if (iterator >= 0)
+        close(iterator);
     bpf_link__destroy(link);
-    return 0;
+    return error ? fail(problem, size, error, "the kernel does not tell what threads there are")
+                 : 0;
 }
 
 static int open_maps(struct trace *trace, char *problem, size_t size)
@@ -421,72 +330,16 @@ static int open_maps(struct trace *trace, char *problem, size_t size)
     trace->ring = ring_buffer__new(events, take_record, trace, NULL);
     if (!trace->ring)
         return fail(problem, size, errno, "the kernel's ring of records cannot be read");
-    return 0;
-}
-
-static int open_file(struct trace *trace, const char *path, char *problem, size_t size)
-{
-    trace->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (trace->file < 0)
-        return fail(problem, size, errno, "%s", path);
-    write_bytes(trace, &trace->header, sizeof(trace->header));
-    if (trace->file_error)
-        return fail(problem, size, trace->file_error, "%s", path);
-    return 0;
-}
-
-static int begin(struct trace *trace, const struct trace_settings *settings, char *problem,
-                 size_t size)
-{
-    int error = open_file(trace, settings->path, problem, size);
-    if (!error)
-        error = open_maps(trace, problem, size);
-    if (!error)
-        error = attach_all(trace, problem, size);
-    if (error)
-        return error;
     trace->wake = eventfd(0, EFD_CLOEXEC);
     if (trace->wake < 0)
-        return fail(problem, size, errno, "an event for the trace's thread");
-    __atomic_store_n(&trace->state->on, 1, __ATOMIC_SEQ_CST);
-    visit_cpus(trace);
-    error = find_tasks(trace, problem, size);
-    if (error)
-        return error;
-    error = begin_thread(trace);
-    return error ? fail(problem, size, error, "the trace's thread") : 0;
+        return fail(problem, size, errno, "there is no way to wake the trace's thread");
+    return 0;
 }
 
-static void release(struct trace *trace)
+static int open_file(struct trace *trace, const struct trace_settings *settings, char *problem,
+                     size_t size)
 {
-    detach_all(trace);
-    ring_buffer__free(trace->ring);
-    if (trace->state)
-        munmap(trace->state, sizeof(*trace->state));
-    if (trace->file >= 0)
-        close(trace->file);
-    if (trace->wake >= 0)
-        close(trace->wake);
-    while (trace->first) {
-        struct chunk *next = trace->first->next;
-        free(trace->first);
-        trace->first = next;
-    }
-    free(trace);
-}
-
-int trace_begin(struct trace **made, struct bpf_object *observer,
-                const struct trace_settings *settings, char *problem, size_t size)
-{
-    struct trace *trace = calloc(1, sizeof(*trace));
-    if (!trace)
-        return fail(problem, size, ENOMEM, "memory for the trace");
-    trace->observer = observer;
-    trace->file = trace->wake = -1;
-    trace->in_memory = settings->memory_bytes > 0;
-    trace->room =
-        trace->in_memory ? settings->memory_bytes / sizeof(struct trace_record) : UINT64_MAX;
-    trace->header = (struct trace_header){
+    struct trace_header header = {
         .magic = TRACE_MAGIC,
         .version = TRACE_VERSION,
         .header_bytes = sizeof(struct trace_header),
@@ -496,15 +349,67 @@ int trace_begin(struct trace **made, struct bpf_object *observer,
         .cycles_per_second = CYCLES_PER_SECOND,
         .seed = settings->seed,
     };
-    int error = begin(trace, settings, problem, size);
-    if (error) {
-        if (trace->state)
-            __atomic_store_n(&trace->state->on, 0, __ATOMIC_SEQ_CST);
-        release(trace);
+    int error = trace_file_open(&trace->file, settings->path, &header, settings->memory_bytes);
+    trace->has_file = !error;
+    return error ? fail(problem, size, error, "the trace cannot be written to %s", settings->path)
+                 : 0;
+}
+
+static void turn(struct trace *trace, bool on)
+{
+    if (trace->state)
+        __atomic_store_n(&trace->state->on, on, __ATOMIC_SEQ_CST);
+}
+
+static int begin(struct trace *trace, const struct trace_settings *settings, char *problem,
+                 size_t size)
+{
+    int error = open_file(trace, settings, problem, size);
+    if (!error)
+        error = open_maps(trace, problem, size);
+    if (!error)
+        error = attach_all(trace, problem, size);
+    if (error)
         return error;
-    }
-    *made = trace;
-    return 0;
+    turn(trace, true);
+    visit_cpus(trace);
+    error = find_tasks(trace, problem, size);
+    if (error)
+        return error;
+    error = begin_thread(trace);
+    return error ? fail(problem, size, error, "the trace's thread cannot be started") : 0;
+}
+
+static void release(struct trace *trace)
+{
+    turn(trace, false);
+    while (trace->link_count > 0)
+        bpf_link__destroy(trace->links[--trace->link_count]);
+    ring_buffer__free(trace->ring);
+    if (trace->state)
+        munmap(trace->state, sizeof(*trace->state));
+    if (trace->wake >= 0)
+        close(trace->wake);
+    if (trace->has_file)
+        trace_file_abandon(&trace->file);
+    free(trace);
+}
+
+int trace_begin(struct trace **made, struct bpf_object *observer,
+                const struct trace_settings *settings, char *problem, size_t size)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    if (!trace)
+        return fail(problem, size, ENOMEM, "there is no memory for a trace");
+    trace->observer = observer;
+    trace->cpus = settings->cpus;
+    trace->wake = -1;
+    int error = begin(trace, settings, problem, size);
+    if (error)
+        release(trace);
+    else
+        *made = trace;
+    return error;
 }
 
 /* --- end */
@@ -516,34 +421,8 @@ static uint64_t boot_time(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A record that the kernel has not written. */
-static void add(struct trace *trace, uint32_t cpu, enum trace_kind kind, uint64_t second)
-{
-    struct trace_record record = {
-        .time = boot_time(),
-        .sequence = (uint32_t)trace->state->sequence++,
-        .kind = (uint16_t)kind,
-        .cpu = (uint16_t)cpu,
-        .second = second,
-    };
-    keep(trace, &record);
-}
-
-/* All CPUs' last words, of those, too, that have slept all along or are not there. */
-static void add_ends(struct trace *trace)
-{
-    uint64_t lost = trace->state->lost + trace->dropped;
-    for (uint32_t cpu = 0; cpu < trace->header.cpus && cpu < HOST_CPUS; cpu++) {
-        if (!trace->cpu[cpu].started)
-            add(trace, cpu, TRACE_START, boot_time());
-        if (cpu == 0 && lost > 0)
-            add(trace, cpu, TRACE_LOST, lost);
-        add(trace, cpu, TRACE_END, trace->cpu[cpu].records + 1);
-    }
-}
-
 /* The observer's counter of that name, alone in a section. */
-static uint64_t unexplained(const struct trace *trace)
+static uint64_t unexplained(struct trace *trace)
 {
     uint32_t key = 0;
     uint64_t count = 0;
@@ -551,20 +430,13 @@ static uint64_t unexplained(const struct trace *trace)
     return map >= 0 && bpf_map_lookup_elem(map, &key, &count) == 0 ? count : 0;
 }
 
-static int finish_file(struct trace *trace, char *problem, size_t size)
+/* The kernel stops writing, and all that it has written is taken. */
+static void stop(struct trace *trace)
 {
-    for (struct chunk *chunk = trace->first; chunk; chunk = chunk->next)
-        write_chunk(trace, chunk);
-    /* A CPU may have come that was not there when the header was written. */
-    if (!trace->file_error &&
-        pwrite(trace->file, &trace->header, sizeof(trace->header), 0) != sizeof(trace->header))
-        trace->file_error = errno;
-    int closed = close(trace->file);
-    trace->file = -1;
-    if (trace->file_error || closed < 0)
-        return fail(problem, size, trace->file_error ? trace->file_error : errno,
-                    "the trace is not complete: its file cannot be written");
-    return 0;
+    __atomic_store_n(&trace->state->on, 0, __ATOMIC_SEQ_CST);
+    visit_cpus(trace);
+    end_thread(trace);
+    drain(trace);
 }
 
 int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem, size_t size)
@@ -572,16 +444,14 @@ int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem,
     *outcome = (struct trace_outcome){0};
     if (!trace)
         return 0;
-    __atomic_store_n(&trace->state->on, 0, __ATOMIC_SEQ_CST);
-    visit_cpus(trace);
-    end_thread(trace);
-    drain(trace);
-    outcome->lost = trace->state->lost + trace->dropped;
-    outcome->unexplained = unexplained(trace);
-    add_ends(trace);
-    for (uint32_t cpu = 0; cpu < HOST_CPUS; cpu++)
-        outcome->records += trace->cpu[cpu].records;
-    int error = finish_file(trace, problem, size);
+    stop(trace);
+    uint64_t lost = trace->state->lost;
+    int error =
+        trace_file_finish(&trace->file, boot_time(), (uint32_t)trace->state->sequence, lost);
+    *outcome = (struct trace_outcome){.records = trace_file_records(&trace->file),
+                                      .lost = lost + trace->file.dropped,
+                                      .unexplained = unexplained(trace)};
+    trace->has_file = false;
     release(trace);
-    return error;
+    return error ? fail(problem, size, error, "the trace is not complete") : 0;
 }

@@ -9,16 +9,18 @@
 /*
  * The observer (linux/bpf/observer.bpf.c), and the trace that it makes: a thread
  * of real-time priority takes the records out of the ring in which the kernel
- * leaves them. Functions that can fail give 0 or a negative errno, and write why
- * into `problem`, a buffer of `size` bytes.
+ * leaves them. There is one trace at a time, and one in an object's life.
  *
  *     object = bpf_object__open_file(…);
  *     observer_fit(object);
  *     bpf_object__load(object);
  *     observer_start(object);
  *     trace_begin(&trace, object, &settings, …);   if one is wanted
- *     trace_policy(trace, "rr", 0);                whenever it changes; null instead of a trace:
- * nothing trace_end(trace, …);
+ *     trace_policy(trace, "rr", 0);                whenever it changes; null: there is no trace
+ *     trace_end(trace, …);
+ *
+ * Functions that can fail give 0 or a negative errno, and write why into
+ * `problem`, a buffer of `size` bytes.
  */
 
 struct bpf_object;
@@ -42,14 +44,11 @@ void observer_fit(struct bpf_object *observer);
 /* After it was loaded: from now on, forked threads inherit attributes. */
 int observer_start(struct bpf_object *observer);
 
-/*
- * Begins a trace: makes the file, tells what threads there are, and begins to
- * write what happens. One at a time, and one in an object's life.
- */
+/* Makes the file, tells what threads there are, and begins to write what happens. */
 int trace_begin(struct trace **trace, struct bpf_object *observer,
                 const struct trace_settings *settings, char *problem, size_t size);
 
-/* Says that this policy, "name" or "name:preset", is in force now; `shares_by`: enum
+/* Says that this policy, "name" or "name:preset", is in force from here on; `shares_by`: enum
  * share_attribute of policies/policy.h. */
 void trace_policy(struct trace *trace, const char *policy, uint32_t shares_by);
 /* … with this value of a tunable. */
@@ -64,7 +63,7 @@ struct trace_outcome {
     uint64_t unexplained; /* wake-ups that nobody told */
 };
 
-/* Ends the trace and completes its file. The trace is gone after this, failed or not. */
+/* Ends the trace, if there is one, and completes its file. It is gone after this, failed or not. */
 int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem, size_t size);
 
 #endif

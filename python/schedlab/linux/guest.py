@@ -316,8 +316,8 @@ def unpack(packed: Path, place: Path) -> str:
 
 def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
     """Files and folders alone, and none outside of `place`: a guest is not trusted."""
-    parts = Path(member.name).parts[1:]
-    if not parts or ".." in parts or member.name.startswith("/"):
+    top, *parts = Path(member.name).parts or ("",)
+    if top != "result" or not parts or ".." in parts:
         return
     target = place.joinpath(*parts)
     if member.isdir():

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CHUNK_RECORDS 32768 /* 1 MiB */
+
+/* Records that wait to be written; more chunks than one only in memory. */
+struct record_chunk {
+    struct record_chunk *next;
+    size_t used;
+    struct trace_record records[CHUNK_RECORDS];
+};
+
+static void write_bytes(struct trace_file *file, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0 && !file->error) {
+        ssize_t written = write(file->descriptor, at, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0) {
+            file->error = errno;
+            return;
+        }
+        at += written;
+        size -= (size_t)written;
+    }
+}
+
+static void write_chunk(struct trace_file *file, struct record_chunk *chunk)
+{
+    write_bytes(file, chunk->records, chunk->used * sizeof(struct trace_record));
+    if (file->error)
+        file->dropped += chunk->used;
+    chunk->used = 0;
+}
+
+static void add_chunk(struct trace_file *file)
+{
+    struct record_chunk *chunk = malloc(sizeof(*chunk));
+    if (!chunk)
+        return;
+    chunk->next = NULL;
+    chunk->used = 0;
+    *(file->last ? &file->last->next : &file->first) = chunk;
+    file->last = chunk;
+}
+
+/* Room for a record; null: there is no memory. */
+static struct trace_record *next_place(struct trace_file *file)
+{
+    if (!file->last || file->last->used == CHUNK_RECORDS) {
+        if (file->last && !file->in_memory)
+            write_chunk(file, file->last);
+        else
+            add_chunk(file);
+    }
+    struct record_chunk *chunk = file->last;
+    return chunk && chunk->used < CHUNK_RECORDS ? &chunk->records[chunk->used++] : NULL;
+}
+
+/* `value`, or what it was before if that was more. */
+static uint64_t not_before(uint64_t value, uint64_t *before)
+{
+    if (value > *before)
+        *before = value;
+    return *before;
+}
+
+static bool counts_cycles(const struct trace_record *record)
+{
+    return record->kind == TRACE_START || record->kind == TRACE_SCHEDULER_ENTER ||
+           record->kind == TRACE_SCHEDULER_EXIT;
+}
+
+/*
+ * The clock that the kernel has for tracers may step back by some nanoseconds
+ * when it is adjusted; in a trace a CPU's time never does.
+ */
+static void keep(struct trace_file *file, const struct trace_record *record)
+{
+    struct trace_record *place = next_place(file);
+    if (!place) {
+        file->dropped++;
+        return;
+    }
+    struct cpu_progress *cpu = &file->cpu[record->cpu];
+    *place = *record;
+    place->time = not_before(record->time, &cpu->time);
+    if (counts_cycles(record))
+        place->second = not_before(record->second, &cpu->cycles);
+    cpu->records++;
+}
+
+int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
+                    uint64_t memory_bytes)
+{
+    *file = (struct trace_file){.header = *header};
+    file->in_memory = memory_bytes > 0;
+    file->room = memory_bytes > 0 ? memory_bytes / sizeof(struct trace_record) : UINT64_MAX;
+    file->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file->descriptor < 0)
+        return -errno;
+    write_bytes(file, &file->header, sizeof(file->header));
+    int error = file->error;
+    if (error)
+        trace_file_abandon(file);
+    return -error;
+}
+
+void trace_file_take(struct trace_file *file, const struct trace_record *record)
+{
+    if (file->room == 0 || record->cpu >= HOST_CPUS) {
+        file->dropped++;
+        return;
+    }
+    file->room--;
+    if (record->cpu >= file->header.cpus)
+        file->header.cpus = record->cpu + 1u; /* it was not there when the trace began */
+    keep(file, record);
+}
+
+void trace_file_flush(struct trace_file *file)
+{
+    if (!file->in_memory && file->last)
+        write_chunk(file, file->last);
+}
+
+/* Each CPU's last words; of one that was never heard, its first ones, too. */
+static void add_ends(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost)
+{
+    for (uint32_t cpu = 0; cpu < file->header.cpus && cpu < HOST_CPUS; cpu++) {
+        struct trace_record record = {.time = time, .cpu = (uint16_t)cpu};
+        const struct {
+            bool said;
+            enum trace_kind kind;
+            uint64_t second;
+        } words[] = {
+            {file->cpu[cpu].records == 0, TRACE_START, time},
+            {cpu == 0 && lost > 0, TRACE_LOST, lost},
+            {true, TRACE_END, 0},
+        };
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+            if (!words[i].said)
+                continue;
+            record.kind = (uint16_t)words[i].kind;
+            record.sequence = sequence++;
+            record.second = words[i].second;
+            if (record.kind == TRACE_END)
+                record.second = file->cpu[cpu].records + 1;
+            keep(file, &record);
+        }
+    }
+}
+
+static void close_file(struct trace_file *file)
+{
+    if (close(file->descriptor) && !file->error)
+        file->error = errno;
+    while (file->first) {
+        struct record_chunk *next = file->first->next;
+        free(file->first);
+        file->first = next;
+    }
+    file->last = NULL;
+}
+
+int trace_file_finish(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost)
+{
+    add_ends(file, time, sequence, lost + file->dropped);
+    for (struct record_chunk *chunk = file->first; chunk; chunk = chunk->next)
+        write_chunk(file, chunk);
+    ssize_t size = sizeof(file->header);
+    if (!file->error && pwrite(file->descriptor, &file->header, (size_t)size, 0) != size)
+        file->error = errno;
+    close_file(file);
+    return -file->error;
+}
+
+void trace_file_abandon(struct trace_file *file)
+{
+    close_file(file);
+}
+
+uint64_t trace_file_records(const struct trace_file *file)
+{
+    uint64_t records = 0;
+    for (uint32_t cpu = 0; cpu < HOST_CPUS; cpu++)
+        records += file->cpu[cpu].records;
+    return records;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_TRACE_FILE_H
+#define LINUX_LOADER_TRACE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/trace_format.h"
+
+#include "../bpf/shared.h"
+
+/*
+ * The file of an event trace, in the making: takes records in the order of each
+ * CPU, keeps them in memory or writes them on, and completes what a trace needs
+ * that the kernel cannot know: the END of each CPU, and how much was lost.
+ */
+
+struct record_chunk;
+
+/* What a CPU's records have said so far. */
+struct cpu_progress {
+    uint64_t records;
+    uint64_t time;
+    uint64_t cycles;
+};
+
+struct trace_file {
+    struct trace_header header;
+    int descriptor;
+    int error;        /* errno of the first write that failed; 0 */
+    bool in_memory;   /* nothing is written until the end */
+    uint64_t room;    /* records that may be taken yet */
+    uint64_t dropped; /* records for which there was no room, or that could not be written */
+    struct record_chunk *first;
+    struct record_chunk *last;
+    struct cpu_progress cpu[HOST_CPUS];
+};
+
+/* Makes the file and writes its header. `memory_bytes`: 0, or what records may take of memory,
+ * where they then stay until the end. 0, or a negative errno, and nothing needs to be closed. */
+int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
+                    uint64_t memory_bytes);
+
+/* A record of the kernel. Those of a CPU come in their order. */
+void trace_file_take(struct trace_file *file, const struct trace_record *record);
+
+/* Writes what was taken, unless it is to stay in memory. */
+void trace_file_flush(struct trace_file *file);
+
+/*
+ * Ends the story of all CPUs at `time`; the records that says so have sequence
+ * numbers from `sequence` on. `lost`: records that never got here. Closes the
+ * file. 0, or a negative errno: the file is not complete.
+ */
+int trace_file_finish(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost);
+
+/* Closes a file that will not be completed. */
+void trace_file_abandon(struct trace_file *file);
+
+/* How many records are in it. */
+uint64_t trace_file_records(const struct trace_file *file);
+
+#endif
