@@ -13,11 +13,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click import UsageError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ROOT, Command
 from schedlab import metrics, trace
+from schedlab.cli import cli
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.perf_traces import reader
 from schedlab.perf_traces.convert import Imported, convert
@@ -129,6 +131,35 @@ def test_perf_says_which_machine_it_was(tmp_path: Path) -> None:
     assert processes.filter(pl.col("name") == "storm").height == 13
 
 
+def test_threads_are_of_their_process_whatever_they_are_called(tmp_path: Path) -> None:
+    made = imported("threads.data", tmp_path)
+    read = trace.read(made.folder / "trace.bin")
+    leaders = {leader for _, leader in rows(read, Kind.FORK, "first", "second")}
+    assert made.metrics is not None
+    named = {row["name"]: row for row in made.metrics.processes.to_dicts()}
+    assert leaders == {named["threads"]["pid"]}
+    threads = [named["one\ntwo"], named["worker [0] 1.0:"]]
+    assert all(thread["exit_ns"] is not None for thread in threads)
+    assert all(thread["parent"] == named["threads"]["pid"] for thread in threads)
+    assert not any("form that is not known" in note for note in made.notes)
+
+
+def test_a_root_has_its_descendants_measured_while_it_lives(tmp_path: Path) -> None:
+    path = unpacked("perf-7.3.txt", tmp_path)
+    made = convert(path, tmp_path / "run", "fair", TICK_NS, root="storm")
+    assert made.metrics is not None
+    (root,) = made.metrics.processes.filter(pl.col("role") == "root").to_dicts()
+    workload = made.metrics.processes.filter(pl.col("role") == "workload")
+    assert root["name"] == "storm"
+    assert workload.height == 12
+    assert set(workload["parent"]) == {root["pid"]}
+    ends = dict(rows(trace.read(made.folder / "trace.bin"), Kind.EXIT, "process", "time_ns"))
+    assert made.metrics.summary["end_ns"][0] == ends[root["pid"]]
+    with pytest.raises(WrongUsage, match="--root 99999: nobody of that name or PID"):
+        convert(path, tmp_path / "another", "fair", TICK_NS, root="99999")
+    assert not (tmp_path / "another").exists()
+
+
 def test_trace_cmd_knows_interrupts(tmp_path: Path) -> None:
     """And all that it recorded is one story: nothing had to be put in."""
     made = imported("sched.dat", tmp_path)
@@ -222,6 +253,29 @@ def test_wakeups_are_read_in_all_their_forms(line: str, what: str, rest: str) ->
     assert event == Wakeup(33_000_000_005, 1, 7, "a b", 1, ".s2." in line)
 
 
+def test_names_may_have_line_feeds() -> None:
+    said = "prev_comm=a\nb prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c\n\nd next_pid=8"
+    text = LINES[3].format(what="sched_switch", rest=f"{said} next_prio=98")
+    (event,) = parse(f"{text}\nsomething else\n").events
+    assert isinstance(event, Switch)
+    assert (event.previous_name, event.next_name) == ("a\nb", "c\n\nd")
+    (event,) = parse(LINES[0].format(what="sched_wakeup", rest="a\nb:7 [120] CPU:001")).events
+    assert isinstance(event, Wakeup)
+    assert event.name == "a\nb"
+
+
+def test_a_recording_of_part_of_the_machine_says_so(tmp_path: Path) -> None:
+    """Of one CPU of two, or only of what some threads did (perf record without -a)."""
+    text = "".join(switch(time, 1, time, "S", time + 100) for time in range(1, 20)) + waking(
+        20, 1, 1
+    )
+    path = tmp_path / "part.txt"
+    path.write_text(text)
+    notes = " ".join(convert(path, tmp_path / "run", "fair", TICK_NS).notes)
+    assert "probably is not of whole CPUs" in notes
+    assert "count as idle: 1" in notes
+
+
 def test_a_start_is_no_wakeup_and_microseconds_are_enough() -> None:
     (event,) = parse("x 1 [000] 33.000005: sched_wakeup_new: x:7 [120] CPU:001").events
     assert event == Start(33_000_005_000, 0, 7, "x")
@@ -269,6 +323,12 @@ def waking(time: int, cpu: int, pid: int) -> str:
 def fork(time: int, cpu: int, parent: int, child: int) -> str:
     rest = f"comm=p{parent} pid={parent} child_comm=p{parent} child_pid={child}"
     return line(time, cpu, "sched_process_fork", rest)
+
+
+def test_a_loss_without_a_time_does_not_make_the_trace_longer(tmp_path: Path) -> None:
+    lost = "    0 [001]     0.000000000: PERF_RECORD_LOST lost 5\n"
+    read = trace_of(lost + switch(1000, 0, 5, "S", 6) + switch(1001, 0, 6, "S", 0), tmp_path)
+    assert (read.begin_ns, read.end_ns, read.lost) == (0, 1_000_000_000, 5)
 
 
 def test_reasons_to_leave_a_cpu(tmp_path: Path) -> None:
@@ -443,14 +503,16 @@ def test_a_recording_is_a_workload_too(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ([], "name the folder of a RUN"),
-        (["--from-perf", "x", "tests"], "leave one of them out"),
+        (["--from-perf", "x", str(RECORDINGS)], "leave one of them out"),
         (["--from-perf", "x", "--format", "csv"], "make the run first"),
         (["--from-perf", "x", "--policy", "rr,wrr"], "of one policy"),
         (["--from-perf", "no-such-file"], "not a file"),
-        (["tests", "--tick", "1ms"], "--tick is for --from-perf"),
+        ([str(RECORDINGS), "--tick", "1ms"], "--tick is for --from-perf"),
     ],
 )
-def test_wrong_usage_of_the_command(schedlab: Command, arguments: list[str], message: str) -> None:
-    done = schedlab("trace", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_wrong_usage_of_the_command(arguments: list[str], message: str) -> None:
+    with pytest.raises((WrongUsage, UsageError), match=message) as caught:
+        cli.main(["trace", *arguments], standalone_mode=False)
+    error = caught.value
+    assert isinstance(error, (WrongUsage, UsageError))
+    assert (error.exit_code if isinstance(error, UsageError) else error.exit_status) == 2

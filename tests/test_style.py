@@ -26,7 +26,7 @@ C_FOLDERS = (
     "workloads",
 )
 WITHOUT_LICENCE_LINE = {".gitignore", ".gitattributes", "LICENSE"}
-WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".svg"}
+WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".svg", ".xz"}
 
 
 def sources(*suffixes: str) -> list[Path]:

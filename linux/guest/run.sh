@@ -11,7 +11,7 @@ seed=$1 policy=$2 command=$3
 shift 3
 
 here=$(pwd)
-control=/run/schedlab
+control=${WORKLOAD_CONTROL:-/run/schedlab} result=${RESULT:-/result}
 export PATH="$here/workloads:$here:$PATH"
 export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US=4000
 
@@ -19,9 +19,9 @@ export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US=4000
 chrt --fifo --pid 80 $$
 
 schedlab-linux serve --background --seed "$seed" --policy "$policy" "$@" \
-    --trace /result/trace.bin --trace-memory >/result/server 2>&1 || exit 103
+    --trace "$result"/trace.bin --trace-memory >"$result"/server 2>&1 || exit 103
 
-chrt --other 0 sh -c "$command" >/result/output 2>&1 </dev/null
+chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null
 status=$?
 
 in_force=$(sed -n 's/^Policy: //p' "$control/sched_status")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from schedlab.perf_traces.convert import Imported
 
 _OF_EXPORTS = {"file_format": "--format", "workload": "--as-workload"}
-_OF_RECORDINGS = {"policy": "--policy", "tick": "--tick"}
+_OF_RECORDINGS = {"policy": "--policy", "tick": "--tick", "root": "--root"}
 
 
 def _one_policy(text: str) -> str:
@@ -45,6 +45,12 @@ def from_perf_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             type=Parsed("POLICY", _one_policy),
             help="With --from-perf: what scheduled there. The file does not tell.",
+        ),
+        click.option(
+            "--root",
+            metavar="NAME|PID",
+            help="With --from-perf: measure the descendants of this process, while it lives.  [default:"
+            " all processes]",
         ),
         click.option(
             "--from-perf",
@@ -81,11 +87,13 @@ def check_usage(context: click.Context, run: Path | None, from_perf: Path | None
             )
 
 
-def import_recording(file: Path, out: Path | None, policy: str, tick: int, as_json: bool) -> None:
+def import_recording(
+    file: Path, out: Path | None, policy: str, tick: int, root: str | None, as_json: bool
+) -> None:
     """Makes the run, and prints what `run` prints of one."""
     from schedlab.perf_traces.convert import convert
 
-    made = convert(file, (out or new_runs_folder("perf")).absolute(), policy, tick)
+    made = convert(file, (out or new_runs_folder("perf")).absolute(), policy, tick, root)
     if as_json:
         echo_json(
             {

@@ -237,7 +237,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "machine_version": release.version,
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
-        **({"machine_note": machine.note} if machine.note else {}),
+        **({"mode": machine.note} if machine.note else {}),
     }
 
 

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cmp_to_key
@@ -27,6 +26,9 @@ _HOST_SETTINGS = re.compile(
     r"Acquire::(?:https?|tor|Retries|Check-Valid-Until|Check-Date|Force\w+|Queue-Mode)\b"
 )
 """Of the host's own settings of apt: how to reach a mirror. Hooks are none of ours."""
+
+_TERMINAL = 2
+"""Standard error: what a command prints itself stays readable for programs."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class PrivateApt:
             cwd=cwd or self.folder,
             env={**os.environ, "APT_CONFIG": str(self.configuration), "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr if shown else subprocess.PIPE,
+            stdout=_TERMINAL if shown else subprocess.PIPE,
             stderr=None if shown else subprocess.PIPE,
             text=True,
             check=False,

@@ -154,6 +154,7 @@ def signals_raised() -> Iterator[None]:
 
 def prepare(job: GuestJob, folder: Path, interactive: bool = False) -> Prepared:
     """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
+    check(job)
     find_qemu()
     found = packages()
     kernel = named_kernel(job.kernel) if job.kernel else found.kernel
@@ -165,7 +166,6 @@ def assemble(
     job: GuestJob, folder: Path, kernel: Path, base: Path, interactive: bool = False
 ) -> Prepared:
     """The same with this kernel, of which it is known that it serves, and the archive `base`."""
-    check(job)
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
@@ -316,8 +316,8 @@ def unpack(packed: Path, place: Path) -> str:
 
 def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
     """Files and folders alone, and none outside of `place`: a guest is not trusted."""
-    parts = Path(member.name).parts[1:]
-    if not parts or ".." in parts or member.name.startswith("/"):
+    top, *parts = Path(member.name).parts or ("",)
+    if top != "result" or not parts or ".." in parts:
         return
     target = place.joinpath(*parts)
     if member.isdir():

@@ -137,7 +137,9 @@ def embedded_config(content: bytes) -> str:
 
 
 def payload(image: bytes) -> bytes:
-    """The compressed kernel within an image (boot protocol 2.08 and later)."""
+    """The compressed kernel within an image (boot protocol 2.08 and later); b"" if it is none."""
+    if len(image) < 0x250:
+        return b""
     sectors = image[0x1F1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
     begin = (sectors + 1) * 512 + offset

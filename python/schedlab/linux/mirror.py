@@ -50,7 +50,8 @@ def mirrors(etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _CLIENT) ->
 def serves(source: Source) -> bool:
     """It looks like the main archive: not its security updates, not a third party's."""
     base = re.sub(r"-(updates|backports|proposed-updates)$", "", source.suite)
-    return base in _DEBIAN_SUITES and "main" in source.components and ":" in source.uri
+    fetched = ":" in source.uri and not source.uri.startswith("cdrom:")
+    return fetched and base in _DEBIAN_SUITES and "main" in source.components
 
 
 def host_sources(etc: Path) -> Iterator[Source]:
@@ -69,8 +70,8 @@ def host_sources(etc: Path) -> Iterator[Source]:
 def line_sources(text: str) -> Iterator[Source]:
     """Of the one-line form: deb [options] URI SUITE COMPONENT…"""
     for line in text.splitlines():
-        content = line.partition("#")[0]
-        words = re.sub(r"\[[^]]*\]", " ", content).split()
+        content = re.sub(r"^\s*deb\s+\[[^]]*\]", "deb ", line.partition("#")[0])
+        words = content.split()
         if len(words) >= 4 and words[0] == "deb":
             yield Source(words[1], words[2], tuple(words[3:]))
 

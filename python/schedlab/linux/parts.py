@@ -34,7 +34,7 @@ def kernel() -> Path:
 
 
 def image() -> Path:
-    """The guest's files, but for those of a job."""
+    """The guest's files, but for those of a job: with all programs, of which a job has some."""
     from schedlab.linux.image import BENCHMARKS, base_image
     from schedlab.linux.packages import packages
 

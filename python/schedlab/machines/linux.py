@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -63,6 +64,10 @@ class Linux(Machine):
             raise WrongUsage(
                 "--workload: name a program of the guest, such as mixed or 'sysbench cpu run'"
             )
+        if not run.file and not run.workload.isprintable():
+            raise WrongUsage(
+                f"--workload {run.workload!r}: only one line of printable characters can be passed on"
+            )
         if run.file and len(run.file.channels) >= CHANNELS_MAX:
             raise WrongUsage(
                 f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
@@ -83,9 +88,12 @@ class Linux(Machine):
 
     def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         from schedlab.linux.guest import assemble
+        from schedlab.linux.image import base_image
+        from schedlab.linux.packages import packages
 
         job = self.job(run, parts, folder, scratch)
-        return assemble(job, folder, parts["linux_kernel"], parts["linux_image"]).command
+        base = base_image(packages(), job.programs)  # a part of linux_image, which boots sooner
+        return assemble(job, folder, parts["linux_kernel"], base).command
 
     def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
         """What the guest is given to do."""
@@ -98,12 +106,13 @@ class Linux(Machine):
             compile_workload(text, files[WORKLOAD], run.tick_ns, parts["simulator"])
         return GuestJob(
             files=files,
-            script=f"tar -xf programs.tar && exec sh run.sh {run.boot_arguments()}\n",
+            script=f"tar -xf programs.tar && rm programs.tar && exec sh run.sh {run.boot_arguments()}\n",
             cpus=run.cpus,
             memory_mib=run.memory_mib,
             repeatable=self.repeatable,
             seed=run.seed,
             limit_s=run.limit_ns / 1e9,
+            programs=benchmarks_in(run.workload),
         )
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
@@ -170,6 +179,14 @@ def command_of(run: Run) -> str:
         return f"play {WORKLOAD}"
     words = run.workload.split()
     return run.workload if words[0] in own_programs() else shlex.join(["measure", run.workload])
+
+
+def benchmarks_in(workload: str) -> tuple[str, ...]:
+    """Programs of the guest's packages that the command names."""
+    from schedlab.linux.image import BENCHMARKS
+
+    words = set(re.findall(r"[\w.+-]+", workload))
+    return tuple(name for name in BENCHMARKS if name in words)
 
 
 def own_programs() -> set[str]:

@@ -40,15 +40,22 @@ class Imported:
     """What one should know before one believes the figures."""
 
 
-def convert(file: Path, place: Path, policy: str, tick_ns: int) -> Imported:
-    """Makes the folder `place`. Raises WrongUsage if it is there, or the file is no recording."""
+def convert(
+    file: Path, place: Path, policy: str, tick_ns: int, root: str | None = None
+) -> Imported:
+    """Makes the folder `place`. Raises WrongUsage if it is there, or the file is no recording.
+
+    `root`: name or PID of the process whose descendants are measured, while it lives; None: all.
+    """
     if place.exists():
         raise WrongUsage(f"{place} is there already: name another folder with --out")
     began = time.monotonic()
     recording = read(file)
-    story = Story(recording.events, recording.cpus, tick_ns, policy)
+    story = Story(recording.events, recording.cpus, tick_ns, policy, root)
     with results.new_folder(place) as folder:
         story.write(folder / TRACE_FILE)
+        if root and not story.root_pid:
+            raise WrongUsage(f"--root {root}: nobody of that name or PID runs in {file}")
         notes = tuple(_notes(recording, story))
         (folder / results.CONSOLE).write_text("".join(f"{note}\n" for note in notes))
         metrics, outcome = evaluate(folder, Outcome("success"))
@@ -90,9 +97,19 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
             "events": recording.events.seen,
         },
         "host": facts.get("host", ""),
-        "started": facts.get("recorded")
-        or datetime.fromtimestamp(file.stat().st_mtime, timezone.utc).isoformat(timespec="seconds"),
+        "started": _written(file),
     }
+
+
+def _written(file: Path) -> str:
+    """When the recording ended, if nobody has touched the file since."""
+    written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+    return written.isoformat(timespec="seconds")
+
+
+_MUCH, _FEW = 0.05, 10
+"""Of the switches: if more had to be put in, and nothing says that events were lost, it was not all
+of a CPU's events that were recorded."""
 
 
 def _notes(recording: Recording, story: Story) -> Iterator[str]:
@@ -104,6 +121,14 @@ def _notes(recording: Recording, story: Story) -> Iterator[str]:
             f"{story.mended:,} switches and wake-ups that nothing tells of were put in where who ran"
             " next says that they were"
         )
+    if story.mended > max(_MUCH * events.seen["sched_switch"], _FEW) and not story.lost:
+        yield (
+            "so many that it probably is not of whole CPUs, and its figures are wrong: record all that"
+            " they do, with `perf sched record` or `perf record -a`"
+        )
+    silent = recording.cpus - len({event.cpu for event in events.events})
+    if silent:
+        yield f"CPUs without any event, which slept or were not recorded, count as idle: {silent}"
     if "sched_waking" not in events.seen:
         yield "there is no sched_waking: waiting begins only with sched_wakeup, somewhat later"
     if not events.has_forks:

@@ -80,6 +80,8 @@ class Recording:
 def read(path: Path) -> Recording:
     """Raises WrongUsage for what is no recording of scheduling, MachineUnfit without its tool."""
     tool = _tool_of(path)
+    if tool:
+        _require(tool, path)
     if tool is None:
         found = Recording(parse(path.read_text(errors="replace")), 0)
     elif tool is PERF:
@@ -87,7 +89,7 @@ def read(path: Path) -> Recording:
     else:
         text = _report(tool, path)
         said = re.search(r"^cpus=(\d+)", text, re.MULTILINE)
-        found = Recording(parse(text), int(said[1]) if said else 0, {}, _version(tool))
+        found = Recording(parse(text), int(said[1]) if said else 0, {}, version(tool))
     _check(path, found.events)
     highest = max(event.cpu for event in found.events.events)
     return Recording(found.events, max(found.cpus, highest + 1), found.facts, found.tool)
@@ -114,52 +116,56 @@ def _tool_of(path: Path) -> Tool | None:
 
 
 def _report(tool: Tool, path: Path) -> str:
+    done = _run(*tool.report, str(path))
+    if done.returncode or not done.stdout.strip():
+        raise WrongUsage(_unreadable(tool, path, done.stderr))
+    return done.stdout
+
+
+def _require(tool: Tool, path: Path) -> None:
     if not shutil.which(tool.program):
         raise MachineUnfit(
             f"--from-perf {path}: a {tool.file} is read by {tool.program}, which is not there: install"
             f" Debian's package {tool.package}; or, where there is {tool.program}, make text of it,"
             f" which needs no tool here: {tool.as_text}"
         )
-    # Nothing is to be looked up in a network for names of functions, which are not even asked for.
-    environment = {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}
-    done = subprocess.run(
-        [*tool.report, str(path)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=environment,
-        check=False,
-    )
-    text = done.stdout.decode(errors="replace")
-    if done.returncode or not text.strip():
-        raise WrongUsage(_unreadable(tool, path, done.stderr.decode(errors="replace")))
-    return text
 
 
 def _unreadable(tool: Tool, path: Path, said: str) -> str:
     """Why a tool refused a file: most often it is older than the file, or the file was cut off."""
-    words = [line.strip() for line in said.splitlines()]
-    words = [line for line in words if line and "Ignoring" not in line] or ["it does not say why"]
+    if tool is PERF:  # only if asked does it tell more than that it cannot
+        said += _run(PERF.program, "script", "-v", "--header-only", "--input", str(path)).stderr
+    lines = [line.strip().rstrip(".") for line in said.splitlines()]
+    causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
     return (
-        f"--from-perf {path}: {_version(tool)} cannot read it ({words[-1].rstrip('.')}). If the file"
-        f" is damaged or cut off, record it again; if a newer {tool.program} made it, install that, or"
-        f" make text of it where it was recorded, and give that instead: {tool.as_text}"
+        f"--from-perf {path}: {version(tool)} cannot read it ({(causes or ['it does not say why'])[0]})."
+        f" If the file is damaged or cut off, record it again; if a newer {tool.program} made it,"
+        f" install that, or make text of it where it was recorded, and give that instead:"
+        f" {tool.as_text}"
     )
 
 
-def _version(tool: Tool) -> str:
-    """`perf 6.1.187`."""
-    said = _output(tool.program, "--version")
-    match = re.search(r"\d+(?:\.\d+)+", said)
+_NO_CAUSE = re.compile(r"Ignoring|rerun with -v|build-id")
+
+
+def version(tool: Tool) -> str:
+    """`perf 6.1.187`. (trace-cmd says so, and then that it failed.)"""
+    match = re.search(r"\d+(?:\.\d+)+", _run(tool.program, "--version").stdout)
     return f"{tool.program} {match[0]}" if match else tool.program
 
 
-def _output(*command: str) -> str:
-    """ "" if the program is not there: `_report` says so."""
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    except OSError:
-        return ""
-    return done.stdout.decode(errors="replace")
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    # Nothing is to be looked up in a network for names of functions, which are not even asked for.
+    environment = {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        check=False,
+    )
 
 
 _HEADER_LINE = re.compile(r"^# ([\w ]+?) : (.*)$", re.MULTILINE)
@@ -171,20 +177,19 @@ _FACTS = {
     "architecture": "arch",
     "command": "cmdline",
     "recorder": "perf version",
-    "recorded": "captured on",
     "cpus": "nrcpus online",
 }
 """What a file of perf tells of its machine, by perf's own words."""
 
 
 def _read_perf(path: Path) -> Recording:
-    header = _output(PERF.program, "script", "--force", "--header-only", "--input", str(path))
+    header = _run(PERF.program, "script", "--force", "--header-only", "--input", str(path)).stdout
     if "# event : name = " in header and "sched_switch" not in header:
         # Of other events perf cannot print the fields that are asked for, and says no more than that.
         return Recording(Events(), 0)
     said = dict(_HEADER_LINE.findall(header))
     facts = {name: said[key].strip() for name, key in _FACTS.items() if key in said}
-    return Recording(parse(_report(PERF, path)), int(facts.get("cpus", 0)), facts, _version(PERF))
+    return Recording(parse(_report(PERF, path)), int(facts.get("cpus", 0)), facts, version(PERF))
 
 
 def _check(path: Path, events: Events) -> None:

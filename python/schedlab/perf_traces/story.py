@@ -23,7 +23,14 @@ from schedlab.perf_traces.events import (
     Switch,
     Wakeup,
 )
-from schedlab.trace.format import AttributeKind, BlockReason, Kind, PreemptReason, ProcessState
+from schedlab.trace.format import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+)
 from schedlab.trace.writer import TraceWriter
 
 NICE_0, WEIGHT_OF_NICE_0, STEP = 120, 1024, 1.25
@@ -46,11 +53,19 @@ def weight_of(priority: int) -> int:
 class Story:
     """Goes through the events in order, and knows what each thread and each CPU does."""
 
-    def __init__(self, events: Events, cpus: int, tick_ns: int, policy: str) -> None:
+    def __init__(
+        self, events: Events, cpus: int, tick_ns: int, policy: str, root: str | None = None
+    ) -> None:
+        """`root`: name or PID of the process whose descendants are the workload; None: all are."""
         self.events = events
+        self.root = root
+        self.root_pid = 0
+        """0: it has not run yet."""
         self.policy, self.tick_ns = policy, tick_ns
         self.writer = TraceWriter(cpus, tick_ns, _NANOSECONDS_PER_SECOND)
-        self.begin_ns = events.events[0].time_ns
+        self.begin_ns = next(
+            event.time_ns for event in events.events if not isinstance(event, Loss)
+        )
         """Since the recorded machine's boot. The trace counts from here: a replay would otherwise
         wait for as long as the machine had been up."""
         self.end_ns = events.events[-1].time_ns
@@ -116,6 +131,7 @@ class Story:
             self.current[cpu] = pid
             self.running_since[pid] = time
             self.cpu_of[pid] = cpu
+            self.measure_from(time, cpu, pid)
         self.know_priority(time, cpu, pid, priority)
 
     # --- events
@@ -127,10 +143,12 @@ class Story:
         if previous == next_:
             return
         self.know(time, cpu, previous, event.previous_name, event.previous_priority)
+        self.measure_from(time, cpu, previous)
         self.make_runnable(event)
         self.know(time, cpu, next_, event.next_name, event.next_priority)
         left = self.leave(event) if previous else RUNNABLE
         self.enter(time, cpu, previous, next_, left)
+        self.measure_from(time, cpu, next_)
 
     def wakeup(self, event: Wakeup) -> None:
         time, cpu, pid = event.time_ns, event.cpu, event.process
@@ -163,7 +181,15 @@ class Story:
 
     def loss(self, event: Loss) -> None:
         self.lost += event.events
-        self.writer.add(event.time_ns, event.cpu, Kind.LOST, 0, 1, event.events)
+        # A tool may have no better time for it than 0.
+        time = max(event.time_ns, self.begin_ns)
+        self.writer.add(time, event.cpu, Kind.LOST, 0, 1, event.events)
+
+    def measure_from(self, time: int, cpu: int, pid: int) -> None:
+        """The measured window begins when its root is seen to run; with another name it is not it."""
+        if self.root and pid and not self.root_pid and self.root in (str(pid), self.name[pid]):
+            self.root_pid = pid
+            self.writer.add(time, cpu, Kind.MARK, pid, MarkKind.BEGIN)
 
     # --- what a thread does
 
@@ -212,6 +238,8 @@ class Story:
             self.writer.add(time, cpu, Kind.PREEMPT, pid, why)
             return RUNNABLE
         if not _DEAD.isdisjoint(state):
+            if pid == self.root_pid:
+                self.writer.add(time, cpu, Kind.MARK, pid, MarkKind.END)
             self.writer.add(time, cpu, Kind.EXIT, pid)
             return ZOMBIE
         why_blocked = BlockReason.DISK if "D" in state else BlockReason.OTHER

@@ -9,7 +9,7 @@ of a plugin.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from schedlab.perf_traces.events import (
     WAKEUPS,
@@ -38,21 +38,23 @@ either is much quicker than one for both."""
 _LOSS = re.compile(r"^CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]", re.MULTILINE)
 _SWITCH = (
     re.compile(
-        r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==>"
+        r"(?s)prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==>"
         r" next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
     ),
-    re.compile(r"(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]"),
+    re.compile(r"(?s)(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]"),
 )
 _WAKEUP = (
-    re.compile(r"comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)"),
-    re.compile(r"(.*):(\d+) \[(-?\d+)\](?: success=\d| Success)? CPU:(\d+)"),
+    re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)"),
+    re.compile(r"(?s)(.*):(\d+) \[(-?\d+)\](?: success=\d| Success)? CPU:(\d+)"),
 )
-_FORK = (re.compile(r"comm=(.*) pid=(\d+) child_comm=(.*) child_pid=(\d+)"),)
-_MOVE = (re.compile(r"comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_cpu=(\d+)"),)
+_FORK = (re.compile(r"(?s)comm=(.*) pid=(\d+) child_comm=(.*) child_pid=(\d+)"),)
+_MOVE = (re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_cpu=(\d+)"),)
 _RECORDED_FORK = (re.compile(r"\((\d+):(\d+)\):\((-?\d+):(-?\d+)\)"),)
 _RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
 _IN_INTERRUPT = re.compile(r"[hHsZz]")
 _UNREADABLE_KEPT = 3
+_LINE_FEEDS = 4
+"""In an event. Names with more of them are not read."""
 _KTHREADD = 2
 """PID of the parent of all threads of the kernel."""
 _OF_A_CPU = re.compile(r"(ksoftirqd|kworker|migration|cpuhp|swapper)/|rcu_|irq/")
@@ -88,7 +90,7 @@ class _Parser:
         losses = list(_LOSS.finditer(text))[::-1]
         for pattern in _LINES:
             for line in pattern.finditer(text):
-                self.line(*line.groups())
+                self.line(line)
                 while losses and losses[-1].start() < line.start():
                     self.lose(losses.pop())
         for loss in reversed(losses):
@@ -111,15 +113,14 @@ class _Parser:
         """It stands before the first event that was kept again, and tells no time of its own."""
         self.add(Loss(self.time_ns, int(said[1]), int(said[2] or 1)))
 
-    def line(
-        self, cpu: str, flags: str | None, seconds: str, fraction: str, what: str, rest: str
-    ) -> None:
+    def line(self, line: re.Match[str]) -> None:
+        cpu, flags, seconds, fraction, what, rest = line.groups()
         if what in WAKEUPS and what != self.wakeup_name:
             self.count(what)
             return
         patterns, make = self.makers[what]
-        for pattern in patterns:
-            match = pattern.match(rest)
+        for words in _continued(line):
+            match = next(filter(None, (pattern.match(words) for pattern in patterns)), None)
             if match:
                 self.count(what)
                 self.time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
@@ -183,3 +184,13 @@ class _Parser:
 
     def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Loss(self.time_ns, cpu, int(values[0])))
+
+
+def _continued(line: re.Match[str]) -> Iterator[str]:
+    """What an event says: the rest of its line; or some lines, as a name may have line feeds in it."""
+    yield line[6]
+    end = line.end()
+    for _ in range(_LINE_FEEDS):
+        following = line.string.find("\n", end + 1)
+        end = following if following >= 0 else len(line.string)
+        yield line.string[line.start(6) : end]

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""How a guest ends, with a QEMU that only acts as one: nothing is booted here."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Programs
+from linux_stand_ins import stand_in_packages
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.linux import guest
+from schedlab.linux.guest import GuestJob, GuestOutcome, boot
+from schedlab.outcome import LIMIT
+
+VERSION = 'case "$1" in --version) echo "QEMU emulator version 7.2.22 (stands in)"; exit 0 ;; esac'
+
+
+@pytest.fixture
+def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> Programs:
+    """Makes the stand-in, which is started in the folder of the boot."""
+    found = stand_in_packages(tmp_path / "tree")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(guest, "packages", lambda: found)
+    guest.find_qemu.cache_clear()
+    guest.kvm_problem.cache_clear()
+
+    def make(name: str, body: str) -> Path:
+        return program(name, f"{VERSION}\n{body}")
+
+    return make
+
+
+def packed(folder: Path, *members: tuple[str, bytes], cut: int = 0) -> Path:
+    """What a guest hands over; `cut` bytes of it are lost."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, content in members:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            if name.endswith("/"):
+                entry.type = tarfile.DIRTYPE
+            tar.addfile(entry, io.BytesIO(content))
+    place = folder / "handed over"
+    place.write_bytes(made.getvalue()[: len(made.getvalue()) - cut])
+    return place
+
+
+def boot_with(qemu: Programs, folder: Path, body: str, job: GuestJob | None = None) -> GuestOutcome:
+    qemu(guest.PROGRAM, body)
+    return boot(job or GuestJob(), folder / "boot")
+
+
+def test_a_guest_that_comes_to_its_end(qemu: Programs, tmp_path: Path) -> None:
+    handed = packed(
+        tmp_path, ("result/", b""), ("result/a/b", b"text"), ("result/c", b""), ("status", b"7\n")
+    )
+    body = f'echo hello; echo "$*" >../arguments; cp "{handed}" results.tar'
+    outcome = boot_with(qemu, tmp_path, body, GuestJob(cpus=3, seed=9))
+    assert (outcome.status, outcome.message, outcome.finished) == (7, "", True)
+    assert outcome.mode == "repeatable"
+    assert outcome.console == "hello\n"
+    assert (outcome.results / "a" / "b").read_bytes() == b"text"
+    left = sorted(path.name for path in (tmp_path / "boot").iterdir())
+    assert left == ["console.log", "results"]
+    arguments = (tmp_path / "arguments").read_text()
+    assert "-smp 3 " in arguments
+    assert "-seed 9 " in arguments
+    assert "schedlab_seed=9" in arguments
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ("echo '[1.0] Kernel panic - not syncing: X'; exit 0", 101, "panicked:\n .*not syncing: X"),
+        ("echo half; kill -KILL $$", -9, "QEMU was ended by SIGKILL; its console ends:\n *half"),
+        ("echo no such option; exit 1", 1, "without handing over.*status: 1.*\n *no such option"),
+        ("exit 0", 1, "without handing over its results .*console is empty"),
+    ],
+)
+def test_a_guest_that_fails(
+    qemu: Programs, tmp_path: Path, body: str, status: int, words: str
+) -> None:
+    outcome = boot_with(qemu, tmp_path, body)
+    assert outcome.status == status
+    assert not outcome.finished
+    assert re.search(words, outcome.message)
+    assert list(outcome.results.iterdir()) == []
+
+
+def test_a_script_that_reached_its_limit_hands_over_what_it_has(
+    qemu: Programs, tmp_path: Path
+) -> None:
+    handed = packed(tmp_path, ("result/part", b"half"), ("status", b"limit\n"))
+    outcome = boot_with(qemu, tmp_path, f'echo last words; cp "{handed}" results.tar')
+    assert outcome.status == LIMIT
+    assert "reached its time limit" in outcome.message
+    assert "last words" in outcome.message
+    assert (outcome.results / "part").read_bytes() == b"half"
+
+
+def test_what_came_out_before_a_guest_broke_off_is_kept(qemu: Programs, tmp_path: Path) -> None:
+    handed = packed(
+        tmp_path, ("result/first", b"whole"), ("result/second", b"x" * 20_000), cut=15_000
+    )
+    outcome = boot_with(qemu, tmp_path, f'cp "{handed}" results.tar; kill -SEGV $$')
+    assert outcome.status == -signal.SIGSEGV
+    assert (outcome.results / "first").read_bytes() == b"whole"
+
+
+def test_a_guest_that_hangs_is_ended(
+    qemu: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "_STARTING_SECONDS", 0.5)
+    monkeypatch.setattr(guest, "_SLOWEST", 0)
+    body = "echo $$ >pid; echo stuck; trap '' TERM; while :; do sleep 1; done"
+    outcome = boot_with(qemu, tmp_path, body)
+    assert "did not end within" in outcome.message
+    assert "stuck" in outcome.message
+    assert not Path(f"/proc/{(tmp_path / 'boot' / 'pid').read_text().strip()}").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_guest_with_schedlab(
+    qemu: Programs, tmp_path: Path, number: signal.Signals
+) -> None:
+    qemu(guest.PROGRAM, "echo $$ >pid; echo so far; exec sleep 60")
+    code = f"""
+import signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, {str(ROOT / "tests")!r})
+from linux_stand_ins import stand_in_packages
+from schedlab.linux import guest
+guest.packages = lambda: stand_in_packages(Path({str(tmp_path / "tree")!r}))
+guest.boot(guest.GuestJob(), Path({str(tmp_path / "boot")!r}))
+"""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL
+    ) as start:
+        pid_file = tmp_path / "boot" / "pid"
+        for _ in range(600):
+            if pid_file.exists() and pid_file.read_text().strip():
+                break
+            time.sleep(0.05)
+        start.send_signal(number)
+        assert start.wait(timeout=60) != 0
+    assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()
+    assert (tmp_path / "boot" / "console.log").read_text() == "so far\n"
+
+
+def test_nothing_that_a_guest_hands_over_leaves_its_folder(qemu: Programs, tmp_path: Path) -> None:
+    handed = packed(
+        tmp_path,
+        ("result/../../escaped", b"x"),
+        ("/escaped", b"x"),
+        ("result/ok", b"y"),
+        ("other/file", b"z"),
+        ("status", b"0"),
+    )
+    outcome = boot_with(qemu, tmp_path, f'cp "{handed}" results.tar')
+    assert outcome.status == 0
+    assert [path.name for path in outcome.results.rglob("*")] == ["ok"]
+    assert not list(tmp_path.rglob("escaped"))
+
+
+def test_it_works_in_any_thread(qemu: Programs, tmp_path: Path) -> None:
+    handed = packed(tmp_path, ("status", b"0"))
+    ends: list[GuestOutcome] = []
+    body = f'cp "{handed}" results.tar'
+    thread = threading.Thread(target=lambda: ends.append(boot_with(qemu, tmp_path, body)))
+    thread.start()
+    thread.join(60)
+    assert [each.status for each in ends] == [0]
+
+
+# --- the host -------------------------------------------------------------------------------------
+
+
+def test_a_host_without_qemu(qemu: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MachineUnfit, match="not on the PATH: install qemu-system-x86"):
+        guest.find_qemu()
+
+
+def test_a_qemu_that_is_too_old(program: Programs, qemu: Programs) -> None:
+    program(guest.PROGRAM, "echo QEMU emulator version 6.2.0")
+    with pytest.raises(MachineUnfit, match=r"QEMU 6\.2\.0; a Linux guest needs QEMU 7\.2"):
+        guest.find_qemu()
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        GuestJob(cpus=0),
+        GuestJob(cpus=65),
+        GuestJob(memory_mib=10),
+        GuestJob(limit_s=0),
+        GuestJob(programs=["sysbench", "nothing"]),
+    ],
+)
+def test_what_no_guest_can_be(job: GuestJob, tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage):
+        boot(job, tmp_path)
+
+
+def test_a_free_running_guest_has_the_hosts_cpus_only_where_qemu_gets_on_with_them(
+    qemu: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    free = GuestJob(repeatable=False)
+    for body, mode in (("exit 0", "KVM"), ("echo error: MSR >&2; exit 134", "free-running")):
+        qemu(guest.PROGRAM, body)
+        guest.kvm_problem.cache_clear()
+        assert guest.mode_of(free) == mode
+        assert guest.mode_of(GuestJob(repeatable=True)) == "repeatable"
+        assert guest.mode_of(GuestJob(repeatable=False, kvm=False)) == "free-running"
+    assert guest.kvm_problem() == "QEMU fails with it: error: MSR"
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    guest.kvm_problem.cache_clear()
+    assert guest.mode_of(free) == "free-running"

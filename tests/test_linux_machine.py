@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: MIT
+"""Runs on Linux without a guest: what one is given to do, what came of it, what is refused."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Command
+from schedlab.build import build
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.linux.guest import KVM
+from schedlab.linux.parts import archive
+from schedlab.machines import LINUX_MACHINES, linux, machine_named
+from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.linux import FreeLinux, Linux, benchmarks_in, command_of
+from schedlab.outcome import Outcome
+from schedlab.parts import check_own
+from schedlab.paths import BUILD
+from schedlab.perform import check_policies
+from schedlab.plan import Plan, Run
+from schedlab.policies import FAIR, PolicyChoice
+from schedlab.run import summary
+from schedlab.workload_files import read
+
+RUN = Run(
+    workload="mixed -n 4",
+    policy=PolicyChoice("wrr", "linux"),
+    settings=(("quantum_us", 2000),),
+    cpus=2,
+    machine="linux",
+    seed=7,
+    tick_ns=Linux.tick_ns,
+    limit_ns=90_500_000_000,
+    memory_mib=Linux.memory_mib,
+)
+FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
+
+
+# --- what the guest is given to do
+
+
+def test_the_machine_is_told_policy_seed_and_command() -> None:
+    assert RUN.boot_arguments() == "7 wrr:linux 'mixed -n 4' --set quantum_us=2000"
+    fair = replace(RUN, policy=PolicyChoice(FAIR.name), settings=(), workload="hackbench")
+    assert fair.boot_arguments() == "7 fair 'measure hackbench'"
+
+
+@pytest.mark.parametrize(
+    ("workload", "command"),
+    [
+        ("mixed -n 4", "mixed -n 4"),
+        ("mixed & cpu-bound; wait", "mixed & cpu-bound; wait"),
+        ("sysbench cpu --time=5 run", "measure 'sysbench cpu --time=5 run'"),
+        ("echo 'a b' | cat", """measure 'echo '"'"'a b'"'"' | cat'"""),
+        ("measure 'sleep 1'", "measure 'sleep 1'"),
+    ],
+)
+def test_programs_that_mark_no_window_are_measured_as_a_whole(workload: str, command: str) -> None:
+    assert command_of(replace(RUN, workload=workload)) == command
+
+
+def test_a_workload_file_is_acted_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compiled: list[int] = []
+
+    def stand_in(text: Path, target: Path, tick_ns: int, simulator: Path) -> None:
+        compiled.append(tick_ns)
+        target.write_text("compiled")
+
+    monkeypatch.setattr(linux, "compile_workload", stand_in)
+    run = replace(RUN, workload=str(FILE), file=read(FILE))
+    assert command_of(run) == "play workload"
+    parts = {"linux_programs": tmp_path / "p", "simulator": tmp_path / "s"}
+    job = Linux().job(run, parts, tmp_path, tmp_path)
+    assert compiled == [4_000_000]
+    assert job.files == {"programs.tar": tmp_path / "p", "workload": tmp_path / "workload"}
+
+
+def test_a_job_is_the_run(tmp_path: Path) -> None:
+    run = replace(RUN, workload="sysbench cpu run; hackbench -l 5; /usr/bin/rt-appx")
+    for machine in (Linux(), FreeLinux()):
+        job = machine.job(run, {"linux_programs": tmp_path / "p"}, tmp_path, tmp_path)
+        unpack, start = job.script.split(" && exec sh run.sh ")
+        assert unpack == "tar -xf programs.tar && rm programs.tar"
+        assert start == f"{run.boot_arguments()}\n"
+        assert (job.cpus, job.seed, job.limit_s) == (2, 7, 90.5)
+        assert job.memory_mib == run.memory_mib
+        assert job.repeatable == machine.repeatable
+        assert job.programs == ("sysbench", "hackbench")
+
+
+def test_only_programs_that_are_named_are_in_the_guest() -> None:
+    assert benchmarks_in("mixed -n 4") == ()
+    assert benchmarks_in("sh -c 'stress-ng --cpu 2'") == ("stress-ng",)
+    assert benchmarks_in("echo sysbench-like") == ()
+
+
+def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).write_text(name)
+    first = archive({"x/b": tmp_path / "b", "a": tmp_path / "a"})
+    os.utime(tmp_path / "a", (0, 0))
+    (tmp_path / "a").chmod(0o700)
+    assert archive({"a": tmp_path / "a", "x/b": tmp_path / "b"}) == first
+    with tarfile.open(fileobj=io.BytesIO(first)) as tar:
+        assert [(each.name, each.mode) for each in tar] == [("a", 0o755), ("x/b", 0o755)]
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tick_ns": 1_000_000}, "--tick 1ms: the Linux kernel .* a tick of 4ms; leave it out"),
+        ({"memory_mib": 128}, "--memory 128: .* at least 512 MiB"),
+        ({"workload": "  "}, "name a program of the guest"),
+        ({"workload": "a\nb"}, "one line of printable characters"),
+        ({"cpus": 1000}, "--cpus 1000: only 1 to"),
+    ],
+)
+@pytest.mark.parametrize("machine", LINUX_MACHINES)
+def test_what_cannot_be_is_refused_before_anything_is_started(
+    tmp_path: Path, machine: str, changed: dict[str, object], message: str
+) -> None:
+    run = replace(RUN, machine=machine, **changed)  # type: ignore[arg-type]
+    with pytest.raises(WrongUsage, match=message):
+        Plan(tmp_path, (run,)).check()
+
+
+def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
+    fair = replace(RUN, policy=PolicyChoice("fair"), settings=())
+    for machine in LINUX_MACHINES:
+        check_policies({}, Plan(tmp_path, (replace(fair, machine=machine),)))
+    for machine in ("spike", "qemu", "sim"):
+        with pytest.raises(WrongUsage, match=r"--policy fair: .* add --machine linux"):
+            check_policies({}, Plan(tmp_path, (replace(fair, machine=machine),)))
+    for wrong in (
+        replace(fair, settings=(("slice", 1),)),
+        replace(fair, policy=PolicyChoice("fair", "x")),
+    ):
+        with pytest.raises(WrongUsage, match="of fair is called"):
+            check_policies({}, Plan(tmp_path, (wrong,)))
+
+
+def test_policies_lists_the_fair_class(schedlab: Command) -> None:
+    done = schedlab("policies", "fair")
+    assert done.returncode == 0
+    assert "the Linux kernel's own class, on --machine linux alone" in " ".join(done.stdout.split())
+
+
+def test_a_kernel_of_ones_own_is_looked_at(schedlab: Command, tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match=r"--kernel .*/none: there is no such file"):
+        check_own("linux_kernel", tmp_path / "none")
+    other = tmp_path / "other"
+    other.write_text("text")
+    with pytest.raises(MachineUnfit, match="no kernel"):
+        check_own("linux_kernel", other)
+    done = schedlab("run", "--machine", "sim", "--workload", str(FILE), "--kernel", str(other))
+    assert done.returncode == 2
+    assert "--kernel: --machine sim has none" in done.stderr
+
+
+# --- what came of it
+
+
+def ended(
+    folder: Path,
+    word: str | None,
+    left: Mapping[str, str],
+    machine_status: int = 0,
+    console: str = "",
+) -> Outcome:
+    """Of a run whose guest handed this over; a word of None: nothing."""
+    log = folder / "console.log"
+    log.write_text(console)
+    (folder / "ramdisk.cpio").write_text("")
+    if word is not None:
+        with tarfile.open(folder / "results.tar", "w") as tar:
+            for name, text in {
+                **{f"result/{k}": v for k, v in left.items()},
+                "status": word,
+            }.items():
+                entry = tarfile.TarInfo(name.replace("trace", TRACE_FILE))
+                entry.size = len(text)
+                tar.addfile(entry, io.BytesIO(text.encode()))
+    return Linux().outcome(machine_status, folder, folder, log)
+
+
+def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None:
+    left = {"trace": "events", "server": "serving\n", "output": "done\n"}
+    assert ended(tmp_path, "0\n", left, console="boot\n") == Outcome("success")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["console.log", "trace.bin"]
+    assert (tmp_path / "trace.bin").read_text() == "events"
+    assert (tmp_path / "console.log").read_text() == "boot\n\nserving\n\ndone\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "console", "expected", "message"),
+    [
+        ("1", 0, "", "failed", "the workload failed"),
+        ("103", 0, "", "failed", "could not be brought to the kernel"),
+        ("104", 0, "", "failed", "threw the policy out"),
+        ("limit", 0, "", "limit", "time limit"),
+        (None, 0, "boot\nKernel panic - not syncing: lost\n", "panic", "not syncing: lost"),
+        (None, -9, "boot\n", "killed", "ended by SIGKILL"),
+        (None, 1, "boot\n", "failed", "without handing over its results"),
+    ],
+)
+def test_how_a_run_ended_is_told_with_its_cause(
+    tmp_path: Path, word: str | None, status: int, console: str, expected: str, message: str
+) -> None:
+    outcome = ended(tmp_path, word, {"server": "said\n"}, status, console)
+    assert outcome.status == expected
+    assert message in outcome.message
+    if expected == "failed" and word:
+        assert "said" in outcome.message
+
+
+def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine_named("linux").repeatable
+    assert "on linux (repeatable (instruction-counted time), emulated), tick 4ms" in summary(RUN)
+    free = replace(RUN, machine="linux-free")
+    monkeypatch.setattr(FreeLinux, "_mode", lambda _: "free-running")
+    assert "on linux-free (free-running, emulated: not repeatable)" in summary(free)
+    monkeypatch.setattr(FreeLinux, "_mode", lambda _: KVM)
+    assert "on linux-free (free-running, on the host's own CPUs (KVM)" in summary(free)
+
+
+# --- the script in the guest, with stand-ins for what only a guest has
+
+SERVER = """#!/bin/sh
+echo "$@" >>"$LOG"
+[ "$1" = stop ] || exit "$SERVE"
+"""
+
+
+def scripted(
+    folder: Path, command: str, in_force: str = "wrr", why: str = "", serve: int = 0
+) -> tuple[int, list[str]]:
+    """Exit status of run.sh, and what its server was told."""
+    control, programs = folder / "control", folder / "bin"
+    for each in (control, programs, folder / "result"):
+        each.mkdir()
+    (control / "sched_status").write_text(f"Scheduler status\nPolicy: {in_force}\n")
+    (control / "sched_problem").write_text(why)
+    for name, text in (
+        ("schedlab-linux", SERVER),
+        ("chrt", '#!/bin/sh\n[ "$2" = --pid ] || { shift 2; exec "$@"; }\n'),
+    ):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        ["sh", ROOT / "linux/guest/run.sh", "7", "wrr", command, "--set", "a=1"],
+        env={
+            **os.environ,
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "RESULT": str(folder / "result"),
+            "WORKLOAD_CONTROL": str(control),
+            "LOG": str(folder / "log"),
+            "SERVE": str(serve),
+        },
+        cwd=folder,
+        check=False,
+    )
+    return done.returncode, (folder / "log").read_text().splitlines()
+
+
+def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
+    command = 'echo "$WORKLOAD_SEED $WORKLOAD_TICK_US"; echo wrong >&2; cat'
+    status, told = scripted(tmp_path, command)
+    assert status == 0
+    trace = tmp_path / "result" / "trace.bin"
+    serve = f"serve --background --seed 7 --policy wrr --set a=1 --trace {trace} --trace-memory"
+    assert told == [serve, "stop"]
+    assert (tmp_path / "result" / "output").read_text() == "7 4000\nwrong\n"
+
+
+@pytest.mark.parametrize(
+    ("ways", "expected"),
+    [
+        ({"command": "exit 3"}, 1),
+        ({"command": "true", "serve": 2}, 103),
+        ({"command": "true", "in_force": "fair", "why": "it stalled"}, 104),
+        ({"command": "true", "in_force": "fair"}, 0),
+        ({"command": "true", "why": "a command that failed"}, 0),
+    ],
+)
+def test_the_script_says_what_failed(
+    tmp_path: Path, ways: dict[str, object], expected: int
+) -> None:
+    status, told = scripted(tmp_path, **ways)  # type: ignore[arg-type]
+    assert status == expected
+    assert ("stop" in told) == (expected != 103)
+
+
+# --- workloads as programs of Linux
+
+
+def workload(program: str, *words: str, control: Path | None = None, status: int = 0) -> str:
+    """What it writes to the standard errors, marks among it."""
+    build(f"build/linux/{program}")
+    done = subprocess.run(
+        [BUILD / "linux" / program, *words],
+        env={
+            **os.environ,
+            "WORKLOAD_TICK_US": "100",
+            "WORKLOAD_MARKS": "1",
+            "WORKLOAD_CONTROL": str(control or "/nowhere"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stderr
+
+
+LADDER = ("-n", "1", "-i", "1000", "-f", "3")
+
+
+@pytest.mark.parametrize(("number", "name"), [("1", "priority"), ("2", "tickets"), ("3", "weight")])
+def test_a_workload_tells_the_scheduler_by_its_files(
+    tmp_path: Path, number: str, name: str
+) -> None:
+    status = tmp_path / "sched_status"
+    status.write_text("")
+    marks = workload("ladder", *LADDER, "-a", number, control=tmp_path)
+    pid, attribute, value = status.read_text().split()
+    assert (attribute, value) == (name, "3")
+    assert f"mark {pid} group cpu" in marks
+    workload("ladder", *LADDER, "-a", number)  # where nobody serves, there is nobody to tell
+
+
+def test_a_workload_that_cannot_tell_the_scheduler_fails(tmp_path: Path) -> None:
+    (tmp_path / "sched_status").mkdir()
+    said = workload("ladder", *LADDER, "-a", "3", control=tmp_path, status=1)
+    assert "workload: setweight: Is a directory" in said
+
+
+def test_any_command_can_be_measured(tmp_path: Path) -> None:
+    marks = [
+        line.split(" ", 2)[2].strip()
+        for line in workload("measure", "/bin/sleep 0.01; true").splitlines()
+    ]
+    assert marks == ["group root", "begin", "group sleep", "end"]
+    assert "1 processes failed" in workload("measure", "exit 3", status=1)
+    assert "name one command" in workload("measure", status=2)

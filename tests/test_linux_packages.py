@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: MIT
+"""The guest's packages: found, fetched by the host's apt from an archive in a folder, and kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from debian_archive import Archive, shared_library
+from schedlab.errors import MachineUnfit
+from schedlab.linux import apt, mirror, packages
+from schedlab.linux.kernel import NEEDED, config_problem, named_kernel
+from schedlab.linux.mirror import Source
+
+needs_apt = pytest.mark.skipif(
+    not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="no apt-get and dpkg-deb are here"
+)
+GOOD = "".join(f"{name}=y\n" for name in NEEDED)
+KERNELS = {"7.9.1": GOOD, "7.10.2": GOOD, "7.11.3": GOOD.replace("SCHED_CLASS_EXT=y", "EXT=n")}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """All that is asked for, some that is not, and three kernels."""
+    folder = tmp_path_factory.mktemp("archive")
+    made = Archive(folder)
+    add_kernels(made)
+    for name in ("libelf-dev", "zlib1g-dev", "libzstd-dev", "libfuse3-dev", "libbpf-dev"):
+        made.add("bookworm", name, "1", {f"usr/include/{name}.h": b"of the release\n"})
+    made.add("bookworm-backports", "libbpf-dev", "2", {"usr/include/libbpf-dev.h": b"newer\n"})
+    add_programs(made, folder / "built")
+    made.publish()
+    return made
+
+
+def add_kernels(made: Archive) -> None:
+    suite = packages.KERNEL_SUITE
+    for version, config in KERNELS.items():
+        name = f"{version}+deb13-cloud-amd64"
+        folder = f"usr/lib/modules/{name}"
+        wants = f"linux-base-{name} (= {version}-1)"
+        image = {f"{folder}/vmlinuz": f"kernel {version}".encode()}
+        made.add(suite, f"linux-binary-{name}", f"{version}-1", image, wants)
+        made.add(suite, f"linux-base-{name}", f"{version}-1", {f"{folder}/config": config.encode()})
+    made.add(suite, "linux-binary-unsigned-8.0+deb13-cloud-amd64", "8.0-1", {"x": b""})
+    made.add(suite, "linux-binary-8.0+deb13-amd64", "8.0-1", {"x": b""})
+    made.add(suite, "linux-bpf-dev", "7.10.2-1", {"usr/include/vmlinux.h": b"types\n"})
+
+
+def add_programs(made: Archive, built: Path) -> None:
+    """sysbench needs libone, which needs libtwo; of what else it depends on it needs no library."""
+    two = shared_library(built / "libtwo.so.2")
+    one = shared_library(built / "libone.so.1", two)
+    gcc = shared_library(built / "libgcc_s.so.1")
+    lib = "usr/lib/x86_64-linux-gnu"
+    for package, path in packages.PROGRAMS.items():
+        if package != "sysbench":
+            made.add("bookworm", package, "1", {path: b"#!/bin/sh\n"})
+    sysbench = shared_library(built / "sysbench", one)
+    wants = "libone1 (>= 1) | libother1, heavy"
+    made.add("bookworm", "sysbench", "1:1.0", {"usr/bin/sysbench": sysbench}, wants)
+    made.add("bookworm", "libone1", "1", {f"{lib}/libone.so.1": one}, "libtwo2, libc6")
+    made.add("bookworm", "libtwo2", "1", {f"{lib}/libtwo.so.2": two})
+    made.add("bookworm", "libc6", "1", {f"{lib}/libc.so.6": b""}, "libgcc-s1")
+    made.add("bookworm", "libgcc-s1", "1", {f"{lib}/libgcc_s.so.1": gcc})
+    made.add("bookworm", "heavy", "1", {"usr/share/heavy": bytes(1000)}, "heavier")
+    made.add("bookworm", "heavier", "1", {"usr/share/heavier": bytes(1000)})
+
+
+@pytest.fixture
+def cache(tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, of a user of that archive, whose packages nobody has signed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ca che"))
+    monkeypatch.setenv(mirror.VARIABLE, archive.address)
+    monkeypatch.setattr(apt, "TRUST", "trusted=yes")
+    monkeypatch.setattr(apt, "KEYRING", tmp_path)
+    packages.packages.cache_clear()
+    return packages.folder()
+
+
+@pytest.fixture(scope="module")
+def fetched(archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a first start leaves in the cache."""
+    place = tmp_path_factory.mktemp("fetched")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place))
+        patch.setenv(mirror.VARIABLE, archive.address)
+        patch.setattr(apt, "TRUST", "trusted=yes")
+        patch.setattr(apt, "KEYRING", place)
+        packages.packages.cache_clear()
+        packages.packages()
+        return packages.folder()
+
+
+@pytest.fixture
+def kept(cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of an earlier start; there is no network."""
+    shutil.copytree(fetched, cache)
+    monkeypatch.setenv(mirror.VARIABLE, "file:/there/is/none")
+    return cache
+
+
+@needs_apt
+def test_the_newest_kernel_that_serves_and_all_that_goes_with_it(kept: Path) -> None:
+    found = packages.packages()
+    assert found.kernel.release == "7.10.2+deb13-cloud-amd64"
+    assert found.kernel.image.read_text() == "kernel 7.10.2"
+    headers = found.sdk / "usr" / "include"
+    assert (headers / "vmlinux.h").read_text() == "types\n"
+    assert (headers / "libbpf-dev.h").read_text() == "newer\n"
+    assert (headers / "libelf-dev.h").read_text() == "of the release\n"
+    assert sorted(path.name for path in kept.iterdir()) == ["lock", "packages.lock.json", "trees"]
+
+
+@needs_apt
+def test_of_what_programs_depend_on_only_the_libraries_they_need(kept: Path) -> None:
+    found = packages.packages()
+    assert found.needs["sysbench"] == ["libgcc_s.so.1", "libone.so.1", "libtwo.so.2"]
+    assert found.needs["busybox"] == []
+    for name in found.needs["sysbench"]:
+        assert found.library(name).read_bytes().startswith(b"\x7fELF")
+    pinned = {package.name for package in found.pins["programs"]}
+    assert pinned == {*packages.PROGRAMS, "libone1", "libtwo2", "libgcc-s1"}
+
+
+@needs_apt
+def test_pins_say_name_version_and_hash(kept: Path, archive: Archive) -> None:
+    groups = json.loads((kept / "packages.lock.json").read_text())["groups"]
+    (entry,) = (each for each in groups["programs"] if each["name"] == "sysbench")
+    deb = archive.folder / "pool" / "sysbench_1%3a1.0_amd64.deb"
+    assert entry == {"name": "sysbench", "version": "1:1.0", "sha256": packages.file_sum(deb)}
+
+
+@needs_apt
+def test_a_later_start_needs_neither_network_nor_apt(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert packages.packages().kernel.image.exists()
+
+
+@needs_apt
+@pytest.mark.parametrize("damage", ["file", "lock file"])
+def test_what_is_damaged_is_fetched_again(
+    kept: Path,
+    archive: Archive,
+    damage: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    image = packages.packages().kernel.image
+    before = image.read_bytes()
+    packages.packages.cache_clear()
+    if damage == "file":
+        image.write_bytes(before[:-1] + b"?")
+    else:
+        (kept / "packages.lock.json").write_text('{"format": 1, "groups": {"kernel": [')
+    with pytest.raises(MachineUnfit, match=r"could not be fetched.*SCHEDLAB_DEBIAN_MIRROR"):
+        packages.packages()
+    monkeypatch.setenv(mirror.VARIABLE, archive.address)
+    assert packages.packages().kernel.image.read_bytes() == before
+    assert ("damaged or gone" in capsys.readouterr().err) == (damage == "file")
+
+
+@needs_apt
+@pytest.mark.parametrize("place", ["kernel", "sdk", "programs", "libraries"])
+def test_a_file_that_was_cut_or_is_gone_is_seen(kept: Path, place: str) -> None:
+    path = next(each for each in (packages.packages().tree / place).rglob("*") if each.is_file())
+    path.write_bytes(path.read_bytes()[:-1])
+    assert packages.kept() is None
+    path.unlink()
+    assert packages.kept() is None
+
+
+@needs_apt
+def test_a_package_that_is_not_what_its_list_says_is_refused(
+    cache: Path, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(archive.folder, copy, ignore=shutil.ignore_patterns("build", "built"))
+    with next(copy.glob("pool/linux-base-7.11*")).open("r+b") as deb:
+        deb.write(b"?")
+    monkeypatch.setenv(mirror.VARIABLE, f"file:{copy}")
+    with pytest.raises(MachineUnfit, match="could not be fetched"):
+        packages.packages()
+    assert [path.name for path in cache.iterdir()] == ["lock"]
+
+
+@needs_apt
+def test_starts_side_by_side_fetch_once_and_clear_up_after_a_killed_one(
+    cache: Path, tmp_path: Path
+) -> None:
+    (cache / "fetch-killed" / "tree").mkdir(parents=True)
+    (cache / "fetch-pins").write_text("half")
+    code = "from schedlab.linux import apt, packages; apt.TRUST = 'trusted=yes'; "
+    code += f"apt.KEYRING = packages.Path({str(tmp_path)!r}); print(packages.packages().tree)"
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python"}
+    starts = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    ends = [start.communicate(timeout=120) for start in starts]
+    assert [start.returncode for start in starts] == [0, 0], ends
+    assert ends[0][0] == ends[1][0]
+    assert sum("finding the guest's packages" in messages for _, messages in ends) == 1
+    assert not list(cache.glob("fetch-*"))
+
+
+@needs_apt
+def test_a_suite_without_such_a_kernel(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poor = Archive(tmp_path / "poor")
+    poor.folder.mkdir()
+    poor.add(packages.KERNEL_SUITE, "linux-bpf-dev", "1", {"x": b""})
+    poor.add("bookworm", "busybox-static", "1", {"x": b""})
+    poor.add("bookworm-backports", "libbpf-dev", "1", {"x": b""})
+    poor.publish()
+    monkeypatch.setenv(mirror.VARIABLE, poor.address)
+    with pytest.raises(MachineUnfit, match=r"no kernel that serves.*--kernel PATH"):
+        packages.packages()
+
+
+def test_says_what_a_host_lacks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apt, "KEYRING", Path("/there/is/none"))
+    if shutil.which("apt-get"):
+        with pytest.raises(MachineUnfit, match="install the host's package debian-archive-keyring"):
+            packages.packages()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MachineUnfit, match="apt-get and apt-cache and dpkg-deb: not on this host"):
+        packages.packages()
+
+
+# --- the mirror -----------------------------------------------------------------------------------
+
+LINES = """
+# deb http://commented.test/debian bookworm main
+deb-src http://source.test/debian bookworm main
+deb [arch=amd64 signed-by=/x.gpg] http://one.test/debian/ bookworm main contrib # and more
+deb http://one.test/debian bookworm-updates main
+deb http://security.test/debian-security bookworm-security main
+deb http://third.test/apt bookworm stable
+deb cdrom:[Debian]/ bookworm main
+deb http://ubuntu.test/ubuntu noble main
+"""
+STANZAS = """\
+# a comment
+Types: deb deb-src
+URIs: http://two.test/debian
+# inside
+Suites: trixie
+ trixie-updates
+Components: main
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ aaaa: bbbb
+
+Types: deb
+Enabled: no
+URIs: http://disabled.test/debian
+Suites: trixie
+Components: main
+
+Types: deb
+URIs: mirror+file:/etc/apt/mirrors/debian.list http://three.test/debian
+Suites: sid
+Components: main
+"""
+
+
+@pytest.fixture
+def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv(mirror.VARIABLE, raising=False)
+    (tmp_path / "sources.list.d").mkdir()
+    return tmp_path
+
+
+def test_the_hosts_own_sources_in_both_forms(etc: Path) -> None:
+    (etc / "sources.list").write_text(LINES)
+    (etc / "sources.list.d" / "b.sources").write_text(STANZAS)
+    (etc / "sources.list.d" / "c.list.save").write_text(LINES.replace("one.test", "old.test"))
+    assert mirror.mirrors(etc, ()) == [
+        "http://one.test/debian",
+        "http://two.test/debian",
+        "mirror+file:/etc/apt/mirrors/debian.list",
+        "http://three.test/debian",
+    ]
+
+
+def test_a_line_with_options(etc: Path) -> None:
+    line = "deb [ arch=amd64,i386 trusted=yes ] http://one.test/x stable main contrib"
+    assert list(mirror.line_sources(line)) == [
+        Source("http://one.test/x", "stable", ("main", "contrib"))
+    ]
+
+
+def test_a_host_that_is_not_debian_asks_the_client_that_is_installed(etc: Path) -> None:
+    (etc / "sources.list").write_text("deb http://ubuntu.test/ubuntu noble main\n")
+    (etc / "script").write_text("mirror_style release\n  default_mirror http://four.test/debian\n")
+    (etc / "program").write_text('DEF_MIRROR="http://five.test/debian"\n')
+    client = (etc / "none", etc / "script", etc / "program")
+    assert mirror.mirrors(etc, client) == ["http://four.test/debian", "http://five.test/debian"]
+
+
+def test_without_any_it_says_what_to_do(etc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MachineUnfit, match=r"install debootstrap.*SCHEDLAB_DEBIAN_MIRROR"):
+        mirror.mirrors(etc, ())
+    monkeypatch.setenv(mirror.VARIABLE, "http://mine.test/debian/")
+    assert mirror.mirrors(etc, ()) == ["http://mine.test/debian"]
+
+
+# --- a kernel that somebody names -----------------------------------------------------------------
+
+
+def boot_image(config: str, release: str = "7.3.4-mine") -> bytes:
+    """The head of the boot protocol, and a packed "kernel" with a configuration in it."""
+    head = bytearray(0x400)
+    head[0x1F1] = 1
+    head[0x202:0x206] = b"HdrS"
+    struct.pack_into("<H", head, 0x20E, 0x100)
+    head[0x300 : 0x301 + len(release)] = release.encode() + b"\0"
+    kernel = b"\x7fELF" + bytes(100)
+    if config:
+        kernel += b"IKCFG_ST" + gzip.compress(config.encode()) + b"IKCFG_ED"
+    packed = gzip.compress(kernel) + struct.pack("<I", len(kernel))
+    struct.pack_into("<II", head, 0x248, 0, len(packed))
+    return bytes(head) + packed
+
+
+@pytest.mark.skipif(not shutil.which("gzip"), reason="no gzip")
+@pytest.mark.parametrize("place", ["inside", "config", "config-7.3.4-mine", "nowhere"])
+def test_a_named_kernel_is_checked_by_its_configuration(tmp_path: Path, place: str) -> None:
+    image = tmp_path / "bzImage"
+    for config, serves in ((GOOD, True), (GOOD.replace("CONFIG_FUSE_FS=y", ""), False)):
+        image.write_bytes(boot_image(config if place == "inside" else ""))
+        if place not in ("inside", "nowhere"):
+            (tmp_path / place).write_text(config)
+        if serves or place == "nowhere":
+            assert named_kernel(image).release == "7.3.4-mine"
+        else:
+            with pytest.raises(MachineUnfit, match=r"7\.3\.4-mine.*without CONFIG_FUSE_FS"):
+                named_kernel(image)
+
+
+def test_the_message_names_all_that_a_kernel_needs(tmp_path: Path) -> None:
+    (tmp_path / "bzImage").write_bytes(boot_image(""))
+    (tmp_path / "config").write_text("CONFIG_FUSE_FS=m\n")
+    with pytest.raises(MachineUnfit) as raised:
+        named_kernel(tmp_path / "bzImage")
+    assert all(f"{name}=y" in str(raised.value) for name in NEEDED)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF and so on", bytes(1000)])
+def test_what_is_no_kernel(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(MachineUnfit, match="no kernel of x86-64"):
+        named_kernel(tmp_path / "file")
+    with pytest.raises(MachineUnfit, match="cannot be read: No such file"):
+        named_kernel(tmp_path / "none")
+
+
+def test_a_module_is_not_built_in() -> None:
+    assert config_problem(GOOD) == ""
+    assert config_problem(GOOD.replace("CONFIG_FUSE_FS=y", "CONFIG_FUSE_FS=m")) == (
+        "without CONFIG_FUSE_FS"
+    )
