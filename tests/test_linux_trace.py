@@ -11,11 +11,14 @@ from __future__ import annotations
 import lzma
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from schedlab import metrics, trace
-from schedlab.trace import BlockReason, Kind, ProcessState
+from schedlab.metrics.lives import lives
+from schedlab.replay.acts import first_waits
+from schedlab.trace import BlockReason, Kind, ProcessState, Step
 
 RECORDINGS = Path(__file__).parent / "linux" / "traces"
 
@@ -182,6 +185,21 @@ def test_exports(recording: trace.Trace, tmp_path: Path) -> None:
     assert {(thread.tid, thread.tgid) for thread in threads} >= set(
         forks.select("first", "second").iter_rows()
     )
+
+
+def test_who_was_found_waiting_waits_at_first_in_a_replay(recording: trace.Trace) -> None:
+    """Taken for a workload, they sleep until their timer, or until somebody wakes them."""
+    who = lives(recording)
+    steps = who.steps
+    expected = [
+        life
+        for life, at in enumerate(steps.first.tolist())
+        if steps.step[at] == Step.FOUND
+        and (steps.life[at + 1 : at + 2] == life).all()
+        and (steps.step[at + 1 : at + 2] == Step.WOKEN).any()
+    ]
+    assert len(expected) > 2
+    assert list(first_waits(recording, who, np.empty(0, np.int64))) == expected
 
 
 def test_without_marks_all_programs_are_the_workload(recording: trace.Trace) -> None:
