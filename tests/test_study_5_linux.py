@@ -48,7 +48,7 @@ def keep(
 def on_linux(experiment: str) -> dict[str, Any]:
     """Of a manifest: the experiment's machine, and the mode that it is in."""
     machine = machine_named(EXPERIMENTS[experiment].machine or "spike")
-    return {"machine": machine.name, "mode": machine.note, "repeatable": machine.repeatable}
+    return {"machine": machine.name, "machine_note": machine.note, "repeatable": machine.repeatable}
 
 
 RATES = {FAIR: 1000.0, "wrr:linux": 1001.0, "lottery:linux": 990.0}
@@ -96,8 +96,11 @@ def test_each_published_figure_stands_beside_ours(tmp_path: Path, name: str) -> 
         policy, row = rows[scheduler]
         if figure.quantity == "throughput":
             where = (row, run, "events a second")
-            assert every[(*where, "study")].text == figure.text
-            assert every[(*where, "here")].text == f"{RATES[policy] + 2 * int(run):,.2f}"
+            assert every[where[0], where[1], where[2], "study"].text == figure.text
+            assert (
+                every[where[0], where[1], where[2], "here"].text
+                == f"{RATES[policy] + 2 * int(run):,.2f}"
+            )
     means = cells_of(tables[f"{name}-table-6"])
     assert means[rows["WRR"][1], "events a second", "here"].text.startswith("1,005.00 [")
     assert means[rows["CFS"][1], "longest latency, ms", "here"].text.startswith("3.00 [")

@@ -53,6 +53,15 @@ char _license[] SEC("license") = "GPL";
 
 #define WATCHDOG_MS 30000 /* the longest that the kernel allows */
 
+/*
+ * A function that the verifier goes through once for each program, whatever it is
+ * called with: so it may not be called with a lock held, and gives back numbers.
+ * Others it goes through anew at each call. (Weak: so the compiler passes arguments
+ * that some policy has no use for, too.)
+ */
+#define PROVED __weak __noinline
+#define ARENA  __attribute__((btf_decl_tag("arg:arena"))) /* of a parameter that leads there */
+
 #define PICKS_MAX 8 /* of one dispatch(), for threads that must run elsewhere */
 
 static __always_inline uint64_t clock_ns(void)
@@ -111,7 +120,7 @@ static __always_inline void run_errand(uint64_t errand)
 
 /* Puts it into the queue of `cpu`, out of whatever place it was in. False: no lock was to be had.
  */
-static __noinline bool add_thread(slot_t *slot, uint32_t cpu, uint32_t reason)
+PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
 {
     uint64_t now = clock_ns();
     struct lock *lock = lock_of(cpu);
@@ -147,7 +156,7 @@ static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
 }
 
 /* A queued thread may be moved to another queue until its own is locked: then once more. */
-static __noinline void take_away(slot_t *slot, uint32_t stop)
+PROVED void take_away(slot_t *slot ARENA, uint32_t stop)
 {
     while (can_loop) {
         if (remove_thread(slot, stop))
@@ -260,11 +269,11 @@ static __always_inline void note_choice(struct choice *choice, queue_t *queue, s
 }
 
 /* The CPU's own queue. `leaving`: whose turn is over; null: nobody's. */
-static __noinline bool choose_own(uint32_t cpu, slot_t *leaving, struct choice *choice)
+PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choice)
 {
     uint64_t now = clock_ns();
     struct lock *lock = lock_of(cpu);
-    if (!lock || bpf_res_spin_lock(&lock->spin))
+    if (!choice || !lock || bpf_res_spin_lock(&lock->spin))
         return false;
     queue_t *queue = queue_of(cpu);
     queue->view.now = now;
@@ -280,7 +289,7 @@ static __noinline bool choose_own(uint32_t cpu, slot_t *leaving, struct choice *
 }
 
 /* Moves one thread between the queues of two CPUs, the lower of which is locked first. */
-static __noinline uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t high)
+PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t high)
 {
     uint64_t errand = 0;
     uint64_t now = clock_ns();
@@ -310,7 +319,7 @@ static __always_inline uint64_t move_between(uint32_t from, uint32_t to)
 }
 
 /* False: there is nobody to pull, or no lock. */
-static __noinline bool pull(uint32_t cpu, bool idle)
+PROVED bool pull(uint32_t cpu, bool idle)
 {
     uint32_t from = unseen(policy_balance(&POLICY, &host->scheduler, cpu, idle));
     if (from == NO_CPU)
@@ -378,7 +387,7 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
             break;
         }
         trace_choice(&choice);
-        if (choice.slot == leaving && choice.cpu == cpu) {
+        if (previous && choice.slot == leaving && choice.cpu == cpu) {
             leaving->custody = CUSTODY_LINUX;
             leaving->accounted = clock_ns();
             scx_bpf_task_set_slice(previous, HOLD_NS);
@@ -394,7 +403,7 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
 /* ---- a thread runs ---- */
 
 /* One that the policy did not pick: its class has just changed, or Linux ran it by itself. */
-static __noinline void occupy(slot_t *slot, uint32_t cpu, uint64_t now)
+PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
 {
     struct lock *lock = lock_of(cpu);
     if (slot->place == PLACE_QUEUED)
@@ -443,7 +452,7 @@ void BPF_PROG(host_stopping, struct task_struct *thread, bool runnable)
     check();
 }
 
-static __noinline uint32_t judge(slot_t *slot, uint32_t cpu)
+PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu)
 {
     uint32_t verdict = TICK_CONTINUE;
     uint64_t now = clock_ns();
@@ -473,7 +482,7 @@ static __noinline void request_kill(int32_t pid)
     bpf_ringbuf_submit(request, 0);
 }
 
-static __noinline void push(uint32_t cpu)
+PROVED void push(uint32_t cpu)
 {
     uint32_t to = unseen(policy_push(&POLICY, &host->scheduler, cpu));
     if (to != NO_CPU)

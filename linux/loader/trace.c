@@ -100,6 +100,21 @@ struct observer_constants {
     bool told_visits;
 };
 
+/* sched_yield() by any of the names that it may have in a kernel. */
+static void fit_yield(const struct btf *kernel, struct bpf_object *observer)
+{
+    static const char *const names[] = {"do_sched_yield", "__do_sys_sched_yield",
+                                        "__x64_sys_sched_yield"};
+    struct bpf_program *program = bpf_object__find_program_by_name(observer, "observe_yield");
+    for (size_t i = 0; program && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (has_function(kernel, names[i])) {
+            bpf_program__set_attach_target(program, 0, names[i]);
+            bpf_program__set_autoload(program, true);
+            return;
+        }
+    }
+}
+
 void observer_fit(struct bpf_object *observer)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
@@ -110,6 +125,7 @@ void observer_fit(struct bpf_object *observer)
     {
         bpf_program__set_autoload(program, can_attach(kernel, program));
     }
+    fit_yield(kernel, observer);
     size_t size = 0;
     struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata");
     struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;

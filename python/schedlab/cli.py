@@ -14,6 +14,7 @@ import click
 from schedlab import __version__
 from schedlab.cli_agreement import bench_agreement
 from schedlab.cli_bench import bench_simulator
+from schedlab.cli_bench_linux import bench_shares_on_linux, bench_throughput
 from schedlab.cli_calibrate import calibrate
 from schedlab.cli_linux import linux
 from schedlab.cli_options import (
@@ -29,7 +30,7 @@ from schedlab.cli_perf import check_usage, from_perf_options, import_recording
 from schedlab.cli_run import perform, run
 from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.machines import KERNEL_MACHINES
+from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
 from schedlab.policies import PolicyChoice
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from schedlab.bench import PolicyRow, Row
     from schedlab.doctor import Finding
+    from schedlab.linux_shares import Setting as SharesOnLinux
     from schedlab.run import Finished
     from schedlab.shares import Row as ShareRow
     from schedlab.shares import Setting
@@ -298,7 +300,8 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
 
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
     status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
-    `bench simulator` the simulator, which `bench agreement` holds against the kernel.
+    `bench simulator` the simulator, which `bench agreement` holds against the kernel;
+    `bench throughput` what policies cost on Linux.
     """
     if context.invoked_subcommand is None:
         bench_instructions(of_host, as_json)
@@ -368,6 +371,7 @@ def policies_table(rows: list[PolicyRow]) -> Table:
 
 bench.add_command(bench_simulator)
 bench.add_command(bench_agreement)
+bench.add_command(bench_throughput)
 
 
 @bench.command("shares")
@@ -407,12 +411,22 @@ bench.add_command(bench_agreement)
 )
 @click.option("--quick", is_flag=True, help="1, 2 and 5 CPUs, 3 seeds, whatever else is said.")
 @click.option(
+    "--machine",
+    default="spike",
+    show_default=True,
+    type=click.Choice(("spike", *LINUX_MACHINES)),
+    help="On linux: ten processes with weights (lottery, stride: tickets) from 1 to 10, for 20 s.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder to keep all runs in.  [default: they are not kept]",
 )
 @json_option
+@click.pass_context
 def bench_shares(
+    context: click.Context,
+    /,
     policies: tuple[PolicyChoice, ...],
     tests: tuple[int, ...],
     cpus: tuple[int, ...],
@@ -422,17 +436,29 @@ def bench_shares(
     yield_work: int,
     original: bool,
     quick: bool,
+    machine: str,
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure CPU shares in the six lottery tests of study 1.
+    """Measure CPU shares in the six lottery tests of study 1; on Linux, of weights from 1 to 10.
 
     On Spike: the same shares every time. Each mean share over the seeds is held against the ideal
     share; the standard error is what independent draws would give. Exit status 1 if a policy with
     its defaults is off by more than 3.5 standard errors; presets keep their studies' quirks.
+
+    With --machine linux: `lottery` and `wrr`, on 2 CPUs, one seed, unless --policy, --cpus or --seeds
+    say otherwise. Exit status 1 if a share is more than 3 percentage points off its ideal.
     """
     from schedlab import shares
 
+    if machine in LINUX_MACHINES:
+        given = {
+            name: context.params[name]
+            for name in context.params
+            if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        }
+        bench_shares_on_linux(shares_on_linux(machine, given), out, as_json)
+        return
     if quick:
         cpus, seeds = (1, 2, 5), 3
     setting = shares.Setting(
@@ -452,6 +478,23 @@ def bench_shares(
     report_failures(finished)
     if any(row.verdict == "off" and shares.as_shipped(row) for row in rows):
         raise SystemExit(1)
+
+
+def shares_on_linux(machine: str, given: dict[str, Any]) -> SharesOnLinux:
+    """What is measured, by the options that were given. Raises WrongUsage for those that Spike has."""
+    from schedlab.linux_shares import Setting as SharesOnLinux
+
+    names = {"tests": "--tests", "ticks": "--ticks", "tick": "--tick", "yield_work": "--yield",
+             "original": "--original", "quick": "--quick"}  # fmt: skip
+    for name, option in names.items():
+        if name in given:
+            raise WrongUsage(
+                f"{option}: of study 1's tests, on spike; leave it out, or --machine {machine}"
+            )
+    chosen = {name: given[name] for name in ("policies", "cpus", "seeds") if name in given}
+    if "policies" not in chosen:
+        chosen["policies"] = (PolicyChoice("lottery"), PolicyChoice("wrr"))
+    return SharesOnLinux(machine=machine, **chosen)
 
 
 def share_runs(setting: Setting, out: Path | None) -> list[Finished]:
