@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
+from kept_runs import keep_simulated
 from schedlab.build import build
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux.guest import KVM
@@ -148,6 +149,17 @@ def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
     ):
         with pytest.raises(WrongUsage, match="of fair is called"):
             check_policies({}, Plan(tmp_path, (wrong,)))
+
+
+def test_a_recording_under_the_fair_class_is_replayed_under_another(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    recorded = tmp_path / "recorded"
+    keep_simulated(recorded, 1, policy="fair", machine="linux")
+    done = schedlab("run", "--replay", str(recorded))
+    assert done.returncode == 2
+    assert "recorded under fair" in done.stderr
+    assert "--policy" in done.stderr
 
 
 def test_policies_lists_the_fair_class(schedlab: Command) -> None:
