@@ -168,13 +168,13 @@ LINUX_WORKLOADS := $(patsubst %.c,$B/linux/%,$(notdir $(wildcard workloads/*.c w
 
 linux-workloads: $(LINUX_WORKLOADS)
 
-# Static: they run in a guest that has no libraries.
+# Static and small: they run in a guest that has no libraries, into which they are copied each time.
 define LINUX_WORKLOAD_RULE
 $B/linux/$(basename $(notdir $(1))): $(1) $(LINUX_API) \
             $(wildcard workloads/api/*.h abi/*.h user/library/random.h) Makefile
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $$(filter-out -MMD -MP,$$(HOST_C)) -static $$(filter %.c,$$^) -o $$@
+	@$$(CLANG) $$(filter-out -MMD -MP,$$(HOST_C)) -static -s $$(filter %.c,$$^) -o $$@
 endef
 $(foreach source,$(wildcard workloads/*.c workloads/linux/*.c),\
     $(eval $(call LINUX_WORKLOAD_RULE,$(source))))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from schedlab.build import IMAGE, build
 
 BUILD = IMAGE.parent
 BLOCK = 4096
+INODE_MAP_AT = 36
+"""In the superblock: the number of the first block of the map of inodes that are used."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,6 +55,20 @@ def test_the_same_files_give_the_same_image(tmp_path: Path) -> None:
     first = make(tmp_path, tmp_path / "file").read_bytes()
     (tmp_path / "file").touch()
     assert make(tmp_path, tmp_path / "file").read_bytes() == first
+
+
+@pytest.mark.parametrize("count", [0, 62])
+def test_what_is_made_at_boot_has_its_inodes_beside_the_roots(tmp_path: Path, count: int) -> None:
+    """However many programs there are: a boot would read a block more with some numbers of them, and
+    each program begin later within its tick."""
+    (tmp_path / "file").write_bytes(b"text")
+    data = make(tmp_path, *(f"{tmp_path}/file=file{n}" for n in range(count))).read_bytes()
+    (map_start,) = struct.unpack_from("<I", data, INODE_MAP_AT)
+    used = int.from_bytes(data[map_start * BLOCK : (map_start + 1) * BLOCK], "little")
+    assert [number for number in range(8 + count) if not used >> number & 1] == [
+        *range(2, 7),  # 1 is the root's
+        *range(7 + count, 8 + count),
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 3, 300])

@@ -17,7 +17,17 @@ SOURCES = sorted((ROOT / "tests" / "host").glob("*_test.c"))
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_host_program(source: Path) -> None:
     """The program ends with status 0; what it printed explains a failure."""
-    program = BUILD / "host-tests" / source.stem
+    check(source.stem)
+
+
+@pytest.mark.long
+def test_all_crashes_of_the_file_system() -> None:
+    check("file_system_crash_test", "long")
+
+
+def check(name: str, *arguments: str) -> None:
+    program = BUILD / "host-tests" / name
     build(str(program.relative_to(ROOT)))
-    done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=False)
+    command = [program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -21,7 +21,10 @@ HOST_PROGRAMS = (
     *("sh", "dash", "cat", "sha256sum", "readlink", "dirname", "mkdir", "rm", "mv", "ln"),
     *("flock", "grep", "env", "sleep", "touch", "id", "true"),
 )
-NEEDED = ("clang-19", "ld.lld-19", "llvm-nm-19", "make", "dtc", "qemu-system-riscv64")
+NEEDED = (
+    *("clang-19", "ld.lld-19", "llvm-nm-19", "make", "dtc", "qemu-system-riscv64"),
+    *("qemu-system-x86_64", "zstd"),
+)
 
 pytestmark = pytest.mark.skipif(not shutil.which("dash"), reason="no dash")
 
@@ -248,6 +251,52 @@ def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
     host.add_apt(names="linux-perf | trace-cmd")
     host.add_needed()
     assert host.start("run")[:2] == (0, "run\n")
+    assert not host.calls.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--machine", "linux", "--policy", "rr"],
+        ["run", "--machine=linux-free"],
+        ["run", "study-5"],
+        ["run", "study-5", "--machine", "linux"],
+        ["linux", "boot"],
+        ["test"],
+    ],
+)
+def test_commands_that_boot_linux_get_what_that_needs(host: Host, arguments: list[str]) -> None:
+    host.add_needed("qemu-system-x86_64", "zstd")
+    host.add_apt(installs="qemu-system-x86_64 zstd")
+    host.add("id", "echo 0")
+    status, _, messages = host.start(*arguments, SCHEDLAB_CLANG="clang-19")
+    assert status == 0, messages
+    (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
+    assert installed.endswith("--no-install-recommends qemu-system-x86 zstd")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["run", "study-5", "--machine", "spike"],
+        ["run", "--machine=sim"],
+        ["linux", "status"],
+        ["bench", "agreement"],
+        ["boot"],
+    ],
+)
+def test_others_do_without(host: Host, arguments: list[str]) -> None:
+    host.add_needed("qemu-system-x86_64", "zstd")
+    host.add_apt()
+    assert host.start(*arguments)[0] == 0
+    assert not host.calls.exists()
+
+
+def test_a_real_linux_host_needs_no_machine_of_ours(host: Host) -> None:
+    host.add_needed("qemu-system-x86_64", "qemu-system-riscv64", "dtc", "zstd")
+    host.add_apt()
+    assert host.start("linux", "serve")[0] == 0
     assert not host.calls.exists()
 
 

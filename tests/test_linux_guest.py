@@ -21,6 +21,7 @@ from linux_stand_ins import stand_in_packages
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux import guest
 from schedlab.linux.guest import GuestJob, GuestOutcome, boot
+from schedlab.outcome import LIMIT
 
 VERSION = 'case "$1" in --version) echo "QEMU emulator version 7.2.22 (stands in)"; exit 0 ;; esac'
 
@@ -103,7 +104,7 @@ def test_a_script_that_reached_its_limit_hands_over_what_it_has(
 ) -> None:
     handed = packed(tmp_path, ("result/part", b"half"), ("status", b"limit\n"))
     outcome = boot_with(qemu, tmp_path, f'echo last words; cp "{handed}" results.tar')
-    assert outcome.status == guest.LIMIT
+    assert outcome.status == LIMIT
     assert "reached its time limit" in outcome.message
     assert "last words" in outcome.message
     assert (outcome.results / "part").read_bytes() == b"half"

@@ -13,11 +13,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click import UsageError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ROOT, Command
 from schedlab import metrics, trace
+from schedlab.cli import cli
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.perf_traces import reader
 from schedlab.perf_traces.convert import Imported, convert
@@ -323,6 +325,12 @@ def fork(time: int, cpu: int, parent: int, child: int) -> str:
     return line(time, cpu, "sched_process_fork", rest)
 
 
+def test_a_loss_without_a_time_does_not_make_the_trace_longer(tmp_path: Path) -> None:
+    lost = "    0 [001]     0.000000000: PERF_RECORD_LOST lost 5\n"
+    read = trace_of(lost + switch(1000, 0, 5, "S", 6) + switch(1001, 0, 6, "S", 0), tmp_path)
+    assert (read.begin_ns, read.end_ns, read.lost) == (0, 1_000_000_000, 5)
+
+
 def test_reasons_to_leave_a_cpu(tmp_path: Path) -> None:
     text = (
         switch(1, 0, 5, "D", 6)
@@ -495,14 +503,16 @@ def test_a_recording_is_a_workload_too(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ([], "name the folder of a RUN"),
-        (["--from-perf", "x", "tests"], "leave one of them out"),
+        (["--from-perf", "x", str(RECORDINGS)], "leave one of them out"),
         (["--from-perf", "x", "--format", "csv"], "make the run first"),
         (["--from-perf", "x", "--policy", "rr,wrr"], "of one policy"),
         (["--from-perf", "no-such-file"], "not a file"),
-        (["tests", "--tick", "1ms"], "--tick is for --from-perf"),
+        ([str(RECORDINGS), "--tick", "1ms"], "--tick is for --from-perf"),
     ],
 )
-def test_wrong_usage_of_the_command(schedlab: Command, arguments: list[str], message: str) -> None:
-    done = schedlab("trace", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_wrong_usage_of_the_command(arguments: list[str], message: str) -> None:
+    with pytest.raises((WrongUsage, UsageError), match=message) as caught:
+        cli.main(["trace", *arguments], standalone_mode=False)
+    error = caught.value
+    assert isinstance(error, (WrongUsage, UsageError))
+    assert (error.exit_code if isinstance(error, UsageError) else error.exit_status) == 2

@@ -21,8 +21,9 @@ from schedlab import cli_run, collection, perform, results
 from schedlab import run as running
 from schedlab.build import PARTS
 from schedlab.collection import Collection
-from schedlab.errors import WrongUsage
+from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines.base import Release
+from schedlab.machines.linux import Linux
 from schedlab.outcome import Outcome
 from schedlab.perform import check_policies
 from schedlab.plan import Plan
@@ -33,7 +34,7 @@ from schedlab.studies import experiments
 from schedlab.studies import run as study_run
 from schedlab.studies.experiment import Depth, Experiment, Part, Share
 from schedlab.studies.experiments import EXPERIMENTS, plan
-from schedlab.studies.run import Request, reproduce
+from schedlab.studies.run import Request, at_hand, reproduce
 from test_run import ScriptMachine
 
 # --- what is run
@@ -514,3 +515,54 @@ def test_a_study_on_spike(tmp_path: Path, tiny: list[tuple[Collection, Path]]) -
     assert reproduce(QUICK, out).succeeded
     assert (lost / "trace.bin").read_bytes() == before
     assert len(collection.read([out])) == 6
+
+
+# --- study 5, on Linux too
+
+
+def test_study_5_is_run_on_linux_too_where_it_is_named_or_all_is_wanted() -> None:
+    both = ("spike", "linux", "linux-free")
+    assert Request((5,), "quick").machines == both
+    assert Request((), "full").machines == both
+    assert Request((), "quick").machines == Request((1, 4), "full").machines == ("spike",)
+    assert Request((5,), "quick", machine="spike").machines == ("spike",)
+    assert Request((5,), "quick", machine="linux").machines == ("linux", "linux-free")
+
+
+def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> None:
+    for machine in ("spike", "sim", "linux", "linux-free"):
+        runs = plan(tmp_path, "full", (5,), memory_mib=512, machine=machine).runs
+        assert runs
+        own = {EXPERIMENTS[run.label].machine for run in runs}
+        assert own == ({machine} if machine.startswith("linux") else {None})
+        assert {run.machine for run in runs} == {machine}
+    on_linux = plan(tmp_path, "quick", (5,), tick_ns=2_000_000, machine="linux").runs
+    assert {run.tick_ns for run in on_linux} == {4_000_000}
+    assert not plan(tmp_path, "full", (1, 2, 3, 4), machine="linux").runs
+
+
+def test_linux_is_left_out_loudly_where_it_cannot_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """But not where somebody asks for it alone: that is an error."""
+
+    def unfit(self: object) -> None:
+        raise MachineUnfit("qemu-system-x86_64 is not on the PATH")
+
+    monkeypatch.setattr(Linux, "release", unfit)
+    assert at_hand(Request((5,), "quick")) == ["spike"]
+    assert "is NOT RUN: qemu-system-x86_64 is not on the PATH" in capsys.readouterr().err
+    assert at_hand(Request((5,), "quick", machine="linux")) == ["linux", "linux-free"]
+
+
+def test_a_study_that_is_not_on_linux_is_refused_there(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="study-1 and --machine linux: nothing of it is run there"):
+        reproduce(Request((1,), "quick", machine="linux"), tmp_path / "out")
+
+
+def test_the_command_that_goes_on_is_what_was_asked_for() -> None:
+    asked = Request((5,), "quick", machine="linux", tick_ns=4_000_000)
+    assert asked.command(Path("/x")) == "./schedlab run study-5 --quick --machine linux --out /x"
+    assert asked.folder_name == "study-5-linux-quick"
+    both = Request((5,), "full").command(Path("/x"))
+    assert both == "./schedlab run study-5 --full --out /x"

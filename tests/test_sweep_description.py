@@ -357,6 +357,8 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
         ("workloads: {file: MIXED, command: x}\npolicies: rr", "expected one of file, experiment"),
         ("workloads: {with: {a: 1}}\npolicies: rr", "expected one of file, experiment, command"),
         ("workloads: cpu-bound -n 3\npolicies: rr", "expected a workload file, since it is to run on"),
+        ("workloads: {experiment: s5-linux-hackbench}\npolicies: rr\nmachines: spike",
+         "s5-linux-hackbench runs on linux alone (machines: [linux])"),
         ("workloads: {experiment: s4-mixed-5}\npolicies: rr\nmachines: spike",
          "no experiment is called 's4-mixed-5'; did you mean"),
         ("workloads: {command: x, with: {a: 1}}\npolicies: rr\nmachines: spike",

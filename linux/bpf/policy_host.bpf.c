@@ -58,9 +58,10 @@ char _license[] SEC("license") = "GPL";
 /*
  * A function that the verifier goes through once for each program, whatever it is
  * called with: so it may not be called with a lock held, and gives back numbers.
- * Others it goes through anew at each call.
+ * Others it goes through anew at each call. (Weak: so the compiler passes arguments
+ * that some policy has no use for, too.)
  */
-#define PROVED __noinline
+#define PROVED __weak __noinline
 #define ARENA  __attribute__((btf_decl_tag("arg:arena"))) /* of a parameter that leads there */
 
 #define PICKS_MAX 8 /* of one dispatch(), for threads that must run elsewhere */

@@ -60,7 +60,7 @@ def examine() -> list[Finding]:
     findings = [python(), *libraries(), *compilers()]
     findings.append(program("make", "builds everything", "make"))
     findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
-    findings += [spike(), qemu(), git(), browser(), *recorders()]
+    findings += [spike(), qemu(), *linux_guest(), git(), browser(), *recorders()]
     return name_packages(findings)
 
 
@@ -161,6 +161,49 @@ def qemu() -> Finding:
     from schedlab.machines.qemu import PROGRAM, find_qemu
 
     return machine(PROGRAM, "the interactive machine", find_qemu)
+
+
+def linux_guest() -> Iterator[Finding]:
+    """Only who runs policies on Linux needs it; those commands install and fetch what is missing."""
+    from schedlab.linux.guest import PROGRAM, find_qemu
+
+    found = machine(PROGRAM, "runs Linux guests", find_qemu)
+    if found.status == "missing":
+        advice = f"{install('qemu-system-x86')}; `./schedlab run --machine linux` does it"
+        found = replace(found, status="absent", advice=advice)
+    yield found
+    yield host_cpus(found)
+    yield linux_packages()
+
+
+def host_cpus(emulator: Finding) -> Finding:
+    """KVM."""
+    from schedlab.linux.guest import kvm_problem
+
+    name, purpose = "KVM", "makes free-running Linux guests fast"
+    if not emulator.path:
+        return Finding(name, purpose, "absent", advice="without QEMU nobody can tell")
+    problem = kvm_problem()
+    if problem:
+        return Finding(name, purpose, "absent", advice=f"{problem}; guests are emulated instead")
+    return Finding(name, purpose, "ok", path="/dev/kvm")
+
+
+def linux_packages() -> Finding:
+    """The kernel and the programs of guests."""
+    from schedlab.linux import packages
+
+    name, purpose = "Linux kernel", "of guests, with their programs"
+    kept = packages.kept()
+    if kept:
+        return Finding(name, purpose, "ok", kept.kernel.release, str(kept.tree), "schedlab's cache")
+    if packages.read_pins():
+        advice = "its files are damaged: the next run on Linux fetches them again"
+        return Finding(name, purpose, "unfit", path=str(packages.folder()), advice=advice)
+    advice = (
+        f"nothing: the first run on Linux fetches them ({packages.MEGABYTES} MB, pinned by hash)"
+    )
+    return Finding(name, purpose, "absent", advice=advice)
 
 
 def machine(name: str, purpose: str, find: Callable[[], Any]) -> Finding:

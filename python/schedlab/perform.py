@@ -50,7 +50,7 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
         of_linux = machine in LINUX_MACHINES
         if policy.name == FAIR.name and not of_linux:
             raise WrongUsage(
-                f"--policy {policy}: it is the Linux kernel's own; add --machine linux, or leave it"
-                " out"
+                f"--policy {policy}: it is the Linux kernel's own class; add --machine linux, or choose"
+                " another"
             )
         check_choices(on_linux if of_linux else catalogue, (policy,), dict(settings))

@@ -85,17 +85,6 @@ static void model_init(struct model *model)
         model->names[i].file = -1;
 }
 
-static void model_copy(struct model *copy, const struct model *from)
-{
-    *copy = *from;
-    for (int i = 0; i < MODEL_FILES; i++) {
-        if (from->files[i].bytes) {
-            copy->files[i].bytes = malloc(WORKER_FILE_BLOCKS * BLOCK_BYTES);
-            memcpy(copy->files[i].bytes, from->files[i].bytes, from->files[i].size);
-        }
-    }
-}
-
 static void model_free(struct model *model)
 {
     for (int i = 0; i < MODEL_FILES; i++)
@@ -131,6 +120,14 @@ static bool model_add(struct model *model, const char *path, uint16_t type, int 
     model->names[slot].file = file;
     snprintf(model->names[slot].path, sizeof(model->names[slot].path), "%s", path);
     return true;
+}
+
+static void model_remove(struct model *model, int name)
+{
+    int file = model->names[name].file;
+    model->names[name].file = -1;
+    model->files[file].links--;
+    model_drop(model, file);
 }
 
 /* May the path's last name be looked for? 0, -ENOENT or -ENOTDIR. */
@@ -408,12 +405,8 @@ static void try_unlink(struct worker *worker)
     if (expected == 0 && model_has_children(&worker->model, path))
         expected = -ENOTEMPTY;
     begin_call(worker);
-    if (expected == 0) {
-        int file = worker->model.names[name].file;
-        worker->model.names[name].file = -1;
-        worker->model.files[file].links--;
-        model_drop(&worker->model, file);
-    }
+    if (expected == 0)
+        model_remove(&worker->model, name);
     note_candidate(worker);
     check(do_unlink(path) == expected);
     end_call(worker);
@@ -428,49 +421,43 @@ static void try_link(struct worker *worker)
     int name = model_find(&worker->model, old_path);
     int error = model_check_new(&worker->model, new_path);
     int expected = model_check_old(&worker->model, old_path);
-    struct model saved;
 
     if (expected == 0 && worker->model.files[worker->model.names[name].file].type == FILE_DIRECTORY)
         expected = -EISDIR;
     else if (expected == 0)
         expected = error;
     begin_call(worker);
-    model_copy(&saved, &worker->model);
     if (expected == 0)
         check(model_add(&worker->model, new_path, 0, worker->model.names[name].file));
     note_candidate(worker);
     int64_t result = do_link(old_path, new_path);
     end_call(worker);
     if (result == -ENOSPC && worker->may_fill) {
-        model_free(&worker->model);
-        worker->model = saved;
+        if (expected == 0)
+            model_remove(&worker->model, model_find(&worker->model, new_path));
         return;
     }
     /* with two reasons to fail, either may be given */
     check(result == expected || (expected == -EISDIR && result == error));
-    model_free(&saved);
 }
 
 static void try_mkdir(struct worker *worker)
 {
     char path[40];
-    struct model saved;
     random_path(worker, path);
     int expected = model_check_new(&worker->model, path);
     begin_call(worker);
-    model_copy(&saved, &worker->model);
     if (expected == 0)
         check(model_add(&worker->model, path, FILE_DIRECTORY, -1));
     note_candidate(worker);
     int64_t result = do_mkdir(path);
     end_call(worker);
     if (result == -ENOSPC && worker->may_fill) {
-        model_free(&worker->model);
-        worker->model = saved;
+        if (expected == 0)
+            model_remove(&worker->model, model_find(&worker->model, path));
         return;
     }
     check(result == expected);
-    model_free(&saved);
 }
 
 static void try_random(struct worker *worker)

@@ -154,6 +154,7 @@ def signals_raised() -> Iterator[None]:
 
 def prepare(job: GuestJob, folder: Path, interactive: bool = False) -> Prepared:
     """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
+    check(job)
     find_qemu()
     found = packages()
     kernel = named_kernel(job.kernel) if job.kernel else found.kernel
@@ -165,7 +166,6 @@ def assemble(
     job: GuestJob, folder: Path, kernel: Path, base: Path, interactive: bool = False
 ) -> Prepared:
     """The same with this kernel, of which it is known that it serves, and the archive `base`."""
-    check(job)
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)

@@ -54,7 +54,7 @@ PROGRAMS: Mapping[str, str] = {
 _OPENED_AT_RUN_TIME = ("libgcc_s.so.1",)
 """The C library opens it when a thread is cancelled; no program names it."""
 
-_MEGABYTES = 60
+MEGABYTES = 60
 """Lists of packages included."""
 
 _FORMAT = 1
@@ -245,7 +245,7 @@ def need_keyring() -> None:
 
 def fetch(address: str, scratch: Path) -> Packages:
     """From one mirror, by way of a folder that is thrown away."""
-    say(f"finding the guest's packages (once; about {_MEGABYTES} MB)")
+    say(f"finding the guest's packages (once; about {MEGABYTES} MB)")
     of_kernel = PrivateApt(scratch / "kernel-apt", address, [KERNEL_SUITE])
     of_programs = PrivateApt(scratch / "program-apt", address, [PROGRAM_SUITE, NEWER_SUITE])
     of_kernel.update()

@@ -63,7 +63,9 @@ class Story:
         """0: it has not run yet."""
         self.policy, self.tick_ns = policy, tick_ns
         self.writer = TraceWriter(cpus, tick_ns, _NANOSECONDS_PER_SECOND)
-        self.begin_ns = events.events[0].time_ns
+        self.begin_ns = next(
+            event.time_ns for event in events.events if not isinstance(event, Loss)
+        )
         """Since the recorded machine's boot. The trace counts from here: a replay would otherwise
         wait for as long as the machine had been up."""
         self.end_ns = events.events[-1].time_ns
@@ -179,7 +181,9 @@ class Story:
 
     def loss(self, event: Loss) -> None:
         self.lost += event.events
-        self.writer.add(event.time_ns, event.cpu, Kind.LOST, 0, 1, event.events)
+        # A tool may have no better time for it than 0.
+        time = max(event.time_ns, self.begin_ns)
+        self.writer.add(time, event.cpu, Kind.LOST, 0, 1, event.events)
 
     def measure_from(self, time: int, cpu: int, pid: int) -> None:
         """The measured window begins when its root is seen to run; with another name it is not it."""

@@ -32,7 +32,7 @@ def page(collection: Collection) -> Page | None:
     if not any(run.setup.experiment.startswith("s5-") for run in collection):
         return None
     found, doubts, on_linux = Benchmark(collection), Doubts(5), LinuxRuns(collection)
-    ours = () if not _on_our_kernel(found) and on_linux.any else _ours(found, doubts)
+    ours = () if not _on_our_kernel(found) and on_linux.present else _ours(found, doubts)
     return Page(
         "study-5",
         "Study 5: WRR and lottery in Linux",
@@ -63,7 +63,7 @@ def _ours(found: Benchmark, doubts: Doubts) -> tuple[Section, ...]:
 
 
 def _setting(on_linux: LinuxRuns) -> str:
-    return _SETTING.format(linux=_LINUX if on_linux.any else _NO_LINUX)
+    return _SETTING.format(linux=_LINUX if on_linux.present else _NO_LINUX)
 
 
 _SETTING = """

@@ -79,7 +79,7 @@ class Request:
         words = ["./schedlab", "run", *self.names, f"--{self.depth}"]
         if self.machine:
             words += ["--machine", self.machine]
-        if self.tick_ns != TICK_NS:
+        if self.tick_ns != TICK_NS and self.machine not in LINUX_MACHINES:
             words += ["--tick", format_time(self.tick_ns)]
         if self.seed != 1:
             words += ["--seed", str(self.seed)]

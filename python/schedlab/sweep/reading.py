@@ -198,6 +198,9 @@ class _Reader:
             )
         if kind == "experiment" and text not in EXPERIMENTS:
             raise wrong(node, unknown("experiment", text, EXPERIMENTS))
+        own = EXPERIMENTS[text].machine if kind == "experiment" else None
+        if own and set(machines) != {own}:
+            raise wrong(node, f"another experiment: {text} runs on {own} alone (machines: [{own}])")
         return WorkloadEntry(
             "experiment" if kind == "experiment" else "command", text, None, {}, machines
         )

@@ -28,7 +28,7 @@ class LinuxRuns:
     collection: Collection
 
     @property
-    def any(self) -> bool:
+    def present(self) -> bool:
         """Is there one?"""
         return any(self.setups(name) for name, each in EXPERIMENTS.items() if each.machine)
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Boots a Linux guest: twice the same, and once freely until its limit."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from linux_guests import need_guests
+from schedlab.linux.guest import GuestJob, GuestOutcome, boot
+from schedlab.outcome import LIMIT
+
+pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux_boot")]
+
+# What differs if anything does: random numbers, clocks, counters, what two CPUs make of threads.
+SCRIPT = """
+echo "said on the console, seed $schedlab_seed"
+cat file folder/file
+cd /result
+sysbench cpu --events=40 --threads=3 run >sysbench
+hackbench --groups 1 --loops 5 >hackbench
+cat /proc/stat /proc/schedstat /proc/uptime /proc/interrupts >counters
+cat /proc/sys/kernel/random/uuid /proc/self/maps >random
+date >date
+mkdir facts
+uname -r >facts/release
+cat /sys/kernel/sched_ext/state >facts/sched_ext
+nproc >facts/cpus
+id -u >facts/user
+chrt --pid 1 >facts/first
+chrt --pid $$ >facts/script
+stress-ng --version >facts/stress-ng
+command -v rt-app >facts/rt-app
+ls /sys/kernel/btf/vmlinux /dev/fuse >facts/files
+exit 5
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
+    """Two repeatable guests with the same to do, and one that does not come to an end."""
+    need_guests()
+    files: dict[str, bytes | Path] = {"file": b"a file, ", "folder/file": b"another\n"}
+    same = GuestJob(files, SCRIPT, cpus=2, seed=7, memory_mib=512)
+    endless = "echo part >/result/part; sleep 1000 & while :; do :; done"
+    free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=2, memory_mib=512, programs=())
+    with ThreadPoolExecutor(2) as pool:
+        started: list[Future[GuestOutcome]] = [
+            pool.submit(boot, job, tmp_path_factory.mktemp("boot")) for job in (same, same, free)
+        ]
+    return [each.result() for each in started]
+
+
+def text_of(outcome: GuestOutcome, name: str) -> str:
+    return (outcome.results / name).read_text()
+
+
+def test_a_script_has_what_it_needs(outcomes: list[GuestOutcome]) -> None:
+    outcome = outcomes[0]
+    assert (outcome.status, outcome.message, outcome.mode) == (5, "", "repeatable")
+    assert outcome.console.startswith("said on the console, seed 7\na file, another\n")
+    assert "events per second" in text_of(outcome, "sysbench")
+    assert "Time:" in text_of(outcome, "hackbench")
+    assert text_of(outcome, "facts/cpus") == "2\n"
+    assert text_of(outcome, "facts/user") == "0\n"
+    assert text_of(outcome, "facts/sched_ext") == "disabled\n"
+    assert "SCHED_FIFO" in text_of(outcome, "facts/first")
+    assert "SCHED_OTHER" in text_of(outcome, "facts/script")
+    assert "stress-ng" in text_of(outcome, "facts/stress-ng")
+    assert text_of(outcome, "facts/rt-app") == "/usr/bin/rt-app\n"
+    assert text_of(outcome, "facts/files").split() == ["/dev/fuse", "/sys/kernel/btf/vmlinux"]
+
+
+def test_a_repeatable_guest_does_the_same_again_byte_by_byte(outcomes: list[GuestOutcome]) -> None:
+    first, second = (
+        {path.name: path.read_bytes() for path in outcome.results.rglob("*") if path.is_file()}
+        for outcome in outcomes[:2]
+    )
+    assert first == second
+    assert outcomes[0].console == outcomes[1].console
+    assert {"sysbench", "hackbench", "counters", "random", "date"} < first.keys()
+
+
+def test_a_script_without_an_end_is_ended_and_leaves_what_it_has(
+    outcomes: list[GuestOutcome],
+) -> None:
+    outcome = outcomes[2]
+    assert outcome.status == LIMIT, outcome.message
+    assert "reached its time limit" in outcome.message
+    assert outcome.mode in ("free-running", "KVM")
+    assert text_of(outcome, "part") == "part\n"
