@@ -10,7 +10,7 @@ control=/run/schedlab
 step() {
     file=/result/$1
     shift
-    "$@" >"$file" 2>&1
+    "$@" >>"$file" 2>&1
     echo "status: $?" >>"$file"
 }
 
@@ -20,6 +20,16 @@ look() {
         cat /sys/kernel/sched_ext/state
         head -n 4 "$control/sched_status"
     } >"/result/$1" 2>&1
+}
+
+# Waits until the kernel is back in the fair class, which it goes to by itself: three seconds at most.
+settle() {
+    rounds=0
+    while [ "$rounds" -lt 30 ] && ! grep -q disabled /sys/kernel/sched_ext/state; do
+        rounds=$((rounds + 1))
+        sleep 0.1
+    done
+    echo "$rounds" >>/result/rounds
 }
 
 obey() {
@@ -32,12 +42,16 @@ chrt --fifo --pid 80 $$
 
 step dry-run schedlab-linux serve --policy rr --dry-run
 step without-root su nobody -s /bin/sh -c "/job/schedlab-linux serve --dry-run"
+step no-sched-ext unshare -m sh -c "mount -t tmpfs none /sys/kernel && schedlab-linux serve"
+step busy-folder schedlab-linux serve --control /job
+step no-objects schedlab-linux serve --objects /nowhere
 ls -A /run >/result/untouched
 
 step serve schedlab-linux serve --policy rr --seed 1 --background
 look begun
 chrt --other 0 sleep 1000 &
 sleeper=$!
+echo "$sleeper" >/result/sleeper
 step second timeout 20 schedlab-linux serve
 step set schedlab-linux set "$sleeper" tickets 17
 step set-file obey "$sleeper 9" "$control/sched_status"
@@ -61,10 +75,12 @@ step kept schedlab-linux status
 step rejected schedlab-linux policy rejected
 look after-rejected
 step complains schedlab-linux policy complains
-chrt --other 0 sleep 0.2
+chrt --other 0 sleep 0.1
+settle
 look after-complains
 step never-picks schedlab-linux policy never-picks
-chrt --other 0 sleep 0.2
+chrt --other 0 sleep 0.1
+settle
 look after-never-picks
 
 step starves schedlab-linux policy starves
@@ -80,7 +96,7 @@ look after-starves
 step again schedlab-linux policy rr
 server=$(sed -n 's/^schedlab-linux *\([0-9]*\) .*/\1/p' "$control/sched_status" | head -n 1)
 kill -KILL "$server"
-sleep 0.2
+settle
 look after-kill
 kill -0 "$one" "$two" "$three" "$sleeper" && echo alive >/result/alive
 step nobody schedlab-linux status
