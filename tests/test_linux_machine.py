@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
+from kept_runs import keep_simulated
 from schedlab.build import build
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux.guest import KVM
@@ -48,9 +49,9 @@ FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 
 
 def test_the_machine_is_told_policy_seed_and_command() -> None:
-    assert RUN.boot_arguments() == "7 wrr:linux 'mixed -n 4' --set quantum_us=2000"
+    assert RUN.boot_arguments() == "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
     fair = replace(RUN, policy=PolicyChoice(FAIR.name), settings=(), workload="hackbench")
-    assert fair.boot_arguments() == "7 fair 'measure hackbench'"
+    assert fair.boot_arguments() == "7 90.5 fair 'measure hackbench'"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
         unpack, start = job.script.split(" && exec sh run.sh ")
         assert unpack == "tar -xf programs.tar && rm programs.tar"
         assert start == f"{run.boot_arguments()}\n"
-        assert (job.cpus, job.seed, job.limit_s) == (2, 7, 90.5)
+        assert (job.cpus, job.seed, job.limit_s) == (2, 7, 290.5)
         assert job.memory_mib == run.memory_mib
         assert job.repeatable == machine.repeatable
         assert job.programs == ("sysbench", "hackbench")
@@ -148,6 +149,17 @@ def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
     ):
         with pytest.raises(WrongUsage, match="of fair is called"):
             check_policies({}, Plan(tmp_path, (wrong,)))
+
+
+def test_a_recording_under_the_fair_class_is_replayed_under_another(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    recorded = tmp_path / "recorded"
+    keep_simulated(recorded, 1, policy="fair", machine="linux")
+    done = schedlab("run", "--replay", str(recorded))
+    assert done.returncode == 2
+    assert "recorded under fair" in done.stderr
+    assert "--policy" in done.stderr
 
 
 def test_policies_lists_the_fair_class(schedlab: Command) -> None:
@@ -208,7 +220,8 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
         ("1", 0, "", "failed", "the workload failed"),
         ("103", 0, "", "failed", "could not be brought to the kernel"),
         ("104", 0, "", "failed", "threw the policy out"),
-        ("limit", 0, "", "limit", "time limit"),
+        ("102", 0, "", "limit", "time limit (--limit)"),
+        ("limit", 0, "", "hung", "time limit"),
         (None, 0, "boot\nKernel panic - not syncing: lost\n", "panic", "not syncing: lost"),
         (None, -9, "boot\n", "killed", "ended by SIGKILL"),
         (None, 1, "boot\n", "failed", "without handing over its results"),
@@ -258,7 +271,7 @@ def scripted(
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     done = subprocess.run(
-        ["sh", ROOT / "linux/guest/run.sh", "7", "wrr", command, "--set", "a=1"],
+        ["sh", ROOT / "linux/guest/run.sh", "7", "0.5", "wrr", command, "--set", "a=1"],
         env={
             **os.environ,
             "PATH": f"{programs}:{os.environ['PATH']}",
@@ -287,6 +300,7 @@ def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
     ("ways", "expected"),
     [
         ({"command": "exit 3"}, 1),
+        ({"command": "sleep 60"}, 102),
         ({"command": "true", "serve": 2}, 103),
         ({"command": "true", "in_force": "fair", "why": "it stalled"}, 104),
         ({"command": "true", "in_force": "fair"}, 0),

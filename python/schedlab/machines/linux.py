@@ -28,6 +28,8 @@ _NOT_LOADED, _THROWN_OUT = 103, 104
 """Exit statuses of linux/guest/run.sh."""
 _SAID = ("server", "output")
 """What it leaves beside the trace: who said what, in this order in the console."""
+_LOADING_SECONDS = 200
+"""Of the guest, more than a policy can take to be brought to the kernel."""
 _SLOWEST = 20
 """Seconds of a busy host for one of the guest."""
 
@@ -76,7 +78,8 @@ class Linux(Machine):
 
     def arguments(self, run: Run) -> str:
         """Of linux/guest/run.sh, as a shell reads them."""
-        words = [str(run.seed), str(run.policy), command_of(run)]
+        seconds = f"{run.limit_ns / 1e9:g}"
+        words = [str(run.seed), seconds, str(run.policy), command_of(run)]
         for name, value in run.settings:
             words += ["--set", f"{name}={value}"]
         return shlex.join(words)
@@ -111,7 +114,7 @@ class Linux(Machine):
             memory_mib=run.memory_mib,
             repeatable=self.repeatable,
             seed=run.seed,
-            limit_s=run.limit_ns / 1e9,
+            limit_s=run.limit_ns / 1e9 + _LOADING_SECONDS,
             programs=benchmarks_in(run.workload),
         )
 
@@ -170,7 +173,9 @@ def _outcome(status: int, console: str, message: str) -> Outcome:
     if status in told:
         return Outcome("failed", told[status] + tail_of(console))
     found = outcome_of(status, console)
-    return Outcome(found.status, message) if message and found.status != "limit" else found
+    if found.status == "limit" and message:
+        return Outcome("hung", message)
+    return Outcome(found.status, message) if message else found
 
 
 def command_of(run: Run) -> str:
