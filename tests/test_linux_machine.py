@@ -230,11 +230,12 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
 def test_how_a_run_ended_is_told_with_its_cause(
     tmp_path: Path, word: str | None, status: int, console: str, expected: str, message: str
 ) -> None:
-    outcome = ended(tmp_path, word, {"server": "said\n"}, status, console)
+    said = {"server": "verified not\n", "output": "lines\n" * 50 + "the last\n"}
+    outcome = ended(tmp_path, word, said, status, console)
     assert outcome.status == expected
     assert message in outcome.message
     if expected == "failed" and word:
-        assert "said" in outcome.message
+        assert ("the last" if word == "1" else "verified not") in outcome.message
 
 
 def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,8 +244,10 @@ def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     free = replace(RUN, machine="linux-free")
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: "free-running")
     assert "on linux-free (free-running, emulated: not repeatable)" in summary(free)
+    assert FreeLinux().host_cpus(4) == Linux().host_cpus(4) == 1  # one thread for all CPUs
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: KVM)
     assert "on linux-free (free-running, on the host's own CPUs (KVM)" in summary(free)
+    assert FreeLinux().host_cpus(4) == 4
 
 
 # --- the script in the guest, with stand-ins for what only a guest has
