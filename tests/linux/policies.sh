@@ -32,12 +32,18 @@ for name in $POLICIES; do
     [ "$name" != "${name%:*}" ] || schedlab-linux policy "$name"
 done
 
-for _ in 1 2 3; do
-    hog &
-done
+hog &
+load=$!
+hog &
+load="$load $!"
+hog &
+load="$load $!"
 chrt --other 0 sh -c 'while :; do sleep 0.01; done' &
+load="$load $!"
 chrt --other 0 sh -c 'while :; do true | cat >/dev/null; done' &
+load="$load $!"
 chrt --other 0 sh -c 'while :; do taskset -p 1 $$; sleep 0.03; taskset -p 2 $$; sleep 0.03; taskset -p 3 $$; done' >/dev/null &
+load="$load $!"
 
 for name in $POLICIES; do
     echo "$name" >"$control/sched_status" || echo "refused: $(cat "$control/sched_problem")"
@@ -45,7 +51,7 @@ for name in $POLICIES; do
     echo "$name: $(look)"
 done >/result/policies
 dmesg | grep -E 'WARNING|BUG|stall|sched_ext.*error' >/result/complaints
-pkill -P $$ sh
+kill $load
 sleep 0.2
 
 # Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs.
