@@ -29,7 +29,7 @@ BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS)
             -Wno-unused-parameter -D__TARGET_ARCH_x86 -MMD -MP -I. -Ilinux/bpf/include \
             -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
 
-.PHONY: linux-host linux-tests
+.PHONY: linux-host linux-tests linux-observed
 
 # Other packages are other headers, which the lists of dependencies leave out.
 ifneq ($(strip $(file < $B/linux-sdk.name)),$(strip $(LINUX_SDK)))
@@ -92,3 +92,11 @@ $(foreach policy,$(POLICIES),\
 $(foreach policy,$(LINUX_MISUSED),\
     $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))),\
         -DWATCHDOG_MS=$(LINUX_PATIENCE_MS))))
+
+# Does a little of all that a trace tells.
+linux-observed: $B/linux-tests/observed
+
+$B/linux-tests/observed: tests/linux/observed.c $(wildcard abi/*.h) Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) -static -pthread $< -o $@

@@ -4,13 +4,17 @@ and shares the CPUs as it should."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
+from schedlab.build import build
 from schedlab.linux.guest import GuestJob, boot
+from schedlab.linux.packages import packages
 from schedlab.linux.parts import contents, programs
+from schedlab.paths import BUILD
 from schedlab.policies import read_catalogue
 
 pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux-policies")]
@@ -38,9 +42,10 @@ def choices() -> list[str]:
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the script has left."""
     programs()
+    build("linux-observed", variables={"LINUX_SDK": str(packages().sdk)})
     variables = f"POLICIES='{' '.join(choices())}'\nTURN={TURN}\n"
     job = GuestJob(
-        files=contents(),
+        files={**contents(), "observed": BUILD / "linux-tests" / "observed"},
         script=variables + (ROOT / "tests" / "linux" / "policies.sh").read_text(),
         programs=(),
         cpus=2,
@@ -67,6 +72,14 @@ def test_each_policy_is_switched_to_while_work_goes_on(left: Path) -> None:
 
 def test_the_kernel_has_nothing_to_complain_of(left: Path) -> None:
     assert (left / "complaints").read_text() == ""
+
+
+def test_a_thread_that_changes_its_pid_by_exec_is_not_lost(left: Path) -> None:
+    assert (left / "observed").read_text() == "status: 0\n"
+
+
+def test_a_process_that_the_policy_wants_killed_is_killed(left: Path) -> None:
+    assert (left / "doomed").read_text() == f"status: {128 + signal.SIGKILL}\n"
 
 
 @pytest.mark.parametrize("policy", ["wrr", "lottery"])

@@ -118,6 +118,17 @@ static __always_inline void run_errand(uint64_t errand)
         preempt(ERRAND_CPU(errand), PREEMPT_WAKEUP);
 }
 
+/* Asks the loader. It may find no room: a thread that is to be killed is asked for at each tick. */
+static __noinline void ask_loader(enum host_request_kind kind, int32_t pid)
+{
+    struct host_request *request = bpf_ringbuf_reserve(&requests, sizeof(*request), 0);
+    if (!request)
+        return;
+    request->kind = kind;
+    request->pid = pid;
+    bpf_ringbuf_submit(request, 0);
+}
+
 /* ---- a thread comes ---- */
 
 /* Puts it into the queue of `cpu`, out of whatever place it was in. False: no lock was to be had.
@@ -474,16 +485,6 @@ PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu)
     return verdict;
 }
 
-static __noinline void request_kill(int32_t pid)
-{
-    struct host_request *request = bpf_ringbuf_reserve(&requests, sizeof(*request), 0);
-    if (!request)
-        return; /* the next tick asks again */
-    request->kind = REQUEST_KILL;
-    request->pid = pid;
-    bpf_ringbuf_submit(request, 0);
-}
-
 PROVED void push(uint32_t cpu)
 {
     uint32_t to = unseen(policy_push(&POLICY, &host->scheduler, cpu));
@@ -500,7 +501,7 @@ void BPF_PROG(host_tick, struct task_struct *thread)
         return;
     uint32_t cpu = (uint32_t)scx_bpf_task_cpu(thread);
     if (judge(slot, cpu) == TICK_KILL)
-        request_kill(slot->task.pid);
+        ask_loader(REQUEST_KILL, slot->task.pid);
     /* Behind kernel threads, too, it waits for its next turn no longer than a tick. */
     if (slot->turn)
         trace_preempt_reason(cpu, slot->known ? PREEMPT_SLICE : PREEMPT_POLICY);
@@ -654,6 +655,7 @@ void BPF_PROG(host_exit, struct scx_exit_info *information)
     bpf_probe_read_kernel_str(told->message, sizeof(told->message), information->msg);
     told->exit_code = information->exit_code;
     told->kind = (int32_t)information->kind;
+    ask_loader(REQUEST_EXITED, 0);
 }
 
 /* ---- from outside ---- */

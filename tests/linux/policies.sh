@@ -54,6 +54,18 @@ dmesg | grep -E 'WARNING|BUG|stall|sched_ext.*error' >/result/complaints
 kill $load
 sleep 0.2
 
+# A thread that is not its process's first calls exec(), and so changes its PID; and a policy has a
+# process killed.
+echo rr >"$control/sched_status"
+chrt --other 0 timeout 20 observed
+echo "status: $?" >/result/observed
+echo priority:thesis >"$control/sched_status"
+echo kill_after=20 >"$control/sched_tunables"
+hog &
+doomed=$!
+wait "$doomed"
+echo "status: $?" >/result/doomed
+
 # Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs.
 hogs=
 for value in 1 3 6; do
@@ -63,7 +75,7 @@ for value in 1 3 6; do
     hogs="$hogs $!"
 done
 for name in wrr lottery; do
-    schedlab-linux policy "$name"
+    echo "$name" >"$control/sched_status"
     sleep 0.5
     run_times $hogs >"/result/$name.begin"
     sleep 4
