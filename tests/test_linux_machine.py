@@ -89,9 +89,10 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
     for machine in (Linux(), FreeLinux()):
         job = machine.job(run, {"linux_programs": tmp_path / "p"}, tmp_path, tmp_path)
         unpack, start = job.script.split(" && exec sh run.sh ")
-        assert unpack == "tar -xf programs.tar && rm programs.tar"
+        begin = machine.begin_s
+        assert unpack == f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={begin}"
         assert start == f"{run.boot_arguments()}\n"
-        assert (job.cpus, job.seed, job.limit_s) == (2, 7, 290.5)
+        assert (job.cpus, job.seed, job.limit_s) == (2, 7, begin + 290.5)
         assert job.memory_mib == run.memory_mib
         assert job.repeatable == machine.repeatable
         assert job.programs == ("sysbench", "hackbench")
@@ -297,6 +298,23 @@ def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
     serve = f"serve --background --seed 7 --policy wrr --set a=1 --trace {trace} --trace-memory"
     assert told == [serve, "stop"]
     assert (tmp_path / "result" / "output").read_text() == "7 4000\nwrong\n"
+
+
+@pytest.mark.parametrize(
+    ("up", "waited"), [("16.99", ["23.01"]), ("39.98", ["0.02"]), ("40.00", []), ("41.30", [])]
+)
+def test_the_command_begins_at_the_same_time_after_the_boot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: str, waited: list[str]
+) -> None:
+    (tmp_path / "uptime").write_text(f"{up} 9.00\n")
+    monkeypatch.setenv("UPTIME", str(tmp_path / "uptime"))
+    monkeypatch.setenv("BEGIN_AT", "40")
+    (tmp_path / "sleeps").mkdir()
+    (tmp_path / "sleeps" / "sleep").write_text('#!/bin/sh\necho "$1" >>"$LOG"\n')
+    (tmp_path / "sleeps" / "sleep").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'sleeps'}:{os.environ['PATH']}")
+    status, told = scripted(tmp_path, "true")
+    assert (status, told[1:-1]) == (0, waited)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from schedlab.machines import machine_named
 from schedlab.report import study_5
 from schedlab.report.build import make_report
 from schedlab.report.model import Page
+from schedlab.report.studies.linux_waits import waits_of
 from schedlab.studies import published
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import (
@@ -29,6 +30,8 @@ from schedlab.studies.linux_experiments import (
     SYSBENCH_FREE,
     WAKEUPS,
 )
+from schedlab.trace import Kind, ProcessState
+from trace_simulator import Record, Script, load
 
 OUTPUTS = Path(__file__).with_name("outputs")
 SEEDS = (1, 2, 3)
@@ -223,3 +226,48 @@ def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:
             (folder / results.CONSOLE).write_text(sysbench(policy, seed))
     report = make_report(read([tmp_path]))
     assert [page.name for page in report.pages] == ["index", "study-5", "comparison", "runs"]
+
+
+# --- what the thread waits for
+
+
+def scheduled(*turns: tuple[int, int]) -> list[Record]:
+    """A trace of who runs from which ms on; each is forked at 0, and can always run."""
+    number = iter(range(1000))
+
+    def record(ms: int, process: int, kind: Kind, first: int = 0, second: int = 0) -> Record:
+        return Record(ms * MS, next(number), process, kind, 0, first, second)
+
+    records = [record(0, 0, Kind.START)]
+    records += [record(0, 0, Kind.FORK, pid) for pid in dict(turn[::-1] for turn in turns)]
+    before = 0
+    for begin, pid in turns:
+        records.append(record(begin, before, Kind.SCHEDULER_ENTER, 0, begin))
+        records.append(record(begin, pid, Kind.SWITCH, before, ProcessState.RUNNABLE))
+        records.append(record(begin, pid, Kind.SCHEDULER_EXIT, 0, begin))
+        before = pid
+    return [*records, record(turns[-1][0] + 10, 0, Kind.END, 0, len(records) + 1)]
+
+
+def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
+    """Thread 3 computes; a kernel thread has 4 ms and then another 1, the workload's other has 3."""
+    trace = load(
+        scheduled((0, 3), (10, 9), (14, 8), (15, 3), (30, 4), (33, 3), (90, 8)), Script(cpus=1)
+    )
+    people = [
+        {"pid": pid, "name": name, "role": role, "running_ns": running}
+        for pid, name, role, running in (
+            (3, "sysbench", "workload", 90),
+            (4, "sysbench", "workload", 3),
+            (8, "[kcompactd0]", "other", 900),
+            (9, "[kworker/0:1]", "other", 4),
+        )
+    ]
+    others = dict.fromkeys(("groups", "cpus", "values"), people)
+    tables = {"processes": people, "summary": [{"begin_ns": 5 * MS, "end_ns": 89 * MS}], **others}
+    keep(tmp_path, SYSBENCH, FAIR, 1, tables=tables)
+    (run,) = read([tmp_path])
+    waits = waits_of(run, trace)
+    assert (waits.count, waits.whole_ms, waits.longest_ms) == (2, 8, 5)
+    assert waits.meanwhile == {"[kworker/0:1]": 4, "[kcompactd0]": 1}
+    assert waits.only_kernel

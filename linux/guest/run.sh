@@ -4,6 +4,10 @@
 # The options are those of `schedlab-linux serve`. What came of it is left in /result: the trace,
 # what the command printed (output), what the server said (server).
 #
+# With BEGIN_AT, the command begins so many seconds after the machine, at the earliest. What the kernel
+# does of its own, some milliseconds every few seconds, then falls into the same parts of all runs,
+# however long their policies took to be loaded.
+#
 # Exit status: 0; 1, the command failed; 102, it was not done after SECONDS; 103, the policy could
 # not be brought to the kernel; 104, the kernel threw it out while the command ran.
 
@@ -20,6 +24,12 @@ chrt --fifo --pid 80 $$
 
 schedlab-linux serve --background --seed "$seed" --policy "$policy" "$@" \
     --trace "$result"/trace.bin --trace-memory >"$result"/server 2>&1 || exit 103
+
+if [ -n "$BEGIN_AT" ]; then
+    read -r up idle <"${UPTIME:-/proc/uptime}"
+    left=$((BEGIN_AT * 100 - ${up%.*}${up#*.})) # hundredths of a second
+    [ "$left" -gt 0 ] && sleep "$((left / 100)).$(printf %02d $((left % 100)))"
+fi
 
 chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null &
 workload=$!

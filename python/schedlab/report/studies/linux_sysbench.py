@@ -9,6 +9,7 @@ from itertools import combinations
 import polars as pl
 
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
+from schedlab.report.studies import linux_waits
 from schedlab.report.studies.linux_runs import LinuxRuns, apart
 from schedlab.report.studies.linux_tables import RUNS, figure_of
 from schedlab.report.studies.texts import how_measured, if_known, in_order, measured_table
@@ -46,7 +47,11 @@ def sections(found: LinuxRuns) -> list[Section]:
     made = []
     for experiment, mode in MODES.items():
         if found.setups(experiment):
-            blocks = [*_tables(found, experiment, mode), *_chance(found, experiment)]
+            blocks = [
+                *_tables(found, experiment, mode),
+                *_chance(found, experiment),
+                *linux_waits.blocks(found, experiment, SCHEDULERS),
+            ]
             if experiment == SYSBENCH:
                 blocks.append(Text(_EMULATION, "note"))
             made.append(Section(f"Tables 5 and 6 on Linux, {mode}", tuple(blocks)))
@@ -152,7 +157,7 @@ def _there(one: str, other: str, quantity: str, decimals: int) -> str:
     first, second = figure_of(one, quantity, 6), figure_of(other, quantity, 6)
     if first is None or second is None:
         return NOTHING
-    return f"{second.value - first.value:+.{decimals}f}"
+    return _signed(second.value - first.value, decimals)
 
 
 def _apart(here: Mapping[str, Measured], one: str, other: str, decimals: int) -> tuple[str, str]:
@@ -161,9 +166,17 @@ def _apart(here: Mapping[str, Measured], one: str, other: str, decimals: int) ->
     if found is None:
         return NOTHING, NOTHING
     if found.chance is None:
-        return f"{found.change:+.{decimals}f}", "one run cannot tell"
-    interval = f"{found.change:+.{decimals}f} [{found.low:.{decimals}f}, {found.high:.{decimals}f}]"
-    return interval, _verdict(found)
+        return _signed(found.change, decimals), "one run cannot tell"
+    low, high = (_rounded(each, decimals) for each in (found.low, found.high))
+    return f"{_signed(found.change, decimals)} [{low}, {high}]", _verdict(found)
+
+
+def _rounded(number: float, decimals: int) -> str:
+    return f"{round(number, decimals) + 0.0:.{decimals}f}"  # no -0
+
+
+def _signed(number: float, decimals: int) -> str:
+    return f"{round(number, decimals) + 0.0:+.{decimals}f}"
 
 
 def _verdict(found: Difference) -> str:

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""What a thread of sysbench on Linux waits for while it could run: who has the CPU meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from schedlab.collection import Kept
+from schedlab.metrics import state_intervals
+from schedlab.report.markup import literal
+from schedlab.report.model import Block, Cell, Column, Table, Text
+from schedlab.report.studies.linux_runs import LinuxRuns
+from schedlab.report.studies.texts import how_measured, traces
+from schedlab.report.wording import NOTHING, listed
+from schedlab.trace import Trace
+
+_MS = 1e6
+_KERNEL_THREAD = "["
+"""Names of kernel threads are in brackets."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Of the thread that computes, in the measured window."""
+
+    count: int
+    whole_ms: float
+    longest_ms: float
+    meanwhile: dict[str, float]
+    """Who ran during the longest: names, and for how many ms."""
+
+    @property
+    def only_kernel(self) -> bool:
+        """Did nobody run then whom the policy schedules?"""
+        return all(name.startswith(_KERNEL_THREAD) for name in self.meanwhile)
+
+
+def waits_of(run: Kept, trace: Trace) -> Waits:
+    """By its states in the trace; of the workload's thread that ran most."""
+    metrics = run.metrics()
+    people = metrics.processes
+    thread = people.filter(pl.col("role") == "workload").sort("running_ns")["pid"][-1]
+    begin, end = (int(metrics.summary[name][0]) for name in ("begin_ns", "end_ns"))
+    states = state_intervals(trace).filter(
+        (pl.col("begin_ns") >= begin) & (pl.col("begin_ns") <= end)
+    )
+    waits = states.filter((pl.col("pid") == thread) & (pl.col("state") == "runnable"))
+    if waits.is_empty():
+        return Waits(0, 0.0, 0.0, {})
+    length = (waits["end_ns"] - waits["begin_ns"]).to_list()
+    longest = max(range(len(length)), key=length.__getitem__)
+    window = (int(waits["begin_ns"][longest]), int(waits["end_ns"][longest]))
+    names = dict(people.select("pid", "name").iter_rows())
+    return Waits(
+        len(length), sum(length) / _MS, length[longest] / _MS, _running(states, names, *window)
+    )
+
+
+def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) -> dict[str, float]:
+    """Who ran in that time, and how long; those first who ran longest."""
+    overlap = pl.min_horizontal("end_ns", pl.lit(end)) - pl.max_horizontal(
+        "begin_ns", pl.lit(begin)
+    )
+    found = (
+        states.filter(
+            (pl.col("state") == "running") & (pl.col("begin_ns") < end) & (pl.col("end_ns") > begin)
+        )
+        .group_by("pid")
+        .agg(ms=overlap.sum() / _MS)
+        .sort("ms", "pid", descending=[True, False])
+    )
+    return {names.get(pid, f"thread {pid}"): float(ms) for pid, ms in found.iter_rows()}
+
+
+def blocks(found: LinuxRuns, experiment: str, schedulers: dict[str, str]) -> list[Block]:
+    """A row for each run that kept its trace; nothing if none did."""
+    rows = [
+        (name, run.seed, waits_of(run, trace))
+        for name, policy in schedulers.items()
+        for run, trace in traces(found.setup(experiment, policy))
+    ]
+    if not rows:
+        return []
+    columns = ("waits", "all of them, ms", "the longest, ms", "who ran during the longest, ms")
+    table = Table(
+        f"{experiment.replace('s5', 'study-5')}-waits",
+        "What the thread waited for while it could have run",
+        (
+            Column("scheduler", align="left"),
+            Column("run", align="left"),
+            *(Column(name) for name in columns[:-1]),
+            Column(columns[-1], align="left"),
+        ),
+        tuple(
+            (
+                Cell(name),
+                Cell(str(seed)),
+                Cell(str(waits.count)),
+                Cell(f"{waits.whole_ms:.2f}"),
+                Cell(f"{waits.longest_ms:.2f}"),
+                Cell(_told(waits)),
+            )
+            for name, seed, waits in rows
+        ),
+        pl.DataFrame(
+            [
+                {
+                    "scheduler": name,
+                    "seed": seed,
+                    "waits": waits.count,
+                    "whole_ms": waits.whole_ms,
+                    "longest_ms": waits.longest_ms,
+                    "meanwhile": _told(waits),
+                }
+                for name, seed, waits in rows
+            ]
+        ),
+        f"By the traces. Names in brackets are kernel threads. "
+        f"{how_measured(found.collection, (experiment,))}",
+    )
+    return [table, Text(_said([waits for _, _, waits in rows]))]
+
+
+def _told(waits: Waits) -> str:
+    """The names are those that programs gave themselves."""
+    told = [f"{literal(name)} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
+    return listed(told) or NOTHING
+
+
+def _said(rows: list[Waits]) -> str:
+    kernel = sum(waits.only_kernel for waits in rows if waits.meanwhile)
+    return (
+        "One thread waits only for others that the machine has besides. During the longest wait of "
+        f"{kernel} of these {len(rows)} runs, only threads of the kernel ran, which the fair class "
+        "schedules whatever the policy is: such a *maximum latency* is no figure of a scheduler."
+    )
