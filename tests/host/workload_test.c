@@ -232,6 +232,52 @@ static void a_childs_file_is_read_and_removed(void)
     check(open(file_of(pid), O_RDONLY) < 0);
 }
 
+/* The letter that Linux tells in /proc. */
+static char state_of(int pid)
+{
+    char path[64];
+    char text[512] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int file = open(path, O_RDONLY);
+    check(file >= 0 && read(file, text, sizeof(text) - 1) > 0);
+    close(file);
+    return strrchr(text, ')')[2];
+}
+
+/* As one that a scheduler lets wait. */
+static void wait_at_the_gate(int64_t number)
+{
+    struct sched_param none = {0};
+    check(sched_setscheduler(0, SCHED_IDLE, &none) == 0);
+    check(workload_gate_wait() == number);
+}
+
+/* Nobody's wake-up depends on when another one is given a CPU. */
+static void a_gate_wakes_all_before_any_runs(void)
+{
+    enum { CHILDREN = 3 };
+    int pids[CHILDREN];
+    cpu_set_t before;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    check(sched_getaffinity(0, sizeof(before), &before) == 0);
+    check(sched_setaffinity(0, sizeof(one), &one) == 0);
+    workload_gate_make();
+    for (int i = 0; i < CHILDREN; i++)
+        pids[i] = workload_start(wait_at_the_gate, 42);
+    workload_gate_gather(CHILDREN);
+    for (int i = 0; i < CHILDREN; i++) {
+        while (state_of(pids[i]) != 'S')
+            usleep(1000);
+    }
+    workload_gate_open(CHILDREN, 42);
+    for (int i = 0; i < CHILDREN; i++)
+        check(state_of(pids[i]) != 'S');
+    check(workload_wait_all() == 0);
+    check(sched_setaffinity(0, sizeof(before), &before) == 0);
+}
+
 int main(void)
 {
     run_test(options_are_read_and_checked);
@@ -248,6 +294,7 @@ int main(void)
     run_test(children_become_programs);
     run_test(a_childs_file_is_read_and_removed);
     run_test(a_gate_lets_go_those_who_wait);
+    run_test(a_gate_wakes_all_before_any_runs);
     run_test(stopped_children_have_not_failed);
     return 0;
 }
