@@ -19,6 +19,7 @@ LINUX_LINK     := $(patsubst %,$(LINUX_LIBRARY)/lib%.a,fuse3 bpf elf z zstd)
 LINUX_LOADER   := $(sort $(wildcard linux/loader/*.c))
 LINUX_ADAPTER  ?= linux/bpf/policy_host.bpf.c
 LINUX_PARTS    := $(filter-out $(LINUX_ADAPTER),$(sort $(wildcard linux/bpf/*.bpf.c)))
+LINUX_PATIENCE_MS := 4000 # of the kernel with policies of the tests: they are meant to try it
 LINUX_MISUSED  := policies/rr.c $(sort $(wildcard tests/linux/policies/*.c))
 
 LOADER_C := $(HOST_C) -isystem $(LINUX_SDK)/usr/include
@@ -68,12 +69,12 @@ $B/$(1)/bpf/%.bpf.o: linux/bpf/%.bpf.c $$(LINUX_ALL_NEED)
 	@$$(CLANG) $$(BPF_C) -c $$< -o $$@
 endef
 
-# $(1): folder of build/. $(2): a policy. $(3): its name.
+# $(1): folder of build/. $(2): a policy. $(3): its name. $(4): flags.
 define LINUX_POLICY_RULE
 $B/$(1)/bpf/$(3).bpf.o: $$(LINUX_ADAPTER) $(2) $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $$(BPF_C) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) \
+	@$$(CLANG) $$(BPF_C) $(4) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) \
 	    -DPOLICY_NAME='"$(subst -,_,$(3))"' -c $$< -o $$@
 endef
 
@@ -89,4 +90,5 @@ $(eval $(call LINUX_HOST_RULES,linux-tests,$(LINUX_MISUSED)))
 $(foreach policy,$(POLICIES),\
     $(eval $(call LINUX_POLICY_RULE,linux,$(policy),$(basename $(notdir $(policy))))))
 $(foreach policy,$(LINUX_MISUSED),\
-    $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))))))
+    $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))),\
+        -DWATCHDOG_MS=$(LINUX_PATIENCE_MS))))

@@ -166,7 +166,8 @@ POLICY_FUNCTION void shares_find_due(run_queue_t *queue)
     uint64_t weight = LOOP_START(1); /* nobody fills a CPU at first */
     int64_t lead = 0;
     bool settled = false;
-    for (uint32_t pass = LOOP_START(0); pass < SHARES_PASSES_MAX && !settled && LOOP_GUARD; pass++) {
+    for (uint32_t pass = LOOP_START(0); pass < SHARES_PASSES_MAX && !settled && LOOP_GUARD;
+         pass++) {
         uint64_t cpus_left = LOOP_START(0);
         uint64_t weight_left = LOOP_START(0);
         lead = 0;

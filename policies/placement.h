@@ -20,7 +20,8 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
 {
     uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
     uint32_t best_load = queue_load(scheduler->queue[best]);
-    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_load > 0 && LOOP_GUARD; cpu++) {
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_load > 0 && LOOP_GUARD;
+         cpu++) {
         uint32_t load = queue_load(scheduler->queue[cpu]);
         if (load < best_load) {
             best = cpu;

@@ -102,6 +102,7 @@ COMMANDS = (
     "compare",
     "dask",
     "doctor",
+    "linux",
     "new-policy",
     "policies",
     "report",

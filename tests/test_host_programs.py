@@ -28,6 +28,6 @@ def test_all_crashes_of_the_file_system() -> None:
 def check(name: str, *arguments: str) -> None:
     program = BUILD / "host-tests" / name
     build(str(program.relative_to(ROOT)))
-    command = [program, *arguments]
+    command = [str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
+from kept_runs import keep_simulated
 from schedlab.build import build
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux.guest import KVM
@@ -48,9 +49,9 @@ FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 
 
 def test_the_machine_is_told_policy_seed_and_command() -> None:
-    assert RUN.boot_arguments() == "7 wrr:linux 'mixed -n 4' --set quantum_us=2000"
+    assert RUN.boot_arguments() == "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
     fair = replace(RUN, policy=PolicyChoice(FAIR.name), settings=(), workload="hackbench")
-    assert fair.boot_arguments() == "7 fair 'measure hackbench'"
+    assert fair.boot_arguments() == "7 90.5 fair 'measure hackbench'"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
         begin = machine.begin_s
         assert unpack == f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={begin}"
         assert start == f"{run.boot_arguments()}\n"
-        assert (job.cpus, job.seed, job.limit_s) == (2, 7, begin + 90.5)
+        assert (job.cpus, job.seed, job.limit_s) == (2, 7, begin + 290.5)
         assert job.memory_mib == run.memory_mib
         assert job.repeatable == machine.repeatable
         assert job.programs == ("sysbench", "hackbench")
@@ -149,6 +150,17 @@ def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
     ):
         with pytest.raises(WrongUsage, match="of fair is called"):
             check_policies({}, Plan(tmp_path, (wrong,)))
+
+
+def test_a_recording_under_the_fair_class_is_replayed_under_another(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    recorded = tmp_path / "recorded"
+    keep_simulated(recorded, 1, policy="fair", machine="linux")
+    done = schedlab("run", "--replay", str(recorded))
+    assert done.returncode == 2
+    assert "recorded under fair" in done.stderr
+    assert "--policy" in done.stderr
 
 
 def test_policies_lists_the_fair_class(schedlab: Command) -> None:
@@ -209,7 +221,8 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
         ("1", 0, "", "failed", "the workload failed"),
         ("103", 0, "", "failed", "could not be brought to the kernel"),
         ("104", 0, "", "failed", "threw the policy out"),
-        ("limit", 0, "", "limit", "time limit"),
+        ("102", 0, "", "limit", "time limit (--limit)"),
+        ("limit", 0, "", "hung", "time limit"),
         (None, 0, "boot\nKernel panic - not syncing: lost\n", "panic", "not syncing: lost"),
         (None, -9, "boot\n", "killed", "ended by SIGKILL"),
         (None, 1, "boot\n", "failed", "without handing over its results"),
@@ -218,11 +231,12 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
 def test_how_a_run_ended_is_told_with_its_cause(
     tmp_path: Path, word: str | None, status: int, console: str, expected: str, message: str
 ) -> None:
-    outcome = ended(tmp_path, word, {"server": "said\n"}, status, console)
+    said = {"server": "verified not\n", "output": "lines\n" * 50 + "the last\n"}
+    outcome = ended(tmp_path, word, said, status, console)
     assert outcome.status == expected
     assert message in outcome.message
     if expected == "failed" and word:
-        assert "said" in outcome.message
+        assert ("the last" if word == "1" else "verified not") in outcome.message
 
 
 def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +245,10 @@ def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     free = replace(RUN, machine="linux-free")
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: "free-running")
     assert "on linux-free (free-running, emulated: not repeatable)" in summary(free)
+    assert FreeLinux().host_cpus(4) == Linux().host_cpus(4) == 1  # one thread for all CPUs
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: KVM)
     assert "on linux-free (free-running, on the host's own CPUs (KVM)" in summary(free)
+    assert FreeLinux().host_cpus(4) == 4
 
 
 # --- the script in the guest, with stand-ins for what only a guest has
@@ -259,7 +275,7 @@ def scripted(
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     done = subprocess.run(
-        ["sh", ROOT / "linux/guest/run.sh", "7", "wrr", command, "--set", "a=1"],
+        ["sh", ROOT / "linux/guest/run.sh", "7", "0.5", "wrr", command, "--set", "a=1"],
         env={
             **os.environ,
             "PATH": f"{programs}:{os.environ['PATH']}",
@@ -305,6 +321,7 @@ def test_the_command_begins_at_the_same_time_after_the_boot(
     ("ways", "expected"),
     [
         ({"command": "exit 3"}, 1),
+        ({"command": "sleep 60"}, 102),
         ({"command": "true", "serve": 2}, 103),
         ({"command": "true", "in_force": "fair", "why": "it stalled"}, 104),
         ({"command": "true", "in_force": "fair"}, 0),

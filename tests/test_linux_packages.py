@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -364,6 +365,13 @@ def test_the_message_names_all_that_a_kernel_needs(tmp_path: Path) -> None:
     with pytest.raises(MachineUnfit) as raised:
         named_kernel(tmp_path / "bzImage")
     assert all(f"{name}=y" in str(raised.value) for name in NEEDED)
+
+
+def test_the_manual_lists_the_same_options() -> None:
+    manual = (ROOT / "docs" / "linux-guest.md").read_text()
+    assert all(
+        re.search(rf"^ +{name} +{why}$", manual, re.MULTILINE) for name, why in NEEDED.items()
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF and so on", bytes(1000)])

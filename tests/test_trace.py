@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_validation import first_breach
-from schedlab.metrics.compute import ATTRIBUTE_DEFAULTS
+from schedlab.metrics.compute import ATTRIBUTE_DEFAULTS, compute
 from schedlab.trace import (
     AttributeKind,
     BlockReason,
@@ -200,6 +201,27 @@ def test_a_gap_before_the_cut_is_no_truncation(tmp_path: Path) -> None:
         validate(trace)
     assert caught.value.record
     assert caught.value.record.sequence == missing + 1
+
+
+@settings(PATIENT, max_examples=30)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+def test_a_machine_need_not_tell_of_its_scheduler(script: Script, source: random.Random) -> None:
+    """A trace without any SCHEDULER_ENTER and _EXIT is good: picks are counted by switches."""
+    visits = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+    kept = [each for each in simulate(source, script) if each.kind not in visits]
+    of_cpu: Counter[int] = Counter()
+    records = []
+    for number, each in enumerate(kept):
+        of_cpu[each.cpu] += 1
+        second = of_cpu[each.cpu] if each.kind == Kind.END else each.second
+        records.append(each._replace(sequence=number, second=second))
+    trace = load(records, script)
+    validate(trace)
+    measured = compute(trace)
+    assert measured.summary["overhead_share"].is_null().all()
+    if not any(each.kind == Kind.MARK and each.first == MarkKind.BEGIN for each in records):
+        picked = sum(each.kind == Kind.SWITCH and each.process != 0 for each in records)
+        assert measured.processes["selections"].sum() == picked
 
 
 # --- spoilt traces

@@ -51,7 +51,9 @@ char _license[] SEC("license") = "GPL";
 /* Longer than any turn: what ends one is the policy. */
 #define HOLD_NS 3600000000000ull
 
+#ifndef WATCHDOG_MS
 #define WATCHDOG_MS 30000 /* the longest that the kernel allows */
+#endif
 
 /*
  * A function that the verifier goes through once for each program, whatever it is

@@ -6,11 +6,18 @@
 
 #include "host.h"
 
-/* Null: Linux serves this thread by itself. */
+/*
+ * Null: Linux serves this thread by itself. The PID is read anew each time, since
+ * a thread that calls exec() takes over that of its process's first thread.
+ */
 static __always_inline slot_t *slot_of(struct task_struct *thread)
 {
     struct slot_of *entry = bpf_task_storage_get(&slot_of_thread, thread, NULL, 0);
-    return entry ? entry->slot : NULL;
+    if (!entry || !entry->slot)
+        return NULL;
+    slot_t *slot = entry->slot;
+    slot->task.pid = thread->pid;
+    return slot;
 }
 
 /* The number of a slot that was free; SLOTS_MAX: none was. Under slots_lock. */

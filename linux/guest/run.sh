@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Runs one command in the guest under one policy: run.sh SEED POLICY COMMAND [OPTION]...
+# Runs one command in the guest under one policy: run.sh SEED SECONDS POLICY COMMAND [OPTION]...
 # The options are those of `schedlab-linux serve`. What came of it is left in /result: the trace,
 # what the command printed (output), what the server said (server).
 #
@@ -8,11 +8,11 @@
 # does of its own, some milliseconds every few seconds, then falls into the same parts of all runs,
 # however long their policies took to be loaded.
 #
-# Exit status: 0; 1, the command failed; 103, the policy could not be brought to the kernel; 104,
-# the kernel threw it out while the command ran.
+# Exit status: 0; 1, the command failed; 102, it was not done after SECONDS; 103, the policy could
+# not be brought to the kernel; 104, the kernel threw it out while the command ran.
 
-seed=$1 policy=$2 command=$3
-shift 3
+seed=$1 seconds=$2 policy=$3 command=$4
+shift 4
 
 here=$(pwd)
 control=${WORKLOAD_CONTROL:-/run/schedlab} result=${RESULT:-/result}
@@ -31,11 +31,17 @@ if [ -n "$BEGIN_AT" ]; then
     [ "$left" -gt 0 ] && sleep "$((left / 100)).$(printf %02d $((left % 100)))"
 fi
 
-chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null
+chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null &
+workload=$!
+(sleep "$seconds" && touch late && kill -KILL "$workload") &
+watch=$!
+wait "$workload"
 status=$?
+kill "$watch" 2>/dev/null
 
 in_force=$(sed -n 's/^Policy: //p' "$control/sched_status")
 why=$(cat "$control/sched_problem")
 schedlab-linux stop
 [ "$in_force" = fair ] && [ "$policy" != fair ] && [ -n "$why" ] && exit 104
+[ ! -e late ] || exit 102
 [ "$status" -eq 0 ] || exit 1

@@ -17,9 +17,9 @@
  * while no policy is in force; and each policy's. A policy's object is loaded
  * when it is first wanted, and then stays: to switch is to attach and to detach.
  *
- * The kernel's verifier may take many seconds for an object. So it is loaded by a
- * thread of its own, in the fair class: the main thread goes on serving, and
- * what runs here is not starved by a thread that real-time priority drives.
+ * The kernel's verifier may take many seconds for an object. So a thread of its own
+ * loads it, which has a share of a CPU: the main thread goes on serving, no policy
+ * can keep the other from coming, and nobody is starved by the load.
  * Nothing here is pinned: when this process ends, the kernel undoes it all.
  */
 

@@ -537,7 +537,14 @@ int scheduler_loading(void)
     return loading ? loading->thread_done : -1;
 }
 
-/* The kernel's threads and process 1 are no policy's to kill. */
+static bool is_own_thread(int32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d", pid);
+    return access(path, F_OK) == 0;
+}
+
+/* The kernel's threads, process 1 and this one are no policy's to kill. */
 static int handle_policy_request(void *context, void *data, size_t size)
 {
     const struct host_request *request = data;
@@ -546,7 +553,7 @@ static int handle_policy_request(void *context, void *data, size_t size)
         return 0;
     if (request->kind == REQUEST_EXITED)
         scheduler_check_exit();
-    if (request->kind != REQUEST_KILL || request->pid <= 1 || request->pid == getpid() ||
+    if (request->kind != REQUEST_KILL || request->pid <= 1 || is_own_thread(request->pid) ||
         !is_users_thread(request->pid))
         return 0;
     if (kill(request->pid, SIGKILL) == 0)

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
+from schedlab.policies import FAIR
 from schedlab.recording import Recording, recording
 from schedlab.terminal import say
 
@@ -44,6 +45,11 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
             f"--replay: only --machine {SIMULATOR} replays a recording, not {options['machine']}"
         )
     found = recording(place)
+    if found.policy.name == FAIR.name and not given("policies"):
+        raise WrongUsage(
+            f"--replay {place}: it was recorded under {FAIR.name}, which is Linux's own and which the"
+            " simulator does not have: say by --policy under what it is to be replayed"
+        )
     standard: dict[str, Any] = {
         "machine": SIMULATOR,
         "policies": (found.policy,),

@@ -76,10 +76,10 @@ def panic_lines(console: str) -> list[str]:
     return lines[-_PANIC_LINES:]
 
 
-def tail_of(console: str) -> str:
-    """The console's last lines, to be put behind a message."""
+def tail_of(console: str, what: str = "its console ends") -> str:
+    """The last lines of a console, or of other words, to be put behind a message."""
     lines = console.rstrip().splitlines()[-_LAST_LINES:]
-    return "; its console ends:\n" + indent(lines) if lines else "; its console is empty"
+    return f"; {what}:\n" + indent(lines) if lines else "; its console is empty"
 
 
 def indent(lines: list[str]) -> str:

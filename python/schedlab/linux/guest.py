@@ -170,10 +170,17 @@ def assemble(
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
     mode = mode_of(job)
-    command = [release.path, *machine_options(mode, job), *device_options(interactive)]
+    command = [*tied(), release.path, *machine_options(mode, job), *device_options(interactive)]
     command += ["-kernel", str(kernel), "-initrd", _RAMDISK]
     command += ["-append", kernel_arguments(job, mode, interactive)]
     return Prepared(command, mode, _STARTING_SECONDS + _SLOWEST * job.limit_s)
+
+
+@cache
+def tied() -> tuple[str, ...]:
+    """What has the host end a machine even if schedlab is killed and can end nothing any more."""
+    path = shutil.which("setpriv")
+    return (path, "--pdeathsig", "KILL", "--") if path else ()
 
 
 def check(job: GuestJob) -> None:

@@ -24,10 +24,15 @@ _LEAST_MEMORY_MIB = 512
 _CPUS_MAX = 16
 WORKLOAD = "workload"
 """A compiled workload file, in the guest."""
-_NOT_LOADED, _THROWN_OUT = 103, 104
-"""Exit statuses of linux/guest/run.sh."""
-_SAID = ("server", "output")
-"""What it leaves beside the trace: who said what, in this order in the console."""
+_POLICY_FAILED = {
+    103: "the policy could not be brought to the kernel",
+    104: "the kernel threw the policy out while the workload ran",
+}
+"""By exit statuses of linux/guest/run.sh."""
+_SERVER, _OUTPUT = "server", "output"
+"""What it leaves beside the trace: what the server of the policy said, and what the workload did."""
+_LOADING_SECONDS = 200
+"""Of the guest, more than a policy can take to be brought to the kernel."""
 _SLOWEST = 20
 """Seconds of a busy host for one of the guest."""
 
@@ -79,7 +84,8 @@ class Linux(Machine):
 
     def arguments(self, run: Run) -> str:
         """Of linux/guest/run.sh, as a shell reads them."""
-        words = [str(run.seed), str(run.policy), command_of(run)]
+        seconds = f"{run.limit_ns / 1e9:g}"
+        words = [str(run.seed), seconds, str(run.policy), command_of(run)]
         for name, value in run.settings:
             words += ["--set", f"{name}={value}"]
         return shlex.join(words)
@@ -115,25 +121,26 @@ class Linux(Machine):
             memory_mib=run.memory_mib,
             repeatable=self.repeatable,
             seed=run.seed,
-            limit_s=self.begin_s + run.limit_ns / 1e9,
+            limit_s=self.begin_s + run.limit_ns / 1e9 + _LOADING_SECONDS,
             programs=benchmarks_in(run.workload),
         )
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        """What the daemon and the workload said comes behind what the kernel did."""
+        """What the server and the workload said comes behind what the kernel did."""
         from schedlab.linux import guest
 
         ended = guest.outcome(guest.Prepared([], self._mode(), 0), folder, status)
+        server, output = (_content(ended.results / name) for name in (_SERVER, _OUTPUT))
         with console.open("ab") as log:
-            for name in _SAID:
-                said = ended.results / name
-                if said.is_file() and said.stat().st_size:
-                    log.write(b"\n" + said.read_bytes())
+            log.writelines(b"\n" + said for said in (server, output) if said)
         trace = ended.results / TRACE_FILE
         if trace.is_file():
             trace.replace(folder / TRACE_FILE)
         shutil.rmtree(ended.results)
         guest.clean(folder)
+        if ended.status in _POLICY_FAILED:
+            why = tail_of(server.decode(errors="replace"), "its server's words end")
+            return Outcome("failed", _POLICY_FAILED[ended.status] + why)
         return _outcome(ended.status, read_console(console), ended.message)
 
     def _mode(self) -> str:
@@ -163,19 +170,22 @@ class FreeLinux(Linux):
         return f"free-running, {how}: not repeatable"
 
     def host_cpus(self, cpus: int) -> int:
-        return cpus
+        from schedlab.linux.guest import KVM
+
+        return cpus if self._mode() == KVM else 1
+
+
+def _content(path: Path) -> bytes:
+    """Nothing, if the run did not come to it."""
+    return path.read_bytes() if path.is_file() else b""
 
 
 def _outcome(status: int, console: str, message: str) -> Outcome:
     """`message`: why the guest's script did not come to its end."""
-    told = {
-        _NOT_LOADED: "the policy could not be brought to the kernel",
-        _THROWN_OUT: "the kernel threw the policy out while the workload ran",
-    }
-    if status in told:
-        return Outcome("failed", told[status] + tail_of(console))
     found = outcome_of(status, console)
-    return Outcome(found.status, message) if message and found.status != "limit" else found
+    if found.status == "limit" and message:
+        return Outcome("hung", message)
+    return Outcome(found.status, message) if message else found
 
 
 def command_of(run: Run) -> str:

@@ -304,9 +304,8 @@ class Start:
 
 def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]:
     """Of lives that the trace does not see begin, and that wait at first."""
-    first = who.steps.first
-    waits = np.flatnonzero((who.fork_row < 0) & (who.steps.step[first] == Step.WOKEN))
-    row = who.steps.row[first[waits]]
+    waits, at = _woken_at_first(who)
+    row = who.steps.row[at]
     pid = trace.column("first")[row].astype(np.int64)
     waker = life_of(who, pid, row)
     waker[(pid == 0) | np.isin(waker, omitted)] = -1
@@ -315,6 +314,20 @@ def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]
         life: Start(Deed.TAKE, 0) if by >= 0 else Start(Deed.SLEEP_UNTIL, when)
         for life, by, when in zip(waits.tolist(), waker.tolist(), time, strict=True)
     }
+
+
+def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
+    """Of lives that the trace does not see begin and that are woken before anything else (but for
+    being found), and the steps in which they are."""
+    steps = who.steps
+    at = steps.first.copy()
+    found = np.flatnonzero(steps.step[at] == Step.FOUND)
+    at[found] += 1
+    there = at < len(steps.life)
+    there[there] = steps.life[at[there]] == np.flatnonzero(there)
+    woken = np.flatnonzero(there & (who.fork_row < 0))
+    woken = woken[steps.step[at[woken]] == Step.WOKEN]
+    return woken, at[woken]
 
 
 def texts(trace: Trace) -> dict[int, str]:

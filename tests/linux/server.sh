@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+#
+# In a guest: what the server of policies (linux/loader) does with a kernel that has sched_ext, and
+# with policies that do what none should. What came of each step is left in /result, in a file of
+# the step's name; tests/test_linux_server.py reads it. `status` of a step is its last line.
+
+control=/run/schedlab
+
+# Runs a command; keeps what it prints, and its exit status.
+step() {
+    file=/result/$1
+    shift
+    "$@" >>"$file" 2>&1
+    echo "status: $?" >>"$file"
+}
+
+# What is in force, in the eyes of the kernel and of the server.
+look() {
+    {
+        cat /sys/kernel/sched_ext/state
+        head -n 4 "$control/sched_status"
+    } >"/result/$1" 2>&1
+}
+
+# Waits until the kernel is back in the fair class, which it goes to by itself: three seconds at most.
+settle() {
+    rounds=0
+    while [ "$rounds" -lt 30 ] && ! grep -q disabled /sys/kernel/sched_ext/state; do
+        rounds=$((rounds + 1))
+        sleep 0.1
+    done
+    echo "$rounds" >>/result/rounds
+}
+
+obey() {
+    echo "$1" >"$2"
+}
+
+
+# This one tells what comes of it: none of the policies is to rule it.
+chrt --fifo --pid 80 $$
+
+step dry-run schedlab-linux serve --policy rr --dry-run
+step without-root su nobody -s /bin/sh -c "/job/schedlab-linux serve --dry-run"
+step no-sched-ext unshare -m sh -c "mount -t tmpfs none /sys/kernel && schedlab-linux serve"
+step busy-folder schedlab-linux serve --control /job
+step no-objects schedlab-linux serve --objects /nowhere
+ls -A /run >/result/untouched
+
+step serve schedlab-linux serve --policy rr --seed 1 --background
+look begun
+chrt --other 0 sleep 1000 &
+sleeper=$!
+echo "$sleeper" >/result/sleeper
+step second timeout 20 schedlab-linux serve
+step set schedlab-linux set "$sleeper" tickets 17
+step set-file obey "$sleeper 9" "$control/sched_status"
+step tunable schedlab-linux tunable slice=3
+cat "$control/sched_status" >/result/sched_status
+cat "$control/sched_tunables" >/result/sched_tunables
+cat "$control/sched_policies" >/result/sched_policies
+schedlab-linux status --json >/result/status.json
+schedlab-linux tunable --json >/result/tunables.json
+schedlab-linux policies --json >/result/policies.json
+step two-lines sh -c "printf 'rr\nfair\n' >$control/sched_status"
+step no-policy obey nosuch "$control/sched_status"
+step no-process obey "99999 3" "$control/sched_status"
+step no-range obey "$sleeper 11" "$control/sched_status"
+step no-tunable obey nosuch=1 "$control/sched_tunables"
+step not-written obey rr "$control/sched_policies"
+step fair obey fair "$control/sched_status"
+look in-fair
+step kept schedlab-linux status
+
+step rejected schedlab-linux policy rejected
+look after-rejected
+step complains schedlab-linux policy complains
+chrt --other 0 sleep 0.1
+settle
+look after-complains
+step never-picks schedlab-linux policy never-picks
+chrt --other 0 sleep 0.1
+settle
+look after-never-picks
+
+step starves schedlab-linux policy starves
+chrt --other 0 sh -c 'while :; do :; done' &
+one=$!
+chrt --other 0 sh -c 'while :; do :; done' &
+two=$!
+chrt --other 0 sh -c 'while :; do :; done' &
+three=$!
+sleep 10
+look after-starves
+
+step again schedlab-linux policy rr
+server=$(sed -n 's/^schedlab-linux *\([0-9]*\) .*/\1/p' "$control/sched_status" | head -n 1)
+kill -KILL "$server"
+settle
+look after-kill
+kill -0 "$one" "$two" "$three" "$sleeper" && echo alive >/result/alive
+step nobody schedlab-linux status
+step serve-again schedlab-linux serve --policy rr --background
+look begun-again
+step stop schedlab-linux stop
+look ended
+ls -A /run >/result/left
+kill "$one" "$two" "$three" "$sleeper"

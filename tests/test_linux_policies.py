@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Every policy on a real kernel, in one guest of two CPUs: it loads, is switched to under load,
+and shares the CPUs as it should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.linux.guest import GuestJob, boot
+from schedlab.linux.parts import contents, programs
+from schedlab.policies import read_catalogue
+
+pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux-policies")]
+
+TURN = "0.15"
+"""Seconds of the guest under each policy."""
+
+WEIGHTS = (1, 3, 6)
+IDEAL = (0.25, 0.75, 1.0)
+"""CPUs that these weights are due, of two: nobody can have more than one."""
+
+
+def choices() -> list[str]:
+    """All policies and presets; the fair class, and one again after it."""
+    names = [
+        name
+        for policy in read_catalogue().values()
+        if policy.number is not None
+        for name in (policy.name, *(f"{policy.name}:{preset}" for preset in policy.presets))
+    ]
+    return [*names, "fair", names[0]]
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the script has left."""
+    programs()
+    variables = f"POLICIES='{' '.join(choices())}'\nTURN={TURN}\n"
+    job = GuestJob(
+        files=contents(),
+        script=variables + (ROOT / "tests" / "linux" / "policies.sh").read_text(),
+        programs=(),
+        cpus=2,
+        limit_s=240,
+    )
+    outcome = boot(job, tmp_path_factory.mktemp("guest"))
+    assert outcome.finished, outcome.message
+    return outcome.results
+
+
+def test_each_policy_is_switched_to_while_work_goes_on(left: Path) -> None:
+    lines = (left / "policies").read_text().splitlines()
+    assert len(lines) == len(choices()), lines
+    for line, choice in zip(lines, choices(), strict=True):
+        name, _, seen = line.partition(": ")
+        assert name == choice
+        if choice == "fair":
+            assert seen.startswith("disabled Policy: fair "), line
+            assert "Fair class since" not in seen
+        else:
+            object_name = choice.partition(":")[0].replace("-", "_")
+            assert seen.startswith(f"enabled schedlab_{object_name} Policy: {choice} "), line
+
+
+def test_the_kernel_has_nothing_to_complain_of(left: Path) -> None:
+    assert (left / "complaints").read_text() == ""
+
+
+@pytest.mark.parametrize("policy", ["wrr", "lottery"])
+def test_shares_are_roughly_those_of_the_weights(left: Path, policy: str) -> None:
+    begin = [int(line) for line in (left / f"{policy}.begin").read_text().split()]
+    end = [int(line) for line in (left / f"{policy}.end").read_text().split()]
+    ran = [after - before for before, after in zip(begin, end, strict=True)]
+    shares = [2 * time / sum(ran) for time in ran]
+    # Draws of a few hundred turns stray by some points; a policy that forgets weights, by 40.
+    assert shares == pytest.approx(IDEAL, abs=0.1)
+
+
+def test_the_fair_class_has_all_again(left: Path) -> None:
+    assert (left / "ended").read_text() == "disabled\n"

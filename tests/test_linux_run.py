@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run --machine linux`: one run, made twice, in guests that are booted for it."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import Command
+from linux_guests import need_guests
+from schedlab import trace
+from schedlab.machines.base import TRACE_FILE
+
+pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux_boot")]
+
+RUN = ("run", "--machine", "linux", "--policy", "lottery", "--cpus", "1", "--json")
+COMMAND = "lotterytest low -u 20 -t 150"
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_run_on_linux_comes_out_the_same_again(schedlab: Command, tmp_path: Path) -> None:
+    need_guests()
+
+    def run(out: Path) -> dict[str, Any]:
+        done = schedlab(*RUN, "--workload", COMMAND, "--out", str(out), timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (only,) = json.loads(done.stdout)["runs"]
+        assert isinstance(only, dict)
+        return only
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(run, (tmp_path / "first", tmp_path / "second"))
+
+    folder = Path(first["folder"])
+    assert {path.name for path in folder.iterdir()} == {
+        *("console.log", "manifest.json", "metrics"),
+        TRACE_FILE,
+    }
+    assert (folder / TRACE_FILE).read_bytes() == (Path(second["folder"]) / TRACE_FILE).read_bytes()
+    manifest = first["manifest"]
+    assert manifest["repeatable"] is True
+    assert manifest["mode"].startswith("repeatable (instruction-counted time)")
+    assert manifest["linux_programs_sha256"] == second["manifest"]["linux_programs_sha256"]
+
+    events = trace.read(folder / TRACE_FILE)
+    trace.validate(events)
+    assert events.header.tick_ns == 4_000_000
+    assert events.lost == 0
+    groups = pl.DataFrame(first["metrics"]["groups"])
+    assert groups["group"].to_list() == ["A", "B", "C"]
+    assert groups["ideal_share"].to_list() == pytest.approx([1 / 2, 1 / 3, 1 / 6])
+    assert groups["share"].is_sorted(descending=True)
+    summary = first["metrics"]["summary"]
+    assert summary["policy"] == "lottery"
+    # 150 ticks that iterations fill which would fill as many of Spike's: no other option was given.
+    assert summary["elapsed_ns"] == pytest.approx(150 * 4e6, rel=0.05)
+    assert summary["other_running_ns"] < 0.05 * summary["elapsed_ns"]

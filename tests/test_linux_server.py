@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""The server of policies on a real kernel, in one guest: what it offers, refuses, and survives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.build import build
+from schedlab.linux.guest import GuestJob, boot
+from schedlab.linux.packages import packages
+from schedlab.paths import BUILD
+
+pytestmark = pytest.mark.qemu
+
+PLACE = BUILD / "linux-tests"
+FAIR, OURS = "disabled", "enabled"
+"""What the kernel says of sched_ext."""
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the script has left, of one guest."""
+    build("linux-tests", variables={"LINUX_SDK": str(packages().sdk)})
+    job = GuestJob(
+        files={
+            "schedlab-linux": PLACE / "schedlab-linux",
+            **{f"bpf/{path.name}": path for path in PLACE.glob("bpf/*.bpf.o")},
+        },
+        script=(ROOT / "tests" / "linux" / "server.sh").read_text(),
+        cpus=2,
+        programs=(),
+        limit_s=240,
+    )
+    outcome = boot(job, tmp_path_factory.mktemp("guest"))
+    assert outcome.finished, outcome.message
+    return outcome.results
+
+
+def status(left: Path, step: str) -> int:
+    (found,) = re.findall(r"^status: (\d+)$", (left / step).read_text(), re.MULTILINE)
+    return int(found)
+
+
+def sleeper_of(left: Path) -> str:
+    """The PID of who has attributes set."""
+    return (left / "sleeper").read_text().strip()
+
+
+def test_a_dry_run_changes_nothing(left: Path) -> None:
+    assert status(left, "dry-run") == 0
+    told = (left / "dry-run").read_text()
+    assert "would switch all threads of the fair class to the policy rr" in told
+    assert "nothing was changed" in told
+    assert (left / "untouched").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("step", "messages"),
+    [
+        ("without-root", ["only root may do this"]),
+        ("no-sched-ext", ["CONFIG_SCHED_CLASS_EXT", "CONFIG_DEBUG_INFO_BTF"]),
+        ("busy-folder", ["/job is in use", "--control names another"]),
+        ("no-objects", ["/nowhere/observer.bpf.o: No such file", "--objects names"]),
+    ],
+)
+def test_an_unfit_machine_is_refused(left: Path, step: str, messages: list[str]) -> None:
+    assert status(left, step) == 2
+    told = (left / step).read_text()
+    assert all(message in told for message in messages)
+
+
+def test_the_policy_is_in_force_when_the_server_is_ready(left: Path) -> None:
+    assert status(left, "serve") == 0
+    assert (left / "begun").read_text().splitlines()[:3] == [OURS, "Scheduler status", "Policy: rr"]
+
+
+def test_one_server_serves(left: Path) -> None:
+    assert status(left, "second") == 2
+    told = (left / "second").read_text()
+    assert "another schedlab-linux serves already" in told
+    assert "another scheduler is loaded" in told
+
+
+def test_the_texts_are_those_of_our_own_kernel(left: Path) -> None:
+    lines = (left / "sched_status").read_text().splitlines()
+    assert lines[:6] == [
+        "Scheduler status",
+        "Policy: rr",
+        "Changed: slice=3",
+        "PRIORITY: 0, the highest, to 10",
+        "TIMESLICE: milliseconds; -: no limit; ?: not seen by this policy yet",
+        "",
+    ]
+    assert lines[6].split() == ["NAME", "PID", "STATE", "PRIORITY", "TIMESLICE", "TICKETS"]
+    rows = [line.split() for line in lines[7:]]
+    assert all(len(row) == 6 for row in rows)
+    sleeper = next(row for row in rows if row[1] == sleeper_of(left))
+    assert (sleeper[0], sleeper[2], sleeper[3], sleeper[5]) == ("sleep", "blocked", "9", "17")
+    assert rows[0][:2] == ["init", "1"]
+    assert not any(row[0].startswith(("kworker", "rcu")) for row in rows)
+
+    tunables = (left / "sched_tunables").read_text().splitlines()
+    assert tunables[0].split() == ["NAME", "VALUE", "MINIMUM", "MAXIMUM", "DEFAULT", "MEANING"]
+    assert tunables[1].split()[:5] == ["slice", "3", "1", "1000", "1"]
+    policies = (left / "sched_policies").read_text().splitlines()
+    assert policies[0].split() == ["NUMBER", "NAME", "MEANING"]
+    assert policies[1].split()[:2] == ["0", "rr"]
+    assert policies[-1].split()[:2] == ["-", "fair"]
+
+
+def test_json_says_the_same(left: Path) -> None:
+    shown = json.loads((left / "status.json").read_text())
+    assert (shown["policy"], shown["changed"], shown["fair_since"]) == ("rr", {"slice": 3}, None)
+    (sleeper,) = [task for task in shown["tasks"] if task["pid"] == int(sleeper_of(left))]
+    assert (sleeper["priority"], sleeper["tickets"], sleeper["state"]) == (9, 17, "blocked")
+    (tunable, *_) = json.loads((left / "tunables.json").read_text())
+    assert (tunable["name"], tunable["value"], tunable["default"]) == ("slice", 3, 1)
+    policies = json.loads((left / "policies.json").read_text())
+    assert [policy["name"] for policy in policies][:2] == ["rr", "rr:table-scan"]
+    assert policies[-1]["name"] == "fair"
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ("two-lines", ""),
+        ("no-policy", "Invalid argument"),
+        ("no-process", "No such process"),
+        ("no-range", "out of range"),
+        ("no-tunable", "Invalid argument"),
+        ("not-written", "not permitted"),
+    ],
+)
+def test_what_cannot_be_obeyed_is_refused(left: Path, step: str, message: str) -> None:
+    assert status(left, step) != 0
+    assert message in (left / step).read_text()
+
+
+def test_the_fair_class_by_name_and_attributes_that_stay(left: Path) -> None:
+    assert status(left, "fair") == 0
+    assert (left / "in-fair").read_text().splitlines()[:3] == [
+        FAIR,
+        "Scheduler status",
+        "Policy: fair",
+    ]
+    rows = [line.split() for line in (left / "kept").read_text().splitlines()]
+    (sleeper,) = [row for row in rows if row[1:2] == [sleeper_of(left)]]
+    assert sleeper[2:] == ["blocked", "9", "?", "17"]
+
+
+def test_the_verifier_refuses_and_says_why(left: Path) -> None:
+    assert status(left, "rejected") == 1
+    told = (left / "rejected").read_text()
+    assert "the kernel's verifier refuses its program host_tick" in told
+    assert "task->run_time = 1" in told
+    assert len(told.splitlines()) < 40
+    assert "Policy: fair" in (left / "after-rejected").read_text()
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ("complains", "is not to its liking"),
+        ("never-picks", "pick() gave no task although some are queued"),
+        ("starves", "runnable task stall"),
+    ],
+)
+def test_a_policy_that_fails_gives_way_to_the_fair_class(left: Path, policy: str, why: str) -> None:
+    state, _, name, since, *_ = (left / f"after-{policy}").read_text().splitlines()
+    assert (state, name) == (FAIR, "Policy: fair")
+    assert since.startswith(f"Fair class since: the kernel ended {policy}: ")
+    assert why in since
+
+
+def test_a_server_that_is_killed_leaves_the_machine_in_the_fair_class(left: Path) -> None:
+    assert status(left, "again") == 0
+    assert (left / "after-kill").read_text().splitlines()[0] == FAIR
+    assert (left / "alive").read_text() == "alive\n"
+    assert status(left, "nobody") == 2
+    assert "nobody serves" in (left / "nobody").read_text()
+    assert status(left, "serve-again") == 0
+    assert (left / "begun-again").read_text().splitlines()[0] == OURS
+
+
+def test_an_end_undoes_all(left: Path) -> None:
+    assert status(left, "stop") == 0
+    assert (left / "ended").read_text().splitlines()[0] == FAIR
+    assert (left / "left").read_text() == ""
