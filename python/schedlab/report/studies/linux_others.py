@@ -42,7 +42,7 @@ def _benchmarks(found: LinuxRuns) -> list[Block]:
     ]
     table = measured_table(
         "study-5-linux-benchmarks",
-        "hackbench and stress-ng on two CPUs of Linux",
+        "hackbench and stress-ng on Linux",
         "policy",
         columns,
         rows,
@@ -98,7 +98,7 @@ def _suites(found: LinuxRuns) -> list[Block]:
     }
     table = measured_table(
         "study-5-linux-suites",
-        "The other studies' suites on two CPUs of Linux: mean turnaround, ms",
+        "The other studies' suites on Linux: mean turnaround, ms",
         "policy",
         [(Column(_SUITES[name]), 1) for name in experiments],
         rows,

@@ -69,9 +69,8 @@ caches, no branch predictor, no turbo. What a policy costs is the number of its 
 nothing that it does to the caches. In return, a run is the same each time, to the last event: a \
 difference between two policies is theirs, or that of where in a tick a run began, which the seed \
 moves.
-- *Two CPUs share that clock*: while one carries out an instruction, time goes on for the other. Two \
-busy CPUs do together what one does alone, and an event takes twice as long. Shares, counts and who \
-runs when are not concerned.
+- *Several CPUs share that clock*: while one carries out an instruction, time goes on for the others. \
+So all of this is measured on one CPU.
 - *By the host's time*: the clock is real, and so is all else that the host does. What is longest \
 there is the host's.
 """
@@ -219,7 +218,7 @@ def _eight(found: LinuxRuns) -> list[Block]:
         Text(_INTRODUCTION),
         measured_table(
             "study-5-linux-eight-threads",
-            "Eight threads of sysbench on two CPUs of Linux",
+            "Eight threads of sysbench on Linux",
             "policy",
             (
                 *((column, decimals) for column, _, decimals in _SPREAD),

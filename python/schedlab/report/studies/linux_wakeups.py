@@ -13,7 +13,7 @@ from schedlab.report.wording import listed
 from schedlab.studies.linux_experiments import FAIR, WAKEUPS
 
 ON_OUR_KERNEL = "s5-wakeups"
-_PLACES = {ON_OUR_KERNEL: "on our kernel", WAKEUPS: "on Linux"}
+_PLACES = {ON_OUR_KERNEL: "on two CPUs of our kernel", WAKEUPS: "on one CPU of Linux"}
 _MS = 1e-6
 _COLUMNS = (
     (Column("median", "wake-up latency, ms"), "wakeup_latency_median_ns", 3),
