@@ -50,7 +50,7 @@ for name in $POLICIES; do
     sleep "$TURN"
     echo "$name: $(look)"
 done >/result/policies
-dmesg | grep -E 'WARNING|BUG|stall|sched_ext.*error' >/result/complaints
+dmesg | grep -A 40 -E 'WARNING|BUG|stall|sched_ext.*error' >/result/complaints
 kill $load
 sleep 0.2
 
@@ -62,9 +62,9 @@ echo "status: $?" >/result/observed
 echo priority:thesis >"$control/sched_status"
 echo kill_after=20 >"$control/sched_tunables"
 hog &
-doomed=$!
-wait "$doomed"
+wait $!
 echo "status: $?" >/result/doomed
+echo wrr >"$control/sched_status"
 
 # Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs.
 hogs=
