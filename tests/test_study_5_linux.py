@@ -51,7 +51,7 @@ def keep(
 def on_linux(experiment: str) -> dict[str, Any]:
     """Of a manifest: the experiment's machine, and the mode that it is in."""
     machine = machine_named(EXPERIMENTS[experiment].machine or "spike")
-    return {"machine": machine.name, "machine_note": machine.note, "repeatable": machine.repeatable}
+    return {"machine": machine.name, "mode": machine.note, "repeatable": machine.repeatable}
 
 
 RATES = {FAIR: 1000.0, "wrr:linux": 1001.0, "lottery:linux": 990.0}

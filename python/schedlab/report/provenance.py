@@ -48,7 +48,7 @@ def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
 def _machines(setups: Sequence[Repeated]) -> str:
     """Each with the mode that it ran in, if it has several."""
     names = {
-        f"{each.setup.machine}{f', {mode}' if (mode := run.manifest.get('machine_note')) else ''}"
+        f"{each.setup.machine}{f', {mode}' if (mode := run.manifest.get('mode')) else ''}"
         for each in setups
         for run in each.runs
     }

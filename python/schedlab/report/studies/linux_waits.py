@@ -9,7 +9,6 @@ import polars as pl
 
 from schedlab.collection import Kept
 from schedlab.metrics import state_intervals
-from schedlab.report.markup import literal
 from schedlab.report.model import Block, Cell, Column, Table, Text
 from schedlab.report.studies.linux_runs import LinuxRuns
 from schedlab.report.studies.texts import how_measured, traces
@@ -125,7 +124,7 @@ def blocks(found: LinuxRuns, experiment: str, schedulers: dict[str, str]) -> lis
 
 def _told(waits: Waits) -> str:
     """The names are those that programs gave themselves."""
-    told = [f"{literal(name)} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
+    told = [f"{name} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
     return listed(told) or NOTHING
 
 
