@@ -21,6 +21,7 @@ from schedlab.linux.guest import KVM
 from schedlab.linux.parts import archive
 from schedlab.machines import LINUX_MACHINES, linux, machine_named
 from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.base import Release
 from schedlab.machines.linux import FreeLinux, Linux, benchmarks_in, command_of
 from schedlab.outcome import Outcome
 from schedlab.parts import check_own
@@ -241,7 +242,7 @@ def test_how_a_run_ended_is_told_with_its_cause(
 
 def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine_named("linux").repeatable
-    assert "on linux (repeatable (instruction-counted time), emulated), tick 4ms" in summary(RUN)
+    assert "on linux (repeatable (instruction-counted time), emulated by QEMU" in summary(RUN)
     free = replace(RUN, machine="linux-free")
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: "free-running")
     assert "on linux-free (free-running, emulated: not repeatable)" in summary(free)
@@ -249,6 +250,16 @@ def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: KVM)
     assert "on linux-free (free-running, on the host's own CPUs (KVM)" in summary(free)
     assert FreeLinux().host_cpus(4) == 4
+
+
+@pytest.mark.parametrize(
+    ("version", "uneven"), [("7.2.22", True), ("8.1", False), ("10.0.2", False)]
+)
+def test_a_qemu_that_is_unfair_to_cpus_is_said(
+    version: str, uneven: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Linux, "release", lambda _: Release("qemu", version, "PATH"))
+    assert ("serves several CPUs unevenly" in Linux().note) is uneven
 
 
 # --- the script in the guest, with stand-ins for what only a guest has
