@@ -20,8 +20,7 @@ from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux.guest import KVM
 from schedlab.linux.parts import archive
 from schedlab.machines import LINUX_MACHINES, linux, machine_named
-from schedlab.machines.base import TRACE_FILE
-from schedlab.machines.base import Release
+from schedlab.machines.base import TRACE_FILE, Release
 from schedlab.machines.linux import FreeLinux, Linux, benchmarks_in, command_of
 from schedlab.outcome import Outcome
 from schedlab.parts import check_own
