@@ -32,8 +32,9 @@ BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS)
 .PHONY: linux-host linux-tests linux-observed
 
 # Other packages are other headers, which the lists of dependencies leave out.
-ifneq ($(strip $(file < $B/linux-sdk.name)),$(strip $(LINUX_SDK)))
-$(shell mkdir -p $B; echo '$(LINUX_SDK)' > $B/linux-sdk.name)
+LINUX_SDK_PLACE := $(shell readlink -f '$(LINUX_SDK)')
+ifneq ($(strip $(file < $B/linux-sdk.name)),$(strip $(LINUX_SDK_PLACE)))
+$(shell mkdir -p $B; echo '$(LINUX_SDK_PLACE)' > $B/linux-sdk.name)
 endif
 
 $(LINUX_LINK) $(LINUX_VMLINUX)/vmlinux.h:

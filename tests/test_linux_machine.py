@@ -320,7 +320,8 @@ def test_the_command_begins_at_the_same_time_after_the_boot(
     monkeypatch.setenv("UPTIME", str(tmp_path / "uptime"))
     monkeypatch.setenv("BEGIN_AT", "40")
     (tmp_path / "sleeps").mkdir()
-    (tmp_path / "sleeps" / "sleep").write_text('#!/bin/sh\necho "$1" >>"$LOG"\n')
+    own = '[ "$1" = 0.5 ] && exec /bin/sleep 30\n'  # the limit, for which the watch sleeps
+    (tmp_path / "sleeps" / "sleep").write_text(f'#!/bin/sh\n{own}echo "$1" >>"$LOG"\n')
     (tmp_path / "sleeps" / "sleep").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'sleeps'}:{os.environ['PATH']}")
     status, told = scripted(tmp_path, "true")

@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -78,14 +79,15 @@ def add_programs(made: Archive, built: Path) -> None:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache, of a user of that archive, whose packages nobody has signed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ca che"))
     monkeypatch.setenv(mirror.VARIABLE, archive.address)
     monkeypatch.setattr(apt, "TRUST", "trusted=yes")
     monkeypatch.setattr(apt, "KEYRING", tmp_path)
     packages.packages.cache_clear()
-    return packages.folder()
+    yield packages.folder()
+    packages.packages.cache_clear()  # what was found there is not for other tests
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.build import build
 from schedlab.linux.guest import GuestJob, boot
-from schedlab.linux.packages import packages
-from schedlab.linux.parts import contents, programs
+from schedlab.linux.parts import build_linux, contents, programs
 from schedlab.paths import BUILD
 from schedlab.policies import read_catalogue
 
@@ -42,7 +40,7 @@ def choices() -> list[str]:
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the script has left."""
     programs()
-    build("linux-observed", variables={"LINUX_SDK": str(packages().sdk)})
+    build_linux("linux-observed")
     variables = f"POLICIES='{' '.join(choices())}'\nTURN={TURN}\n"
     job = GuestJob(
         files={**contents(), "observed": BUILD / "linux-tests" / "observed"},

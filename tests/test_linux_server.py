@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.build import build
 from schedlab.linux.guest import GuestJob, boot
-from schedlab.linux.packages import packages
+from schedlab.linux.parts import build_linux
 from schedlab.paths import BUILD
 
 pytestmark = pytest.mark.qemu
@@ -25,7 +24,7 @@ FAIR, OURS = "disabled", "enabled"
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the script has left, of one guest."""
-    build("linux-tests", variables={"LINUX_SDK": str(packages().sdk)})
+    build_linux("linux-tests")
     job = GuestJob(
         files={
             "schedlab-linux": PLACE / "schedlab-linux",

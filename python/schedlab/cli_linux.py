@@ -47,11 +47,9 @@ def linux() -> None:
 
 def loader() -> Path:
     """Brings the program and its BPF objects up to date, and gives its path."""
-    from schedlab import build
-    from schedlab.linux.packages import packages
-    from schedlab.linux.parts import LINUX
+    from schedlab.linux.parts import LINUX, build_linux
 
-    build.build("linux-host", variables={"LINUX_SDK": str(packages().sdk)})
+    build_linux("linux-host")
     return LINUX / PROGRAM
 
 

@@ -13,6 +13,7 @@ from schedlab.paths import BUILD, ROOT
 
 LINUX = BUILD / "linux"
 PROGRAMS = LINUX / "programs.tar"
+SDK = BUILD / "linux-sdk"
 RUN_SCRIPT = ROOT / "linux" / "guest" / "run.sh"
 
 
@@ -41,12 +42,24 @@ def image() -> Path:
     return base_image(packages(), BENCHMARKS)
 
 
+def build_linux(*targets: str) -> None:
+    """Makes what needs the unpacked packages. make is told of them by a link, since it cannot do
+    with a folder that has a blank in its name, as a user's cache may have."""
+    from schedlab.linux.packages import packages
+
+    with build_lock():
+        BUILD.mkdir(exist_ok=True)
+        fresh = SDK.with_name(f"{SDK.name}.new")
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(packages().sdk)
+        fresh.replace(SDK)
+    build(*targets, variables={"LINUX_SDK": str(SDK.relative_to(ROOT))})
+
+
 def programs() -> Path:
     """The loader, the policies as BPF programs, the workloads, and what starts them: one archive,
     the same for the same contents."""
-    from schedlab.linux.packages import packages
-
-    build("linux-host", "linux-workloads", variables={"LINUX_SDK": str(packages().sdk)})
+    build_linux("linux-host", "linux-workloads")
     with build_lock():
         content = archive(contents())
         if not PROGRAMS.exists() or PROGRAMS.read_bytes() != content:
