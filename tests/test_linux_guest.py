@@ -13,6 +13,7 @@ import sys
 import tarfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ VERSION = 'case "$1" in --version) echo "QEMU emulator version 7.2.22 (stands in
 
 
 @pytest.fixture
-def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> Programs:
+def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
     """Makes the stand-in, which is started in the folder of the boot."""
     found = stand_in_packages(tmp_path / "tree")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -40,7 +41,9 @@ def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> 
     def make(name: str, body: str) -> Path:
         return program(name, f"{VERSION}\n{body}")
 
-    return make
+    yield make
+    guest.find_qemu.cache_clear()  # other tests have the host's own
+    guest.kvm_problem.cache_clear()
 
 
 def packed(folder: Path, *members: tuple[str, bytes], cut: int = 0) -> Path:
