@@ -256,3 +256,12 @@ def test_a_free_running_guest_has_the_hosts_cpus_only_where_qemu_gets_on_with_th
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     guest.kvm_problem.cache_clear()
     assert guest.mode_of(free) == "free-running"
+
+
+def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> None:
+    """Two runs parted where kdamond looked for pages that had been accessed."""
+    for repeatable, there in ((True, True), (False, False)):
+        job = GuestJob(repeatable=repeatable, kvm=False)
+        words = guest.kernel_arguments(job, guest.mode_of(job), interactive=False).split()
+        assert ("damon_stat.enabled=N" in words) is there
+        assert ("transparent_hugepage=never" in words) is there

@@ -245,6 +245,9 @@ def kernel_arguments(job: GuestJob, mode: str, interactive: bool) -> str:
     if mode == REPEATABLE:
         # QEMU before 8.1 may leave a CPU out for that long, which no policy should be ended for.
         words.append("rcupdate.rcu_cpu_stall_timeout=300")
+        # When QEMU marks a page as accessed depends on the host's time, by which it resizes its
+        # tables: so nothing in the guest must go by these marks.
+        words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
     words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}"]
     if interactive:
         words.append("schedlab_shell=1")
