@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""What is shown: frames, as the page and the terminal get them, some times a second.
+
+A frame has what is the case now (processes, CPUs, metrics), whole, and what has happened since the
+last frame (runs on CPUs, marks, decisions, the log). Whoever comes later, or has missed one, asks for
+`history`. Times are nanoseconds of the system's own clock; a PID of 0 is idle, or nobody.
+docs/monitor.md has the messages around them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+Column = Any
+"""A numpy array or a list, of one value a process."""
+
+
+class CpuFrame(TypedDict):
+    """One CPU."""
+
+    running: int
+    """PID."""
+    since_ns: int
+    level: int
+    """At which the policy runs it, as of the policy's last word; -1: it has no levels."""
+    queue: list[tuple[int, int, int]]
+    """Who waits here: PID, level (-1: none), and since when; in the order in which they came. With a
+    policy that has one queue for all CPUs, all are at CPU 0, and `shared_queue` is true."""
+    busy: float
+    """Part of the window in which it ran a process."""
+
+
+class ProcessColumns(TypedDict):
+    """All that live, one entry each, in the order of PIDs. At most 65,536."""
+
+    pid: Column
+    parent: Column
+    name: Column
+    state: Column
+    """0 runnable, 1 running, 2 blocked."""
+    reason: Column
+    """Why it is blocked: BlockReason; 0: it is not."""
+    cpu: Column
+    """Where it runs, is queued, or ran last; -1: nowhere yet."""
+    group: Column
+    own: Column
+    """True: it is there for the monitor's sake."""
+    priority: Column
+    tickets: Column
+    weight: Column
+    level: Column
+    slice_left_ns: Column
+    """-1: no limit, or not known."""
+    run_ns: Column
+    """Since its fork."""
+    waiting_ns: Column
+    """Time spent runnable and not running, since its fork."""
+    wait_now_ns: Column
+    """How long it has waited now; 0: it does not."""
+    selections: Column
+    share: Column
+    """Of all CPU time that processes (but our own) got in the window; 0 to 1."""
+    ideal: Column
+    """The weighted max-min allocation in the window (docs/metrics.md); -1: not defined."""
+
+
+class Metrics(TypedDict):
+    """Over the window, by the definitions of docs/metrics.md. None: nothing to compute it from."""
+
+    window_ns: int
+    turnaround_ns: float | None
+    """Mean of processes that ended in the window; the same for the others of its kind."""
+    response_ns: float | None
+    waiting_ns: float | None
+    wakeup_median_ns: float | None
+    wakeup_p99_ns: float | None
+    wakeup_maximum_ns: float | None
+    wakeups: int
+    finished: int
+    throughput_per_s: float
+    fairness: float | None
+    """Jain's index over share ÷ ideal share."""
+    fairness_turnaround: float | None
+    overhead: float | None
+    """Scheduler's time ÷ (CPUs × window), idle time apart."""
+    utilisation: float
+    switches_per_s: float
+    migrations_per_s: float
+    idle_while_queued_ns: int
+    """CPU time spent idle while a process waited at another CPU."""
+
+
+class Cost(TypedDict):
+    """What watching takes of the system's CPU time in the window: 0 to 1."""
+
+    steering: float
+    """Time that the monitor's own processes ran."""
+    tracing: float
+    """Records × what one takes."""
+    total: float
+
+
+class Timeline(TypedDict):
+    """What happened on CPUs since the last frame."""
+
+    runs: list[tuple[int, int, int, int, int, int]]
+    """CPU, PID, begin, end, level (-1: none), how it ended: 0 goes on, 1 blocked, 2 preempted,
+    3 yielded, 4 ended. Runs of idle are left out; a run that goes on comes again, longer, with the
+    same begin."""
+    idle_while_queued: list[tuple[int, int, int]]
+    """CPU, begin, end: it idled while a process waited at another CPU."""
+    thinned: int
+    """Runs that were put together with neighbours, since there were too many to draw. Nothing that is
+    counted or measured goes by them."""
+
+
+class Mark(TypedDict):
+    """Something to see on every time line."""
+
+    time_ns: int
+    kind: str
+    """policy, tunable, attribute, begin, end, started, ended, killed, note, lost."""
+    text: str
+    pid: int
+
+
+class Decision(TypedDict):
+    """A choice of the policy."""
+
+    number: int
+    """Of all decisions of this trace; gaps: not all are shown."""
+    time_ns: int
+    cpu: int
+    pid: int
+    name: str
+    waited: int
+    """How many were in the queue beside it."""
+    remark: int
+    """Why, in the policy's own terms; `text` says it in words."""
+    text: str
+    candidates: list[tuple[int, int]]
+    """Up to 16 of those that waited with it: PID, level or tickets."""
+
+
+class Frame(TypedDict):
+    """All of one system at one time."""
+
+    system: str
+    """"a", "b" …"""
+    number: int
+    now_ns: int
+    life: str
+    message: str
+    paused: bool
+    speed: float
+    """Of its time beside ours, measured over the last second."""
+    pace: float
+    """That was asked for; 0: as fast as it goes; -1: its clock is its own."""
+    policy: str
+    shares_by: str
+    """tickets, weight or equal."""
+    levels: bool
+    """Does the policy have levels?"""
+    shared_queue: bool
+    cpus: list[CpuFrame]
+    processes: ProcessColumns
+    metrics: Metrics
+    cost: Cost
+    timeline: Timeline
+    marks: list[Mark]
+    decisions: list[Decision]
+    log: list[str]
+    events_per_s: float
+    """Of our time."""
+    events: int
+    lost: int
+    behind_ns: int
+    """What the model has not taken in yet, of the system's time."""
+    skipped_frames: int
+    """That were not drawn because there was too much to do."""
+    recording: str
+    """Where to; "": nothing is recorded."""
+
+
+class WaitPart(TypedDict):
+    """Who had the CPU for which somebody waited."""
+
+    pid: int
+    """0: nobody, the CPU idled."""
+    name: str
+    cpu: int
+    ran_ns: int
+    runs: int
+
+
+class Wait(TypedDict):
+    """One time of waiting."""
+
+    begin_ns: int
+    end_ns: int
+    """So far, if it goes on."""
+    cpu: int
+    """In whose queue; -1: not known."""
+    why: str
+    """forked, woken, preempted, slice over, yielded, moved."""
+    parts: list[WaitPart]
+
+
+class Explanation(TypedDict):
+    """Why a process had to wait, in the window."""
+
+    pid: int
+    name: str
+    waits: list[Wait]
+    """The last 50."""
+    total_ns: int
+    parts: list[WaitPart]
+    """Of all of them together, the longest first. Their times add up to total_ns, but where CPUs
+    idled elsewhere."""
+    idle_elsewhere_ns: int
+    """Of total_ns: while another CPU idled."""
