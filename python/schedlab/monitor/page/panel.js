@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+//
+// A panel of the page: a title, what it shows in a line, room for a module, and the buttons to fold it
+// and to give it the whole page. How panels are is kept for the next time, by their names: of two
+// systems side by side, both have it.
+
+import { onTheme } from "./colours.js";
+import { button, element } from "./elements.js";
+import { stateOf, subscribe } from "./store.js";
+
+const KEPT = "schedlab-layout";
+/** @type {Set<Panel>} */
+const panels = new Set();
+let layout = readLayout();
+
+/** @typedef {import("./store.js").SystemState} SystemState */
+
+export class Panel {
+    /** @type {((state: SystemState) => void) | null} */
+    #draw = null;
+    #waiting = false;
+    #ends = [];
+
+    /**
+     * @param {string} name of the module
+     * @param {string} system "a", "b" …
+     * @param {{title: string, about: string, help?: string}} words `about`: one line; `help`: definitions
+     */
+    constructor(name, system, { title, about, help = "" }) {
+        this.name = name;
+        this.system = system;
+        const id = `${name}-${system}`;
+        this.title = element("h2", { id: `${id}-title`, textContent: title });
+        /** Beside the title: how many there are, or another word on what is seen. */
+        this.noteElement = element("span", { className: "panel-note" });
+        /** Room for the module's own buttons. */
+        this.tools = element("div", { className: "panel-tools" });
+        this.fold = button("▾", `Fold ${title}`, () => toggle("folded", name));
+        this.enlarge = button("⤢", `Enlarge ${title}`, () => enlarge(name));
+        this.body = element("div", { className: "panel-body", id: `${id}-body` });
+        this.fold.setAttribute("aria-controls", this.body.id);
+        this.element = element(
+            "section",
+            { className: `panel panel-${name}`, id, tabIndex: -1 },
+            element("header", { className: "panel-head" },
+                this.title, helpButton(title, about, help), this.noteElement, this.tools, this.fold, this.enlarge),
+            element("p", { className: "panel-about", textContent: about }),
+            this.body,
+        );
+        this.element.setAttribute("aria-labelledby", this.title.id);
+        this.element.dataset.panel = name;
+        this.#watch();
+        panels.add(this);
+        this.followLayout();
+    }
+
+    /** Is any of it to be seen? Who draws can spare the trouble otherwise. */
+    get visible() {
+        return !this.#waiting && !isFolded(this.name) && !document.hidden;
+    }
+
+    /**
+     * Draws by this function from now on: after each frame, hello and selection, when the size or the
+     * theme is another, and when it comes to be seen again; at most once an animation frame, never
+     * before the first frame and never unseen.
+     * @param {(state: SystemState) => void} draw
+     */
+    draws(draw) {
+        this.#draw = draw;
+        this.#ends.push(subscribe(this.system, () => this.redraw()));
+    }
+
+    /** Draws now, if it is to be seen. */
+    redraw() {
+        const state = stateOf(this.system);
+        if (this.#draw && state.frame && this.visible) this.#draw(state);
+    }
+
+    /** @param {string} text such as how many there are */
+    note(text) {
+        if (this.noteElement.textContent !== text) this.noteElement.textContent = text;
+    }
+
+    /** Shows what went wrong, in the panel, until `fail("")` or the next. @param {string} text */
+    fail(text) {
+        this.error ??= this.body.insertAdjacentElement("beforebegin", element("p", { className: "error", role: "alert" }));
+        this.error.textContent = text;
+        this.error.hidden = !text;
+    }
+
+    /** Ends all that it has begun. */
+    end() {
+        for (const end of this.#ends) end();
+        panels.delete(this);
+        this.element.remove();
+    }
+
+    followLayout() {
+        const folded = isFolded(this.name);
+        const enlarged = layout.enlarged === this.name;
+        this.element.classList.toggle("folded", folded);
+        this.element.classList.toggle("enlarged", enlarged);
+        this.fold.setAttribute("aria-expanded", String(!folded));
+        this.fold.textContent = folded ? "▸" : "▾";
+        this.enlarge.setAttribute("aria-pressed", String(enlarged));
+        this.enlarge.textContent = enlarged ? "⤡" : "⤢";
+        this.redraw();
+    }
+
+    #watch() {
+        const seen = new IntersectionObserver((entries) => {
+            this.#waiting = !entries.at(-1).isIntersecting;
+            this.redraw();
+        });
+        seen.observe(this.element);
+        const sized = new ResizeObserver(() => this.redraw());
+        sized.observe(this.body);
+        this.#ends.push(() => seen.disconnect(), () => sized.disconnect());
+    }
+}
+
+/** @returns {string} the name of the panel that has the whole page; "" if none has */
+export function enlarged() {
+    return layout.enlarged;
+}
+
+/** Gives a panel the whole page, or takes it back. @param {string} name */
+export function enlarge(name) {
+    change({ ...layout, enlarged: layout.enlarged === name ? "" : name });
+}
+
+/** @param {string} name @returns {boolean} */
+export function isFolded(name) {
+    return layout.folded.includes(name) && layout.enlarged !== name;
+}
+
+/** @param {string} name */
+export function unfold(name) {
+    if (isFolded(name)) toggle("folded", name);
+}
+
+/** All panels as they are without anybody's choice. */
+export function resetLayout() {
+    change({ folded: [], enlarged: "" });
+}
+
+function toggle(list, name) {
+    const names = layout[list];
+    const changed = names.includes(name) ? names.filter((each) => each !== name) : [...names, name];
+    change({ ...layout, [list]: changed });
+}
+
+function change(changed) {
+    layout = changed;
+    localStorage.setItem(KEPT, JSON.stringify(layout));
+    followAll();
+}
+
+function followAll() {
+    document.body.dataset.enlarged = layout.enlarged;
+    for (const panel of panels) panel.followLayout();
+}
+
+function readLayout() {
+    try {
+        const kept = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+        const folded = Array.isArray(kept.folded) ? kept.folded.map(String) : [];
+        return { folded, enlarged: typeof kept.enlarged === "string" ? kept.enlarged : "" };
+    } catch {
+        return { folded: [], enlarged: "" };
+    }
+}
+
+function helpButton(title, about, help) {
+    const words = `${about} ${help}`.trim();
+    const made = button("?", `What ${title} shows: ${words}`, () => {});
+    made.classList.add("hint");
+    made.dataset.tip = words;
+    return made;
+}
+
+onTheme(() => {
+    for (const panel of panels) panel.redraw();
+});
+document.addEventListener("visibilitychange", () => {
+    for (const panel of panels) panel.redraw();
+});
