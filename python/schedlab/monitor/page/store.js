@@ -39,7 +39,6 @@ export class Bounded {
 
     clear() {
         this.items.length = 0;
-        this.total += 1;
     }
 }
 
@@ -114,6 +113,10 @@ export class Track {
 
 /** What is known of one system. `frame` is as python/schedlab/monitor/frames.py has it. */
 export class SystemState {
+    #number = 0;
+    #missing = false;
+    #asked_ms = -Infinity;
+
     /** @param {string} id "a", "b" … */
     constructor(id) {
         this.id = id;
@@ -123,6 +126,8 @@ export class SystemState {
         this.frame = null;
         /** Counts how often its time began anew (a restart, a seek): nothing older is meant any more. */
         this.epoch = 0;
+        /** Counts how often the lists were filled anew: who goes by `since` begins again, too. */
+        this.generation = 0;
         /** @type {Track[]} runs of each CPU */
         this.runs = [];
         /** @type {Track[]} when each CPU idled while a process waited at another */
@@ -136,7 +141,6 @@ export class SystemState {
         this.names = new Map([[0, "idle"]]);
         /** @type {number} of the process that is selected; 0: none */
         this.selected = 0;
-        this.asked_ms = -Infinity;
         this.rows = null;
     }
 
@@ -160,37 +164,41 @@ export class SystemState {
         return this.info?.abilities.includes(ability) ?? false;
     }
 
-    clear() {
-        this.epoch += 1;
-        for (const track of [...this.runs, ...this.idleWhileQueued]) track.clear();
-        for (const list of [this.marks, this.decisions, this.log, this.series]) list.clear();
-        this.names = new Map([[0, "idle"]]);
-    }
-
     /** @param {any} frame the next one @param {boolean} whole it is the answer to `history` */
     take(frame, whole = false) {
-        const before = this.frame;
-        const anew = before && frame.now_ns < before.now_ns;
-        if (whole || anew) this.clear();
-        if (!whole && (anew || (before ? frame.number > before.number + 1 : frame.number > 1))) {
-            this.catchUp();
-        }
+        const anew = this.frame !== null && frame.now_ns < this.frame.now_ns && !whole;
+        if (whole || anew) this.#clear();
+        if (anew) this.#beginAnew();
+        this.#missing = !whole && (this.#missing || anew || frame.number !== this.#number + 1);
+        this.#number = whole ? Math.max(this.#number, frame.number) : frame.number;
+        if (this.#missing) this.#catchUp();
+        this.#takeHappened(frame);
+        if (whole && this.frame) return; // what is the case now, the frames say
         this.frame = frame;
         this.rows = null;
-        this.#takeTimeline(frame);
         this.#takeNames(frame.processes);
-        for (const mark of frame.marks) this.marks.add(mark);
-        for (const decision of frame.decisions) this.decisions.add(decision);
-        for (const line of frame.log) this.log.add(line);
         const { now_ns: time_ns, metrics, cost, policy } = frame;
         this.series.add({ time_ns, metrics, cost, policy });
     }
 
+    #clear() {
+        this.generation += 1;
+        for (const track of [...this.runs, ...this.idleWhileQueued]) track.clear();
+        for (const list of [this.marks, this.decisions, this.log]) list.clear();
+    }
+
+    #beginAnew() {
+        this.epoch += 1;
+        this.series.clear();
+        this.names = new Map([[0, "idle"]]);
+        this.selected = 0;
+    }
+
     /** Asks for what was missed, if it has not just done so. */
-    catchUp() {
+    #catchUp() {
         const now = performance.now();
-        if (now - this.asked_ms < HISTORY_PAUSE_MS) return;
-        this.asked_ms = now;
+        if (now - this.#asked_ms < HISTORY_PAUSE_MS) return;
+        this.#asked_ms = now;
         ask("history", { system: this.id }).then(
             (frame) => {
                 // With several systems the answer has one for each.
@@ -203,7 +211,10 @@ export class SystemState {
         );
     }
 
-    #takeTimeline({ timeline, cpus }) {
+    #takeHappened({ timeline, cpus, marks, decisions, log }) {
+        for (const mark of marks) this.marks.add(mark);
+        for (const decision of decisions) this.decisions.add(decision);
+        for (const line of log) this.log.add(line);
         while (this.runs.length < cpus.length) {
             const limit = Math.max(2048, Math.min(1 << 16, RUNS_MAX / cpus.length));
             this.runs.push(new Track(limit));
