@@ -8,9 +8,9 @@ through its trace's file, as with every system.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
