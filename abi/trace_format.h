@@ -63,6 +63,9 @@ enum trace_kind {
     TRACE_MARK = 20,     /* first: enum mark_kind. second: value */
     TRACE_FOUND = 21,    /* process: was there before the trace. first: enum process_state. second:
                             as of FORK. Its name follows in TEXT */
+    TRACE_QUEUED = 22,   /* process: queued. first: the CPU whose run queue it waits in now; 0: the
+                            one of all CPUs. second: its task's level. Only in traces of which
+                            that was asked */
 };
 
 enum preempt_reason {

@@ -45,6 +45,8 @@ def good_by_itself(record: Record, cpus: int) -> bool:
         return False
     if record.kind == Kind.FOUND and record.first not in (1, 2, 3):
         return False
+    if record.kind == Kind.QUEUED and record.first >= cpus:
+        return False
     return record.kind != Kind.LOST or record.second == 0 or record.first == 1
 
 
@@ -142,6 +144,8 @@ class Machine:
             return fine
         if record.kind == Kind.FOUND:
             return self.found(cpu, record)
+        if record.kind == Kind.QUEUED:
+            return self.state.get(pid, "zombie") != "zombie"
         if record.kind == Kind.WAKEUP and pid:
             fine = self.state.get(pid) == "blocked"
             self.state[pid] = "runnable"

@@ -39,6 +39,7 @@ SCRIPTS = st.builds(
     first_sequence=st.sampled_from([0, 2**32 - 100]),
     pids=st.sampled_from([0, 4]),
     found=st.sampled_from([0, 0, 3, 7]),
+    queues=st.booleans(),
 )
 
 
@@ -238,7 +239,7 @@ def test_any_one_wrong_number_is_judged_as_the_slow_way_does(
     """Changes one field of one record; the same record is named, or none if that is no harm."""
     records = simulate(source, script)
     at = source.randrange(len(records))
-    values = [getattr(source.choice(records), field), source.randrange(23), 0, 2**31 + 5]
+    values = [getattr(source.choice(records), field), source.randrange(24), 0, 2**31 + 5]
     values += [getattr(records[at], field) + change for change in (-1, 1)]
     limit = {"kind": 2**16, "cpu": 2**16, "process": 2**32, "first": 2**32}.get(field, 2**64)
     records[at] = records[at]._replace(**{field: source.choice(values) % limit})
@@ -322,7 +323,13 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
     (story((Kind.START, 0, 0, 0, 30)), 7, "this CPU has started before"),
     (story((Kind.POLICY, 0, 1, 0, 0)), 7, "no shares by attribute 1"),
     (story((Kind.TUNABLE, 0, 4, 0, 0)), 7, "no shares by attribute 4"),
-    (story((22, 0, 0, 0, 0)), 7, "no kind 22"),
+    (story((23, 0, 0, 0, 0)), 7, "no kind 23"),
+    (story((Kind.QUEUED, 0, 2, 2, 0)), 7, "no queue of CPU 2: the header says 2 CPUs"),
+    (story((Kind.QUEUED, 0, 3, 1, 0)), 7, "QUEUED of process 3 for CPU 1, .* was never forked"),
+    (story((Kind.QUEUED, 0, 0, 1, 0)), 7, "idle was never forked"),
+    (story((Kind.EXIT, 0, 1, 0, 0), enter(0, 1), (Kind.SWITCH, 0, 0, 1, 4),
+           (Kind.SCHEDULER_EXIT, 0, 0, 0, 40), (Kind.QUEUED, 1, 1, 0, 0)), 11,
+     "process 1 is a zombie; expected one that lives"),
     (story((Kind.FOUND, 0, 3, 4, 0)), 7, "nobody can be found as zombie"),
     (story((Kind.FOUND, 0, 1, 3, 0)), 7, "expected one of which the trace says nothing before"),
     (story((Kind.FOUND, 0, 3, 2, 0)), 7, "is found right after its START"),

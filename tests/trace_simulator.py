@@ -67,6 +67,8 @@ class Script:
     """Processes that there are when the trace begins."""
     shares_by: int | None = None
     """What POLICY and TUNABLE say of the policy; None: anything."""
+    queues: bool = False
+    """QUEUED says when somebody is put into a run queue."""
 
 
 @dataclass
@@ -159,6 +161,13 @@ class Simulator:
         self.state[pid] = ProcessState.RUNNABLE
         self.parents[pid] = parent
         self.emit(cpu, Kind.FORK, parent, pid)
+        self.queued(cpu, pid)
+
+    def queued(self, cpu: int, pid: int) -> None:
+        """Somebody is put into a run queue."""
+        if self.script.queues:
+            queue = self.random.randrange(self.script.cpus)
+            self.emit(cpu, Kind.QUEUED, pid, queue, self.random.randrange(3))
 
     def find(self, cpu: int, state: ProcessState) -> int:
         """A process that was there before the trace."""
@@ -192,6 +201,7 @@ class Simulator:
             self.state[pid] = ProcessState.RUNNABLE
             by = self.current[cpu] if self.random.random() < 0.7 else 0
             self.emit(cpu, Kind.WAKEUP, pid, by, self.random.randrange(self.script.cpus))
+            self.queued(cpu, pid)
 
     def of_process(self, cpu: int) -> Iterator[None]:
         """A CPU that runs a process: it calls the system, or is interrupted."""
@@ -276,6 +286,8 @@ class Simulator:
         previous = self.current[cpu]
         self.emit(cpu, Kind.SCHEDULER_ENTER, previous, 0, self.cycle_count(cpu))
         yield
+        if previous and leaves == ProcessState.RUNNABLE:
+            self.queued(cpu, previous)
         waiting = self.those(ProcessState.RUNNABLE)
         choices = waiting + [0] * (not waiting)
         if previous and leaves == ProcessState.RUNNABLE:

@@ -47,6 +47,7 @@ static struct {
     uint32_t finished;
     uint32_t end;
     bool held_back; /* the ring is full of lines: the rest waits in the UART and beyond */
+    bool echoes;    /* the boot argument console-echo: what is typed appears; never changes */
 } input;
 
 /* Where both machines have it: what goes wrong before the device tree is read can be seen. */
@@ -63,9 +64,10 @@ void console_put(char c)
     mmio_write_8(uart + UART_DATA, (uint8_t)c);
 }
 
-static void put_text(const char *text)
+/* Shows what was typed, if anybody wants to see that. */
+static void echo(const char *text)
 {
-    while (*text)
+    while (*text && input.echoes)
         console_put(*text++);
 }
 
@@ -112,7 +114,7 @@ static void append(char c)
     if (room() <= 1) /* the last place is for the end of the line */
         return;
     *character_at(input.end++) = c;
-    console_put(c == '\t' ? ' ' : c);
+    echo((const char[]){c == '\t' ? ' ' : c, 0});
 }
 
 /* A character of UTF-8 goes with all its bytes: those that continue it are 10xxxxxx. */
@@ -123,7 +125,7 @@ static bool erase_character(void)
     while (input.end - input.finished > 1 && (*character_at(input.end - 1) & 0xc0) == 0x80)
         input.end--;
     input.end--;
-    put_text("\b \b");
+    echo("\b \b");
     return true;
 }
 
@@ -138,7 +140,7 @@ static void edit(char c)
     switch (c) {
     case '\r':
     case '\n':
-        put_text("\n");
+        echo("\n");
         finish_line('\n');
         break;
     case CONTROL('D'):
@@ -146,7 +148,7 @@ static void edit(char c)
         break;
     case CONTROL('C'):
         input.end = input.finished;
-        put_text("^C\n");
+        echo("^C\n");
         break;
     case CONTROL('U'):
         erase_line();
@@ -255,6 +257,7 @@ void console_init(void)
 
     spinlock_init(&input.lock, "console", LOCK_CONSOLE);
     wait_queue_init(&input.readers, "console");
+    input.echoes = boot_argument_number("console-echo", 1) != 0;
     device_register(DEVICE_CONSOLE, &operations);
     if (uart == 0 || machine.console_interrupt == 0) {
         print("console: no interrupt, so no input\n");

@@ -21,14 +21,17 @@ struct machine_mode_state {
     volatile uint64_t halted;   /* parked */
 };
 
-/* One CPU's blocks of trace records; touched only by that CPU, but for `full`. */
+/* One CPU's blocks of trace records; touched only by that CPU, but for what LOCK_TRACE guards. */
 #define TRACE_BLOCKS 8
 struct trace_buffer {
     struct trace_record *next; /* null: no tracing */
     struct trace_record *end;
     struct trace_record *block[TRACE_BLOCKS];
-    bool full[TRACE_BLOCKS]; /* waits to leave: guarded by LOCK_TRACE */
-    uint32_t current;        /* block being filled */
+    bool full[TRACE_BLOCKS];   /* waits to leave: guarded by LOCK_TRACE */
+    uint32_t current;          /* block being filled */
+    struct trace_record *kept; /* the first of that block that has not joined the line to leave */
+    bool part_waits;           /* records of a block that was not full: guarded by LOCK_TRACE */
+    uint64_t left;             /* nanoseconds; when records last joined that line */
     uint64_t records;
 };
 

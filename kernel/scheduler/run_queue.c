@@ -87,6 +87,8 @@ void queue_add(struct queue *queue, struct process *process, enum enqueue_reason
     process->task.queued_since = queue->view.now;
     policy->enqueue(&queue->view, &process->task, reason);
     queue->view.queued++;
+    if (trace_queues)
+        trace_record(TRACE_QUEUED, (uint32_t)process->pid, queue->view.cpu, process->task.level);
 }
 
 /* The process is out of the policy's hands. */

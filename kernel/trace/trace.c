@@ -6,6 +6,9 @@
  * that wait to leave the machine; the output takes one at a time and works on
  * its own, so no process waits for it. Only when all blocks of a CPU are full
  * does that CPU wait for one: a trace is never thinned out.
+ *
+ * For somebody who watches, records may leave before their block is full: the
+ * part that has been written so far joins the line, and the rest when it is full.
  */
 
 #include "trace/trace.h"
@@ -23,34 +26,37 @@
 #define BLOCK_PAGES   16
 #define BLOCK_RECORDS (BLOCK_PAGES * PAGE_BYTES / sizeof(struct trace_record))
 
-/* A block on its way out. */
+/* A block on its way out, or a part of one. */
 struct outgoing {
     const void *start;
     size_t bytes;
-    bool *full; /* to be cleared once it is out; null: the header */
+    bool *waits; /* to be cleared once it is out; null: the header */
 };
 
+bool trace_queues;
+
+static uint64_t delay_ns; /* how long records may be kept; 0: until their block is full */
 static uint32_t sequence;
 
-/* Guards the line, and the `full` of all blocks. */
+/* Guards the line, and what says of a CPU's blocks that they wait in it. */
 static struct spinlock trace_lock = {.name = "trace", .rank = LOCK_TRACE};
-static struct outgoing line[CPUS_MAX * TRACE_BLOCKS + 1];
+static struct outgoing line[CPUS_MAX * (TRACE_BLOCKS + 1) + 1]; /* with a part of each CPU */
 static uint32_t line_first, line_length;
 static bool under_way; /* the first of the line */
 
-static void join_line(const void *start, size_t bytes, bool *full)
+static void join_line(const void *start, size_t bytes, bool *waits)
 {
     uint32_t last = (line_first + line_length) % (sizeof(line) / sizeof(line[0]));
     kernel_assert(line_length < sizeof(line) / sizeof(line[0]));
-    line[last] = (struct outgoing){start, bytes, full};
+    line[last] = (struct outgoing){start, bytes, waits};
     line_length++;
 }
 
 static void leave_line(void)
 {
     struct outgoing *first = &line[line_first];
-    if (first->full)
-        __atomic_store_n(first->full, false, __ATOMIC_RELEASE);
+    if (first->waits)
+        __atomic_store_n(first->waits, false, __ATOMIC_RELEASE);
     line_first = (line_first + 1) % (sizeof(line) / sizeof(line[0]));
     line_length--;
     under_way = false;
@@ -71,6 +77,14 @@ static void pump_all(void)
         pump();
 }
 
+/* What is kept of the block so far joins the line. */
+static void send_kept(struct trace_buffer *buffer, struct trace_record *end, bool *waits)
+{
+    join_line(buffer->kept, (size_t)((char *)end - (char *)buffer->kept), waits);
+    buffer->kept = end;
+    buffer->left = clock_now();
+}
+
 /*
  * The current block is full: on to the next one, which may have to leave first.
  * Apart from trace_record(), which so needs no stack.
@@ -81,14 +95,13 @@ static __attribute__((noinline)) void next_block(struct trace_buffer *buffer)
     uint32_t next = (done + 1) % TRACE_BLOCKS;
     spinlock_acquire(&trace_lock);
     buffer->full[done] = true;
-    join_line(buffer->block[done], BLOCK_RECORDS * sizeof(struct trace_record),
-              &buffer->full[done]);
+    send_kept(buffer, buffer->end, &buffer->full[done]);
     pump();
     while (buffer->full[next])
         pump();
     spinlock_release(&trace_lock);
     buffer->current = next;
-    buffer->next = buffer->block[next];
+    buffer->kept = buffer->next = buffer->block[next];
     buffer->end = buffer->next + BLOCK_RECORDS;
 }
 
@@ -163,33 +176,46 @@ static void create_buffer(struct trace_buffer *buffer)
             panic("no memory for the trace: give the machine more memory");
     }
     buffer->end = buffer->block[0] + BLOCK_RECORDS;
-    buffer->next = buffer->block[0];
+    buffer->kept = buffer->next = buffer->block[0];
 }
 
 void trace_init(void)
 {
     if (!trace_output_init())
         return;
+    trace_queues = boot_argument_number("trace-queues", 0) != 0;
+    delay_ns = boot_argument_number("trace-delay", 0);
     fill_header();
     join_line(&header, sizeof(header), NULL);
     for (uint32_t i = 0; i < machine.cpus; i++)
         create_buffer(&cpus[i].trace);
 }
 
+/* At most one part of a CPU is in the line: more would only make it longer. */
+static bool kept_too_long(const struct trace_buffer *buffer)
+{
+    return delay_ns && buffer->next > buffer->kept && !buffer->part_waits &&
+           clock_now() - buffer->left >= delay_ns;
+}
+
 void trace_poll(void)
 {
-    if (this_cpu()->trace.next && line_length > 0 && spinlock_try(&trace_lock)) {
-        pump();
-        spinlock_release(&trace_lock);
+    struct trace_buffer *buffer = &this_cpu()->trace;
+    if (!buffer->next || !(line_length > 0 || kept_too_long(buffer)) || !spinlock_try(&trace_lock))
+        return;
+    if (kept_too_long(buffer)) {
+        buffer->part_waits = true;
+        send_kept(buffer, buffer->next, &buffer->part_waits);
     }
+    pump();
+    spinlock_release(&trace_lock);
 }
 
 /* The records of a block that is not full. The other CPUs are parked. */
 static void flush_rest(struct trace_buffer *buffer)
 {
-    struct trace_record *start = buffer->block[buffer->current];
-    if (buffer->next > start)
-        join_line(start, (size_t)((char *)buffer->next - (char *)start), NULL);
+    if (buffer->next > buffer->kept)
+        send_kept(buffer, buffer->next, NULL);
     buffer->next = NULL;
 }
 

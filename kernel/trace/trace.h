@@ -16,9 +16,13 @@ void trace_text(enum trace_kind kind, uint32_t process, const char *text);
 /* TRACE_TUNABLE, with its name in TRACE_TEXT records after it. */
 void trace_tunable(uint32_t shares_by, const char *name, int64_t value);
 
+/* The boot argument trace-queues: TRACE_QUEUED is wanted. Never changes after the boot. */
+extern bool trace_queues;
+
 /* Once, at boot: allocates the CPUs' buffers. */
 void trace_init(void);
-/* At each tick: lets full blocks leave. */
+/* At each tick: lets full blocks leave; with the boot argument trace-delay, also what this CPU has
+ * kept for so long. Never waits. */
 void trace_poll(void);
 /* Before the machine ends, with the other CPUs stopped: all that was recorded leaves. */
 void trace_finish(void);

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux import image
 from schedlab.linux.kernel import Kernel, named_kernel, needs
 from schedlab.linux.packages import packages
-from schedlab.machines.base import Release
+from schedlab.machines.base import TRACE_FILE, Release
 from schedlab.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.tools import first_line, version_in
 
@@ -39,8 +40,23 @@ CPUS_MAX = 64
 
 REPEATABLE, FREE_RUNNING, KVM = "repeatable", "free-running", "KVM"
 
+
+class Use(Enum):
+    """What a guest is there for."""
+
+    JOB = "job"
+    """To run a script, and to hand over what it has left."""
+    SHELL = "shell"
+    """For a shell at this terminal."""
+    LIVE = "live"
+    """To be watched and steered from outside while it runs: live.py."""
+
+
 NANOSECONDS_SHIFT = 2
 """A repeatable guest's instruction takes 2 to this power in nanoseconds of its own time."""
+
+STEERING_SOCKET, QMP_SOCKET = "steering", "qmp"
+"""Of a live guest, in the folder of its boot, beside the trace."""
 
 _PACKED = "results.tar"
 _RAMDISK = "ramdisk.cpio"
@@ -152,27 +168,27 @@ def signals_raised() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def prepare(job: GuestJob, folder: Path, interactive: bool = False) -> Prepared:
+def prepare(job: GuestJob, folder: Path, use: Use = Use.JOB) -> Prepared:
     """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
     check(job)
     find_qemu()
     found = packages()
     kernel = named_kernel(job.kernel) if job.kernel else found.kernel
     base = image.base_image(found, job.programs)
-    return assemble(job, folder, kernel.bootable, base, interactive)
+    return assemble(job, folder, kernel.bootable, base, use)
 
 
 def assemble(
-    job: GuestJob, folder: Path, kernel: Path, base: Path, interactive: bool = False
+    job: GuestJob, folder: Path, kernel: Path, base: Path, use: Use = Use.JOB
 ) -> Prepared:
     """The same with this kernel, of which it is known that it serves, and the archive `base`."""
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
     mode = mode_of(job)
-    command = [*tied(), release.path, *machine_options(mode, job), *device_options(interactive)]
+    command = [*tied(), release.path, *machine_options(mode, job), *device_options(use)]
     command += ["-kernel", str(kernel), "-initrd", _RAMDISK]
-    command += ["-append", kernel_arguments(job, mode, interactive)]
+    command += ["-append", kernel_arguments(job, mode, use)]
     return Prepared(command, mode, _STARTING_SECONDS + _SLOWEST * job.limit_s)
 
 
@@ -226,18 +242,34 @@ _BOARD_ONLY = ("-nodefaults", "-no-user-config", "-no-reboot")
 """A PC without what nobody needs. Boards with less (microvm) have no clock to measure others by."""
 
 
-def device_options(interactive: bool) -> list[str]:
-    """A console; a port for results, which answers at once instead of by another thread."""
-    monitor = ["-serial", "mon:stdio"] if interactive else ["-serial", "stdio"]
+def device_options(use: Use) -> list[str]:
+    """A console; ports, which answer at once instead of by another thread: /dev/vport0p1 and on."""
+    monitor = ["-serial", "mon:stdio"] if use is Use.SHELL else ["-serial", "stdio"]
     return [
         *("-display", "none", *monitor),
         *("-device", "virtio-serial-pci,ioeventfd=off"),
-        *("-chardev", f"file,id=results,path={_PACKED}"),
-        *("-device", "virtserialport,chardev=results,name=results"),
+        *(_live_ports() if use is Use.LIVE else _port("results", 1, f"file,path={_PACKED}")),
     ]
 
 
-def kernel_arguments(job: GuestJob, mode: str, interactive: bool) -> str:
+def _port(name: str, number: int, end: str) -> tuple[str, ...]:
+    """`end`: what the host has at the other end of it."""
+    kind, comma, rest = end.partition(",")
+    chardev = f"{kind},id={name}{comma}{rest}"
+    return "-chardev", chardev, "-device", f"virtserialport,chardev={name},name={name},nr={number}"
+
+
+def _live_ports() -> tuple[str, ...]:
+    """The trace, into a file; a socket by which the guest is steered; and one for QEMU itself."""
+    listening = "server=on,wait=off"
+    return (
+        *_port("trace", 1, f"file,path={TRACE_FILE}"),
+        *_port("steering", 2, f"socket,path={STEERING_SOCKET},{listening}"),
+        *("-qmp", f"unix:{QMP_SOCKET},{listening}"),
+    )
+
+
+def kernel_arguments(job: GuestJob, mode: str, use: Use) -> str:
     """What the kernel and, by way of it, the guest's init are told."""
     words = ["console=ttyS0", "loglevel=4", "panic=-1", "oops=panic"]
     # Self-tests would take CPU time for ten seconds; no second clock is there to doubt this one.
@@ -249,8 +281,12 @@ def kernel_arguments(job: GuestJob, mode: str, interactive: bool) -> str:
         # tables: so nothing in the guest must go by these marks.
         words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
     words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}"]
-    if interactive:
+    if use is Use.SHELL:
         words.append("schedlab_shell=1")
+    if use is Use.LIVE:
+        words.append("schedlab_live=1")
+    if use is Use.LIVE and mode == KVM:
+        words.append("clocksource=kvm-clock")  # it stands still while the guest is paused
     return " ".join(words)
 
 
@@ -259,7 +295,7 @@ def interact(job: GuestJob, folder: Path) -> int:
 
     Ctrl-A X switches it off; Ctrl-C goes to the guest.
     """
-    prepared = prepare(job, folder, interactive=True)
+    prepared = prepare(job, folder, Use.SHELL)
     with subprocess.Popen(prepared.command, cwd=folder) as process:
         try:
             return process.wait()

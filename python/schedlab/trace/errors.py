@@ -47,6 +47,8 @@ class RecordName:
         if self.kind == Kind.WAKEUP:
             waker = f"process {self.first}" if self.first else "an interrupt"
             return f" of process {self.process} by {waker}"
+        if self.kind == Kind.QUEUED:
+            return f" of process {self.process} for CPU {self.first}, level {self.second}"
         return f", process {self.process}, first {self.first}, second {self.second}"
 
 

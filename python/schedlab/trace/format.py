@@ -70,6 +70,7 @@ class Kind(IntEnum):
     DECISION = 19
     MARK = 20
     FOUND = 21
+    QUEUED = 22
 
 
 TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND)

@@ -64,6 +64,13 @@ class Timeline:
         # Steps before the first fork of their PID, in traces that lack their beginning.
         return np.where(known, found, -1)
 
+    def last_before(self, pid: Integers, row: Integers) -> Integers:
+        """Index of each PID's last step before each row of the events; -1: there is none."""
+        if len(self.pid) == 0:
+            return np.full(len(pid), -1)
+        found = np.searchsorted(_key(self.pid, self.row), _key(pid, row)) - 1
+        return np.where((found >= 0) & (self.pid[found] == pid), found, -1)
+
 
 def timeline(trace: Trace) -> Timeline:
     """Orders the steps of all processes; idle, process 0, has none."""

@@ -99,6 +99,7 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
     for of_policy in (Kind.POLICY, Kind.TUNABLE):
         yield from _shares_check(trace, of_policy)
     yield from _found_check(trace)
+    yield from _queue_check(trace)
     if not trace.truncated:
         yield from _loss_check(trace)
 
@@ -133,6 +134,17 @@ def _found_check(trace: Trace) -> Iterator[Breach]:
         rows,
         ~np.isin(state, _FOUND_STATES),
         lambda at: f"nobody can be found as {state_name(int(state[at]))}",
+    )
+
+
+def _queue_check(trace: Trace) -> Iterator[Breach]:
+    rows = trace.rows(Kind.QUEUED)
+    cpu = trace.column("first")[rows]
+    cpus = trace.header.cpus
+    yield from _first(
+        rows,
+        cpu >= cpus,
+        lambda at: f"there is no queue of CPU {cpu[at]}: the header says {cpus} CPUs",
     )
 
 
@@ -187,7 +199,9 @@ def _certain_rows(trace: Trace) -> int:
 
 def _story_checks(trace: Trace) -> Iterator[Breach]:
     yield from _cpu_checks(trace)
-    yield from _process_checks(trace)
+    steps = timeline(trace)
+    yield from _process_checks(trace, steps)
+    yield from _queued_checks(trace, steps)
 
 
 class _Stories(NamedTuple):
@@ -378,10 +392,9 @@ def _scheduler_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
 # --- each process
 
 
-def _process_checks(trace: Trace) -> Iterator[Breach]:
+def _process_checks(trace: Trace, steps: Timeline) -> Iterator[Breach]:
     """Each step may follow the one before. (That a process leaves the CPU that it runs on, and
     exits there, is what `_running_checks` has found.)"""
-    steps = timeline(trace)
     if len(steps.pid) == 0:
         return
     before = np.concatenate(([_UNKNOWN], steps.after[:-1]))
@@ -393,6 +406,20 @@ def _process_checks(trace: Trace) -> Iterator[Breach]:
         bad = np.flatnonzero(wrong)
         at = int(bad[steps.row[bad].argmin()])
         yield Breach(int(steps.row[at]), _explain(trace, steps, at, int(before[at])))
+
+
+def _queued_checks(trace: Trace, steps: Timeline) -> Iterator[Breach]:
+    """Who is queued lives. (He may still run when that is recorded, and only then lose his CPU.)"""
+    rows = trace.rows(Kind.QUEUED)
+    pid = trace.column("process")[rows]
+    last = steps.last_before(pid, rows)
+    state = np.where(last < 0, _UNKNOWN, steps.after[last] if len(steps.pid) else _UNKNOWN)
+    wrong = (state == _UNKNOWN) | (state == ProcessState.ZOMBIE)
+    if trace.truncated:
+        wrong &= rows < _certain_rows(trace)
+    yield from _first(
+        rows, wrong, lambda at: f"{process_name(int(pid[at]))} {_NOT_ALIVE[int(state[at])]}"
+    )
 
 
 _UNKNOWN = 6
@@ -431,6 +458,11 @@ def _explain(trace: Trace, steps: Timeline, at: int, before: int) -> str:
         return f"process {pid} is a zombie {since}; {_EXPECTED[Step(steps.step[at])]}"
     return f"process {pid} is {state_name(before)} {since}; {_EXPECTED[Step(steps.step[at])]}"
 
+
+_NOT_ALIVE = {
+    _UNKNOWN: "was never forked, nor found when the trace began",
+    int(ProcessState.ZOMBIE): "is a zombie; expected one that lives",
+}
 
 _EXPECTED = {
     Step.BORN: "expected a PID that is free",

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""A Linux guest that goes on until it is told to end, and meanwhile is watched and steered from
+outside: its trace comes out of one port, commands go in by another (linux/guest/live.sh, steer.c).
+
+Its time is the host's, or that of emulation as it comes. Where instructions are counted, nothing may
+go in or out of a guest without being a part of what would have to be the same each time.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schedlab.linux.guest import GuestJob, Prepared, Use, check, prepare
+from schedlab.linux.parts import LINUX, build_linux
+from schedlab.paths import ROOT
+
+LIVE_SCRIPT = ROOT / "linux" / "guest" / "live.sh"
+WORKLOADS = "workloads"
+"""Where the guest has what can be started, below /job."""
+
+
+@dataclass(frozen=True)
+class LiveJob:
+    """What a live guest begins with."""
+
+    policy: str
+    settings: tuple[tuple[str, int], ...] = ()
+    cpus: int = 2
+    memory_mib: int = 1024
+    seed: int = 1
+    files: Mapping[str, bytes | Path] = field(default_factory=dict)
+    """By name, below /job/workloads, which is on the PATH of what is started."""
+    objects: Path | None = None
+    """The folder that has schedlab-linux and its BPF objects; None: those of this house, made if
+    need be."""
+    kvm: bool = True
+
+
+def prepare_live(job: LiveJob, folder: Path) -> Prepared:
+    """Writes the guest's ramdisk into `folder`; says how to start the machine, from within there.
+
+    It then listens at two sockets there (guest.STEERING_SOCKET, guest.QMP_SOCKET), and writes its
+    trace beside them.
+    """
+    build_linux("linux-host", "linux-workloads")
+    guest_job = GuestJob(
+        files={**programs(job.objects or LINUX), **workloads(job.files)},
+        script=f"exec sh live.sh {shlex.join(arguments(job))}\n",
+        cpus=job.cpus,
+        memory_mib=job.memory_mib,
+        repeatable=False,
+        seed=job.seed,
+        programs=(),
+        kvm=job.kvm,
+    )
+    check(guest_job)
+    return prepare(guest_job, folder, Use.LIVE)
+
+
+def programs(folder: Path) -> dict[str, Path]:
+    """Those that a live guest needs, by their names below /job."""
+    return {
+        LIVE_SCRIPT.name: LIVE_SCRIPT,
+        "schedlab-linux": folder / "schedlab-linux",
+        "steer": LINUX / "steer",
+        f"{WORKLOADS}/play": LINUX / "play",
+        **{f"bpf/{path.name}": path for path in folder.glob("bpf/*.bpf.o")},
+    }
+
+
+def workloads(files: Mapping[str, bytes | Path]) -> dict[str, bytes | Path]:
+    return {f"{WORKLOADS}/{name}": content for name, content in files.items()}
+
+
+def arguments(job: LiveJob) -> list[str]:
+    """Of linux/guest/live.sh."""
+    words = [str(job.seed), job.policy]
+    for name, value in job.settings:
+        words += ["--set", f"{name}={value}"]
+    return words
