@@ -5,7 +5,7 @@
 
 import { ask } from "../connection.js";
 import { onTheme, tokens } from "../colours.js";
-import { announce, button, count, duration, element, setText } from "../elements.js";
+import { announce, button, count, duration, element, setIcon, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
 import { ticksOf } from "../drawing/axis.js";
 import { followKeys, followPointer } from "../drawing/gestures.js";
@@ -28,7 +28,7 @@ const TABLE_GAP_MS = 1000;
 const LABEL_GAP_MS = 2000;
 const KEYS =
     "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows now, P stops the drawing; " +
-    ". and , go from run to run, Enter selects its process, T shows the table. Drag to pan; the wheel zooms after a " +
+    "N and B go to the next run and back, Enter selects its process. Drag to pan; the wheel zooms after a " +
     "click, or with Ctrl.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
@@ -47,6 +47,7 @@ class Timeline {
     #focus = null;
     #tableTime = 0;
     #labelTime = 0;
+    #shown = false;
 
     constructor(panel, system) {
         this.panel = panel;
@@ -59,15 +60,15 @@ class Timeline {
     }
 
     #build() {
-        this.live = button("● Live", "Follow now (L)", () => view.follow());
-        this.stop = button("❚❚", "Stop the drawing, not the machine (P)", () => (view.live ? view.freeze() : view.follow()));
-        this.tableButton = button("☰", "The runs as a table (T)", () => this.#toggleTable());
-        this.perfetto = button("Perfetto ↗", "Open the same data in ui.perfetto.dev", () => this.#openPerfetto());
-        const download = button("⤓", "Download the file for Perfetto, for a machine without a network", () => this.#download());
+        this.live = button("", "Follow now (L)", () => view.follow(), "● Live");
+        this.stop = button("pause", "Stop the drawing, not the machine (P)", () => (view.live ? view.freeze() : view.follow()));
+        this.tableButton = button("", "The runs seen, as a table", () => this.#toggleTable(), "Table");
+        this.perfetto = button("perfetto", "Open the same data in ui.perfetto.dev", () => this.#openPerfetto());
+        const download = button("", "Download the file for ui.perfetto.dev, for a machine without a network", () => this.#download(), "⤓");
         this.panel.tools.append(
             this.live, this.stop,
-            button("−", "See more time (−)", () => view.zoom(1.5)), button("+", "See less time (+)", () => view.zoom(1 / 1.5)),
-            button("Fit", "See all that is kept (0)", () => view.fit()),
+            button("", "See more time (−)", () => view.zoom(1.5), "−"), button("", "See less time (+)", () => view.zoom(1 / 1.5), "+"),
+            button("", "See all that is kept (0)", () => view.fit(), "Fit"),
             this.tableButton, this.perfetto, download,
         );
         this.scrolled = new Scrolled(this.panel, "timeline");
@@ -81,7 +82,11 @@ class Timeline {
     }
 
     #listen() {
-        view.subscribe(() => this.#changed());
+        const end = view.subscribe(() => {
+            this.#shown ||= this.panel.element.isConnected;
+            if (this.#shown && !this.panel.element.isConnected) end();
+            else this.#changed();
+        });
         onTheme(() => this.surface.invalidate());
         this.scroll.addEventListener("scroll", () => this.surface.invalidate());
         followPointer(this.scroll, view, {
@@ -103,7 +108,7 @@ class Timeline {
 
     #changed() {
         this.live.setAttribute("aria-pressed", String(view.live));
-        setText(this.stop, view.live ? "❚❚" : "▶");
+        setIcon(this.stop, view.live ? "pause" : "play");
         this.surface.invalidate();
     }
 
@@ -302,12 +307,11 @@ class Timeline {
 
     #key(key) {
         const acts = {
-            ".": () => this.#step(1),
-            ",": () => this.#step(-1),
-            t: () => this.#toggleTable(),
+            n: () => this.#step(1),
+            b: () => this.#step(-1),
             Enter: () => this.#selectFocused(),
-            Escape: () => this.#leave(),
         };
+        if (this.#focus || this.state.selected) acts.Escape = () => this.#leave();
         if (this.#focus) Object.assign(acts, { ArrowUp: () => this.#otherCpu(-1), ArrowDown: () => this.#otherCpu(1) });
         acts[key]?.();
         return key in acts;
@@ -392,7 +396,8 @@ class Timeline {
     #tableRow({ cpu, at }) {
         const { begin, end, pid, level, how } = this.state.runs[cpu];
         const process = pid[at];
-        const name = button(named(this.state, process), "", () => select(this.state.id, process));
+        const title = named(this.state, process);
+        const name = button("", `Select ${title}`, () => select(this.state.id, process), title);
         const texts = [String(cpu), moment6(begin[at]), duration(end[at] - begin[at]), level[at] < 0 ? "–" : String(level[at]), ENDINGS[how[at]]];
         return element("tr", {}, element("td", {}, name), ...texts.map((text) => element("td", { textContent: text })));
     }
