@@ -2,6 +2,7 @@
 #
 # make linux-host LINUX_SDK=FOLDER    build/linux/schedlab-linux: the loader, one static program
 #                                     build/linux/bpf/*.bpf.o: the policies, and who watches the kernel
+#                                     build/linux/steer: steers a guest for who watches it
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
 #                                     tests/linux/policies, which do what no policy should
 #
@@ -83,7 +84,7 @@ endef
 linux_products = $B/$(1)/schedlab-linux $(patsubst linux/bpf/%.c,$B/$(1)/bpf/%.o,$(LINUX_PARTS)) \
                  $(foreach policy,$(2),$B/$(1)/bpf/$(basename $(notdir $(policy))).bpf.o)
 
-linux-host: $(call linux_products,linux,$(POLICIES))
+linux-host: $(call linux_products,linux,$(POLICIES)) $B/linux/steer
 linux-tests: $(call linux_products,linux-tests,$(LINUX_MISUSED))
 
 $(eval $(call LINUX_HOST_RULES,linux,$(POLICIES)))
@@ -93,6 +94,11 @@ $(foreach policy,$(POLICIES),\
 $(foreach policy,$(LINUX_MISUSED),\
     $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))),\
         -DWATCHDOG_MS=$(LINUX_PATIENCE_MS))))
+
+$B/linux/steer: linux/guest/steer.c abi/trace_format.h Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -static -s -pthread $< -o $@
 
 # Does a little of all that a trace tells.
 linux-observed: $B/linux-tests/observed

@@ -40,8 +40,7 @@ struct trace_state {
 
 /* What the loader has to say in the trace: the context of the program `tell`. */
 struct trace_told {
-    uint32_t
-        kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE; 0: nothing but this CPU's START */
+    uint32_t kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE, LOST; 0: only this CPU's START */
     uint32_t process;
     uint32_t first;
     uint32_t length; /* of the text */

@@ -209,12 +209,26 @@ static int find_parts(struct policy_object *object)
     return 0;
 }
 
+/* Before it is loaded: what is not wanted, the kernel leaves out. */
+static int set_constants(struct policy_object *object)
+{
+    size_t size = 0;
+    struct bpf_map *map = bpf_object__find_map_by_name(object->object, ".rodata.trace");
+    bool *told_queues = map ? bpf_map__initial_value(map, &size) : NULL;
+    if (!told_queues || size != sizeof(*told_queues))
+        return -ENOENT;
+    *told_queues = object->shared->tell_queues;
+    return 0;
+}
+
 static int load(struct policy_object *object, char *log)
 {
     object->object = open_object(object->shared->folder, object->policy->name, log);
     if (!object->object)
         return -errno;
     int error = reuse_shared_maps(object->object, object->shared);
+    if (!error)
+        error = set_constants(object);
     if (error)
         return error;
     say("%s: loading %zu instructions", object->policy->name, count_instructions(object->object));

@@ -35,7 +35,8 @@ struct shared_objects {
     struct bpf_object *observer;
     struct bpf_object *tasks;
     struct bpf_link *describe_tasks;
-    int attributes; /* a map */
+    int attributes;   /* a map */
+    bool tell_queues; /* the trace is told of each enqueue() */
 };
 
 enum load_state {

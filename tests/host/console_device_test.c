@@ -74,6 +74,14 @@ void print_characters(const char *text, size_t length)
         console_put(text[i]);
 }
 
+static uint64_t echo_wanted = 1; /* the boot argument */
+
+uint64_t boot_argument_number(const char *name, uint64_t otherwise)
+{
+    check(strcmp(name, "console-echo") == 0 && otherwise == 1);
+    return echo_wanted;
+}
+
 static const struct device_operations *operations;
 static unsigned lists_printed, interrupted, waits;
 static bool killed, bad_buffer;
@@ -232,6 +240,17 @@ static void test_editing(void)
     check(reads("kept\n"));
     press("t\tb\b\b\bu\n");
     check(reads("u\n") && nothing_to_read());
+}
+
+/* What is typed is edited as ever, but only what is written appears. */
+static void test_without_echo(void)
+{
+    echo_wanted = 0;
+    start();
+    press("one\tx\b\025two\n\003three\n");
+    check(output_length == 0);
+    check(reads("two\n") && reads("three\n"));
+    echo_wanted = 1;
 }
 
 static void test_characters_of_many_bytes(void)
@@ -406,6 +425,7 @@ int main(void)
     run_test(test_lines);
     run_test(test_short_reads);
     run_test(test_editing);
+    run_test(test_without_echo);
     run_test(test_characters_of_many_bytes);
     run_test(test_end_of_input);
     run_test(test_process_keys);

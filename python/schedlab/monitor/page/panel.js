@@ -5,7 +5,7 @@
 // systems side by side, both have it.
 
 import { onTheme } from "./colours.js";
-import { button, element } from "./elements.js";
+import { button, element, setIcon, setLabel } from "./elements.js";
 import { stateOf, subscribe } from "./store.js";
 
 const KEPT = "schedlab-layout";
@@ -19,6 +19,7 @@ export class Panel {
     /** @type {((state: SystemState) => void) | null} */
     #draw = null;
     #waiting = false;
+    #scheduled = 0;
     #ends = [];
 
     /**
@@ -30,23 +31,23 @@ export class Panel {
         this.name = name;
         this.system = system;
         const id = `${name}-${system}`;
-        this.title = element("h2", { id: `${id}-title`, textContent: title });
+        this.words = title;
+        this.title = element("h3", { id: `${id}-title`, textContent: title });
         /** Beside the title: how many there are, or another word on what is seen. */
         this.noteElement = element("span", { className: "panel-note" });
         /** Room for the module's own buttons. */
         this.tools = element("div", { className: "panel-tools" });
-        this.fold = button("▾", `Fold ${title}`, () => toggle("folded", name));
-        this.enlarge = button("⤢", `Enlarge ${title}`, () => enlarge(name));
+        this.fold = button("fold", `Fold ${title}`, () => fold(name));
+        this.enlarge = button("enlarge", `Enlarge ${title}`, () => enlarge(name));
         this.body = element("div", { className: "panel-body", id: `${id}-body` });
         this.fold.setAttribute("aria-controls", this.body.id);
-        this.element = element(
-            "section",
-            { className: `panel panel-${name}`, id, tabIndex: -1 },
-            element("header", { className: "panel-head" },
-                this.title, helpButton(title, about, help), this.noteElement, this.tools, this.fold, this.enlarge),
-            element("p", { className: "panel-about", textContent: about }),
-            this.body,
-        );
+        this.error = element("p", { className: "error", role: "alert", hidden: true });
+        const line = element("div", { className: "panel-line" }, this.title, helpButton(title, about, help));
+        line.append(this.noteElement, this.tools, this.fold, this.enlarge);
+        this.head = element("header", { className: "panel-head" }, line);
+        this.head.append(element("p", { className: "panel-about", textContent: about, title: about }));
+        const parts = [this.head, this.error, this.body];
+        this.element = element("section", { className: `panel panel-${name}`, id, tabIndex: -1 }, ...parts);
         this.element.setAttribute("aria-labelledby", this.title.id);
         this.element.dataset.panel = name;
         this.#watch();
@@ -76,14 +77,13 @@ export class Panel {
         if (this.#draw && state.frame && this.visible) this.#draw(state);
     }
 
-    /** @param {string} text such as how many there are */
+    /** What one sees beside the title. @param {string} text such as how many there are */
     note(text) {
         if (this.noteElement.textContent !== text) this.noteElement.textContent = text;
     }
 
     /** Shows what went wrong, in the panel, until `fail("")` or the next. @param {string} text */
     fail(text) {
-        this.error ??= this.body.insertAdjacentElement("beforebegin", element("p", { className: "error", role: "alert" }));
         this.error.textContent = text;
         this.error.hidden = !text;
     }
@@ -101,19 +101,28 @@ export class Panel {
         this.element.classList.toggle("folded", folded);
         this.element.classList.toggle("enlarged", enlarged);
         this.fold.setAttribute("aria-expanded", String(!folded));
-        this.fold.textContent = folded ? "▸" : "▾";
+        setIcon(this.fold, folded ? "unfold" : "fold");
+        setLabel(this.fold, `${folded ? "Unfold" : "Fold"} ${this.words}`);
         this.enlarge.setAttribute("aria-pressed", String(enlarged));
-        this.enlarge.textContent = enlarged ? "⤡" : "⤢";
+        setIcon(this.enlarge, enlarged ? "reduce" : "enlarge");
+        setLabel(this.enlarge, enlarged ? "Back to all panels" : `Enlarge ${this.words}`);
         this.redraw();
     }
 
     #watch() {
+        // Later, since who draws may change sizes, and then the observers would call in a loop.
+        const later = () => {
+            this.#scheduled ||= requestAnimationFrame(() => {
+                this.#scheduled = 0;
+                this.redraw();
+            });
+        };
         const seen = new IntersectionObserver((entries) => {
             this.#waiting = !entries.at(-1).isIntersecting;
-            this.redraw();
+            later();
         });
         seen.observe(this.element);
-        const sized = new ResizeObserver(() => this.redraw());
+        const sized = new ResizeObserver(later);
         sized.observe(this.body);
         this.#ends.push(() => seen.disconnect(), () => sized.disconnect());
     }
@@ -134,20 +143,16 @@ export function isFolded(name) {
     return layout.folded.includes(name) && layout.enlarged !== name;
 }
 
-/** @param {string} name */
-export function unfold(name) {
-    if (isFolded(name)) toggle("folded", name);
+/** Folds a panel, or unfolds it. @param {string} name */
+export function fold(name) {
+    const others = layout.folded.filter((each) => each !== name);
+    const folded = others.length < layout.folded.length ? others : [...others, name];
+    change({ enlarged: layout.enlarged === name ? "" : layout.enlarged, folded });
 }
 
 /** All panels as they are without anybody's choice. */
 export function resetLayout() {
     change({ folded: [], enlarged: "" });
-}
-
-function toggle(list, name) {
-    const names = layout[list];
-    const changed = names.includes(name) ? names.filter((each) => each !== name) : [...names, name];
-    change({ ...layout, [list]: changed });
 }
 
 function change(changed) {
@@ -172,16 +177,16 @@ function readLayout() {
 }
 
 function helpButton(title, about, help) {
-    const words = `${about} ${help}`.trim();
-    const made = button("?", `What ${title} shows: ${words}`, () => {});
-    made.classList.add("hint");
-    made.dataset.tip = words;
+    const made = element("button", { type: "button", className: "hint", textContent: "?" });
+    setLabel(made, `${about} ${help}`.trim());
+    made.setAttribute("aria-label", `What ${title} shows: ${made.dataset.tip}`);
     return made;
 }
 
 onTheme(() => {
     for (const panel of panels) panel.redraw();
 });
+document.body.dataset.enlarged = layout.enlarged;
 document.addEventListener("visibilitychange", () => {
     for (const panel of panels) panel.redraw();
 });

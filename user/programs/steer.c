@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Obeys whoever types at the console: a monitor of this machine, which reads what
+ * the kernel says of its scheduler, sets what can be set, and starts programs.
+ * docs/monitor.md says what it understands and how it answers.
+ *
+ * One printf() for each line of an answer, since what one call prints stays
+ * together on the console.
+ */
+
+#include "user/library/user.h"
+
+enum {
+    LINE_BYTES = 4000, /* of a command; the console keeps 4,096 for those who do not read yet */
+    TOLD_BYTES = 480,  /* of a line of text; the rest of it is cut off */
+};
+
+/* What a program has that nobody gave anything else, and the best there is. */
+enum { PRIORITY_BEST = 0, TICKETS_BEST = 1000000, WEIGHT_BEST = 10 };
+
+static int64_t id;                /* of the command that is being obeyed; 0: of none */
+static struct process_info usual; /* our row, with the attributes that we began with */
+static int *started;              /* shared with our children: a PID, or the negative of an error */
+
+/* ---- answers ---- */
+
+static void done(void)
+{
+    printf("@@ %ld ok\n", id);
+}
+
+static void refuse(int error, const char *what)
+{
+    printf("@@ %ld error %d %.*s\n", id, error, TOLD_BYTES, what);
+}
+
+/* The call that was made last has failed. */
+static void fail(const char *what)
+{
+    int error = last_error();
+    printf("@@ %ld error %d %.*s: %s\n", id, error, TOLD_BYTES / 2, what, error_text(error));
+}
+
+/* ---- reading ---- */
+
+/*
+ * Whoever has the best attributes must not keep a CPU for long: in a text of
+ * thousands of lines, others have their turn after each piece of work.
+ */
+static void give_way(int64_t *since)
+{
+    static const int64_t work_ns = 2000000, rest_ns = 20000000;
+    if (clock_ns() - *since < work_ns)
+        return;
+    sleep_ns(rest_ns);
+    *since = clock_ns();
+}
+
+/* A line of text that is being put together, blanks in a row as one. */
+static struct {
+    char text[TOLD_BYTES];
+    int length;
+} told;
+
+static void tell(char c)
+{
+    bool again = c == ' ' && told.length > 0 && told.text[told.length - 1] == ' ';
+    if (!again && told.length < TOLD_BYTES)
+        told.text[told.length++] = c;
+}
+
+static void tell_line(void)
+{
+    printf("@@ %ld |%.*s\n", id, told.length, told.text);
+    told.length = 0;
+}
+
+/* False: it cannot be read. */
+static bool tell_file(int descriptor)
+{
+    static char piece[1024];
+    int64_t since = clock_ns();
+    int n;
+    while ((n = read(descriptor, piece, sizeof(piece))) > 0) {
+        for (int i = 0; i < n; i++) {
+            if (piece[i] == '\n')
+                tell_line();
+            else
+                tell(piece[i]);
+        }
+        give_way(&since);
+    }
+    if (told.length > 0)
+        tell_line();
+    return n == 0;
+}
+
+/* ---- commands: each takes the rest of its line; false: that is not what it should be ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The next word of a line; "": there is none. */
+static char *take_word(char **line)
+{
+    while (is_blank(**line))
+        (*line)++;
+    char *word = *line;
+    while (**line && !is_blank(**line))
+        (*line)++;
+    if (**line)
+        *(*line)++ = 0;
+    while (is_blank(**line))
+        (*line)++;
+    return word;
+}
+
+/* A number that is the next word. False: it is none. */
+static bool take_number(char **line, int64_t minimum, int64_t *number)
+{
+    return text_to_number(take_word(line), number) && *number >= minimum && *number <= INT32_MAX;
+}
+
+/* A file of /proc whose name is the next word. -1: it cannot be opened. */
+static int open_text(const char *name, int flags)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "/proc/%s", name);
+    return open(path, flags);
+}
+
+static bool is_name(const char *word)
+{
+    return *word && !strchr(word, '/') && strlen(word) < PATH_BYTES - sizeof("/proc/");
+}
+
+static bool obey_read(char *rest)
+{
+    const char *name = take_word(&rest);
+    if (!is_name(name) || *rest)
+        return false;
+    int descriptor = open_text(name, OPEN_READ);
+    if (descriptor >= 0 && tell_file(descriptor))
+        done();
+    else
+        fail(name);
+    close(descriptor);
+    return true;
+}
+
+static bool obey_write(char *rest)
+{
+    const char *name = take_word(&rest);
+    if (!is_name(name) || !*rest)
+        return false;
+    int descriptor = open_text(name, OPEN_WRITE);
+    int length = (int)strlen(rest);
+    if (descriptor >= 0 && write(descriptor, rest, length) == length)
+        done();
+    else
+        fail(descriptor < 0 ? name : rest);
+    close(descriptor);
+    return true;
+}
+
+static bool obey_set(char *rest)
+{
+    static const struct {
+        const char *name;
+        int (*set)(int pid, int value);
+    } attributes[] = {
+        {"priority", setpriority}, {"tickets", settickets_pid}, {"weight", setweight}};
+    int64_t pid;
+    int64_t value;
+    if (!take_number(&rest, 1, &pid))
+        return false;
+    const char *name = take_word(&rest);
+    if (!take_number(&rest, INT32_MIN, &value) || *rest)
+        return false;
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+        if (strcmp(attributes[i].name, name) != 0)
+            continue;
+        if (attributes[i].set((int)pid, (int)value) < 0)
+            fail(name);
+        else
+            done();
+        return true;
+    }
+    return false;
+}
+
+static bool obey_kill(char *rest)
+{
+    int64_t pid;
+    if (!take_number(&rest, 1, &pid) || *rest)
+        return false;
+    if (pid == usual.pid)
+        refuse(EPERM, "steer itself: end ends the machine");
+    else if (kill((int)pid) < 0)
+        fail("kill");
+    else
+        done();
+    return true;
+}
+
+static bool obey_end(char *rest)
+{
+    if (*rest)
+        return false;
+    done();
+    exit(0);
+}
+
+/* ---- starting programs ---- */
+
+/* As exec_program() will look for it. -1: it is not there. */
+static int open_program(const char *name)
+{
+    char path[PATH_BYTES] = "/";
+    if (!strchr(name, '/') && text_copy(path + 1, name, sizeof(path) - 1)) {
+        int descriptor = open(path, OPEN_READ);
+        if (descriptor >= 0)
+            return descriptor;
+    }
+    return open(name, OPEN_READ);
+}
+
+/* What keeps a program from being started can be told only before it is. 0: nothing. */
+static int program_flaw(const char *name)
+{
+    static const char magic[4] = {0x7f, 'E', 'L', 'F'};
+    char begin[sizeof(magic)];
+    int descriptor = open_program(name);
+    if (descriptor < 0)
+        return last_error();
+    int n = read(descriptor, begin, sizeof(begin));
+    int error = n < 0 ? last_error() : 0;
+    close(descriptor);
+    if (error)
+        return error;
+    bool executable = n == (int)sizeof(begin) && memcmp(begin, magic, sizeof(begin)) == 0;
+    return executable ? 0 : ENOEXEC;
+}
+
+/* What is typed is for us: others find their input at its end. */
+static void close_input(void)
+{
+    int ends[2];
+    close(0);
+    if (pipe(ends) == 0) /* the end to read from is 0, the lowest that is free */
+        close(ends[1]);
+}
+
+static void set_attributes(int priority, int tickets, int weight)
+{
+    if (setpriority(0, priority) < 0 || settickets(tickets) < 0 || setweight(0, weight) < 0)
+        complain("steer", "attributes");
+}
+
+/* In a child. The program is a child of this one, which ends at once: so it becomes init's. */
+_Noreturn static void start_orphan(char *words[])
+{
+    int pid = fork();
+    if (pid == 0) {
+        set_attributes(usual.priority, (int)usual.tickets, (int)usual.weight);
+        close_input();
+        become_program("steer", words);
+    }
+    *started = pid > 0 ? pid : -last_error();
+    exit(0);
+}
+
+static bool obey_start(char *rest)
+{
+    static char *words[ARGUMENTS_MAX + 1];
+    if (text_split(rest, words, ARGUMENTS_MAX + 1) < 1)
+        return false;
+    int flaw = program_flaw(words[0]);
+    if (flaw) {
+        printf("@@ %ld error %d %.*s: %s\n", id, flaw, TOLD_BYTES / 2, words[0], error_text(flaw));
+        return true;
+    }
+    *started = -EINTR;
+    int between = fork();
+    if (between == 0)
+        start_orphan(words);
+    if (between > 0)
+        wait(NULL);
+    else
+        *started = -last_error();
+    if (*started > 0)
+        printf("@@ %ld ok %d\n", id, *started);
+    else
+        refuse(-*started, error_text(-*started));
+    return true;
+}
+
+/* ---- lines ---- */
+
+static const struct {
+    const char *name;
+    bool (*obey)(char *rest);
+    const char *usage;
+} commands[] = {
+    {"read", obey_read, "usage: read NAME, of a file in /proc"},
+    {"write", obey_write, "usage: write NAME TEXT, of a file in /proc"},
+    {"set", obey_set, "usage: set PID priority|tickets|weight VALUE"},
+    {"start", obey_start, "usage: start PROGRAM [ARGUMENT]..., quotes closed, up to 31 arguments"},
+    {"kill", obey_kill, "usage: kill PID"},
+    {"end", obey_end, "usage: end"},
+};
+
+static void obey(char *line)
+{
+    id = 0;
+    const char *sign = take_word(&line);
+    if (!*sign)
+        return;
+    if (strcmp(sign, "@@") != 0 || !take_number(&line, 1, &id)) {
+        id = 0;
+        refuse(EINVAL, "a command begins with @@ and a number from 1 on");
+        return;
+    }
+    const char *name = take_word(&line);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(commands[i].name, name) != 0)
+            continue;
+        if (!commands[i].obey(line))
+            refuse(EINVAL, commands[i].usage);
+        return;
+    }
+    refuse(EINVAL, "no such command: there are read, write, set, start, kill and end");
+}
+
+/* The next line, without its end. Of a longer one only so much is kept that its length tells. */
+static char *read_line(void)
+{
+    static char line[LINE_BYTES + 2];
+    static char typed[512];
+    static int taken, length;
+    int n = 0;
+    for (;;) {
+        for (; taken < length && typed[taken] != '\n'; taken++) {
+            if (n <= LINE_BYTES)
+                line[n++] = typed[taken];
+        }
+        if (taken < length)
+            break;
+        taken = 0;
+        length = read(0, typed, sizeof(typed));
+        if (length < 0)
+            exit(complain("steer", "input"));
+    }
+    taken++;
+    line[n] = 0;
+    return line;
+}
+
+static void obey_next(void)
+{
+    char *line = read_line();
+    if (strlen(line) <= LINE_BYTES) {
+        obey(line);
+        return;
+    }
+    /* Its number, if it has one, is among its first characters. */
+    char *rest = line;
+    id = 0;
+    take_word(&rest);
+    if (!take_number(&rest, 1, &id))
+        id = 0;
+    refuse(ENAMETOOLONG, "a command has up to 4,000 characters");
+}
+
+/* ---- the cost of a record ---- */
+
+enum { ROUNDS = 8, CALLS = 16 };
+
+/* The least that some calls took in one of several rounds, in cycles. */
+static int64_t cycles_of(void (*call)(void))
+{
+    int64_t least = INT64_MAX;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t begin = cycles();
+        for (int i = 0; i < CALLS; i++)
+            call();
+        int64_t took = cycles() - begin;
+        if (took > 0 && took < least)
+            least = took;
+    }
+    return least;
+}
+
+static void record_nothing(void)
+{
+    getpid();
+}
+
+static void record_mark(void)
+{
+    mark(MARK_NOTE, 0);
+}
+
+/* How long 1,000 cycles are, in picoseconds: 1,000,000 on Spike. Without a call in between, since
+ * that ends a step of its clock early. */
+static int64_t thousand_cycles(void)
+{
+    int64_t begin_ns = clock_ns();
+    int64_t begin = cycles();
+    for (volatile int i = 0; i < 500000; i++) /* some milliseconds */
+        ;
+    int64_t passed_ns = clock_ns() - begin_ns;
+    int64_t passed = cycles() - begin;
+    return passed > 0 ? passed_ns * 1000000 / passed : 0;
+}
+
+/*
+ * What a record takes, in picoseconds: what a system call that does little but
+ * record takes beyond one that does nothing. Told in time, since a cycle is what
+ * the machine makes of it, but measured in cycles: Spike's clock moves in steps
+ * that hundreds of records fit in. The least of some rounds is the one into which
+ * no interrupt came, and QEMU's host did nothing else. Not in it: cold caches, and
+ * that blocks leave.
+ */
+static int64_t record_cost(void)
+{
+    int64_t without = cycles_of(record_nothing);
+    int64_t with = cycles_of(record_mark);
+    int64_t cost = (with - without) * thousand_cycles() / 1000 / CALLS;
+    return cost > 0 ? cost : 0;
+}
+
+/* ---- */
+
+/* Our row of getpinfo(). False: there is no memory for it. */
+static bool know_ourselves(void)
+{
+    int count = 0;
+    struct process_info *rows = process_table(&count);
+    for (int i = 0; rows && i < count; i++) {
+        if (rows[i].pid == getpid())
+            usual = rows[i];
+    }
+    free(rows);
+    return usual.pid != 0;
+}
+
+int main(int argc, char *argv[])
+{
+    (void)argv;
+    if (argc != 1)
+        usage("steer, and then commands: see docs/monitor.md");
+    started = shared_memory(sizeof(*started));
+    if (started == SYSTEM_FAILED || !know_ourselves())
+        return complain("steer", "memory");
+    set_attributes(PRIORITY_BEST, TICKETS_BEST, WEIGHT_BEST);
+    printf("@@ 0 ready %d %ld\n", usual.pid, record_cost());
+    for (;;)
+        obey_next();
+}
