@@ -129,13 +129,13 @@ class SimulatorSystem:
             await self._in_thread(partial(_close, machine))
         self._thread.shutdown(wait=False)
 
-    def _fail(self, error: RunFailed) -> None:
+    def _fail(self, machine: SimulatedMachine, error: RunFailed) -> None:
         """In its thread. The machine stands; its trace ends here."""
+        self.now_ns = machine.now_ns
         self.life = Life.FAILED
         self.message = str(error)
         self._log.append(f"simulator: {error}")
-        if self._machine:
-            _close(self._machine)
+        _close(machine)
 
     # ---- what it says
 
@@ -265,10 +265,11 @@ class SimulatorSystem:
             try:
                 return what(machine)
             except RunFailed as error:
-                self._fail(error)
+                self._fail(machine, error)
                 raise Refused(f"the simulator has failed: {error}") from None
             finally:
-                self.now_ns = machine.now_ns
+                if self.life is Life.RUNNING:
+                    self.now_ns = machine.now_ns
 
         return await self._in_thread(do)
 
