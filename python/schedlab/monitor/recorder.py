@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -52,11 +52,9 @@ class Recorder:
             self.discard()
             raise
 
-    @property
-    def trace(self) -> Path:
-        """The file, with all that was added so far."""
-        self._trace.flush()
-        return self._trace.path
+    def copy_trace(self, path: Path) -> None:
+        """All of it so far, as a trace that ends here."""
+        self._trace.copy(path)
 
     def add(self, records: Records) -> None:
         """What comes next of the trace."""
@@ -96,10 +94,8 @@ class Recorder:
     def discard(self) -> None:
         """Nothing of it is kept."""
         error = SchedlabError("discarded")
-        try:
+        with suppress(SchedlabError):
             self._stack.__exit__(SchedlabError, error, None)
-        except SchedlabError:
-            pass
 
 
 def facts_of(
@@ -115,7 +111,6 @@ def facts_of(
         "format": 1,
         "schedlab": __version__,
         "kind": KIND,
-        **software,
         "label": label,
         "workload": title,
         "policy": policy,
@@ -127,6 +122,7 @@ def facts_of(
         "machine": setup.machine,
         "mode": "recorded live",
         "recorded_from_ns": standing.time_ns,
+        **software,
     }
 
 

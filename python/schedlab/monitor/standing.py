@@ -94,8 +94,6 @@ class Standing:
         """As each CPU's cycle counter was last told."""
         self.latest = np.zeros(cpus, np.int64)
         """Time of each CPU's last record."""
-        self._texts: dict[int, _Text] = {}
-        """Of each CPU, the one that is being told."""
 
     @property
     def time_ns(self) -> int:
@@ -174,6 +172,8 @@ class Standing:
         groups = (kinds == Kind.MARK) & (records["first"] == MarkKind.GROUP)
         told = records[is_kind(kinds, *_SELDOM) | ended | groups]
         names = ("kind", "cpu", "process", "first", "second")
+        rows = list(zip(*(told[name].tolist() for name in names), strict=True))
+        texts = _texts(rows)
         acts: dict[int, Callable[[int, int, int], None]] = {
             Kind.FORK: self._fork,
             Kind.EXIT: self._exit,
@@ -181,22 +181,18 @@ class Standing:
             Kind.ATTRIBUTE: self._attribute,
             Kind.MARK: self._group,
         }
-        for kind, cpu, process, first, second in zip(
-            *(told[name].tolist() for name in names), strict=True
-        ):
-            if kind == Kind.TEXT:
-                if cpu in self._texts:
-                    self._texts[cpu].add(first, second)
-                continue
-            self._finish_text(cpu)
+        for at, (kind, cpu, process, first, second) in enumerate(rows):
             if kind in acts:
                 acts[kind](process, first, second)
-                continue
-            if kind == Kind.FOUND:
-                self._found(cpu, process, first, second)
-            self._texts[cpu] = _Text(kind, process, first, second)
-        for cpu in list(self._texts):
-            self._finish_text(cpu)
+            elif kind == Kind.FOUND:
+                self._found(cpu, process, first, second, texts[at])
+            elif kind == Kind.EXEC:
+                self._person(process).name = texts[at]
+            elif kind == Kind.POLICY:
+                self.policy, self.shares_by, self.tunables = texts[at], process, {}
+            elif kind == Kind.TUNABLE:
+                self.shares_by = process
+                self.tunables[texts[at]] = second - (1 << 64) if second >> 63 else second
 
     def _fork(self, parent: int, child: int, thread_of: int) -> None:
         self.people[child] = self.people.get(parent, _NOBODY).child(thread_of)
@@ -213,27 +209,14 @@ class Standing:
     def _group(self, process: int, _: int, label: int) -> None:
         self._person(process).group = label
 
-    def _found(self, cpu: int, process: int, state: int, thread_of: int) -> None:
-        self.people[process] = Person(thread_of=thread_of)
+    def _found(self, cpu: int, process: int, state: int, thread_of: int, name: str) -> None:
+        self.people[process] = Person(name, thread_of)
         if state == ProcessState.RUNNING:
             self.running[cpu] = process
 
     def _person(self, pid: int) -> Person:
         """One of whom the trace has not told stays unknown."""
         return self.people.get(pid) or Person()
-
-    def _finish_text(self, cpu: int) -> None:
-        text = self._texts.pop(cpu, None)
-        if text is None:
-            return
-        if text.kind == Kind.POLICY:
-            self.policy, self.shares_by = text.text, text.process
-            self.tunables = {}
-        elif text.kind == Kind.TUNABLE:
-            self.tunables[text.text] = text.signed
-            self.shares_by = text.process
-        else:
-            self._person(text.process).name = text.text
 
     # --- beginning here
 
@@ -249,27 +232,25 @@ class Standing:
 _NOBODY = Person()
 
 
-class _Text:
-    """A text that is being told, and what its first record says."""
+def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
+    """Each text, by the place of the record that has it: kind, CPU, process, first, second."""
+    parts: dict[int, bytearray] = {}
+    owner_on: dict[int, int] = {}
+    for at, (kind, cpu, _, first, second) in enumerate(rows):
+        if kind in TEXT_OWNERS:
+            owner_on[cpu] = at
+            parts[at] = bytearray()
+        if kind != Kind.TEXT and kind not in _TEXT_BEGINS:
+            continue
+        if cpu in owner_on:
+            parts[owner_on[cpu]] += second.to_bytes(8, "little") + first.to_bytes(4, "little")
+    return {
+        at: bytes(part).partition(b"\0")[0].decode("utf-8", "replace") for at, part in parts.items()
+    }
 
-    def __init__(self, kind: int, process: int, first: int, second: int) -> None:
-        self.kind = kind
-        self.process = process
-        self.second = second
-        self._bytes = bytearray()
-        if kind not in TEXT_FOLLOWS:
-            self.add(first, second)
 
-    def add(self, first: int, second: int) -> None:
-        self._bytes += second.to_bytes(8, "little") + first.to_bytes(4, "little")
-
-    @property
-    def text(self) -> str:
-        return bytes(self._bytes).partition(b"\0")[0].decode("utf-8", "replace")
-
-    @property
-    def signed(self) -> int:
-        return self.second - (1 << 64) if self.second >> 63 else self.second
+_TEXT_BEGINS = frozenset(TEXT_OWNERS) - frozenset(TEXT_FOLLOWS)
+"""Kinds whose own numbers are the text's first bytes."""
 
 
 class _OpeningWriter:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import deque
 from pathlib import Path
 from types import TracebackType
@@ -52,21 +53,28 @@ class TraceFile:
             records = self._with_groups(records)
         self._write(records)
 
-    def flush(self) -> None:
-        """All that was added is in the file, for who reads it."""
+    def copy(self, path: Path) -> None:
+        """Another file, which ends here."""
         self._file.flush()
+        shutil.copyfile(self.path, path)
+        with path.open("ab") as file:
+            file.write(self._ends().tobytes())
 
     def finish(self) -> None:
         """Ends the trace on all CPUs that have not ended, at one time. Twice is once."""
-        if self._file.closed:
-            return
+        if not self._file.closed:
+            self._file.write(self._ends().tobytes())
+            self._file.close()
+
+    def _ends(self) -> Records:
         cpus = np.flatnonzero(~self._ended)
         ends = np.zeros(len(cpus), RECORD)
         ends["time"] = self._latest.max()
         ends["kind"] = Kind.END
         ends["cpu"] = cpus
-        self._write(ends)
-        self._file.close()
+        ends["second"] = self._of_cpu[cpus] + 1
+        ends["sequence"] = (self.records + np.arange(len(cpus))) & _SEQUENCE_MASK
+        return ends
 
     def __enter__(self) -> TraceFile:
         return self

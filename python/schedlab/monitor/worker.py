@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What takes long is done by a process of its own, so that frames keep coming meanwhile.
 
-    python -m schedlab.monitor.worker measure FOLDER      prints {"status", "message"}
-    python -m schedlab.monitor.worker perfetto TRACE FILE
+python -m schedlab.monitor.worker measure FOLDER      prints {"status", "message"}
+python -m schedlab.monitor.worker perfetto TRACE FILE
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -203,3 +204,48 @@ def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
     different, which = np.unique(whole, return_inverse=True)
     decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in different.tolist()]
     return [decoded[index] for index in which.tolist()]
+
+
+# --- a piece at a time
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRecords:
+    """A trace's records in the order of their sequence, of which only those that are asked for are
+    in memory; beside them 8 bytes a record, unless the file has them in their order already."""
+
+    header: Header
+    records: Records
+    """As the file has them."""
+    order: Integers | None
+    """Where the record of each place in the order is to be found; None: they are in order."""
+    missing: int
+    """Sequence numbers between the first and the last that are not there."""
+    whole: bool
+    """The last record is."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def piece(self, begin: int, end: int) -> Records:
+        """Those at the places from `begin` to before `end` in the order."""
+        if self.order is None:
+            return np.array(self.records[begin:end])
+        found: Records = self.records[self.order[begin:end]]
+        return found
+
+
+def read_records(path: str | Path) -> OrderedRecords:
+    """Opens a trace that may be larger than memory. Raises what `read` does."""
+    path = Path(path)
+    header, record_bytes = _read_header(path)
+    records = _map_records(path, header, record_bytes // RECORD.itemsize)
+    sequence = _unwrap(records["sequence"])
+    missing = int(sequence.max() - sequence.min()) + 1 - len(sequence) if len(sequence) else 0
+    return OrderedRecords(
+        header=header,
+        records=records,
+        order=_order(sequence),
+        missing=max(missing, 0),
+        whole=record_bytes % RECORD.itemsize == 0,
+    )

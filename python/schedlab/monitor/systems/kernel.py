@@ -64,6 +64,8 @@ TRACE_DELAY = "50ms"
 """Of the machine's time, until a record leaves it."""
 _PUNCH_BYTES = 16 << 20
 _SILENT_S = 2.0
+_LONG_TEXT = 20_000
+"""Characters of a text that takes milliseconds to be read."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _INTEGERS = range(-(2**63), 2**63)
 """Those of 64 bits."""
@@ -314,7 +316,10 @@ class KernelSystem:
     async def read_status(self) -> Status:
         self._check_alive()
         self._cost.asked()
-        return parse_status(await self._steering.read("sched_status"))
+        text = await self._steering.read("sched_status")
+        if len(text) < _LONG_TEXT:
+            return parse_status(text)
+        return await asyncio.to_thread(parse_status, text)
 
     async def read_tunables(self) -> tuple[TunableNow, ...]:
         self._check_alive()
@@ -442,7 +447,9 @@ def prepare(setup: Setup, folder: Path) -> _Prepared:
     catalogue = read_catalogue()
     check_choices(catalogue, (setup.policy,), dict(setup.settings))
     if len(boot_arguments(setup)) > BOOT_ARGUMENTS_MAX:
-        raise WrongUsage("--set: these are too many settings to be passed to the kernel at its start")
+        raise WrongUsage(
+            "--set: these are too many settings to be passed to the kernel at its start"
+        )
     machine.release()
     parts = supply((*KERNEL_PARTS, *machine.tools))
     return _Prepared(catalogue, parts, make_live_disk(setup, folder, parts))
