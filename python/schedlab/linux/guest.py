@@ -178,9 +178,7 @@ def prepare(job: GuestJob, folder: Path, use: Use = Use.JOB) -> Prepared:
     return assemble(job, folder, kernel.bootable, base, use)
 
 
-def assemble(
-    job: GuestJob, folder: Path, kernel: Path, base: Path, use: Use = Use.JOB
-) -> Prepared:
+def assemble(job: GuestJob, folder: Path, kernel: Path, base: Path, use: Use = Use.JOB) -> Prepared:
     """The same with this kernel, of which it is known that it serves, and the archive `base`."""
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)

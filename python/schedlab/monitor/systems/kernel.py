@@ -442,7 +442,9 @@ def prepare(setup: Setup, folder: Path) -> _Prepared:
     catalogue = read_catalogue()
     check_choices(catalogue, (setup.policy,), dict(setup.settings))
     if len(boot_arguments(setup)) > BOOT_ARGUMENTS_MAX:
-        raise WrongUsage("--set: these are too many settings to be passed to the kernel at its start")
+        raise WrongUsage(
+            "--set: these are too many settings to be passed to the kernel at its start"
+        )
     machine.release()
     parts = supply((*KERNEL_PARTS, *machine.tools))
     return _Prepared(catalogue, parts, make_live_disk(setup, folder, parts))

@@ -36,7 +36,9 @@ class LiveDisk:
         if name in self.files:
             return f"play /{self.files[name]}"
         known = ", ".join(self.files)
-        raise Refused(self.problems.get(name) or f"there is no workload {name!r}; there are {known}")
+        raise Refused(
+            self.problems.get(name) or f"there is no workload {name!r}; there are {known}"
+        )
 
 
 def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> LiveDisk:

@@ -55,7 +55,9 @@ class SteeringCost:
         """
         now = (time.monotonic(), self._now_ns, self.ran_ns)
         if self._asked:
-            ours_s, theirs_ns, ran_ns = (new - old for new, old in zip(now, self._asked, strict=True))
+            ours_s, theirs_ns, ran_ns = (
+                new - old for new, old in zip(now, self._asked, strict=True)
+            )
             if theirs_ns > 0:
                 wanted = ours_s * ran_ns / theirs_ns / SHARE_MAX
                 self.period_s = min(max(wanted, self.period_s / 2, PERIOD_S[0]), PERIOD_S[1])
