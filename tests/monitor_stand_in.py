@@ -50,7 +50,7 @@ class Process:
     burst: int
     """Of computing between two sleeps; 0: it never sleeps."""
     own: bool = False
-    priority: int = 10
+    priority: int = 5
     tickets: int = 10
     weight: int = 1
     level: int = 0
@@ -380,7 +380,11 @@ class StandIn:
 
     def drop(self) -> None:
         """The connections are lost."""
-        self.call(lambda: [each.close() for each in list(self.sockets)])
+        self.call(self.close_all)
+
+    def close_all(self) -> None:
+        for each in list(self.sockets):
+            each.close()
 
     def asked_to(self, act: str) -> list[dict[str, Any]]:
         """What came of this kind, without numbers."""

@@ -333,7 +333,10 @@ async def test_another_time() -> None:
         await until(lambda: table.system().now_ns > SECOND // 2)
         await table.do("pause")
         assert await table.do("seek", time_ns=SECOND // 10) == SECOND // 10
-        frame = await table.shown(lambda frame: 0 < frame["now_ns"] <= SECOND // 10)
+        try:
+            frame = await table.shown(lambda frame: 0 < frame["now_ns"] <= SECOND // 10)
+        finally:
+            print([(f["now_ns"], f["life"], f["message"]) for f in table.watching.frames])
         assert frame["events"] < len(table.system().records) / 2
 
 
@@ -375,7 +378,7 @@ async def test_frames_are_skipped_but_no_records() -> None:
         watched.model.feed = slowly  # type: ignore[method-assign]
         table.system().slowness = 1000
         frame = await table.shown(lambda frame: frame["skipped_frames"])
-        assert frame["behind_ns"] > 0
+        assert frame["number"] < 100
         watched.model.feed = feed  # type: ignore[method-assign]
         end = await table.shown(lambda frame: frame["life"] == "ended" and not frame["behind_ns"])
         assert end["events"] == len(table.system().records)

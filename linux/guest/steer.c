@@ -7,7 +7,8 @@
  *     steer --cost     prints what a record of the trace takes, in picoseconds
  *
  * A line is "@@ NUMBER COMMAND"; each line of the answer begins with "@@ NUMBER",
- * and the last one goes on with "ok" or "error ERRNO TEXT". Commands:
+ * and the last one goes on with "ok" or "error ERRNO TEXT". What takes long says
+ * "|wait" every five seconds. Commands:
  *
  *     read FILE                the lines of a control file, each behind a "|"
  *     write FILE TEXT
@@ -46,6 +47,7 @@
 #define WORDS_MAX      64
 #define WRONG_USAGE    2
 #define RECONNECT_US   50000
+#define SIGN_OF_LIFE_S 5
 
 /* ---- answers: whole ones, since a slow command answers while others are obeyed ---- */
 
@@ -136,6 +138,7 @@ static void answer_problem(const char *number, int error)
 }
 
 struct wish {
+    int error; /* what came of it */
     char number[24];
     char file[32];
     char text[LINE_MAX];
@@ -144,7 +147,31 @@ struct wish {
 static void *grant(void *argument)
 {
     struct wish *wish = argument;
-    int error = write_file(wish->file, wish->text);
+    wish->error = write_file(wish->file, wish->text);
+    return NULL;
+}
+
+/* Waits for a thread; a line now and then says that it takes its time. */
+static void await(pthread_t thread, const char *number)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SIGN_OF_LIFE_S;
+    while (pthread_timedjoin_np(thread, NULL, &until) == ETIMEDOUT) {
+        answer(number, "|wait");
+        until.tv_sec += SIGN_OF_LIFE_S;
+    }
+}
+
+static void *see_through(void *argument)
+{
+    struct wish *wish = argument;
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, grant, wish);
+    if (!error) {
+        await(thread, wish->number);
+        error = wish->error;
+    }
     if (error)
         answer_problem(wish->number, error);
     else
@@ -153,7 +180,7 @@ static void *grant(void *argument)
     return NULL;
 }
 
-/* By a thread of its own: a policy may have to be loaded first, which takes seconds. */
+/* By threads of its own: a policy may have to be loaded first, which takes seconds. */
 static void write_later(const char *number, const char *file, const char *text)
 {
     pthread_t thread;
@@ -165,7 +192,7 @@ static void write_later(const char *number, const char *file, const char *text)
     snprintf(wish->number, sizeof(wish->number), "%s", number);
     snprintf(wish->file, sizeof(wish->file), "%s", file);
     snprintf(wish->text, sizeof(wish->text), "%s", text);
-    int error = pthread_create(&thread, NULL, grant, wish);
+    int error = pthread_create(&thread, NULL, see_through, wish);
     if (error) {
         free(wish);
         answer_status(number, error);

@@ -5,8 +5,8 @@
  * the kernel says of its scheduler, sets what can be set, and starts programs.
  * docs/monitor.md says what it understands and how it answers.
  *
- * One printf() for each line of an answer, since what one call prints stays
- * together on the console.
+ * Up to 512 bytes of one write stay together on the console: so each has whole
+ * lines, and nobody else's output can tear them.
  */
 
 #include "user/library/user.h"
@@ -14,6 +14,7 @@
 enum {
     LINE_BYTES = 4000, /* of a command; the console keeps 4,096 for those who do not read yet */
     TOLD_BYTES = 480,  /* of a line of text; the rest of it is cut off */
+    TOGETHER_BYTES = PRINT_BYTES,
 };
 
 /* What a program has that nobody gave anything else, and the best there is. */
@@ -57,29 +58,64 @@ static void give_way(int64_t *since)
     *since = clock_ns();
 }
 
-/* A line of text that is being put together, blanks in a row as one. */
+/* Lines that wait to be written together, and the one that is being put together. */
 static struct {
-    char text[TOLD_BYTES];
-    int length;
+    char text[TOGETHER_BYTES + 1];
+    int whole;  /* bytes of whole lines */
+    int length; /* and of the last one so far, which begins with its number */
 } told;
 
+static void flush(void)
+{
+    if (told.whole > 0)
+        write(1, told.text, told.whole);
+    told.length -= told.whole;
+    memmove(told.text, told.text + told.whole, (size_t)told.length);
+    told.whole = 0;
+}
+
+static bool line_begun(void)
+{
+    return told.length > told.whole;
+}
+
+static void put(char c)
+{
+    if (told.length == TOGETHER_BYTES)
+        flush();
+    told.text[told.length++] = c;
+}
+
+static void begin_line(void)
+{
+    char head[32];
+    snprintf(head, sizeof(head), "@@ %ld |", id);
+    for (const char *c = head; *c; c++)
+        put(*c);
+}
+
+/* Blanks in a row are told as one. */
 static void tell(char c)
 {
-    bool again = c == ' ' && told.length > 0 && told.text[told.length - 1] == ' ';
-    if (!again && told.length < TOLD_BYTES)
-        told.text[told.length++] = c;
+    if (!line_begun())
+        begin_line();
+    bool again = c == ' ' && told.text[told.length - 1] == ' ';
+    if (!again && told.length - told.whole < TOLD_BYTES)
+        put(c);
 }
 
 static void tell_line(void)
 {
-    printf("@@ %ld |%.*s\n", id, told.length, told.text);
-    told.length = 0;
+    if (!line_begun())
+        begin_line();
+    put('\n');
+    told.whole = told.length;
 }
 
 /* False: it cannot be read. */
 static bool tell_file(int descriptor)
 {
-    static char piece[1024];
+    static char piece[4096];
     int64_t since = clock_ns();
     int n;
     while ((n = read(descriptor, piece, sizeof(piece))) > 0) {
@@ -91,8 +127,9 @@ static bool tell_file(int descriptor)
         }
         give_way(&since);
     }
-    if (told.length > 0)
+    if (line_begun())
         tell_line();
+    flush();
     return n == 0;
 }
 
@@ -351,8 +388,8 @@ static char *read_line(void)
             break;
         taken = 0;
         length = read(0, typed, sizeof(typed));
-        if (length < 0)
-            exit(complain("steer", "input"));
+        if (length <= 0)
+            exit(length < 0 ? complain("steer", "input") : 0);
     }
     taken++;
     line[n] = 0;

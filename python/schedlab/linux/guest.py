@@ -19,7 +19,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux import image
 from schedlab.linux.kernel import Kernel, named_kernel, needs
 from schedlab.linux.packages import packages
-from schedlab.machines.base import TRACE_FILE, Release
+from schedlab.machines.base import Release
 from schedlab.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.tools import first_line, version_in
 
@@ -41,24 +40,9 @@ CPUS_MAX = 64
 REPEATABLE, FREE_RUNNING, KVM = "repeatable", "free-running", "KVM"
 
 
-class Use(Enum):
-    """What a guest is there for."""
-
-    JOB = "job"
-    """To run a script, and to hand over what it has left."""
-    SHELL = "shell"
-    """For a shell at this terminal."""
-    LIVE = "live"
-    """To be watched and steered from outside while it runs: live.py."""
-
-
 NANOSECONDS_SHIFT = 2
 """A repeatable guest's instruction takes 2 to this power in nanoseconds of its own time."""
 
-STEERING_SOCKET, QMP_SOCKET = "steering", "qmp"
-"""Of a live guest, in the folder of its boot, beside the trace."""
-
-_PACKED = "results.tar"
 _RAMDISK = "ramdisk.cpio"
 _STARTING_SECONDS = 120
 """Of the host, for the boot, before the script's own time begins."""
@@ -87,6 +71,33 @@ class GuestJob:
     """Of those, the ones that the script calls."""
     kvm: bool = True
     """A free-running guest uses it, if the host has it."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What is connected to a guest, and what it is there for."""
+
+    options: tuple[str, ...]
+    """QEMU's, of the console and the ports."""
+    words: tuple[str, ...] = ()
+    """Of the kernel's command line: init knows by them what to do."""
+
+
+def port(name: str, number: int, end: str) -> tuple[str, ...]:
+    """/dev/vport0pNUMBER of the guest; `end`: what the host has at its other end."""
+    kind, _, rest = end.partition(",")
+    device = f"virtserialport,chardev={name},name={name},nr={number}"
+    return ("-chardev", f"{kind},id={name},{rest}", "-device", device)
+
+
+PORTS = ("-device", "virtio-serial-pci,ioeventfd=off")
+"""What ports are plugged into: they answer at once instead of by another thread."""
+_PACKED = "results.tar"
+_RESULTS_PORT = (*PORTS, *port("results", 1, f"file,path={_PACKED}"))
+JOB = Wiring(("-serial", "stdio", *_RESULTS_PORT))
+"""Runs the job's script, and hands over what that has left."""
+SHELL = Wiring(("-serial", "mon:stdio", *_RESULTS_PORT), ("schedlab_shell=1",))
+"""A shell at this terminal."""
 
 
 @dataclass(frozen=True)
@@ -168,25 +179,31 @@ def signals_raised() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def prepare(job: GuestJob, folder: Path, use: Use = Use.JOB) -> Prepared:
+def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
     """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
     check(job)
     find_qemu()
     found = packages()
     kernel = named_kernel(job.kernel) if job.kernel else found.kernel
     base = image.base_image(found, job.programs)
-    return assemble(job, folder, kernel.bootable, base, use)
+    return assemble(job, folder, kernel.bootable, base, wiring)
 
 
+<<<<<<< HEAD
 def assemble(job: GuestJob, folder: Path, kernel: Path, base: Path, use: Use = Use.JOB) -> Prepared:
+=======
+def assemble(
+    job: GuestJob, folder: Path, kernel: Path, base: Path, wiring: Wiring = JOB
+) -> Prepared:
+>>>>>>> main
     """The same with this kernel, of which it is known that it serves, and the archive `base`."""
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
     mode = mode_of(job)
-    command = [*tied(), release.path, *machine_options(mode, job), *device_options(use)]
+    command = [*tied(), release.path, *machine_options(mode, job), *device_options(wiring)]
     command += ["-kernel", str(kernel), "-initrd", _RAMDISK]
-    command += ["-append", kernel_arguments(job, mode, use)]
+    command += ["-append", kernel_arguments(job, mode, wiring)]
     return Prepared(command, mode, _STARTING_SECONDS + _SLOWEST * job.limit_s)
 
 
@@ -240,34 +257,11 @@ _BOARD_ONLY = ("-nodefaults", "-no-user-config", "-no-reboot")
 """A PC without what nobody needs. Boards with less (microvm) have no clock to measure others by."""
 
 
-def device_options(use: Use) -> list[str]:
-    """A console; ports, which answer at once instead of by another thread: /dev/vport0p1 and on."""
-    monitor = ["-serial", "mon:stdio"] if use is Use.SHELL else ["-serial", "stdio"]
-    return [
-        *("-display", "none", *monitor),
-        *("-device", "virtio-serial-pci,ioeventfd=off"),
-        *(_live_ports() if use is Use.LIVE else _port("results", 1, f"file,path={_PACKED}")),
-    ]
+def device_options(wiring: Wiring) -> list[str]:
+    return ["-display", "none", *wiring.options]
 
 
-def _port(name: str, number: int, end: str) -> tuple[str, ...]:
-    """`end`: what the host has at the other end of it."""
-    kind, comma, rest = end.partition(",")
-    chardev = f"{kind},id={name}{comma}{rest}"
-    return "-chardev", chardev, "-device", f"virtserialport,chardev={name},name={name},nr={number}"
-
-
-def _live_ports() -> tuple[str, ...]:
-    """The trace, into a file; a socket by which the guest is steered; and one for QEMU itself."""
-    listening = "server=on,wait=off"
-    return (
-        *_port("trace", 1, f"file,path={TRACE_FILE}"),
-        *_port("steering", 2, f"socket,path={STEERING_SOCKET},{listening}"),
-        *("-qmp", f"unix:{QMP_SOCKET},{listening}"),
-    )
-
-
-def kernel_arguments(job: GuestJob, mode: str, use: Use) -> str:
+def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
     """What the kernel and, by way of it, the guest's init are told."""
     words = ["console=ttyS0", "loglevel=4", "panic=-1", "oops=panic"]
     # Self-tests would take CPU time for ten seconds; no second clock is there to doubt this one.
@@ -278,13 +272,7 @@ def kernel_arguments(job: GuestJob, mode: str, use: Use) -> str:
         # When QEMU marks a page as accessed depends on the host's time, by which it resizes its
         # tables: so nothing in the guest must go by these marks.
         words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
-    words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}"]
-    if use is Use.SHELL:
-        words.append("schedlab_shell=1")
-    if use is Use.LIVE:
-        words.append("schedlab_live=1")
-    if use is Use.LIVE and mode == KVM:
-        words.append("clocksource=kvm-clock")  # it stands still while the guest is paused
+    words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}", *wiring.words]
     return " ".join(words)
 
 
@@ -293,7 +281,7 @@ def interact(job: GuestJob, folder: Path) -> int:
 
     Ctrl-A X switches it off; Ctrl-C goes to the guest.
     """
-    prepared = prepare(job, folder, Use.SHELL)
+    prepared = prepare(job, folder, SHELL)
     with subprocess.Popen(prepared.command, cwd=folder) as process:
         try:
             return process.wait()

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.linux.guest import GuestJob, Prepared, Use, check, prepare
+from schedlab.linux.guest import KVM, PORTS, GuestJob, Prepared, Wiring, mode_of, port, prepare
 from schedlab.linux.parts import LINUX, build_linux
+from schedlab.machines.base import TRACE_FILE
 from schedlab.paths import ROOT
 
 LIVE_SCRIPT = ROOT / "linux" / "guest" / "live.sh"
@@ -39,16 +40,17 @@ class LiveJob:
     kvm: bool = True
 
 
-def prepare_live(job: LiveJob, folder: Path) -> Prepared:
-    """Writes the guest's ramdisk into `folder`; says how to start the machine, from within there.
+def prepare_live(job: LiveJob, folder: Path, steering: int, control: int) -> Prepared:
+    """Writes the guest's ramdisk into `folder`; says how to start the machine, from within there,
+    where it then writes its trace.
 
-    It then listens at two sockets there (guest.STEERING_SOCKET, guest.QMP_SOCKET), and writes its
-    trace beside them.
+    `steering` and `control`: descriptors of sockets that it inherits, by which the guest and QEMU
+    itself are told what to do.
     """
     build_linux("linux-host", "linux-workloads")
     guest_job = GuestJob(
         files={**programs(job.objects or LINUX), **workloads(job.files)},
-        script=f"exec sh live.sh {shlex.join(arguments(job))}\n",
+        script=f"exec sh {LIVE_SCRIPT.name} {shlex.join(arguments(job))}\n",
         cpus=job.cpus,
         memory_mib=job.memory_mib,
         repeatable=False,
@@ -56,8 +58,20 @@ def prepare_live(job: LiveJob, folder: Path) -> Prepared:
         programs=(),
         kvm=job.kvm,
     )
-    check(guest_job)
-    return prepare(guest_job, folder, Use.LIVE)
+    return prepare(guest_job, folder, wiring(mode_of(guest_job), steering, control))
+
+
+def wiring(mode: str, steering: int, control: int) -> Wiring:
+    """A console, the trace's port, that for steering, and QEMU's own."""
+    options = (
+        *("-serial", "stdio", *PORTS),
+        *port("trace", 1, f"file,path={TRACE_FILE}"),
+        *port("steering", 2, f"socket,fd={steering}"),
+        *("-chardev", f"socket,id=control,fd={control}", "-mon", "chardev=control,mode=control"),
+    )
+    # Of the clocks that KVM gives a guest, this one stands still while the guest is paused.
+    clock = ("clocksource=kvm-clock",) if mode == KVM else ()
+    return Wiring(options, ("schedlab_live=1", *clock))
 
 
 def programs(folder: Path) -> dict[str, Path]:

@@ -68,7 +68,7 @@ export function setIcon(made, name) {
 
 /**
  * A button of an icon, or of words, or of both.
- * @param {string} sign an icon's name; "": none
+ * @param {string} sign an icon's name, or what else is seen in its place
  * @param {string} label what it does: said, and shown while one points at it
  * @param {(event: MouseEvent) => void} press
  * @param {string} [words] seen beside the icon
@@ -76,10 +76,10 @@ export function setIcon(made, name) {
  */
 export function button(sign, label, press, words = "") {
     const made = element("button", { type: "button", className: words ? "button" : "button only-icon" });
-    if (sign) {
+    if (ICONS[sign]) {
         made.append(icon(sign));
         made.dataset.icon = sign;
-    }
+    } else made.append(sign);
     if (words) made.append(element("span", { className: "words", textContent: words }));
     setLabel(made, label);
     made.addEventListener("click", press);

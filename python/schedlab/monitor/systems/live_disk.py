@@ -16,6 +16,7 @@ from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.loading import check_room, compile_workload
 from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Refused, Setup
+from schedlab.policies import unknown
 from schedlab.workload_files import read
 
 DISK = "disk.img"
@@ -35,10 +36,7 @@ class LiveDisk:
         """What starts a workload. Refused: it is not there."""
         if name in self.files:
             return f"play /{self.files[name]}"
-        known = ", ".join(self.files)
-        raise Refused(
-            self.problems.get(name) or f"there is no workload {name!r}; there are {known}"
-        )
+        raise Refused(self.problems.get(name) or unknown("workload", name, self.files))
 
 
 def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> LiveDisk:
@@ -66,8 +64,6 @@ def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> Liv
 
 def check_wanted(names: Iterable[str], known: Iterable[str]) -> None:
     """WrongUsage: a workload is not of the palette."""
-    from schedlab.policies import unknown
-
     known = list(known)
     for name in names:
         if name not in known:

@@ -169,12 +169,8 @@ function paintText(context, { x, y, width, height, pid, how }, nameOf) {
     const size = Math.min(8, height * 0.55);
     const ending = how && width >= ENDING_LEAST && size >= 4 ? size + 4 : 0;
     if (ending) drawEnding(context, how, x + width - 2, y + height / 2, size);
-    if (height < LABEL_HEIGHT || width - ending < LABEL_LEAST) return;
-    const name = nameOf(pid);
-    const room = width - ending - 6;
-    const whole = name ? `${name} ${pid}` : String(pid);
-    let text = widthOf(context, whole) <= room ? whole : fitted(context, name || String(pid), room);
-    if (!text && widthOf(context, String(pid)) <= room) text = String(pid);
+    if (height < LABEL_HEIGHT) return;
+    const text = labelOf(context, pid, nameOf(pid), width - ending - 6);
     if (!text) return;
     if (patternOf(pid) !== "plain") {
         context.fillStyle = colour;
@@ -182,4 +178,19 @@ function paintText(context, { x, y, width, height, pid, how }, nameOf) {
         context.fillStyle = inkOn(colour);
     }
     context.fillText(text, x + 4, y + height / 2 + 0.5);
+}
+
+/**
+ * Name and PID, or the name, or the PID; "" if not even that has room.
+ * @param {CanvasRenderingContext2D} context @param {number} pid @param {string} name
+ * @param {number} room pixels @param {boolean} [exact] rather the PID than a name that others may have
+ */
+export function labelOf(context, pid, name, room, exact = false) {
+    const number = String(pid);
+    const whole = name ? `${name} ${number}` : number;
+    if (widthOf(context, whole) <= room) return whole;
+    if (exact) return widthOf(context, number) <= room ? number : "";
+    if (widthOf(context, name) <= room) return name;
+    if (widthOf(context, number) > room) return "";
+    return (name.length > 4 && room > 5 * widthOf(context, number) && fitted(context, name, room)) || number;
 }

@@ -5,31 +5,30 @@
 
 import { ask } from "../connection.js";
 import { onTheme, tokens } from "../colours.js";
-import { announce, button, count, duration, element, setText } from "../elements.js";
+import { announce, button, count, duration, element, setIcon, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
 import { ticksOf } from "../drawing/axis.js";
 import { followKeys, followPointer } from "../drawing/gestures.js";
 import { Lanes, LevelsSeen } from "../drawing/lanes.js";
 import { paintMarks } from "../drawing/mark_painter.js";
-import { ENDINGS, drawEnding, font, hatching, letterScale, shiftPatterns } from "../drawing/paint.js";
+import { ENDINGS, drawEnding, font, hatching, letterScale, shiftPatterns, widthOf } from "../drawing/paint.js";
 import { openInPerfetto } from "../drawing/perfetto.js";
 import { findAt, indexOf, moment6, named, runAt, runsBetween } from "../drawing/run_finder.js";
 import { RunPainter } from "../drawing/run_painter.js";
+import { Scrolled } from "../drawing/scrolled.js";
 import { Surface } from "../drawing/surface.js";
 import { view } from "../drawing/view.js";
 
 const AXIS_HEIGHT = 22;
 const MARK_HEIGHT = 17;
 const MARK_ROWS = 2;
-const HEIGHT_MOST = 560; // pixels of lanes; the others are scrolled to
-const HEIGHT_PART = 0.62; // of the window
 const TICK_GAP = 105; // pixels between two ticks' labels, at least
 const TABLE_ROWS = 200;
 const TABLE_GAP_MS = 1000;
 const LABEL_GAP_MS = 2000;
 const KEYS =
     "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows now, P stops the drawing; " +
-    ". and , go from run to run, Enter selects its process, T shows the table. Drag to pan; the wheel zooms after a " +
+    "N and B go to the next run and back, Enter selects its process. Drag to pan; the wheel zooms after a " +
     "click, or with Ctrl.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
@@ -48,6 +47,7 @@ class Timeline {
     #focus = null;
     #tableTime = 0;
     #labelTime = 0;
+    #shown = false;
 
     constructor(panel, system) {
         this.panel = panel;
@@ -60,30 +60,34 @@ class Timeline {
     }
 
     #build() {
-        this.live = button("● Live", "Follow now (L)", () => view.follow());
-        this.stop = button("⏸", "Stop the drawing, not the machine (P)", () => (view.live ? view.freeze() : view.follow()));
-        this.tableButton = button("☰", "The runs as a table (T)", () => this.#toggleTable());
-        this.perfetto = button("Perfetto ↗", "Open the same data in ui.perfetto.dev", () => this.#openPerfetto());
-        const download = button("⤓", "Download the file for Perfetto, for a machine without a network", () => this.#download());
+        this.live = button("", "Follow now (L)", () => view.follow(), "● Live");
+        this.stop = button("pause", "Stop the drawing, not the machine (P)", () => (view.live ? view.freeze() : view.follow()));
+        this.tableButton = button("", "The runs seen, as a table", () => this.#toggleTable(), "Table");
+        this.perfetto = button("perfetto", "Open the same data in ui.perfetto.dev", () => this.#openPerfetto());
+        const download = button("", "Download the file for ui.perfetto.dev, for a machine without a network", () => this.#download(), "⤓");
         this.panel.tools.append(
             this.live, this.stop,
-            button("−", "See more time (−)", () => view.zoom(1.5)), button("+", "See less time (+)", () => view.zoom(1 / 1.5)),
-            button("Fit", "See all that is kept (0)", () => view.fit()),
+            button("", "See more time (−)", () => view.zoom(1.5), "−"), button("", "See less time (+)", () => view.zoom(1 / 1.5), "+"),
+            button("", "See all that is kept (0)", () => view.fit(), "Fit"),
             this.tableButton, this.perfetto, download,
         );
-        this.canvas = element("canvas", { className: "timeline-canvas", role: "img" });
-        this.rest = element("div", { className: "timeline-rest" });
-        this.scroll = element("div", { className: "timeline-scroll", tabIndex: 0, role: "application", "aria-roledescription": "time line" },
-            this.canvas, this.rest);
+        this.scrolled = new Scrolled(this.panel, "timeline", false);
+        this.canvas = this.scrolled.canvas;
+        this.scroll = this.scrolled.element;
+        this.scroll.setAttribute("role", "application");
         this.scroll.setAttribute("aria-label", `Time line. ${KEYS}`);
-        this.tip = element("div", { className: "drawing-tip", hidden: true, role: "status" });
         this.notice = element("p", { className: "drawing-notice" });
         this.table = element("div", { className: "timeline-table", hidden: true });
-        this.panel.body.append(element("div", { className: "timeline-frame" }, this.scroll, this.tip), legend(), this.notice, this.table);
+        const foot = element("div", { className: "timeline-foot" }, legend(), this.notice);
+        this.panel.body.append(this.scrolled.frame, foot, this.table);
     }
 
     #listen() {
-        view.subscribe(() => this.#changed());
+        const end = view.subscribe(() => {
+            this.#shown ||= this.panel.element.isConnected;
+            if (this.#shown && !this.panel.element.isConnected) this.#leaveView(end);
+            else this.#changed();
+        });
         onTheme(() => this.surface.invalidate());
         this.scroll.addEventListener("scroll", () => this.surface.invalidate());
         followPointer(this.scroll, view, {
@@ -92,6 +96,13 @@ class Timeline {
             press: (event) => this.#press(event),
         });
         followKeys(this.scroll, view, (key) => this.#key(key));
+    }
+
+    /** Its system is not shown any more. */
+    #leaveView(end) {
+        end();
+        view.forget(this.state.id);
+        this.surface.end();
     }
 
     /** What a new frame brings. */
@@ -105,20 +116,16 @@ class Timeline {
 
     #changed() {
         this.live.setAttribute("aria-pressed", String(view.live));
-        setText(this.stop, view.live ? "⏸" : "▶");
+        setIcon(this.stop, view.live ? "pause" : "play");
         this.surface.invalidate();
     }
 
     #layOut() {
         const { frame } = this.state;
         this.#lanes = new Lanes(frame.cpus.length, this.#levels.take(this.state), letterScale());
-        const whole = this.#top() + this.#lanes.height;
-        const enlarged = this.panel.element?.classList.contains("enlarged");
-        const most = enlarged ? window.innerHeight - 190 : Math.min(HEIGHT_MOST * letterScale(), window.innerHeight * HEIGHT_PART);
-        const height = Math.round(Math.min(whole, Math.max(160, most)));
-        this.canvas.style.height = `${height}px`;
-        this.rest.style.height = `${whole - height}px`;
-        this.scroll.style.height = `${height}px`;
+        const height = view.agree(this.state.id, this.#lanes.height);
+        this.#lanes.grow(height);
+        this.scrolled.resize(this.#top() + height, letterScale());
     }
 
     /** Pixels above the first lane. */
@@ -127,6 +134,7 @@ class Timeline {
     }
 
     #paint(context, width, height, wall_ms) {
+        if (!this.state.frame) return false;
         const { begin, end } = view.range(wall_ms);
         const scale = letterScale();
         const narrow = width < 520;
@@ -166,6 +174,7 @@ class Timeline {
         }
         for (const { time, label } of ticks) {
             const x = this.#x(time) + 4;
+            if (x + widthOf(context, label) > this.#span.right) continue;
             if (x > (base ? Math.max(0, from - this.#span.left + 8) : 0) && x > 4) context.fillText(label, x, middle);
         }
     }
@@ -173,14 +182,14 @@ class Timeline {
     #paintLanes(context, height, narrow) {
         const lanes = this.#lanes;
         const top = this.#top();
-        const offset = top - this.scroll.scrollTop;
+        const offset = top - this.scrolled.offset;
         this.#painter.begin();
         context.save();
         context.beginPath();
         context.rect(0, top, this.#span.right, height - top);
         context.clip();
-        const first = lanes.cpuAt(this.scroll.scrollTop);
-        const last = lanes.cpuAt(this.scroll.scrollTop + height - top);
+        const first = lanes.cpuAt(this.scrolled.offset);
+        const last = lanes.cpuAt(this.scrolled.offset + height - top);
         for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) this.#paintGround(context, cpu, offset + lanes.top(cpu));
         for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) {
             const track = this.state.runs[cpu];
@@ -240,7 +249,7 @@ class Timeline {
         const at = this.#focus ? indexOf(this.state, this.#focus) : -1;
         if (at < 0) return;
         const { begin, end } = this.state.runs[this.#focus.cpu];
-        const y = this.#top() - this.scroll.scrollTop + this.#lanes.top(this.#focus.cpu);
+        const y = this.#top() - this.scrolled.offset + this.#lanes.top(this.#focus.cpu);
         const x = this.#x(begin[at]);
         context.strokeStyle = tokens().ink;
         context.lineWidth = 2;
@@ -281,10 +290,9 @@ class Timeline {
     // --- pointer and keys ------------------------------------------------------------------------
 
     #hover(event) {
-        const box = this.canvas.getBoundingClientRect();
-        this.#pointer = event && { x: event.clientX - box.left, y: event.clientY - box.top };
+        this.#pointer = event && this.scrolled.placeOf(event);
         const found = this.#pointer && this.#found();
-        this.#showTip(found, this.#pointer);
+        this.scrolled.showTip(found, this.#pointer);
         this.scroll.style.cursor = found?.pid ? "pointer" : "grab";
     }
 
@@ -292,39 +300,24 @@ class Timeline {
         const { left, right, begin, end } = this.#span;
         const { x, y } = this.#pointer;
         if (x < left || y < this.#top()) return null;
-        const cpu = this.#lanes.cpuAt(y - this.#top() + this.scroll.scrollTop);
+        const cpu = this.#lanes.cpuAt(y - this.#top() + this.scrolled.offset);
         const pixel = (end - begin) / (right - left);
         return findAt(this.state, cpu, begin + (x - left) * pixel, pixel);
     }
 
     #press(event) {
         this.#hover(event);
-        const found = this.#found();
-        const pid = found?.pid ?? 0;
+        const pid = this.#found()?.pid ?? 0;
         select(this.state.id, pid === this.state.selected ? 0 : pid);
-        if (event.pointerType !== "touch") return;
-        this.#showTip(found, this.#pointer);
-    }
-
-    #showTip(found, place) {
-        this.tip.hidden = !found;
-        if (!found) return;
-        this.tip.replaceChildren(element("strong", { textContent: found.title }),
-            ...found.lines.map((line) => element("div", { textContent: line })));
-        const width = this.tip.offsetWidth;
-        const x = Math.max(4, Math.min(place.x + 14, this.canvas.clientWidth - width - 4));
-        const below = place.y + 20 + this.tip.offsetHeight < this.canvas.clientHeight + 30;
-        this.tip.style.transform = `translate(${x}px, ${below ? place.y + 16 : place.y - this.tip.offsetHeight - 10}px)`;
     }
 
     #key(key) {
         const acts = {
-            ".": () => this.#step(1),
-            ",": () => this.#step(-1),
-            t: () => this.#toggleTable(),
+            n: () => this.#step(1),
+            b: () => this.#step(-1),
             Enter: () => this.#selectFocused(),
-            Escape: () => this.#leave(),
         };
+        if (this.#focus || this.state.selected) acts.Escape = () => this.#leave();
         if (this.#focus) Object.assign(acts, { ArrowUp: () => this.#otherCpu(-1), ArrowDown: () => this.#otherCpu(1) });
         acts[key]?.();
         return key in acts;
@@ -356,8 +349,8 @@ class Timeline {
         this.#scrollTo(cpu);
         const run = runAt(this.state, cpu, at);
         this.#span = { ...this.#span, ...view.range() };
-        const y = this.#top() - this.scroll.scrollTop + this.#lanes.top(cpu) + this.#lanes.laneHeight;
-        this.#showTip(run, { x: this.#x(begin[at]), y });
+        const y = this.#top() - this.scrolled.offset + this.#lanes.top(cpu) + this.#lanes.laneHeight;
+        this.scrolled.showTip(run, { x: this.#x(begin[at]), y });
         announce(`${run.title}: ${run.lines.join(", ")}`);
         this.surface.invalidate();
     }
@@ -365,8 +358,8 @@ class Timeline {
     #scrollTo(cpu) {
         const top = this.#lanes.top(cpu);
         const room = this.canvas.clientHeight - this.#top() - this.#lanes.laneHeight;
-        if (top < this.scroll.scrollTop) this.scroll.scrollTop = top - this.#lanes.gap;
-        else if (top > this.scroll.scrollTop + room) this.scroll.scrollTop = top - room + this.#lanes.gap;
+        if (top < this.scrolled.offset) this.scroll.scrollTop = top - this.#lanes.gap;
+        else if (top > this.scrolled.offset + room) this.scroll.scrollTop = top - room + this.#lanes.gap;
     }
 
     #selectFocused() {
@@ -377,7 +370,7 @@ class Timeline {
     #leave() {
         if (this.#focus) this.#focus = null;
         else select(this.state.id, 0);
-        this.tip.hidden = true;
+        this.scrolled.showTip(null, null);
         this.surface.invalidate();
     }
 
@@ -409,7 +402,8 @@ class Timeline {
     #tableRow({ cpu, at }) {
         const { begin, end, pid, level, how } = this.state.runs[cpu];
         const process = pid[at];
-        const name = button(named(this.state, process), "", () => select(this.state.id, process));
+        const title = named(this.state, process);
+        const name = button("", `Select ${title}`, () => select(this.state.id, process), title);
         const texts = [String(cpu), moment6(begin[at]), duration(end[at] - begin[at]), level[at] < 0 ? "–" : String(level[at]), ENDINGS[how[at]]];
         return element("tr", {}, element("td", {}, name), ...texts.map((text) => element("td", { textContent: text })));
     }
