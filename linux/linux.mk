@@ -2,6 +2,7 @@
 #
 # make linux-host LINUX_SDK=FOLDER    build/linux/schedlab-linux: the loader, one static program
 #                                     build/linux/bpf/*.bpf.o: the policies, and who watches the kernel
+#                                     build/linux/steer: steers a guest for who watches it
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
 #                                     tests/linux/policies, which do what no policy should
 #
@@ -20,7 +21,7 @@ LINUX_LOADER   := $(sort $(wildcard linux/loader/*.c))
 LINUX_ADAPTER  ?= linux/bpf/policy_host.bpf.c
 LINUX_PARTS    := $(filter-out $(LINUX_ADAPTER),$(sort $(wildcard linux/bpf/*.bpf.c)))
 LINUX_PATIENCE_MS := 4000 # of the kernel with policies of the tests: they are meant to try it
-LINUX_MISUSED  := policies/rr.c $(sort $(wildcard tests/linux/policies/*.c))
+LINUX_MISUSED  := policies/rr.c policies/mlfq.c $(sort $(wildcard tests/linux/policies/*.c))
 
 LOADER_C := $(HOST_C) -isystem $(LINUX_SDK)/usr/include
 # vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a parameter
@@ -45,7 +46,7 @@ LINUX_ALL_NEED := linux/linux.mk Makefile $B/linux-sdk.name $(LINUX_VMLINUX)/vml
 
 # $(1): folder of build/. $(2): policies.
 define LINUX_HOST_RULES
-$B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list
+$B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list linux/linux.mk
 	@mkdir -p $$(@D)
 	sh $$< $(2) > $$@
 
@@ -83,7 +84,7 @@ endef
 linux_products = $B/$(1)/schedlab-linux $(patsubst linux/bpf/%.c,$B/$(1)/bpf/%.o,$(LINUX_PARTS)) \
                  $(foreach policy,$(2),$B/$(1)/bpf/$(basename $(notdir $(policy))).bpf.o)
 
-linux-host: $(call linux_products,linux,$(POLICIES))
+linux-host: $(call linux_products,linux,$(POLICIES)) $B/linux/steer
 linux-tests: $(call linux_products,linux-tests,$(LINUX_MISUSED))
 
 $(eval $(call LINUX_HOST_RULES,linux,$(POLICIES)))
@@ -93,6 +94,11 @@ $(foreach policy,$(POLICIES),\
 $(foreach policy,$(LINUX_MISUSED),\
     $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))),\
         -DWATCHDOG_MS=$(LINUX_PATIENCE_MS))))
+
+$B/linux/steer: linux/guest/steer.c abi/trace_format.h Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -static -s -pthread $< -o $@
 
 # Does a little of all that a trace tells.
 linux-observed: $B/linux-tests/observed

@@ -121,7 +121,7 @@ static bool check_lines(const struct simulator *simulator, const struct tally *t
     const struct timers *timers = &simulator->timers;
     uint64_t in_channels = 0;
     uint64_t due = 0;
-    for (uint32_t i = 0; i < simulator->channel_count; i++) {
+    for (uint32_t i = 0; i < simulator->used.channels; i++) {
         const struct channel *channel = &simulator->channels[i];
         uint32_t length = line_length(simulator, channel->first, WAIT_CHANNEL);
         in_channels += length;

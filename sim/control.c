@@ -10,7 +10,7 @@
  * Nothing can be done to a run that is over. Ticks may have been left out because all
  * slept: from now on there are ticks again, until all do so once more.
  */
-static bool begin_act(struct simulator *simulator, struct simulator_error *error)
+bool begin_act(struct simulator *simulator, struct simulator_error *error)
 {
     if (simulator->status == SIMULATOR_FAILED)
         *error = simulator->error;
@@ -52,8 +52,8 @@ int32_t simulator_fork(struct simulator *simulator, uint32_t program, struct sim
 {
     if (!begin_act(simulator, error))
         return 0;
-    if (program >= simulator->program_count) {
-        set_error(error, "program %u: the workload has %u", program, simulator->program_count);
+    if (program >= simulator->used.programs) {
+        set_error(error, "program %u: the workload has %u", program, simulator->used.programs);
         return 0;
     }
     if (!slots_any(&simulator->slots)) {
@@ -119,8 +119,8 @@ bool simulator_give(struct simulator *simulator, uint32_t channel, uint64_t coun
 {
     if (!begin_act(simulator, error))
         return false;
-    if (channel >= simulator->channel_count) {
-        set_error(error, "channel %u: the workload has %u", channel, simulator->channel_count);
+    if (channel >= simulator->used.channels) {
+        set_error(error, "channel %u: the workload has %u", channel, simulator->used.channels);
         return false;
     }
     if (count > UINT32_MAX) {
@@ -178,7 +178,7 @@ static struct simulator_process describe(const struct simulator *simulator,
         .parent = is_init ? 0 : process_parent(simulator, process)->task.pid,
         .place = places[process->place],
         .cpu = process->task.cpu,
-        .program = is_init ? UINT32_MAX : program_of(simulator, process),
+        .program = program_of(simulator, process),
         .priority = process->task.priority,
         .tickets = process->task.tickets,
         .weight = process->task.weight,

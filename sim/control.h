@@ -39,6 +39,15 @@ struct simulator_process {
     uint64_t run_time; /* ns, until now */
 };
 
+#define SIMULATOR_NO_PROGRAM UINT32_MAX
+
+/* Programs, channels and texts of a workload beside those that are there, of which they know
+ * nothing; what counts from the machine's begin counts from now. There must be room:
+ * simulator_setup.added_steps. Nothing is started. The number of its first program, which the
+ * others follow; SIMULATOR_NO_PROGRAM: failed. */
+uint32_t simulator_add_workload(struct simulator *simulator,
+                                const struct simulator_workload *workload,
+                                struct simulator_error *error);
 /* A child of init that plays the program, with the attributes that a process has which is given
  * none; 0: failed. The workload's first process is forked by init, which takes a CPU's turn for it:
  * what is forked before comes before it. */
@@ -65,6 +74,20 @@ bool simulator_set_policy(struct simulator *simulator, const char *text,
 /* "name=value". */
 bool simulator_set_tunable(struct simulator *simulator, const char *text,
                            struct simulator_error *error);
+
+/*
+ * The texts of our kernel's files sched_status, sched_tunables and sched_policies
+ * (docs/system-calls.md), as if they were read and written here.
+ */
+
+/* At most `size` bytes of a file's text, with the final 0: gives the full length. SIZE_MAX: there
+ * is no such file, or no memory. */
+size_t simulator_text(const struct simulator *simulator, const char *file, char *buffer,
+                      size_t size);
+/* Obeys a line: of sched_status "POLICY[:PRESET]" or "PID PRIORITY", of sched_tunables "NAME VALUE"
+ * or "NAME=VALUE". */
+bool simulator_command(struct simulator *simulator, const char *file, const char *line,
+                       struct simulator_error *error);
 
 /* The processes that live or have not been reaped, init among them, in the order of their slots:
  * as many as there is room for. Gives how many there are. */

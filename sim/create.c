@@ -4,12 +4,14 @@
 
 #include <string.h>
 
+#include "sim/control.h"
 #include "sim/costs.h"
 #include "sim/machine.h"
 
 #define PROCESSES_STANDARD 4096
 #define TICK_SHORTEST      1000ull
 #define TICK_LONGEST       1000000000000ull
+#define ADDED_CHARACTERS   32 /* of names and texts, for each step that may be added */
 
 /* ---- a workload is checked ---- */
 
@@ -112,6 +114,11 @@ static bool check_setup(const struct simulator_setup *setup, struct simulator_er
                   SIMULATOR_PROCESSES_MAX);
         return false;
     }
+    if (setup->added_steps > SIMULATOR_ADDED_MAX) {
+        set_error(error, "%u steps to be added: there may be %u at most", setup->added_steps,
+                  SIMULATOR_ADDED_MAX);
+        return false;
+    }
     if (setup->tick_ns < TICK_SHORTEST || setup->tick_ns > TICK_LONGEST) {
         set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s",
                   (unsigned long long)setup->tick_ns);
@@ -134,44 +141,90 @@ static bool switches_policy(const struct simulator_workload *workload)
 
 /* ---- the memory of the machine ---- */
 
-enum { INIT_STEPS = 3 };
-
 static uint32_t maximum(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
 }
 
-static void measure_program(struct simulator *simulator, const struct simulator_program *program)
+static void add_extent(struct extent *sum, const struct extent *part)
 {
-    for (uint32_t i = 0; i < program->count; i++) {
-        const struct workload_step *step = &program->steps[i];
-        if (step->kind == STEP_LOOP)
-            simulator->loop_depth = maximum(simulator->loop_depth, step->detail + 1u);
-        if (step->kind == STEP_TIMER)
-            simulator->timer_count = maximum(simulator->timer_count, step->detail + 1u);
-        if (step->kind == STEP_SHARED_TIMER)
-            simulator->shared_timer_count =
-                maximum(simulator->shared_timer_count, step->target + 1);
+    sum->steps += part->steps;
+    sum->programs += part->programs;
+    sum->texts += part->texts;
+    sum->channels += part->channels;
+    sum->shared_timers += part->shared_timers;
+    sum->characters += part->characters;
+}
+
+static bool fits(const struct extent *part, const struct extent *used, const struct extent *room)
+{
+    return part->steps <= room->steps - used->steps &&
+           part->programs <= room->programs - used->programs &&
+           part->texts <= room->texts - used->texts &&
+           part->channels <= room->channels - used->channels &&
+           part->shared_timers <= room->shared_timers - used->shared_timers &&
+           part->characters <= room->characters - used->characters;
+}
+
+/* How much of each there is in a workload that was checked. */
+static struct extent extent_of(const struct simulator_workload *workload)
+{
+    struct extent extent = {.programs = workload->program_count,
+                            .texts = workload->text_count,
+                            .channels = workload->channel_count};
+    for (uint32_t i = 0; i < workload->program_count; i++) {
+        const struct simulator_program *program = &workload->programs[i];
+        extent.steps += program->count;
+        extent.characters += strlen(program->name) + 1;
+        for (uint32_t j = 0; j < program->count; j++) {
+            if (program->steps[j].kind == STEP_SHARED_TIMER)
+                extent.shared_timers = maximum(extent.shared_timers, program->steps[j].target + 1);
+        }
     }
-    simulator->step_count += program->count;
-    simulator->characters += strlen(program->name) + 1;
+    for (uint32_t i = 0; i < workload->text_count; i++)
+        extent.characters += strlen(workload->texts[i]) + 1;
+    return extent;
+}
+
+/* What a process needs beside its place: rounds of loops, and timers. */
+static void measure_processes(struct simulator *simulator,
+                              const struct simulator_workload *workload)
+{
+    for (uint32_t i = 0; i < workload->program_count; i++) {
+        const struct simulator_program *program = &workload->programs[i];
+        for (uint32_t j = 0; j < program->count; j++) {
+            const struct workload_step *step = &program->steps[j];
+            if (step->kind == STEP_LOOP)
+                simulator->loop_depth = maximum(simulator->loop_depth, step->detail + 1u);
+            if (step->kind == STEP_TIMER)
+                simulator->timer_count = maximum(simulator->timer_count, step->detail + 1u);
+        }
+    }
+    simulator->timer_count += simulator->room.shared_timers > 0;
 }
 
 /* How much there is of what lay_out() takes memory for. */
 static void measure(struct simulator *simulator, const struct simulator_setup *setup,
                     const struct simulator_workload *workload)
 {
-    uint32_t cpus = setup->cpus;
     bool any_policy = switches_policy(workload);
-    simulator->program_count = workload->program_count;
-    simulator->text_count = workload->text_count;
-    simulator->channel_count = workload->channel_count;
-    for (uint32_t i = 0; i < workload->program_count; i++)
-        measure_program(simulator, &workload->programs[i]);
-    for (uint32_t i = 0; i < workload->text_count; i++)
-        simulator->characters += strlen(workload->texts[i]) + 1;
-    simulator->timer_count += simulator->shared_timer_count > 0;
-    for (simulator->event_leaves = 1; simulator->event_leaves < cpus;)
+    uint32_t added = setup->added_steps;
+    const struct extent init = {.steps = INIT_STEPS};
+    const struct extent more = {.steps = added,
+                                .programs = added,
+                                .texts = added,
+                                .channels = added,
+                                .shared_timers = added,
+                                .characters = (size_t)added * ADDED_CHARACTERS};
+    simulator->room = extent_of(workload);
+    add_extent(&simulator->room, &init);
+    add_extent(&simulator->room, &more);
+    measure_processes(simulator, workload);
+    if (added > 0) {
+        simulator->loop_depth = WORKLOAD_LOOPS_MAX;
+        simulator->timer_count = WORKLOAD_TIMERS_MAX + 1;
+    }
+    for (simulator->event_leaves = 1; simulator->event_leaves < setup->cpus;)
         simulator->event_leaves *= 2;
     simulator->process_limit = setup->processes ? setup->processes : PROCESSES_STANDARD;
     simulator->process_bytes =
@@ -183,23 +236,22 @@ static void measure(struct simulator *simulator, const struct simulator_setup *s
 static void lay_out(struct simulator *simulator, uint32_t cpus)
 {
     struct arena *arena = &simulator->arena;
+    const struct extent *room = &simulator->room;
     uint32_t limit = simulator->process_limit;
-    uint32_t programs = simulator->program_count;
     arena_take(arena, 1, sizeof(*simulator)); /* itself */
     simulator->cpus = arena_take(arena, cpus, sizeof(*simulator->cpus));
     simulator->events = arena_take(arena, 2 * simulator->event_leaves, sizeof(*simulator->events));
     simulator->queues = arena_take(arena, cpus, sizeof(*simulator->queues));
     simulator->queue_states = arena_take(arena, cpus, POLICY_QUEUE_BYTES);
-    simulator->steps =
-        arena_take(arena, simulator->step_count + INIT_STEPS, sizeof(*simulator->steps));
-    simulator->program_first = arena_take(arena, programs + 1, sizeof(*simulator->program_first));
-    simulator->players = arena_take(arena, programs, sizeof(*simulator->players));
-    simulator->names = arena_take(arena, programs + 1, sizeof(*simulator->names));
-    simulator->texts = arena_take(arena, simulator->text_count, sizeof(*simulator->texts));
-    simulator->text_bytes = arena_take(arena, simulator->characters, 1);
-    simulator->channels = arena_take(arena, simulator->channel_count, sizeof(*simulator->channels));
+    simulator->steps = arena_take(arena, room->steps, sizeof(*simulator->steps));
+    simulator->program_first = arena_take(arena, room->programs, sizeof(*simulator->program_first));
+    simulator->players = arena_take(arena, room->programs, sizeof(*simulator->players));
+    simulator->names = arena_take(arena, room->programs, sizeof(*simulator->names));
+    simulator->texts = arena_take(arena, room->texts, sizeof(*simulator->texts));
+    simulator->text_bytes = arena_take(arena, room->characters, 1);
+    simulator->channels = arena_take(arena, room->channels, sizeof(*simulator->channels));
     simulator->shared_times =
-        arena_take(arena, simulator->shared_timer_count, sizeof(*simulator->shared_times));
+        arena_take(arena, room->shared_timers, sizeof(*simulator->shared_times));
     simulator->loop_rounds =
         arena_take(arena, (size_t)limit * simulator->loop_depth, sizeof(*simulator->loop_rounds));
     simulator->timer_times =
@@ -232,54 +284,93 @@ static struct simulator *allocate(struct simulator draft, uint32_t cpus)
 
 static char *copy_text(struct simulator *simulator, const char *text)
 {
-    char *copy = simulator->text_bytes;
+    char *copy = simulator->text_bytes + simulator->used.characters;
     size_t bytes = strlen(text) + 1;
-    simulator->text_bytes += bytes;
+    simulator->used.characters += bytes;
     return memcpy(copy, text, bytes);
 }
 
 /* Of init: as the machine boots, nothing is done; then it starts the workload, whose times count
  * from there. */
-static void add_init(struct workload_step *next, uint64_t boot)
+static void add_init(struct simulator *simulator)
 {
-    if (boot > 0)
-        *next++ = (struct workload_step){.kind = STEP_SLEEP_UNTIL, .value = boot};
+    struct workload_step *next = simulator->steps;
+    if (simulator->costs.boot > 0)
+        *next++ = (struct workload_step){.kind = STEP_SLEEP_UNTIL, .value = simulator->costs.boot};
     *next++ = (struct workload_step){.kind = STEP_FORK};
     *next = (struct workload_step){.kind = STEP_REAP};
+    simulator->used.steps = INIT_STEPS;
 }
 
-static void copy_programs(struct simulator *simulator, const struct simulator_workload *workload)
+/* A step's numbers are those within its workload, before which there is `base` already, and its
+ * times count from `begin`. */
+static struct workload_step placed(struct workload_step step, const struct extent *base,
+                                   uint32_t program_first, uint64_t begin)
 {
-    uint32_t next = 0;
-    uint32_t count = workload->program_count;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct simulator_program *program = &workload->programs[i];
-        simulator->program_first[i] = next;
-        simulator->players[i].slot = NOBODY;
-        simulator->names[i] = copy_text(simulator, program->name);
-        for (uint32_t j = 0; j < program->count; j++, next++) {
-            simulator->steps[next] = program->steps[j];
-            struct workload_step *step = &simulator->steps[next];
-            if (step->kind == STEP_LOOP)
-                step->target += simulator->program_first[i];
-            if (step->kind == STEP_RUN_UNTIL || step->kind == STEP_SLEEP_UNTIL)
-                step->value += simulator->costs.boot;
-        }
+    switch (step.kind) {
+    case STEP_RUN_UNTIL:
+    case STEP_SLEEP_UNTIL:
+        step.value += begin;
+        break;
+    case STEP_LOOP:
+        step.target += program_first;
+        break;
+    case STEP_ATTRIBUTE:
+        step.target += step.target == WORKLOAD_SELF ? 0 : base->programs;
+        break;
+    case STEP_FORK:
+    case STEP_KILL:
+        step.target += base->programs;
+        break;
+    case STEP_TAKE:
+        step.value += step.value > 0 ? base->channels : 0;
+        step.target += base->channels;
+        break;
+    case STEP_GIVE:
+    case STEP_MEET:
+        step.target += base->channels;
+        break;
+    case STEP_SET_POLICY:
+    case STEP_SET_TUNABLE:
+        step.target += base->texts;
+        break;
+    case STEP_SHARED_TIMER:
+        step.target += base->shared_timers;
+        break;
+    default:
+        break;
     }
-    simulator->program_first[count] = next;
-    simulator->names[count] = copy_text(simulator, "init");
-    add_init(&simulator->steps[next], simulator->costs.boot);
+    return step;
 }
 
-static void copy_workload(struct simulator *simulator, const struct simulator_workload *workload)
+static void copy_program(struct simulator *simulator, const struct simulator_program *program,
+                         const struct extent *base, uint64_t begin)
 {
-    copy_programs(simulator, workload);
+    struct extent *used = &simulator->used;
+    uint32_t first = used->steps;
+    simulator->program_first[used->programs] = first;
+    simulator->players[used->programs].slot = NOBODY;
+    simulator->names[used->programs++] = copy_text(simulator, program->name);
+    for (uint32_t i = 0; i < program->count; i++)
+        simulator->steps[used->steps++] = placed(program->steps[i], base, first, begin);
+}
+
+/* For which there is room. What it says of times counts from `begin`. */
+static void copy_workload(struct simulator *simulator, const struct simulator_workload *workload,
+                          uint64_t begin)
+{
+    const struct extent base = simulator->used;
+    const struct extent extent = extent_of(workload);
+    struct extent *used = &simulator->used;
+    for (uint32_t i = 0; i < workload->program_count; i++)
+        copy_program(simulator, &workload->programs[i], &base, begin);
     for (uint32_t i = 0; i < workload->text_count; i++)
-        simulator->texts[i] = copy_text(simulator, workload->texts[i]);
+        simulator->texts[used->texts++] = copy_text(simulator, workload->texts[i]);
     for (uint32_t i = 0; i < workload->channel_count; i++)
-        simulator->channels[i] = (struct channel){workload->channels[i], NOBODY, NOBODY, 0};
-    for (uint32_t i = 0; i < simulator->shared_timer_count; i++)
-        simulator->shared_times[i] = NEVER;
+        simulator->channels[used->channels++] =
+            (struct channel){workload->channels[i], NOBODY, NOBODY, 0};
+    for (uint32_t i = 0; i < extent.shared_timers; i++)
+        simulator->shared_times[used->shared_timers++] = NEVER;
 }
 
 static void make_cpus(struct simulator *simulator)
@@ -307,7 +398,7 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
         .next_tick = setup->tick_ns,
         .counts = {.exit_status = -1},
         .scheduler = {.cpus = setup->cpus, .tick_ns = setup->tick_ns, .seed = setup->seed},
-        .characters = sizeof("init"),
+        .traces_queues = setup->trace_queues,
         .trace = {.file = -1},
     };
     if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
@@ -315,6 +406,7 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
     draft->engine = engines[policy_number(choice.policy)];
     draft->state_bytes = state_bytes_of(choice.policy);
     policy_set_defaults(&draft->scheduler, &choice);
+    name_policy(draft, &choice);
     if (!set_tunables(draft, setup->tunables, error))
         return false;
     measure(draft, setup, workload);
@@ -335,7 +427,8 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
         return NULL;
     }
     make_cpus(simulator);
-    copy_workload(simulator, workload);
+    add_init(simulator);
+    copy_workload(simulator, workload, simulator->costs.boot);
     slots_fill(&simulator->slots, simulator->process_limit);
     guard_states(simulator);
     simulator->engine->install(simulator);
@@ -343,9 +436,30 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
         simulator_destroy(simulator);
         return NULL;
     }
-    struct process *init = process_create(simulator, NULL, workload->program_count);
+    struct process *init = process_create(simulator, NULL, INIT_PROGRAM);
     simulator->engine->start(simulator, init);
     return simulator;
+}
+
+/* ---- what is added while it runs ---- */
+
+uint32_t simulator_add_workload(struct simulator *simulator,
+                                const struct simulator_workload *workload,
+                                struct simulator_error *error)
+{
+    uint32_t first = simulator->used.programs;
+    if (!begin_act(simulator, error) || !check_workload(workload, error))
+        return SIMULATOR_NO_PROGRAM;
+    const struct extent extent = extent_of(workload);
+    if (!fits(&extent, &simulator->used, &simulator->room)) {
+        set_error(error,
+                  "no room is left for a workload of %u steps: a machine that begins anew "
+                  "has it, or one that was made with more",
+                  extent.steps);
+        return SIMULATOR_NO_PROGRAM;
+    }
+    copy_workload(simulator, workload, simulator->now);
+    return first;
 }
 
 void simulator_destroy(struct simulator *simulator)

@@ -78,7 +78,15 @@ static void introduce(struct simulator *simulator, struct process *process,
     process->known = true;
 }
 
-static inline void queue_add(struct simulator *simulator, struct run_queue *queue,
+/* Not inline: seldom wanted, and queue_add() is in many places. */
+static __attribute__((noinline)) void record_queued(struct simulator *simulator, uint32_t here,
+                                                    const struct run_queue *queue,
+                                                    const struct process *process)
+{
+    record(simulator, here, TRACE_QUEUED, process, queue->cpu, process->task.level);
+}
+
+static inline void queue_add(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                              struct process *process, enum enqueue_reason reason,
                              const struct process *parent)
 {
@@ -91,6 +99,8 @@ static inline void queue_add(struct simulator *simulator, struct run_queue *queu
     policy->enqueue(queue, &process->task, reason);
     queue->queued++;
     simulator->queued++;
+    if (simulator->traces_queues)
+        record_queued(simulator, here, queue, process);
 }
 
 static inline void taken_out(struct simulator *simulator, struct run_queue *queue,
@@ -138,7 +148,7 @@ static struct process *move(struct simulator *simulator, uint32_t here, uint32_t
     struct process *process = process_of(task);
     taken_out(simulator, queue, process);
     change_cpu(simulator, here, process, to);
-    queue_add(simulator, queue_of(simulator, to), process, ENQUEUE_MOVED, NULL);
+    queue_add(simulator, here, queue_of(simulator, to), process, ENQUEUE_MOVED, NULL);
     return process;
 }
 
@@ -286,7 +296,7 @@ static void make_runnable(struct simulator *simulator, uint32_t here, struct pro
     }
     process->task.cpu = to;
     struct run_queue *queue = queue_of(simulator, to);
-    queue_add(simulator, queue, process, reason, reason == ENQUEUE_NEW ? actor : NULL);
+    queue_add(simulator, here, queue, process, reason, reason == ENQUEUE_NEW ? actor : NULL);
     announce(simulator, here, queue, process);
 }
 
@@ -354,7 +364,7 @@ static inline void leave(struct simulator *simulator, struct run_queue *queue, s
     if (process->known)
         policy_stop(policy, queue, &process->task, stop);
     if (stop == STOP_RUNNABLE)
-        queue_add(simulator, queue, process, reason, NULL);
+        queue_add(simulator, cpu->id, queue, process, reason, NULL);
     else
         process->place = stop == STOP_BLOCKED ? PLACE_BLOCKED : PLACE_ZOMBIE;
 }
@@ -759,7 +769,7 @@ static void set_attribute(struct simulator *simulator, uint32_t here, struct pro
     policy->dequeue(queue, &process->task);
     taken_out(simulator, queue, process);
     store_attribute(&process->task, kind, value);
-    queue_add(simulator, queue, process, ENQUEUE_MOVED, NULL);
+    queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
     announce(simulator, here, queue, process);
 }
 
@@ -1102,12 +1112,12 @@ static uint32_t drain(struct simulator *simulator)
     return first;
 }
 
-static void adopt(struct simulator *simulator, uint32_t first)
+static void adopt(struct simulator *simulator, uint32_t here, uint32_t first)
 {
     while (first != NOBODY) {
         struct process *process = process_at(simulator, first);
         first = process->link;
-        queue_add(simulator, queue_of(simulator, process->task.cpu), process, ENQUEUE_ADOPTED,
+        queue_add(simulator, here, queue_of(simulator, process->task.cpu), process, ENQUEUE_ADOPTED,
                   NULL);
     }
 }
@@ -1116,7 +1126,7 @@ static void start(struct simulator *simulator, struct process *process)
 {
     struct run_queue *queue = queue_of(simulator, 0);
     record(simulator, 0, TRACE_FORK, NULL, pid_of(process), 0);
-    queue_add(simulator, queue, process, ENQUEUE_NEW, NULL);
+    queue_add(simulator, 0, queue, process, ENQUEUE_NEW, NULL);
     announce(simulator, 0, queue, process);
 }
 
@@ -1150,7 +1160,7 @@ static void outside_migrate(struct simulator *simulator, struct process *process
     taken_out(simulator, queue, process);
     change_cpu(simulator, OUTSIDE, process, cpu);
     queue = queue_of(simulator, cpu);
-    queue_add(simulator, queue, process, ENQUEUE_MOVED, NULL);
+    queue_add(simulator, OUTSIDE, queue, process, ENQUEUE_MOVED, NULL);
     announce(simulator, OUTSIDE, queue, process);
 }
 

@@ -16,6 +16,7 @@
 
 #include "policies/support/hooks.h"
 #include "sim/costs.h"
+#include "sim/events.h"
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
@@ -153,7 +154,9 @@ static void record_tunable(struct simulator *simulator, uint32_t cpu, uint32_t i
 uint32_t program_of(const struct simulator *simulator, const struct process *process)
 {
     uint32_t low = 0;
-    uint32_t high = simulator->program_count + 1;
+    uint32_t high = simulator->used.programs;
+    if (process->step < INIT_STEPS)
+        return INIT_PROGRAM;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (simulator->program_first[middle] <= process->step)
@@ -164,11 +167,15 @@ uint32_t program_of(const struct simulator *simulator, const struct process *pro
     return low;
 }
 
+const char *name_of(const struct simulator *simulator, uint32_t program)
+{
+    return program == INIT_PROGRAM ? "init" : simulator->names[program];
+}
+
 void record_name(struct simulator *simulator, struct cpu *cpu)
 {
-    uint32_t program = program_of(simulator, cpu->current);
     record_text(simulator, cpu->resumes, cpu->id, TRACE_EXEC, pid_of(cpu->current),
-                simulator->names[program]);
+                name_of(simulator, program_of(simulator, cpu->current)));
 }
 
 static void begin_step(const struct simulator *simulator, struct process *process)
@@ -213,14 +220,14 @@ struct process *process_create(struct simulator *simulator, struct process *pare
                 .cpu = parent ? parent->task.cpu : 0,
                 .state = process + 1,
             },
-        .step = simulator->program_first[program],
+        .step = program == INIT_PROGRAM ? 0 : simulator->program_first[program],
         .link = NOBODY,
         .parent = parent ? parent->task.slot : FIRST_SLOT,
         .parent_pid = parent ? parent->task.pid : 0,
         .zombies = NOBODY,
         .place = PLACE_BLOCKED,
     };
-    if (program < simulator->program_count)
+    if (program != INIT_PROGRAM)
         simulator->players[program] = (struct player){slot, process->task.pid};
     if (parent)
         parent->children++;
@@ -394,6 +401,12 @@ bool choose_policy(const char *text, struct policy_choice *choice, struct simula
     return !problem && !flaw;
 }
 
+void name_policy(struct simulator *simulator, const struct policy_choice *choice)
+{
+    snprintf(simulator->policy_name, sizeof(simulator->policy_name), "%s%s%s", choice->policy->name,
+             choice->preset ? ":" : "", choice->preset ? choice->preset->name : "");
+}
+
 static bool read_tunable(const struct policy *policy, const char *text, size_t length,
                          uint32_t *index, int64_t *value, struct simulator_error *error)
 {
@@ -500,10 +513,10 @@ static uint32_t leave_policy(struct simulator *simulator)
     return drained;
 }
 
+/* It is installed, and the trace says so. */
 static void enter_policy(struct simulator *simulator, uint32_t cpu, uint32_t drained)
 {
-    simulator->engine->install(simulator);
-    simulator->engine->adopt(simulator, drained);
+    simulator->engine->adopt(simulator, cpu, drained);
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         struct cpu *called = &simulator->cpus[i];
         if (!(called->reschedule && called->why == PREEMPT_SLICE))
@@ -529,8 +542,10 @@ bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
     simulator->state_bytes = state_bytes_of(choice.policy);
     guard_states(simulator);
     policy_set_defaults(&simulator->scheduler, &choice);
+    name_policy(simulator, &choice);
+    simulator->engine->install(simulator);
+    record_policy(simulator, cpu, simulator->policy_name);
     enter_policy(simulator, cpu, drained);
-    record_policy(simulator, cpu, text);
     return true;
 }
 
@@ -543,8 +558,9 @@ bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
         return false;
     uint32_t drained = leave_policy(simulator);
     simulator->scheduler.tunable[index] = value;
-    enter_policy(simulator, cpu, drained);
+    simulator->engine->install(simulator);
     record_tunable(simulator, cpu, index);
+    enter_policy(simulator, cpu, drained);
     return true;
 }
 
@@ -628,7 +644,7 @@ bool begin_trace(struct simulator *simulator, const struct simulator_setup *setu
     }
     for (uint32_t cpu = 0; cpu < setup->cpus; cpu++)
         record_at(simulator, 0, cpu, TRACE_START, 0, 0, 0);
-    record_policy(simulator, 0, setup->policy);
+    record_policy(simulator, 0, simulator->policy_name);
     record_set_tunables(simulator, setup->tunables);
     return true;
 }
@@ -654,6 +670,28 @@ enum simulator_status simulator_run(struct simulator *simulator, uint64_t until,
     if (simulator->status == SIMULATOR_FAILED)
         *error = simulator->error;
     return simulator->status;
+}
+
+uint64_t simulator_next(const struct simulator *simulator)
+{
+    uint64_t event = events_next(simulator);
+    uint64_t timer = timers_next(&simulator->timers);
+    uint64_t earliest = timer < event ? timer : event;
+    bool idle = simulator->busy == 0 && simulator->queued == 0 && event == NEVER;
+    if (simulator->finished || simulator->status != SIMULATOR_TIME)
+        return NEVER;
+    if (cpu_set_next(&simulator->called, 0, simulator->scheduler.cpus) != NO_CPU)
+        return simulator->now;
+    return idle || earliest < simulator->next_tick ? earliest : simulator->next_tick;
+}
+
+bool simulator_flush(struct simulator *simulator, struct simulator_error *error)
+{
+    if (simulator->trace.next)
+        trace_flush(&simulator->trace);
+    if (trace_failed(simulator))
+        *error = simulator->error;
+    return !simulator->trace.error;
 }
 
 bool simulator_finish(struct simulator *simulator, struct simulator_error *error)

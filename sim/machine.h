@@ -26,6 +26,9 @@
 #define TIME_MAX (1ull << 61) /* ns: sums of two do not overflow */
 /* Of init, which reaps orphans and forks the first process of the workload. */
 #define FIRST_SLOT 0
+/* In place of a program: what init does, whose steps come before those of all programs. */
+#define INIT_PROGRAM UINT32_MAX
+#define INIT_STEPS   3
 
 /* Acts of init, beside those of workloads: reaps until the workload's first process has ended. */
 enum { STEP_REAP = STEP_COUNT, STEPS_ALL };
@@ -96,6 +99,16 @@ struct player {
     int32_t pid;
 };
 
+/* How much there is of what workloads are made of. */
+struct extent {
+    uint32_t steps;
+    uint32_t programs;
+    uint32_t texts;
+    uint32_t channels;
+    uint32_t shared_timers;
+    size_t characters; /* of names and texts, with their final 0 */
+};
+
 struct engine;
 
 struct simulator {
@@ -114,34 +127,32 @@ struct simulator {
     struct cpu_set called; /* asked to pick again, and not told yet when it does */
     struct timers timers;
     struct trace trace;
+    bool traces_queues;
     struct simulator_costs costs; /* under the policy that is in force */
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
 
     struct arena arena; /* in which all of this lies, but the engine and the trace's buffer */
 
-    struct workload_step *steps; /* of all programs, then of init */
-    uint32_t step_count;         /* of programs */
-    uint32_t *program_first;     /* by program, and then of init: its first step */
+    struct workload_step *steps; /* of init, then of all programs */
+    uint32_t *program_first;     /* by program: its first step */
     struct player *players;      /* by program */
-    char **names;                /* by program, and then of init */
-    uint32_t program_count;
+    char **names;                /* by program */
     char **texts;
-    uint32_t text_count;
     char *text_bytes; /* where those lie, and names */
-    size_t characters;
     struct channel *channels;
-    uint32_t channel_count;
+    struct extent used;    /* of all of these */
+    struct extent room;    /* that there is, for workloads that are added, too */
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
     uint64_t *timer_times;  /* by slot and timer: when it was due last */
-    uint32_t timer_count;   /* with one more, the time of the fork, if there are shared ones */
+    uint32_t timer_count;   /* with one more, the time of the fork, if there may be shared ones */
     uint64_t *shared_times; /* by shared timer; NEVER: nobody has used it yet */
-    uint32_t shared_timer_count;
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */
     size_t process_bytes;
+    char policy_name[64]; /* "rr:table-scan": that is in force */
     uint32_t state_bytes; /* that the policy has of them */
     uint32_t process_limit;
     uint32_t most_processes; /* that lived at once, until now */
@@ -172,8 +183,8 @@ struct engine {
     void (*install)(struct simulator *simulator);
     /* Takes out all processes, in the order in which they would run: linked by `link`. */
     uint32_t (*drain)(struct simulator *simulator);
-    /* Queues those that drain() gave. */
-    void (*adopt)(struct simulator *simulator, uint32_t first);
+    /* Queues those that drain() gave; on behalf of that CPU, or OUTSIDE. */
+    void (*adopt)(struct simulator *simulator, uint32_t here, uint32_t first);
     /* Queues init, which nobody forked. */
     void (*start)(struct simulator *simulator, struct process *process);
 
@@ -215,8 +226,8 @@ __attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, con
 __attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,
                                                      const char *format, ...);
 
-/* A process that inherits from its parent (null: from none), in a slot, and plays the program
- * (program_count: it is init). Null: there is no room. */
+/* A process that inherits from its parent (null: from none), in a slot, and plays the program.
+ * Null: there is no room. */
 struct process *process_create(struct simulator *simulator, struct process *parent,
                                uint32_t program);
 /* It has been reaped. */
@@ -232,8 +243,10 @@ bool zombies_bequeath(struct simulator *simulator, struct process *parent);
 /* Says in the trace what the CPU's process plays, on its first turn. */
 void record_name(struct simulator *simulator, struct cpu *cpu);
 
-/* The program that the process plays; program_count: it is init. */
+/* The program that the process plays. */
 uint32_t program_of(const struct simulator *simulator, const struct process *process);
+/* Its name, which a process has from its fork on. */
+const char *name_of(const struct simulator *simulator, uint32_t program);
 
 /* The present step is done. */
 void advance(struct simulator *simulator, struct process *process);
@@ -249,6 +262,8 @@ uint32_t state_bytes_of(const struct policy *policy);
 /* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
 void guard_states(const struct simulator *simulator);
 bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error);
+/* It is the one in force. */
+void name_policy(struct simulator *simulator, const struct policy_choice *choice);
 /* Sets those of "name=value,name=value", before the policy is installed; null or empty: none. */
 bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error);
 
@@ -275,6 +290,8 @@ bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
 bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
                     struct simulator_error *error);
 
+/* A hand from outside may act: the run goes on. */
+bool begin_act(struct simulator *simulator, struct simulator_error *error);
 /* A record of what a hand from outside does. */
 void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
                     uint32_t first, uint64_t second);

@@ -30,6 +30,7 @@ static const char usage[] =
     "  --costs COSTS             kernel, none, or either and changes: kernel,fork=9000 (kernel)\n"
     "  --trace FILE              where the event trace goes\n"
     "  --no-trace                no trace: needed if there is no --trace\n"
+    "  --trace-queues            each record of where a process is queued, too\n"
     "  --save FILE               puts the run aside in a file, where its limit would end it\n"
     "  --at NS                   and at this time already\n"
     "  --continue FILE           goes on with a run that was put aside; its trace goes on, too\n"
@@ -85,30 +86,22 @@ static _Noreturn void wrong_usage(const char *text)
 }
 
 static const struct option long_options[] = {
-    {"policy", required_argument, NULL, 'p'},
-    {"set", required_argument, NULL, 's'},
-    {"cpus", required_argument, NULL, 'c'},
-    {"processes", required_argument, NULL, 'n'},
-    {"seed", required_argument, NULL, 'r'},
-    {"tick", required_argument, NULL, 't'},
-    {"limit", required_argument, NULL, 'l'},
-    {"costs", required_argument, NULL, 'k'},
-    {"trace", required_argument, NULL, 'o'},
-    {"no-trace", no_argument, NULL, 'x'},
-    {"speed", no_argument, NULL, 'v'},
-    {"compile", required_argument, NULL, 'b'},
-    {"save", required_argument, NULL, 'f'},
-    {"at", required_argument, NULL, 'a'},
-    {"continue", required_argument, NULL, 'g'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"policy", required_argument, NULL, 'p'},  {"set", required_argument, NULL, 's'},
+    {"cpus", required_argument, NULL, 'c'},    {"processes", required_argument, NULL, 'n'},
+    {"seed", required_argument, NULL, 'r'},    {"tick", required_argument, NULL, 't'},
+    {"limit", required_argument, NULL, 'l'},   {"costs", required_argument, NULL, 'k'},
+    {"trace", required_argument, NULL, 'o'},   {"no-trace", no_argument, NULL, 'x'},
+    {"trace-queues", no_argument, NULL, 'q'},  {"speed", no_argument, NULL, 'v'},
+    {"compile", required_argument, NULL, 'b'}, {"save", required_argument, NULL, 'f'},
+    {"at", required_argument, NULL, 'a'},      {"continue", required_argument, NULL, 'g'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
 };
 
 static void take_option(struct options *options, int letter, const char *name, const char *value)
 {
     struct simulator_setup *setup = &options->setup;
     struct simulator_error error;
-    options->describes |= strchr("pscnrtk", letter) != NULL;
+    options->describes |= strchr("pscnrtkq", letter) != NULL;
     switch (letter) {
     case 'p':
         setup->policy = value;
@@ -140,6 +133,9 @@ static void take_option(struct options *options, int letter, const char *name, c
         break;
     case 'x':
         options->no_trace = true;
+        break;
+    case 'q':
+        setup->trace_queues = true;
         break;
     case 'v':
         options->speed = true;

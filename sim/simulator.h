@@ -23,6 +23,7 @@
 #define SIMULATOR_PROCESSES_MAX (1u << 24)
 #define SIMULATOR_CHANNELS_MAX  (1u << 20)
 #define SIMULATOR_STEPS_MAX     (1u << 30)
+#define SIMULATOR_ADDED_MAX     (1u << 24) /* steps */
 
 struct simulator_error {
     char text[240]; /* the cause and, where there is one, the cure; no full stop, no new line */
@@ -101,6 +102,10 @@ struct simulator_setup {
     uint64_t seed;
     struct simulator_costs costs;
     const char *trace; /* file to be written; null: no trace */
+    bool trace_queues; /* it says, too, each time that a process was queued: TRACE_QUEUED */
+    /* Of workloads that are added while it runs (sim/control.h), at most: so many steps, and so
+     * many programs, channels, texts and shared timers. 0: none can be added. */
+    uint32_t added_steps;
 };
 
 enum simulator_status {
@@ -135,7 +140,12 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
  * gives the same. */
 enum simulator_status simulator_run(struct simulator *simulator, uint64_t until,
                                     struct simulator_error *error);
+/* When something happens next: it does in simulator_run() until then. UINT64_MAX: never, or the run
+ * is over. */
+uint64_t simulator_next(const struct simulator *simulator);
 void simulator_count(const struct simulator *simulator, struct simulator_counts *counts);
+/* What was traced so far is in the trace's file. */
+bool simulator_flush(struct simulator *simulator, struct simulator_error *error);
 /* Writes what is left of the trace, and its end. Nothing can be run after it. */
 bool simulator_finish(struct simulator *simulator, struct simulator_error *error);
 /* Null is allowed. */

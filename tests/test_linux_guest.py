@@ -262,6 +262,6 @@ def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> 
     """Two runs parted where kdamond looked for pages that had been accessed."""
     for repeatable, there in ((True, True), (False, False)):
         job = GuestJob(repeatable=repeatable, kvm=False)
-        words = guest.kernel_arguments(job, guest.mode_of(job), interactive=False).split()
+        words = guest.kernel_arguments(job, guest.mode_of(job)).split()
         assert ("damon_stat.enabled=N" in words) is there
         assert ("transparent_hugepage=never" in words) is there

@@ -124,14 +124,14 @@ static uint32_t actor(void)
 
 #define TEXT_BYTES 12 /* of a record: eight in `second`, then four in `first` */
 
-static void write_text_record(struct trace_state *state, uint64_t time, uint32_t sequence,
-                              uint32_t kind, uint32_t process, const uint8_t *text)
+static __always_inline void fill_text(struct trace_record *record, uint64_t time, uint32_t sequence,
+                                      uint32_t kind, uint32_t process, const uint8_t *text)
 {
     uint64_t second;
     uint32_t first;
     __builtin_memcpy(&second, text, 8);
     __builtin_memcpy(&first, text + 8, 4);
-    trace_write(state, time, sequence, kind, process, first, second);
+    trace_fill(record, time, sequence, kind, process, first, second);
 }
 
 /* A name as people write it: a kernel thread's in brackets. */
@@ -189,30 +189,40 @@ static __attribute__((noinline)) bool introduce(struct trace_state *state, struc
 {
     struct name name;
     read_name(&name, task->comm, task->flags);
-    uint32_t sequence = trace_numbers(state, FOUND_RECORDS);
+    struct trace_record *records = trace_reserve(state, FOUND_RECORDS);
+    uint32_t sequence = records ? trace_numbers(state, FOUND_RECORDS) : 0;
     uint64_t time = bpf_ktime_get_boot_ns();
     thread->pid = (uint32_t)task->pid;
-    if (__sync_val_compare_and_swap(&thread->state, PROCESS_NEW, now) != PROCESS_NEW) {
-        trace_write(state, time, sequence, TRACE_LOST, 0, 0, 0);
-        trace_write(state, time, sequence + 1, TRACE_LOST, 0, 0, 0);
-        trace_write(state, time, sequence + 2, TRACE_LOST, 0, 0, 0);
-        return false;
+    bool won = __sync_val_compare_and_swap(&thread->state, PROCESS_NEW, now) == PROCESS_NEW;
+    if (records && won) {
+        trace_fill(&records[0], time, sequence, TRACE_FOUND, thread->pid, now, thread_of(task));
+        fill_text(&records[1], time, sequence + 1, TRACE_TEXT, thread->pid, name.text);
+        fill_text(&records[2], time, sequence + 2, TRACE_TEXT, thread->pid, name.text + TEXT_BYTES);
+    } else if (records) {
+        for (uint32_t i = 0; i < FOUND_RECORDS; i++)
+            trace_fill(&records[i], time, sequence + i, TRACE_LOST, 0, 0, 0);
     }
-    trace_write(state, time, sequence, TRACE_FOUND, thread->pid, now, thread_of(task));
-    write_text_record(state, time, sequence + 1, TRACE_TEXT, thread->pid, name.text);
-    write_text_record(state, time, sequence + 2, TRACE_TEXT, thread->pid, name.text + TEXT_BYTES);
-    emit_attributes(task, thread->pid);
-    return true;
+    if (records)
+        bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
+    if (won)
+        emit_attributes(task, thread->pid);
+    return won;
 }
+
+#define EXEC_RECORDS 2
 
 static void emit_name(struct trace_state *state, uint32_t pid, const char *from, uint32_t flags)
 {
     struct name name;
     read_name(&name, from, flags);
-    uint32_t sequence = trace_numbers(state, 2);
+    struct trace_record *records = trace_reserve(state, EXEC_RECORDS);
+    if (!records)
+        return;
+    uint32_t sequence = trace_numbers(state, EXEC_RECORDS);
     uint64_t time = bpf_ktime_get_boot_ns();
-    write_text_record(state, time, sequence, TRACE_EXEC, pid, name.text);
-    write_text_record(state, time, sequence + 1, TRACE_TEXT, pid, name.text + TEXT_BYTES);
+    fill_text(&records[0], time, sequence, TRACE_EXEC, pid, name.text);
+    fill_text(&records[1], time, sequence + 1, TRACE_TEXT, pid, name.text + TEXT_BYTES);
+    bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
 }
 
 /* What the trace knows of a thread; null: there was no memory to note it. */
@@ -525,6 +535,17 @@ static bool same_name(struct task_struct *one, struct task_struct *other)
            ((one->flags ^ other->flags) & THREAD_OF_KERNEL) == 0;
 }
 
+/* Where a policy has put it just now, if one has: this CPU runs on in between. */
+static void tell_queue(struct task_struct *task)
+{
+    uint32_t cpu = bpf_get_smp_processor_id();
+    struct forked_queue *word = bpf_map_lookup_elem(&forked_queues, &cpu);
+    if (!word || word->pid != task->pid)
+        return;
+    word->pid = 0;
+    trace_emit(TRACE_QUEUED, (uint32_t)task->pid, word->queue, word->level);
+}
+
 /* A new thread may run. Interrupts are off. */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(observe_fork, struct task_struct *task)
@@ -543,6 +564,8 @@ int BPF_PROG(observe_fork, struct task_struct *task)
     trace_emit(TRACE_FORK, parent, thread->pid, thread_of(task));
     if (parent == 0 || !same_name(task, bpf_get_current_task_btf()))
         emit_name(state, thread->pid, task->comm, task->flags);
+    if (told_queues)
+        tell_queue(task);
     cpu->forked_to = task->thread_info.cpu + 1;
     return 0;
 }
@@ -694,22 +717,24 @@ static void emit_text(const struct trace_told *told, uint32_t from)
     }
 }
 
-/* Starts this CPU, and writes what the loader has to say, if anything. */
+/* Starts this CPU, and writes what the loader has to say, if anything. 1: it is written, but
+ * perhaps for the end of a text. */
 SEC("syscall")
 int tell(struct trace_told *told)
 {
     unsigned long flags;
+    int written = 0;
     struct trace_state *state = trace_recording();
     if (!state)
         return 0;
     bpf_local_irq_save(&flags);
     started_cpu(state);
     if (told->kind)
-        trace_emit(told->kind, told->process, told->first, told->second);
+        written = trace_emit(told->kind, told->process, told->first, told->second);
     if (told->kind == TRACE_POLICY)
         emit_text(told, TEXT_BYTES);
     else if (told->kind == TRACE_TUNABLE)
         emit_text(told, 0);
     bpf_local_irq_restore(&flags);
-    return 0;
+    return written;
 }

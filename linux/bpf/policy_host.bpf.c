@@ -129,6 +129,72 @@ static __noinline void ask_loader(enum host_request_kind kind, int32_t pid)
     bpf_ringbuf_submit(request, 0);
 }
 
+/* ---- what the trace is told of queues ---- */
+
+/*
+ * A QUEUED in the making. Its number is taken while the queue is locked, so that
+ * nobody who picks the thread can have a lower one; and since nothing of the
+ * kernel's may be called then, its place in the ring is asked for before, and what
+ * is to be in it is kept here. (By a dynptr, which is to be handed back whether or
+ * not there is room: so the verifier has one case to go through instead of two.)
+ */
+struct queued {
+    struct bpf_dynptr place;
+    struct trace_state *state;
+    struct trace_record record; /* of kind 0: nothing is to be told */
+    uint32_t has_place;
+};
+
+static __always_inline void queued_begin(struct queued *queued, uint64_t now)
+{
+    uint32_t key = 0;
+    if (!told_queues)
+        return;
+    queued->state = bpf_map_lookup_elem(&trace_state, &key);
+    queued->has_place =
+        unseen(bpf_ringbuf_reserve_dynptr(&events, sizeof(queued->record), 0, &queued->place) == 0);
+    trace_fill(&queued->record, now, 0, 0, 0, 0, 0);
+}
+
+/* The queue is locked. */
+static __always_inline void queued_note(struct queued *queued, const slot_t *slot)
+{
+    if (!told_queues || !queued->state || !queued->state->on)
+        return;
+    queued->record.kind = TRACE_QUEUED;
+    queued->record.process = (uint32_t)slot->task.pid;
+    queued->record.first = queue_number(slot->task.cpu);
+    queued->record.second = slot->task.level;
+    if (queued->has_place)
+        queued->record.sequence = trace_numbers(queued->state, 1);
+    else
+        __sync_fetch_and_add(&queued->state->lost, 1);
+}
+
+static __always_inline void queued_end(struct queued *queued)
+{
+    if (!told_queues)
+        return;
+    if (queued->record.kind) {
+        bpf_dynptr_write(&queued->place, 0, &queued->record, sizeof(queued->record), 0);
+        bpf_ringbuf_submit_dynptr(&queued->place, BPF_RB_NO_WAKEUP);
+    } else {
+        bpf_ringbuf_discard_dynptr(&queued->place, BPF_RB_NO_WAKEUP);
+    }
+}
+
+/* For the observer, which tells of the thread itself only now. */
+static __always_inline void leave_word_of_fork(const slot_t *slot)
+{
+    uint32_t cpu = bpf_get_smp_processor_id();
+    struct forked_queue *word = bpf_map_lookup_elem(&forked_queues, &cpu);
+    if (!told_queues || !word)
+        return;
+    word->pid = slot->task.pid;
+    word->queue = queue_number(slot->task.cpu);
+    word->level = slot->task.level;
+}
+
 /* ---- a thread comes ---- */
 
 /* Puts it into the queue of `cpu`, out of whatever place it was in. False: no lock was to be had.
@@ -137,14 +203,23 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
 {
     uint64_t now = clock_ns();
     struct lock *lock = lock_of(cpu);
-    if (!lock || bpf_res_spin_lock(&lock->spin))
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!lock || bpf_res_spin_lock(&lock->spin)) {
+        queued_end(&queued);
         return false;
+    }
     queue_t *queue = queue_of(cpu);
     queue->view.now = now;
     slot->task.cpu = cpu;
     queue_add(queue, slot, reason);
+    if (reason != ENQUEUE_NEW)
+        queued_note(&queued, slot);
     uint64_t errand = announce(queue, slot);
     bpf_res_spin_unlock(&lock->spin);
+    queued_end(&queued);
+    if (reason == ENQUEUE_NEW)
+        leave_word_of_fork(slot);
     run_errand(errand);
     return true;
 }
@@ -286,8 +361,12 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
 {
     uint64_t now = clock_ns();
     struct lock *lock = lock_of(cpu);
-    if (!choice || !lock || bpf_res_spin_lock(&lock->spin))
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!choice || !lock || bpf_res_spin_lock(&lock->spin)) {
+        queued_end(&queued);
         return false;
+    }
     queue_t *queue = queue_of(cpu);
     queue->view.now = now;
     if (leaving && leaving->place == PLACE_CPU && leaving->turn) {
@@ -295,9 +374,11 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
         leave(queue, leaving, STOP_RUNNABLE);
         leaving->custody = CUSTODY_LEAVING;
         queue_add(queue, leaving, reason);
+        queued_note(&queued, leaving);
     }
     note_choice(choice, queue, queue_pick(queue, cpu), cpu);
     bpf_res_spin_unlock(&lock->spin);
+    queued_end(&queued);
     return true;
 }
 
@@ -308,21 +389,27 @@ PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t h
     uint64_t now = clock_ns();
     struct lock *first = lock_of(low);
     struct lock *second = lock_of(high);
-    if (!first || !second || low == high)
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!first || !second || low == high || bpf_res_spin_lock(&first->spin)) {
+        queued_end(&queued);
         return 0;
-    if (bpf_res_spin_lock(&first->spin))
-        return 0;
+    }
     if (bpf_res_spin_lock(&second->spin)) {
         bpf_res_spin_unlock(&first->spin);
+        queued_end(&queued);
         return 0;
     }
     queue_of(from)->view.now = now;
     queue_of(to)->view.now = now;
     slot_t *slot = move(queue_of(from), queue_of(to), to);
-    if (slot)
+    if (slot) {
+        queued_note(&queued, slot);
         errand = announce(queue_of(to), slot);
+    }
     bpf_res_spin_unlock(&second->spin);
     bpf_res_spin_unlock(&first->spin);
+    queued_end(&queued);
     return errand;
 }
 
@@ -728,15 +815,22 @@ static __noinline bool change_slot(slot_t *slot, uint32_t kind, int64_t value)
     uint64_t now = clock_ns();
     uint32_t cpu = slot->task.cpu;
     struct lock *lock = lock_of(cpu);
-    if (!lock || bpf_res_spin_lock(&lock->spin))
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!lock || bpf_res_spin_lock(&lock->spin)) {
+        queued_end(&queued);
         return false;
+    }
     uint64_t errand = 0;
     queue_t *queue = queue_of(cpu);
     queue->view.now = now;
     bool there = queue_number(slot->task.cpu) == queue_number(cpu);
     if (there)
         errand = change_locked(queue, slot, kind, value);
+    if (there && slot->place == PLACE_QUEUED)
+        queued_note(&queued, slot);
     bpf_res_spin_unlock(&lock->spin);
+    queued_end(&queued);
     run_errand(errand);
     return there;
 }

@@ -36,12 +36,18 @@ struct trace_state {
     uint32_t reserved;
 };
 
+/* Where a policy has queued the thread that a CPU has just forked. */
+struct forked_queue {
+    int32_t pid;
+    uint32_t queue;
+    uint64_t level;
+};
+
 #define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */
 
 /* What the loader has to say in the trace: the context of the program `tell`. */
 struct trace_told {
-    uint32_t
-        kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE; 0: nothing but this CPU's START */
+    uint32_t kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE, LOST; 0: only this CPU's START */
     uint32_t process;
     uint32_t first;
     uint32_t length; /* of the text */

@@ -15,20 +15,27 @@ static inline __attribute__((always_inline)) uint32_t trace_numbers(struct trace
 }
 
 /*
- * Writes one record, of this CPU. The caller has interrupts off: so the records
- * of a CPU are in the order of their times. A record that finds no room leaves
- * its number out, by which a reader sees the loss, and is counted.
+ * Room for records of this CPU, which trace_fill() fills and bpf_ringbuf_submit()
+ * hands over. Null, and counted as lost: there is none. Numbers are taken only for
+ * records that have room: so a reader that waits until none is missing does not
+ * wait for ever. The caller has interrupts off: so the records of a CPU are in the
+ * order of their times.
  */
-static inline __attribute__((always_inline)) void trace_write(struct trace_state *state,
-                                                              uint64_t time, uint32_t sequence,
-                                                              uint32_t kind, uint32_t process,
-                                                              uint32_t first, uint64_t second)
+static inline __attribute__((always_inline)) struct trace_record *
+trace_reserve(struct trace_state *state, uint32_t count)
 {
-    struct trace_record *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
-    if (!record) {
-        __sync_fetch_and_add(&state->lost, 1);
-        return;
-    }
+    struct trace_record *records =
+        bpf_ringbuf_reserve(&events, count * sizeof(struct trace_record), 0);
+    if (!records)
+        __sync_fetch_and_add(&state->lost, count);
+    return records;
+}
+
+static inline __attribute__((always_inline)) void trace_fill(struct trace_record *record,
+                                                             uint64_t time, uint32_t sequence,
+                                                             uint32_t kind, uint32_t process,
+                                                             uint32_t first, uint64_t second)
+{
     record->time = time;
     record->sequence = sequence;
     record->process = process;
@@ -36,7 +43,6 @@ static inline __attribute__((always_inline)) void trace_write(struct trace_state
     record->cpu = (uint16_t)bpf_get_smp_processor_id();
     record->first = first;
     record->second = second;
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
 /* Where the trace's numbers are; null: nothing is recorded now. */
@@ -47,15 +53,21 @@ static inline __attribute__((always_inline)) struct trace_state *trace_recording
     return state && state->on ? state : 0;
 }
 
-/* Writes one record of now, if anything is recorded. The caller has interrupts off. */
-static __attribute__((noinline, unused)) void trace_emit(uint32_t kind, uint32_t process,
-                                                         uint32_t first, uint64_t second)
+/* Writes one record of now, if anything is recorded. 1: it is written. The caller has interrupts
+ * off. */
+static __attribute__((noinline, unused)) int trace_emit(uint32_t kind, uint32_t process,
+                                                        uint32_t first, uint64_t second)
 {
     struct trace_state *state = trace_recording();
     if (!state)
-        return;
+        return 0;
+    struct trace_record *record = trace_reserve(state, 1);
+    if (!record)
+        return 0;
     uint32_t sequence = trace_numbers(state, 1);
-    trace_write(state, bpf_ktime_get_boot_ns(), sequence, kind, process, first, second);
+    trace_fill(record, bpf_ktime_get_boot_ns(), sequence, kind, process, first, second);
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    return 1;
 }
 
 /*

@@ -16,6 +16,7 @@
 #include "control_files.h"
 #include "serve.h"
 #include "text.h"
+#include "trace.h"
 
 #define WRONG_USAGE    2
 #define CONTROL_FOLDER "/run/schedlab"
@@ -41,6 +42,8 @@ static const char usage[] =
     "  --objects FOLDER    of the BPF objects; bpf beside this program unless told otherwise\n"
     "  --trace FILE        write the event trace there\n"
     "  --trace-memory      keep the trace in memory until the end\n"
+    "  --trace-queues      tell of each place in a policy's queues, too\n"
+    "  --trace-delay MS    after which a record is in the file at the latest; 50\n"
     "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
     "  --background        return when the server is ready; it goes on\n"
     "  --dry-run           say what would be done, and change nothing\n";
@@ -54,6 +57,8 @@ enum option_number {
     OPTION_OBJECTS,
     OPTION_TRACE,
     OPTION_TRACE_MEMORY,
+    OPTION_TRACE_QUEUES,
+    OPTION_TRACE_DELAY,
     OPTION_LOAD_LIMIT,
     OPTION_BACKGROUND,
     OPTION_DRY_RUN,
@@ -74,6 +79,8 @@ static const struct option serve_long_options[] = {
     {"objects", required_argument, NULL, OPTION_OBJECTS},
     {"trace", required_argument, NULL, OPTION_TRACE},
     {"trace-memory", no_argument, NULL, OPTION_TRACE_MEMORY},
+    {"trace-queues", no_argument, NULL, OPTION_TRACE_QUEUES},
+    {"trace-delay", required_argument, NULL, OPTION_TRACE_DELAY},
     {"load-limit", required_argument, NULL, OPTION_LOAD_LIMIT},
     {"background", no_argument, NULL, OPTION_BACKGROUND},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
@@ -139,6 +146,13 @@ static void take_serve_option(struct serve_options *options, int option)
     case OPTION_TRACE_MEMORY:
         options->trace_memory = true;
         break;
+    case OPTION_TRACE_QUEUES:
+        options->trace_queues = true;
+        break;
+    case OPTION_TRACE_DELAY:
+        options->trace_delay_ms =
+            (unsigned)number_between("--trace-delay", optarg, 1, TRACE_DELAY_MS_MAX);
+        break;
     case OPTION_LOAD_LIMIT:
         options->load_limit_s = (unsigned)number_between("--load-limit", optarg, 1, LOAD_LIMIT_MAX);
         break;
@@ -184,6 +198,7 @@ static int serve_command(int count, char **words)
         .objects = own_objects(),
         .seed = seed_from_clock(),
         .load_limit_s = LOAD_LIMIT_S,
+        .trace_delay_ms = TRACE_DELAY_MS,
     };
     int option;
     while ((option = getopt_long(count, words, "h", serve_long_options, NULL)) >= 0)
@@ -192,6 +207,8 @@ static int serve_command(int count, char **words)
         refuse("serve %s: what is that?", words[optind]);
     if (options.trace_memory && !options.trace)
         refuse("%s without --trace FILE", "--trace-memory");
+    if (options.trace_queues && !options.trace)
+        refuse("%s without --trace FILE", "--trace-queues");
     return serve(&options);
 }
 

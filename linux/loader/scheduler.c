@@ -88,17 +88,15 @@ int scheduler_begin(const struct scheduler_options *wanted)
         objects[i] =
             (struct policy_object){.policy = policies[i], .shared = &shared, .thread_done = -1};
     objects_init();
-    return shared_objects_load(&shared, options.objects);
+    return shared_objects_load(&shared, options.objects, options.tell_queues);
 }
 
-int scheduler_begin_trace(const char *path, bool memory)
+int scheduler_begin_trace(struct trace_settings settings)
 {
     char why[512];
-    struct trace_settings settings = {.path = path,
-                                      .cpus = cpus,
-                                      .tick_ns = tick_ns,
-                                      .seed = options.seed,
-                                      .memory_bytes = memory ? TRACE_MEMORY_BYTES : 0};
+    settings.cpus = cpus;
+    settings.tick_ns = tick_ns;
+    settings.seed = options.seed;
     int error = trace_begin(&trace, shared.observer, &settings, why, sizeof(why));
     if (error)
         say("%s", why);

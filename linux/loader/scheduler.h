@@ -22,7 +22,10 @@ struct scheduler_options {
     const char *objects; /* folder */
     uint64_t seed;
     unsigned load_limit_s; /* after which a load is broken off */
+    bool tell_queues;      /* the trace is told of each enqueue() of a policy */
 };
+
+struct trace_settings;
 
 /* Loads what every policy needs; the fair class stays in force. 0, or a negative errno, and said.
  */
@@ -41,9 +44,9 @@ int scheduler_end(void);
 int scheduler_obey(char *line);
 /* "NAME VALUE" or "NAME=VALUE" */
 int scheduler_obey_tunables(char *line);
-/* Begins the event trace; once. `memory`: nothing is written before scheduler_end(). 0, or a
+/* Begins the event trace; once. What the settings say of this machine is filled in. 0, or a
  * negative errno, and said. */
-int scheduler_begin_trace(const char *path, bool memory);
+int scheduler_begin_trace(struct trace_settings settings);
 /* Loads what the policy of that name needs, and leaves the one in force. */
 int scheduler_prepare(const char *name);
 /* The policy, and its tunables from the beginning on. Texts as from a command line. */

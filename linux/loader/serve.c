@@ -26,6 +26,7 @@
 #include "machine.h"
 #include "scheduler.h"
 #include "text.h"
+#include "trace.h"
 
 #define FAILED      1
 #define WRONG_USAGE 2
@@ -185,6 +186,18 @@ static void handle_event(struct server *server)
     }
 }
 
+static int begin_trace(const struct serve_options *options)
+{
+    if (!options->trace)
+        return 0;
+    struct trace_settings settings = {
+        .path = options->trace,
+        .memory_bytes = options->trace_memory ? TRACE_MEMORY_BYTES : 0,
+        .delay_ms = options->trace_delay_ms,
+    };
+    return scheduler_begin_trace(settings);
+}
+
 /* The first policy: it is loaded before the trace begins. 0, or a negative errno, and said. */
 static int begin_policy(struct server *server, const struct serve_options *options)
 {
@@ -193,7 +206,7 @@ static int begin_policy(struct server *server, const struct serve_options *optio
         handle_event(server);
     if (server->ended)
         return -EINTR;
-    if (!error && options->trace && scheduler_begin_trace(options->trace, options->trace_memory))
+    if (!error && begin_trace(options))
         return -EIO;
     if (!error)
         error = scheduler_choose(options->policy, options->settings, options->setting_count);
@@ -216,8 +229,10 @@ static void tell_ready(const struct server *server)
 
 static int serve_until_ended(struct server *server, const struct serve_options *options)
 {
-    struct scheduler_options scheduler = {
-        .objects = options->objects, .seed = options->seed, .load_limit_s = options->load_limit_s};
+    struct scheduler_options scheduler = {.objects = options->objects,
+                                          .seed = options->seed,
+                                          .load_limit_s = options->load_limit_s,
+                                          .tell_queues = options->trace_queues};
     if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
         return FAILED;
     if (begin_policy(server, options))

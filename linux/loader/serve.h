@@ -16,6 +16,8 @@ struct serve_options {
     const char *objects;
     const char *trace; /* null: no trace */
     bool trace_memory; /* the trace stays in memory until the end */
+    bool trace_queues;
+    unsigned trace_delay_ms;
     bool background;
     bool dry_run;
     uint64_t seed;

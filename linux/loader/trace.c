@@ -24,19 +24,13 @@
 #include "../bpf/shared.h"
 #include "trace_file.h"
 
-/*
- * How often the ring is emptied. It has room for 64 MiB, of 40 bytes a record: at
- * a million records a second, that is a second and a half; what is woken more
- * often is seen more often in the trace itself.
- */
-#define DRAIN_MILLISECONDS 50
-#define DRAIN_PRIORITY     50 /* of SCHED_FIFO */
+#define DRAIN_PRIORITY 50 /* of SCHED_FIFO */
 
 #define LINKS_MAX         24
 #define CYCLES_PER_SECOND 1000000000 /* the scheduler's visits are measured by the clock */
 
 /*
- * While the thread lives, `file` and `ring` are the thread's own;
+ * While the thread lives, `file`, `ring` and `told_lost` are the thread's own;
  * the rest belongs to who begins and ends the trace.
  */
 struct trace {
@@ -49,6 +43,8 @@ struct trace {
     uint32_t cpus;
     struct trace_file file;
     bool has_file;
+    uint64_t told_lost; /* of state->lost, what the trace says already */
+    uint32_t delay_ms;
     pthread_t thread;
     bool has_thread;
     int wake; /* an eventfd: the thread is to end */
@@ -175,14 +171,34 @@ static int attach_all(struct trace *trace, char *problem, size_t size)
 static int take_record(void *context, void *data, size_t size)
 {
     struct trace *trace = context;
-    if (size == sizeof(struct trace_record))
-        trace_file_take(&trace->file, data);
+    const struct trace_record *records = data; /* those that belong together */
+    for (size_t i = 0; i < size / sizeof(records[0]); i++)
+        trace_file_take(&trace->file, &records[i]);
     return 0;
+}
+
+/* 1: it is written. */
+static uint32_t tell(struct trace *trace, struct trace_told *told)
+{
+    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = told, .ctx_size_in = sizeof(*told));
+    if (!trace || bpf_prog_test_run_opts(trace->tell, &options))
+        return 0;
+    return options.retval;
+}
+
+/* What the ring had no room for is told as soon as it has: whoever reads along learns of it. */
+static void tell_losses(struct trace *trace)
+{
+    uint64_t lost = __atomic_load_n(&trace->state->lost, __ATOMIC_SEQ_CST);
+    struct trace_told told = {.kind = TRACE_LOST, .second = lost - trace->told_lost};
+    if (lost > trace->told_lost && tell(trace, &told))
+        trace->told_lost = lost;
 }
 
 static void drain(struct trace *trace)
 {
     ring_buffer__consume(trace->ring);
+    tell_losses(trace);
     trace_file_flush(&trace->file);
 }
 
@@ -192,7 +208,7 @@ static void *drain_until_end(void *context)
     struct pollfd wake = {.fd = trace->wake, .events = POLLIN};
     pthread_setname_np(pthread_self(), "schedlab-trace");
     while (!atomic_load(&trace->stop)) {
-        poll(&wake, 1, DRAIN_MILLISECONDS);
+        poll(&wake, 1, (int)trace->delay_ms);
         drain(trace);
     }
     return NULL;
@@ -227,13 +243,6 @@ static void end_thread(struct trace *trace)
 }
 
 /* --- what the loader says */
-
-static void tell(struct trace *trace, struct trace_told *told)
-{
-    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = told, .ctx_size_in = sizeof(*told));
-    if (trace)
-        bpf_prog_test_run_opts(trace->tell, &options);
-}
 
 static void set_text(struct trace_told *told, const char *text)
 {
@@ -333,6 +342,7 @@ static int open_maps(struct trace *trace, char *problem, size_t size)
     trace->wake = eventfd(0, EFD_CLOEXEC);
     if (trace->wake < 0)
         return fail(problem, size, errno, "there is no way to wake the trace's thread");
+    trace->file.hurry = trace->wake;
     return 0;
 }
 
@@ -403,6 +413,7 @@ int trace_begin(struct trace **made, struct bpf_object *observer,
         return fail(problem, size, ENOMEM, "there is no memory for a trace");
     trace->observer = observer;
     trace->cpus = settings->cpus;
+    trace->delay_ms = settings->delay_ms;
     trace->wake = -1;
     int error = begin(trace, settings, problem, size);
     if (error)
@@ -446,8 +457,8 @@ int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem,
         return 0;
     stop(trace);
     uint64_t lost = trace->state->lost;
-    int error =
-        trace_file_finish(&trace->file, boot_time(), (uint32_t)trace->state->sequence, lost);
+    int error = trace_file_finish(&trace->file, boot_time(), (uint32_t)trace->state->sequence,
+                                  lost - trace->told_lost);
     *outcome = (struct trace_outcome){.records = trace_file_records(&trace->file),
                                       .lost = lost + trace->file.dropped,
                                       .unexplained = unexplained(trace)};

@@ -34,9 +34,19 @@ struct trace_settings {
     /* 0: records go to the file as they come. Else nothing is written until the trace ends, and
      * records take no more than this many bytes of memory. */
     uint64_t memory_bytes;
+    /* How long a record may wait before it goes to the file, in milliseconds. */
+    uint32_t delay_ms;
 };
 
 #define TRACE_MEMORY_BYTES (256ull << 20)
+
+/*
+ * The ring has room for 64 MiB, of 40 bytes a record: at a million records a
+ * second, that is a second and a half. A thread that wakes more often is seen more
+ * often in the trace itself.
+ */
+#define TRACE_DELAY_MS     50
+#define TRACE_DELAY_MS_MAX 1000
 
 /* Before the object is loaded: leaves out what watches things that this kernel does not have. */
 void observer_fit(struct bpf_object *observer);

@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK_RECORDS 32768 /* 1 MiB */
+#define HURRY_MS      2000  /* that a reader has for each step, once the trace is to end */
 
 /* Records that wait to be written; more chunks than one only in memory. */
 struct record_chunk {
@@ -16,12 +19,24 @@ struct record_chunk {
     struct trace_record records[CHUNK_RECORDS];
 };
 
+/* False: there is none, or it does not read and the trace is to end. */
+static bool wait_for_reader(const struct trace_file *file)
+{
+    struct pollfd wait[] = {{.fd = file->descriptor, .events = POLLOUT},
+                            {.fd = file->hurry, .events = POLLIN}};
+    while (poll(wait, 2, -1) < 0 && errno == EINTR)
+        ;
+    return wait[0].revents || poll(wait, 1, HURRY_MS) > 0;
+}
+
 static void write_bytes(struct trace_file *file, const void *bytes, size_t size)
 {
     const char *at = bytes;
     while (size > 0 && !file->error) {
         ssize_t written = write(file->descriptor, at, size);
         if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0 && errno == EAGAIN && wait_for_reader(file))
             continue;
         if (written < 0) {
             file->error = errno;
@@ -100,12 +115,14 @@ static void keep(struct trace_file *file, const struct trace_record *record)
 int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
                     uint64_t memory_bytes)
 {
-    *file = (struct trace_file){.header = *header};
+    struct stat status;
+    *file = (struct trace_file){.header = *header, .hurry = -1};
     file->in_memory = memory_bytes > 0;
     file->room = memory_bytes > 0 ? memory_bytes / sizeof(struct trace_record) : UINT64_MAX;
-    file->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    file->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
     if (file->descriptor < 0)
         return -errno;
+    file->is_stream = fstat(file->descriptor, &status) || !S_ISREG(status.st_mode);
     write_bytes(file, &file->header, sizeof(file->header));
     int error = file->error;
     if (error)
@@ -170,14 +187,22 @@ static void close_file(struct trace_file *file)
     file->last = NULL;
 }
 
+/* There may be more CPUs than when the trace began. */
+static void complete_header(struct trace_file *file)
+{
+    ssize_t size = sizeof(file->header);
+    if (file->error || file->is_stream)
+        return;
+    if (pwrite(file->descriptor, &file->header, (size_t)size, 0) != size)
+        file->error = errno;
+}
+
 int trace_file_finish(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost)
 {
     add_ends(file, time, sequence, lost + file->dropped);
     for (struct record_chunk *chunk = file->first; chunk; chunk = chunk->next)
         write_chunk(file, chunk);
-    ssize_t size = sizeof(file->header);
-    if (!file->error && pwrite(file->descriptor, &file->header, (size_t)size, 0) != size)
-        file->error = errno;
+    complete_header(file);
     close_file(file);
     return -file->error;
 }

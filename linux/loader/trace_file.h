@@ -27,7 +27,9 @@ struct cpu_progress {
 struct trace_file {
     struct trace_header header;
     int descriptor;
+    int hurry;        /* readable once nobody has time to wait for a reader any more; -1: always */
     int error;        /* errno of the first write that failed; 0 */
+    bool is_stream;   /* a pipe or a device: its beginning cannot be written again */
     bool in_memory;   /* nothing is written until the end */
     uint64_t room;    /* records that may be taken yet */
     uint64_t dropped; /* records for which there was no room, or that could not be written */
@@ -36,8 +38,13 @@ struct trace_file {
     struct cpu_progress cpu[HOST_CPUS];
 };
 
-/* Makes the file and writes its header. `memory_bytes`: 0, or what records may take of memory,
- * where they then stay until the end. 0, or a negative errno, and nothing needs to be closed. */
+/*
+ * Makes the file and writes its header. It may be a pipe that somebody reads, or a
+ * character device. Writing waits for its reader, as long as `hurry` allows; the
+ * kernel's ring takes what comes meanwhile. `memory_bytes`: 0, or what records may take of memory,
+ * where they then stay until the end. 0, or a negative errno, and nothing needs to be
+ * closed.
+ */
 int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
                     uint64_t memory_bytes);
 

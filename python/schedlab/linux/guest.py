@@ -39,10 +39,10 @@ CPUS_MAX = 64
 
 REPEATABLE, FREE_RUNNING, KVM = "repeatable", "free-running", "KVM"
 
+
 NANOSECONDS_SHIFT = 2
 """A repeatable guest's instruction takes 2 to this power in nanoseconds of its own time."""
 
-_PACKED = "results.tar"
 _RAMDISK = "ramdisk.cpio"
 _STARTING_SECONDS = 120
 """Of the host, for the boot, before the script's own time begins."""
@@ -71,6 +71,33 @@ class GuestJob:
     """Of those, the ones that the script calls."""
     kvm: bool = True
     """A free-running guest uses it, if the host has it."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What is connected to a guest, and what it is there for."""
+
+    options: tuple[str, ...]
+    """QEMU's, of the console and the ports."""
+    words: tuple[str, ...] = ()
+    """Of the kernel's command line: init knows by them what to do."""
+
+
+def port(name: str, number: int, end: str) -> tuple[str, ...]:
+    """/dev/vport0pNUMBER of the guest; `end`: what the host has at its other end."""
+    kind, _, rest = end.partition(",")
+    device = f"virtserialport,chardev={name},name={name},nr={number}"
+    return ("-chardev", f"{kind},id={name},{rest}", "-device", device)
+
+
+PORTS = ("-device", "virtio-serial-pci,ioeventfd=off")
+"""What ports are plugged into: they answer at once instead of by another thread."""
+_PACKED = "results.tar"
+_RESULTS_PORT = (*PORTS, *port("results", 1, f"file,path={_PACKED}"))
+JOB = Wiring(("-serial", "stdio", *_RESULTS_PORT))
+"""Runs the job's script, and hands over what that has left."""
+SHELL = Wiring(("-serial", "mon:stdio", *_RESULTS_PORT), ("schedlab_shell=1",))
+"""A shell at this terminal."""
 
 
 @dataclass(frozen=True)
@@ -152,27 +179,27 @@ def signals_raised() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def prepare(job: GuestJob, folder: Path, interactive: bool = False) -> Prepared:
+def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
     """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
     check(job)
     find_qemu()
     found = packages()
     kernel = named_kernel(job.kernel) if job.kernel else found.kernel
     base = image.base_image(found, job.programs)
-    return assemble(job, folder, kernel.bootable, base, interactive)
+    return assemble(job, folder, kernel.bootable, base, wiring)
 
 
 def assemble(
-    job: GuestJob, folder: Path, kernel: Path, base: Path, interactive: bool = False
+    job: GuestJob, folder: Path, kernel: Path, base: Path, wiring: Wiring = JOB
 ) -> Prepared:
     """The same with this kernel, of which it is known that it serves, and the archive `base`."""
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
     mode = mode_of(job)
-    command = [*tied(), release.path, *machine_options(mode, job), *device_options(interactive)]
+    command = [*tied(), release.path, *machine_options(mode, job), *device_options(wiring)]
     command += ["-kernel", str(kernel), "-initrd", _RAMDISK]
-    command += ["-append", kernel_arguments(job, mode, interactive)]
+    command += ["-append", kernel_arguments(job, mode, wiring)]
     return Prepared(command, mode, _STARTING_SECONDS + _SLOWEST * job.limit_s)
 
 
@@ -226,18 +253,11 @@ _BOARD_ONLY = ("-nodefaults", "-no-user-config", "-no-reboot")
 """A PC without what nobody needs. Boards with less (microvm) have no clock to measure others by."""
 
 
-def device_options(interactive: bool) -> list[str]:
-    """A console; a port for results, which answers at once instead of by another thread."""
-    monitor = ["-serial", "mon:stdio"] if interactive else ["-serial", "stdio"]
-    return [
-        *("-display", "none", *monitor),
-        *("-device", "virtio-serial-pci,ioeventfd=off"),
-        *("-chardev", f"file,id=results,path={_PACKED}"),
-        *("-device", "virtserialport,chardev=results,name=results"),
-    ]
+def device_options(wiring: Wiring) -> list[str]:
+    return ["-display", "none", *wiring.options]
 
 
-def kernel_arguments(job: GuestJob, mode: str, interactive: bool) -> str:
+def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
     """What the kernel and, by way of it, the guest's init are told."""
     words = ["console=ttyS0", "loglevel=4", "panic=-1", "oops=panic"]
     # Self-tests would take CPU time for ten seconds; no second clock is there to doubt this one.
@@ -248,9 +268,7 @@ def kernel_arguments(job: GuestJob, mode: str, interactive: bool) -> str:
         # When QEMU marks a page as accessed depends on the host's time, by which it resizes its
         # tables: so nothing in the guest must go by these marks.
         words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
-    words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}"]
-    if interactive:
-        words.append("schedlab_shell=1")
+    words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}", *wiring.words]
     return " ".join(words)
 
 
@@ -259,7 +277,7 @@ def interact(job: GuestJob, folder: Path) -> int:
 
     Ctrl-A X switches it off; Ctrl-C goes to the guest.
     """
-    prepared = prepare(job, folder, interactive=True)
+    prepared = prepare(job, folder, SHELL)
     with subprocess.Popen(prepared.command, cwd=folder) as process:
         try:
             return process.wait()

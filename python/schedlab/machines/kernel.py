@@ -35,12 +35,17 @@ class Boot:
     memory_mib: int
     arguments: str
     traced: bool = True
-    interactive: bool = False
+    control: int | None = None
+    """A socket, open in the process that is started, by which a program pauses the machine: QEMU's
+    machine protocol. None: nobody does, and the console is a person's."""
 
 
 class KernelMachine(Machine):
     """See Machine."""
 
+    controlled: bool
+    """Its clock stands still only if it is told by Boot.control; else, it does when the process is
+    stopped by a signal."""
     parts = KERNEL_PARTS
     tools = TOOLS
     cpus_max = KERNEL_CPUS_MAX

@@ -43,6 +43,7 @@ class Qemu(KernelMachine):
     name = "qemu"
     repeatable = False
     note = ""
+    controlled = True
 
     def release(self) -> Release:
         return find_qemu()
@@ -50,7 +51,7 @@ class Qemu(KernelMachine):
     def command(self, boot: Boot) -> list[str]:
         command = [self.release().path, "-M", "virt", "-cpu", "rv64"]
         command += ["-smp", str(boot.cpus), "-m", f"{boot.memory_mib}M"]
-        command += ["-bios", "none", "-nographic"]
+        command += ["-bios", "none", *_terminal(boot.control)]
         command += ["-global", "virtio-mmio.force-legacy=false"]
         command += ["-kernel", str(boot.program), "-append", boot.arguments]
         if boot.disk:
@@ -68,3 +69,12 @@ class Qemu(KernelMachine):
 
     def host_limit(self, cpus: int, limit_ns: int) -> float:
         return 60 + 4 * limit_ns / 1e9
+
+
+def _terminal(control: int | None) -> list[str]:
+    """The console: this terminal, with QEMU's own commands behind Ctrl-A; or a program's pipes."""
+    if control is None:
+        return ["-nographic"]
+    command = ["-display", "none", "-serial", "stdio", "-monitor", "none"]
+    command += ["-chardev", f"socket,id=control,fd={control}"]
+    return [*command, "-mon", "chardev=control,mode=control"]

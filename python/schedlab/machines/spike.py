@@ -89,6 +89,7 @@ class Spike(KernelMachine):
     name = "spike"
     repeatable = True
     note = ""
+    controlled = False
 
     def release(self) -> Release:
         return find_spike()

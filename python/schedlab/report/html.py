@@ -273,14 +273,18 @@ def _environment() -> Environment:
 
 
 def charts_script() -> str:
-    """Vega, Vega-Lite, Vega-Embed and what draws a page's charts with them.
+    """Vega, Vega-Lite, Vega-Embed and what draws a page's charts with them."""
+    return bundle("charts", (_TEMPLATES / "charts.js").read_text())
+
+
+def bundle(name: str, ours: str) -> str:
+    """Vega, Vega-Lite and Vega-Embed, and a script of ours that finds them by these names.
 
     To put it together takes seconds: it is kept between starts, by what it is made of.
     """
-    ours = (_TEMPLATES / "charts.js").read_text()
     made_of = f"{version('vl-convert-python')} {VEGA_LITE} {ours}"
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    kept = cache_folder() / f"charts-{key}.js"
+    kept = cache_folder() / f"{name}-{key}.js"
     try:
         return kept.read_text()
     except OSError:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def read(path: str | Path) -> Trace:
     order = _order(sequence)
     if order is not None:
         sequence = sequence[order]
-        records = _gather(records, order)
+        records = gather(records, order)
     events = _event_table(records, sequence)
     missing = int(sequence[-1] - sequence[0]) + 1 - len(sequence) if len(sequence) else 0
     kinds = events["kind"].to_numpy()
@@ -72,16 +73,21 @@ def _read_header(path: Path) -> tuple[Header, int]:
         raise TraceError(
             f"{path}: {size} bytes are too few for a trace: the machine wrote no header"
         )
+    header = header_of(path, data)
+    return header, max(size - header.header_bytes, 0)
+
+
+def header_of(path: Path, data: bytes) -> Header:
+    """What the first 64 bytes of a file say. TraceError: they are no header that we know."""
     fields = np.frombuffer(data, HEADER)[0]
     _check_header(path, fields)
-    header = Header(
+    return Header(
         cpus=int(fields["cpus"]),
         tick_ns=int(fields["tick_ns"]),
         cycles_per_second=int(fields["cycles_per_second"]),
         seed=int(fields["seed"]),
         header_bytes=int(fields["header_bytes"]),
     )
-    return header, max(size - header.header_bytes, 0)
 
 
 def _check_header(path: Path, fields: np.void) -> None:
@@ -141,7 +147,8 @@ def _order(sequence: Integers) -> Integers | None:
     return by_comparing
 
 
-def _gather(records: Records, order: Integers) -> Records:
+def gather(records: Records, order: Integers) -> Records:
+    """The records at some places; several times as fast as indexing."""
     words = records.view(np.uint64).reshape(-1, RECORD.itemsize // 8)
     gathered: Records = np.take(words, order, axis=0).view(RECORD).reshape(-1)
     return gathered
@@ -203,3 +210,48 @@ def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
     different, which = np.unique(whole, return_inverse=True)
     decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in different.tolist()]
     return [decoded[index] for index in which.tolist()]
+
+
+# --- a piece at a time
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRecords:
+    """A trace's records in the order of their sequence, of which only those that are asked for are
+    in memory; beside them 8 bytes a record, unless the file has them in their order already."""
+
+    header: Header
+    records: Records
+    """As the file has them."""
+    order: Integers | None
+    """Where the record of each place in the order is to be found; None: they are in order."""
+    missing: int
+    """Sequence numbers between the first and the last that are not there."""
+    whole: bool
+    """The last record is."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def piece(self, begin: int, end: int) -> Records:
+        """Those at the places from `begin` to before `end` in the order."""
+        if self.order is None:
+            return np.array(self.records[begin:end])
+        found: Records = self.records[self.order[begin:end]]
+        return found
+
+
+def read_records(path: str | Path) -> OrderedRecords:
+    """Opens a trace that may be larger than memory. Raises what `read` does."""
+    path = Path(path)
+    header, record_bytes = _read_header(path)
+    records = _map_records(path, header, record_bytes // RECORD.itemsize)
+    sequence = _unwrap(records["sequence"])
+    missing = int(sequence.max() - sequence.min()) + 1 - len(sequence) if len(sequence) else 0
+    return OrderedRecords(
+        header=header,
+        records=records,
+        order=_order(sequence),
+        missing=max(missing, 0),
+        whole=record_bytes % RECORD.itemsize == 0,
+    )

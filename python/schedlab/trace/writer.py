@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,36 @@ Fields = tuple[int, int, int, int, int, int]
 """time_ns, process, kind, cpu, first, second."""
 
 
+def header_bytes(cpus: int, tick_ns: int, cycles_per_second: int, seed: int = 0) -> bytes:
+    """A trace's header."""
+    header = np.zeros((), HEADER)
+    header["magic"] = MAGIC
+    header["version"] = VERSION
+    header["header_bytes"] = HEADER.itemsize
+    header["record_bytes"] = RECORD.itemsize
+    header["cpus"] = cpus
+    header["tick_ns"] = tick_ns
+    header["cycles_per_second"] = cycles_per_second
+    header["seed"] = seed
+    return header.tobytes()
+
+
+def text_records(
+    kind: Kind, text: str, first: int = 0, second: int = 0
+) -> Iterator[tuple[Kind, int, int]]:
+    """Kind, `first` and `second` of each record of a text. Those given are of kinds that have
+    values, too."""
+    if kind in TEXT_FOLLOWS:
+        yield kind, first, second
+        kind = Kind.TEXT
+    size = TEXT_BYTES_PER_RECORD
+    data = text.encode()[: size * (TEXT_RECORDS_MAX - 1)]
+    for at in range(0, max(len(data), 1), size):
+        high, low = _UNPACK_TEXT(data[at : at + size].ljust(size, b"\0"))
+        yield kind, low, high
+        kind = Kind.TEXT
+
+
 class TraceWriter:
     """Takes records in the order in which things happened, over all CPUs, and numbers them.
 
@@ -37,15 +68,7 @@ class TraceWriter:
 
     def __init__(self, cpus: int, tick_ns: int, cycles_per_second: int, seed: int = 0) -> None:
         self.cpus = cpus
-        self._header = np.zeros((), HEADER)
-        self._header["magic"] = MAGIC
-        self._header["version"] = VERSION
-        self._header["header_bytes"] = HEADER.itemsize
-        self._header["record_bytes"] = RECORD.itemsize
-        self._header["cpus"] = cpus
-        self._header["tick_ns"] = tick_ns
-        self._header["cycles_per_second"] = cycles_per_second
-        self._header["seed"] = seed
+        self._header = header_bytes(cpus, tick_ns, cycles_per_second, seed)
         self.records: list[Fields | None] = []
         """Those so far. None: a place that was held, and perhaps is not needed."""
 
@@ -77,15 +100,8 @@ class TraceWriter:
         second: int = 0,
     ) -> None:
         """A record with a text. `first` and `second` are of those kinds that have values, too."""
-        if kind in TEXT_FOLLOWS:
-            self.add(time_ns, cpu, kind, process, first, second)
-            kind = Kind.TEXT
-        size = TEXT_BYTES_PER_RECORD
-        data = text.encode()[: size * (TEXT_RECORDS_MAX - 1)]
-        for at in range(0, max(len(data), 1), size):
-            high, low = _UNPACK_TEXT(data[at : at + size].ljust(size, b"\0"))
-            self.add(time_ns, cpu, kind, process, low, high)
-            kind = Kind.TEXT
+        for each, low, high in text_records(kind, text, first, second):
+            self.add(time_ns, cpu, each, process, low, high)
 
     def write(self, path: Path, begin_ns: int, end_ns: int, origin_ns: int = 0) -> int:
         """The whole trace, with its header. Gives the number of records.
@@ -102,7 +118,7 @@ class TraceWriter:
             count[record[3]] += 1
         found += [(end_ns, 0, Kind.END, cpu, 0, count[cpu] + 1) for cpu in range(self.cpus)]
         with path.open("wb") as file:
-            file.write(self._header.tobytes())
+            file.write(self._header)
             file.write(
                 b"".join(
                     _PACK_RECORD(

@@ -27,7 +27,10 @@ FilePath = str | PathLike[str]
 
 _LATEST = 2**61
 """The C library's last time."""
+_NEVER = 2**64 - 1
 _FIRST_PIECE = 10_000_000
+_LONGEST_PIECE = 100_000_000
+"""Of what needs patience: after a time in which nothing happened, much may."""
 _PATIENCE_S = 0.1
 """C cannot be interrupted: a run is made in pieces of about this length, so that Ctrl-C is heard."""
 
@@ -38,7 +41,8 @@ class Simulator:
     `workload`: text, a file (a Path) or a Workload. `policy`: "name" or "name:preset", with
     `tunables` of its own. `costs`: "kernel" (as our kernel on Spike), "none" (only computing takes
     time), or either and changes: "kernel,fork=20000". `processes`: that may live at once, at most.
-    `trace`: the file that the event trace is written to. Times are nanoseconds.
+    `trace`: the file that the event trace is written to; with `trace_queues` it says, too, each time
+    that a process was queued. `added_steps`: room for add_workload(). Times are nanoseconds.
 
     The same arguments and acts give the same run and the same trace. Several may be used at
     once, each by one thread at a time; while one runs, other threads go on. Use it in a `with`
@@ -60,6 +64,8 @@ class Simulator:
         costs: str = "kernel",
         processes: int = 4096,
         trace: FilePath | None = None,
+        trace_queues: bool = False,
+        added_steps: int = 0,
     ) -> None:
         programs = _workload(workload, tick_ns)
         self._begin(programs)
@@ -74,8 +80,9 @@ class Simulator:
             setup.cpus, setup.processes = cpus, processes
             setup.tick_ns, setup.seed = tick_ns, seed
             setup.trace = ffi.NULL if trace is None else kept[2]
+            setup.trace_queues, setup.added_steps = trace_queues, added_steps
         except (OverflowError, TypeError) as error:
-            raise SetupRefused(f"cpus, processes, tick_ns, seed: {error}") from None
+            raise SetupRefused(f"cpus, processes, tick_ns, seed, added_steps: {error}") from None
         cost_address = ffi.addressof(setup, "costs")
         self._check(
             self._c.simulator_read_costs(cost_address, costs.encode(), self._error), SetupRefused
@@ -94,6 +101,7 @@ class Simulator:
         self._counts = self._ffi.new("struct simulator_counts *")
         self._pointer = self._ffi.NULL
         self._reached = 0
+        self._piece = _FIRST_PIECE
         self.workload = workload
 
     @classmethod
@@ -131,6 +139,30 @@ class Simulator:
                 return status
             piece = piece * 2 if monotonic() - begin < _PATIENCE_S else max(piece // 2, 1)
         return self._go_on(until)
+
+    def advance(self, until_ns: int, patience_s: float) -> Status:
+        """Goes on to this time, or gives back before it after about so much of our time.
+
+        What is traced so far is in the trace's file then. RunFailed: it cannot go on.
+        """
+        end = monotonic() + patience_s
+        status = Status.TIME
+        while self._reached < until_ns and status is Status.TIME:
+            begin = monotonic()
+            if begin >= end:
+                break
+            status = self._go_on(min(self._reached + self._piece, until_ns))
+            hasty = monotonic() - begin < patience_s / 8
+            self._piece = min(
+                max(self._piece * 2 if hasty else self._piece // 2, 1), _LONGEST_PIECE
+            )
+        self.flush()
+        return status
+
+    def next_time(self) -> int | None:
+        """When something happens next; None: never, or the run is over."""
+        time = self._c.simulator_next(self._open())
+        return None if time == _NEVER else int(time)
 
     def _go_on(self, until: int) -> Status:
         status = self._c.simulator_run(self._open(), until, self._error)
@@ -188,6 +220,30 @@ class Simulator:
         found = self._c.simulator_processes(self._pointer, target, len(rows))
         return rows[:found]
 
+    def text(self, file: str) -> str:
+        """What our kernel's file says: "sched_status", "sched_tunables" or "sched_policies"."""
+        name, size = file.encode(), 0
+        while True:
+            buffer = self._ffi.new("char[]", size + 1)
+            length = self._c.simulator_text(self._open(), name, buffer, size + 1)
+            if length > _LATEST:
+                raise ActRefused(f"{file}: there is no such text")
+            if length <= size:
+                return bytes(self._ffi.buffer(buffer, length)).decode(errors="replace")
+            size = length
+
+    def status(self) -> str:
+        """sched_status: the policy, and a line for each process."""
+        return self.text("sched_status")
+
+    def tunables(self) -> str:
+        """sched_tunables: a line for each tunable of the policy."""
+        return self.text("sched_tunables")
+
+    def flush(self) -> None:
+        """What was traced so far is in the trace's file. RunFailed: it cannot be written."""
+        self._check(self._c.simulator_flush(self._open(), self._error), RunFailed)
+
     def audit(self) -> None:
         """Is each process in exactly one place, and does every count agree? AuditFailed: no."""
         self._check(self._c.simulator_audit(self._open(), self._error), AuditFailed)
@@ -201,6 +257,18 @@ class Simulator:
 
     # ---- acts from outside (sim/control.h): at this time, by no process; CPUs that are concerned
     # hear of it in the next run()
+
+    def add_workload(self, workload: str | Path | Workload, tick_ns: int = 1_000_000) -> int:
+        """Programs beside those that are there; gives the first one's number, for fork().
+
+        They know nothing of the others; what counts from the machine's begin counts from now.
+        `tick_ns`: what a tick is in a text. The machine must have `added_steps` left.
+        """
+        raw, kept = _workload(workload, tick_ns).c_structure()
+        first = self._c.simulator_add_workload(self._open(), raw, self._error)
+        del kept
+        self._check(first != self._c.SIMULATOR_NO_PROGRAM, ActRefused)
+        return int(first)
 
     def fork(self, program: str | int) -> int:
         """A child of init that plays a program; gives its PID."""
@@ -230,6 +298,10 @@ class Simulator:
     def set_attribute(self, pid: int, attribute: Attribute, value: int) -> None:
         """A process's priority, tickets or weight."""
         self._act(self._c.simulator_set_attribute, pid, int(attribute), value)
+
+    def command(self, file: str, line: str) -> None:
+        """Writes a line to one of our kernel's files: command("sched_status", "mlfq")."""
+        self._act(self._c.simulator_command, file.encode(), line.encode())
 
     def set_policy(self, policy: str) -> None:
         """Another policy from now on: "name" or "name:preset"."""

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a trace says of a system now, and of the last seconds, kept up record by record."""
+"""The live model: from a trace's records to what frames show (docs/monitor.md)."""
 
-from __future__ import annotations
+from schedlab.monitor.model.model import Alive, InForce, Model, ModelFrame, Past
+
+__all__ = ["Alive", "InForce", "Model", "ModelFrame", "Past"]

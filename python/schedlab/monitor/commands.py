@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: MIT
+"""What a session can be asked to do; docs/monitor.md lists it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.monitor import worker
+from schedlab.monitor.session import Session
+from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
+from schedlab.monitor.watched import Watched
+from schedlab.paths import new_runs_folder
+from schedlab.policies import PolicyChoice, parse_choices, unknown
+from schedlab.trace.format import AttributeKind
+from schedlab.workload_model import ATTRIBUTES
+
+Message = Mapping[str, Any]
+Tell = Callable[[str], None]
+
+_ALL = "*"
+_WINDOW_S = (0.1, 600.0)
+_SPEED_MAX = 1e6
+_LABEL_MAX = 80
+
+
+async def perform(session: Session, message: Message, tell: Tell = lambda line: None) -> Any:
+    """Does what a message asks; gives the result. `tell` is told how far it is, if it takes long.
+
+    Of one system, the result is its own; of all, it is by system. SchedlabError: it was not done,
+    or not by all.
+    """
+    wanted = message.get("do")
+    systems = _systems(session, message)
+    if wanted in _TOGETHER:
+        return await _TOGETHER[wanted](session, systems, message, tell)
+    if wanted not in _EACH:
+        raise WrongUsage(unknown("command", str(wanted), [*_EACH, *_TOGETHER]))
+    done = await asyncio.gather(
+        *(_EACH[wanted](session, each, message) for each in systems), return_exceptions=True
+    )
+    problems = _problems(systems, done)
+    if problems:
+        raise problems
+    if len(done) == 1:
+        return done[0]
+    return {each.letter: result for each, result in zip(systems, done, strict=True)}
+
+
+def _systems(session: Session, message: Message) -> list[Watched]:
+    letter = message.get("system", _ALL)
+    if letter in (_ALL, None):
+        return list(session.systems.values())
+    if letter not in session.systems:
+        raise WrongUsage(unknown("system", str(letter), session.systems))
+    return [session.systems[letter]]
+
+
+def _problems(systems: Sequence[Watched], done: Sequence[Any]) -> BaseException | None:
+    """What went wrong, in one; None: nothing."""
+    pairs = zip(systems, done, strict=True)
+    wrong = [(each, error) for each, error in pairs if isinstance(error, BaseException)]
+    if not wrong:
+        return None
+    if len(systems) == 1 or not all(isinstance(error, SchedlabError) for _, error in wrong):
+        return wrong[0][1]
+    return Refused("; ".join(f"{each.letter}: {error}" for each, error in wrong))
+
+
+# --- what is in a message
+
+
+def _text(message: Message, key: str) -> str:
+    value = message.get(key)
+    if not isinstance(value, str) or not value:
+        raise WrongUsage(f"{key}: a text is expected, not {value!r}")
+    return value
+
+
+def _whole(message: Message, key: str) -> int:
+    value = message.get(key)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WrongUsage(f"{key}: a whole number is expected, not {value!r}")
+    return value
+
+
+def _number(message: Message, key: str, least: float, most: float) -> float:
+    value = message.get(key)
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and least <= value <= most
+    ):
+        return float(value)
+    raise WrongUsage(f"{key}: a number from {least:g} to {most:g} is expected, not {value!r}")
+
+
+def _one_of(message: Message, key: str, known: Sequence[str]) -> str:
+    value = _text(message, key)
+    if value not in known:
+        raise WrongUsage(f"{key}: {unknown(key, value, known)}")
+    return value
+
+
+def _policy_choice(text: str) -> PolicyChoice:
+    try:
+        choices = parse_choices(text)
+    except ValueError as error:
+        raise WrongUsage(str(error)) from None
+    if len(choices) != 1:
+        raise WrongUsage(f"{text}: one system has one policy at a time")
+    return choices[0]
+
+
+def _pids(each: Watched, message: Message) -> list[int]:
+    """Of one process, or of a group."""
+    if message.get("pid") is not None:
+        return [_whole(message, "pid")]
+    group = _text(message, "group")
+    pids = each.pids_of(group)
+    if not pids:
+        raise Refused(f"nobody of the group {group} lives")
+    return pids
+
+
+# --- of each system
+
+
+async def _policy(session: Session, each: Watched, message: Message) -> None:
+    choice = _policy_choice(_text(message, "policy"))
+    async with each.asking(Ability.POLICY) as system:
+        session.choices.check_policy(replace(each.setup, policy=choice, settings=()))
+        await each.steer(f"policy {choice}", system.set_policy(str(choice)))
+
+
+async def _tunable(session: Session, each: Watched, message: Message) -> None:
+    name, value = _text(message, "name"), _whole(message, "value")
+    async with each.asking(Ability.POLICY) as system:
+        await each.steer(f"tunable {name}={value}", system.set_tunable(name, value))
+
+
+async def _tunables(session: Session, each: Watched, message: Message) -> list[dict[str, Any]]:
+    async with each.asking() as system:
+        return [asdict(tunable) for tunable in await system.read_tunables()]
+
+
+async def _status(session: Session, each: Watched, message: Message) -> dict[str, Any]:
+    status = await each.read_status()
+    return {
+        "policy": status.policy,
+        "changed": dict(status.changed),
+        "rows": [asdict(row) for row in status.rows],
+        "remark": status.remark,
+    }
+
+
+async def _attribute(session: Session, each: Watched, message: Message) -> int:
+    kind = _one_of(message, "kind", list(ATTRIBUTES))
+    least, most = ATTRIBUTES[kind][:2]
+    value = _whole(message, "value")
+    if not least <= value <= most:
+        raise WrongUsage(f"{kind}: {least} to {most} are possible, not {value}")
+    return await each.set_attribute(_pids(each, message), AttributeKind[kind.upper()], value)
+
+
+async def _start(session: Session, each: Watched, message: Message) -> int:
+    name = _text(message, "workload")
+    session.choices.check_workloads([name])
+    async with each.asking(Ability.START) as system:
+        pid = await each.steer(f"start {name}", system.start_workload(name))
+    each.started.append(name)
+    return pid
+
+
+async def _kill(session: Session, each: Watched, message: Message) -> int:
+    return await each.kill(_pids(each, message))
+
+
+async def _pause(session: Session, each: Watched, message: Message) -> None:
+    await each.pause()
+
+
+async def _resume(session: Session, each: Watched, message: Message) -> None:
+    await each.resume()
+
+
+async def _seek(session: Session, each: Watched, message: Message) -> int:
+    return await each.seek(_whole(message, "time_ns"))
+
+
+async def _restart(session: Session, each: Watched, message: Message) -> None:
+    if each.system and Ability.SETUP not in each.system.abilities:
+        raise Refused(f"{each.setup.machine} cannot be started anew as another one")
+    setup = _changed(each.setup, message)
+    session.choices.check(setup)
+    await each.restart(setup)
+    others = [other.common_ns for other in session.systems.values() if other.is_on]
+    each.join(min(others, default=0))
+    session.tell_change()
+    if each.life is Life.FAILED:
+        raise Refused(each.message)
+
+
+def _changed(setup: Setup, message: Message) -> Setup:
+    changes: dict[str, Any] = {
+        key: _whole(message, key)
+        for key in ("cpus", "seed", "tick_ns")
+        if message.get(key) is not None
+    }
+    if message.get("policy") is not None:
+        changes["policy"] = _policy_choice(_text(message, "policy"))
+        # Tunables were given for the policy that it began with.
+        if changes["policy"] != setup.policy:
+            changes["settings"] = ()
+    names = message.get("workloads")
+    if names is not None:
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise WrongUsage(f"workloads: names of the palette are expected, not {names!r}")
+        changes["workloads"] = tuple(names)
+    return replace(setup, **changes)
+
+
+async def _history(session: Session, each: Watched, message: Message) -> Any:
+    return each.history(session.pace)
+
+
+async def _explain(session: Session, each: Watched, message: Message) -> Any:
+    pid = _whole(message, "pid")
+    if each.model is None:
+        raise Refused("there is nothing to explain yet")
+    try:
+        return each.model.explain(pid)
+    except KeyError:
+        raise Refused(f"no process {pid} lives, or did in the window") from None
+
+
+async def _perfetto(session: Session, each: Watched, message: Message) -> str:
+    return session.publish(await each.export(session.scratch))
+
+
+_EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
+    "policy": _policy,
+    "tunable": _tunable,
+    "tunables": _tunables,
+    "status": _status,
+    "attribute": _attribute,
+    "start": _start,
+    "kill": _kill,
+    "pause": _pause,
+    "resume": _resume,
+    "seek": _seek,
+    "restart": _restart,
+    "history": _history,
+    "explain": _explain,
+    "perfetto": _perfetto,
+}
+
+
+# --- of the session
+
+
+async def _pace(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> None:
+    speed = _number(message, "speed", 0, _SPEED_MAX)
+    if not any(each.is_paced for each in systems):
+        raise Refused("its clock is its own: its pace cannot be chosen")
+    session.pace = speed
+
+
+async def _step(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> int:
+    kind = StepKind(_one_of(message, "kind", [kind.value for kind in StepKind]))
+    return await session.step(systems[0], kind)
+
+
+async def _window(
+    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+) -> None:
+    session.window_ns = int(_number(message, "seconds", *_WINDOW_S) * 1e9)
+    for each in session.systems.values():
+        each.set_window(session.window_ns)
+    session.tell_change()
+
+
+async def _record(
+    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+) -> Any:
+    on = message.get("on")
+    if not isinstance(on, bool):
+        raise WrongUsage(f"on: true or false is expected, not {on!r}")
+    if on:
+        label = message.get("label") or ""
+        if not isinstance(label, str) or len(label) > _LABEL_MAX:
+            raise WrongUsage(f"label: a text of at most {_LABEL_MAX} characters is expected")
+        start_recording(session, systems, label)
+        return None
+    tell("the metrics of what was recorded")
+    folders = await stop_recording(session, systems)
+    if len(systems) == 1:
+        return folders[systems[0].letter]
+    return folders
+
+
+def start_recording(session: Session, systems: Sequence[Watched], label: str) -> None:
+    """Runs that are recorded together are in one folder. Refused: one of them cannot be."""
+    for each in systems:
+        if each.recorder:
+            raise Refused(f"{each.letter} is being recorded already, into {each.recorder.place}")
+    if session.recordings is None or not any(each.recorder for each in session.systems.values()):
+        session.recordings = new_runs_folder("monitor")
+        session.recorded = []
+    begun: list[Watched] = []
+    try:
+        for each in systems:
+            prefix = f"{each.letter}-" if len(session.systems) > 1 else ""
+            each.start_recording(session.recordings, prefix, label)
+            begun.append(each)
+    except BaseException:
+        for each in begun:
+            each.discard_recording()
+        raise
+
+
+async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[str, str]:
+    """The folders of the runs, by system. Refused: nothing was being recorded."""
+    on = [each for each in systems if each.recorder]
+    if not on:
+        raise Refused("nothing is being recorded")
+    done = await asyncio.gather(*(each.stop_recording() for each in on), return_exceptions=True)
+    folders = {
+        each.letter: folder
+        for each, folder in zip(on, done, strict=True)
+        if isinstance(folder, Path)
+    }
+    session.recorded += folders.values()
+    problem = _problems(on, done)
+    if problem:
+        raise problem
+    return {letter: str(folder) for letter, folder in folders.items()}
+
+
+async def _report(
+    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+) -> str:
+    """Of all that was recorded together; what is still being recorded ends with it."""
+    if any(each.recorder for each in session.systems.values()):
+        tell("the metrics of what was recorded")
+        await stop_recording(session, list(session.systems.values()))
+    if not session.recorded:
+        raise Refused("nothing was recorded yet: record first")
+    out = session.recorded[0].parent / "report"
+    return session.publish(await worker.report(session.recorded, out, tell))
+
+
+_TOGETHER: dict[str, Callable[[Session, Sequence[Watched], Message, Tell], Awaitable[Any]]] = {
+    "pace": _pace,
+    "step": _step,
+    "window": _window,
+    "record": _record,
+    "report": _report,
+}

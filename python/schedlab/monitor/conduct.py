@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""A session from its beginning to its orderly end, with a page or a terminal before it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import webbrowser
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from schedlab.errors import SchedlabError
+from schedlab.monitor.session import Session
+from schedlab.terminal import results, say
+
+Front = Callable[[Session], Coroutine[Any, Any, None]]
+"""Shows a session until whoever watches has seen enough, or it is cancelled."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """How the page is served."""
+
+    address: str
+    port: int
+    browser: bool
+    """Open one?"""
+
+
+def watch(make: Callable[[], Session], front: Front) -> None:
+    """Runs a session until it or what shows it ends, or a signal comes.
+
+    SchedlabError: it could not be begun. SystemExit: ended by another signal than Ctrl-C, which is
+    how a monitor is ended.
+    """
+    caught = asyncio.run(_watch(make, front))
+    if caught and caught != signal.SIGINT:
+        raise SystemExit(128 + caught)
+
+
+async def _watch(make: Callable[[], Session], front: Front) -> int:
+    """Gives the signal that ended it; 0: none."""
+    session = make()
+    tasks = [asyncio.ensure_future(session.run()), asyncio.ensure_future(front(session))]
+    waiting = asyncio.ensure_future(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
+    with _signals(waiting) as caught:
+        await asyncio.wait([waiting])
+        await _close(session, tasks)
+    for folder in session.kept:
+        results().print(f"Kept in {folder}", markup=False, soft_wrap=True)
+    for task in tasks:
+        if not task.cancelled() and task.exception():
+            raise task.exception() or SchedlabError("ended")
+    return caught[0]
+
+
+async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> None:
+    """Ends all in order."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    if any(each.recorder for each in session.systems.values()):
+        say("schedlab: keeping what was recorded")
+    await session.close()
+
+
+@contextmanager
+def _signals(waiting: asyncio.Future[Any]) -> Iterator[list[int]]:
+    """The first signal, which ends the waiting; 0: none has come. Later ones change nothing: what
+    is being kept is kept, and ending has a limit of its own."""
+    loop = asyncio.get_running_loop()
+    caught = [0]
+
+    def catch(number: int) -> None:
+        if not caught[0]:
+            caught[0] = number
+            waiting.cancel()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, catch, number)
+    try:
+        yield caught
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def page(how: Page) -> Front:
+    """A server, and a browser that shows it."""
+
+    async def show(session: Session) -> None:
+        from schedlab.monitor.server import Server
+
+        server = Server(session, how.address, how.port)
+        try:
+            _announce(server.url, server.is_local)
+            if how.browser:
+                # It may wait for a browser that is started in a terminal.
+                asyncio.get_running_loop().run_in_executor(None, webbrowser.open, server.url)
+            await asyncio.Event().wait()
+        finally:
+            await server.close()
+
+    return show
+
+
+def _announce(url: str, is_local: bool) -> None:
+    results().print(url, markup=False, soft_wrap=True)
+    say("schedlab: the monitor is at this address, for whoever has it. Ctrl-C ends it.")
+    if not is_local:
+        say(
+            "schedlab: warning: it listens to other machines, too. What it says to them is not"
+            " encrypted: whoever can read this network can read its token, and steer it"
+        )

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""From a setup to the system that it describes; and what may be in a setup."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from schedlab import results
+from schedlab.errors import WrongUsage
+from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
+from schedlab.machines.kernel import KERNEL_CPUS_MAX
+from schedlab.machines.sim import Simulator
+from schedlab.monitor.palette import Entry, palette
+from schedlab.monitor.system import Setup, System
+from schedlab.plan import TICK_NS
+from schedlab.policies import (
+    FAIR,
+    Catalogue,
+    PolicyChoice,
+    check_choices,
+    read_catalogue,
+    unknown,
+)
+from schedlab.units import format_time
+from schedlab.versions import commit
+
+LINUX, HOST, RECORDED = "linux", "host", "recorded"
+MACHINES = (*KERNEL_MACHINES, SIMULATOR, LINUX, HOST)
+"""That can be chosen. A recorded run is chosen by its folder."""
+
+Maker = Callable[[Setup, Path], System]
+"""Makes a system of a setup, with a folder for what it leaves; it is not begun yet."""
+
+
+_SYSTEMS = "schedlab.monitor.systems"
+_ADAPTERS = {
+    **dict.fromkeys(KERNEL_MACHINES, ("kernel", "KernelSystem")),
+    SIMULATOR: ("simulator", "SimulatorSystem"),
+    RECORDED: ("recorded", "RecordedSystem"),
+    LINUX: ("linux", "LinuxGuestSystem"),
+    HOST: ("linux", "LinuxHostSystem"),
+}
+"""Of each machine, the module and the class. Loaded when needed: most bring libraries with them."""
+
+
+def make_system(setup: Setup, folder: Path) -> System:
+    """The adapter of the setup's machine."""
+    module, name = _ADAPTERS[setup.machine]
+    system: System = getattr(import_module(f"{_SYSTEMS}.{module}"), name)(setup, folder)
+    return system
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What there is to choose from."""
+
+    catalogue: Catalogue
+    """All policies, Linux's own one among them."""
+    files: tuple[Path, ...] = ()
+    """Workload files of the user's own."""
+    palette: Mapping[str, Entry] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "palette", palette(self.files))
+
+    @cached_property
+    def policies(self) -> list[dict[str, Any]]:
+        """As `./schedlab policies --json` lists them."""
+        return [asdict(policy) for policy in self.catalogue.values()]
+
+    def shares_by(self, choice: PolicyChoice) -> str:
+        """tickets, weight or equal."""
+        policy = self.catalogue.get(choice.name)
+        if policy is None:
+            return "equal"
+        preset = policy.presets.get(choice.preset)
+        return preset.shares_by if preset else policy.shares_by
+
+    def check(self, setup: Setup) -> None:
+        """WrongUsage: there is no such system."""
+        if setup.machine == RECORDED:
+            return
+        self.check_policy(setup)
+        most = cpus_max(setup.machine)
+        if not 1 <= setup.cpus <= most:
+            raise WrongUsage(
+                f"--cpus {setup.cpus}: only 1 to {most} are possible on {setup.machine}"
+            )
+        least_ns, most_ns = TICK_NS
+        if not least_ns <= setup.tick_ns <= most_ns:
+            raise WrongUsage(
+                f"--tick: only {format_time(least_ns)} to {format_time(most_ns)} are possible"
+            )
+        if not 0 <= setup.seed < 1 << 63:
+            raise WrongUsage(f"--seed {setup.seed}: only 0 to {(1 << 63) - 1} are possible")
+        self.check_workloads(setup.workloads)
+
+    def check_policy(self, setup: Setup) -> None:
+        """It must be there on this machine, and know the tunables that are set."""
+        if setup.policy.name == FAIR.name and setup.machine not in (LINUX, HOST):
+            raise WrongUsage(
+                f"--policy {setup.policy}: it is the Linux kernel's own class; add --machine linux,"
+                " or choose another"
+            )
+        check_choices(self.catalogue, (setup.policy,), dict(setup.settings))
+
+    def check_workloads(self, names: Iterable[str]) -> None:
+        """All must be of the palette."""
+        for name in names:
+            if name not in self.palette:
+                raise WrongUsage(f"--workload {name}: {unknown('workload', name, self.palette)}")
+
+
+def read_choices(files: tuple[Path, ...] = ()) -> Choices:
+    """What is built in, and the user's own workload files."""
+    return Choices({**read_catalogue(), FAIR.name: FAIR}, files)
+
+
+def cpus_max(machine: str) -> int:
+    """How many CPUs a machine can have."""
+    if machine in KERNEL_MACHINES:
+        return KERNEL_CPUS_MAX
+    if machine == SIMULATOR:
+        return Simulator.cpus_max
+    if machine == LINUX:
+        from schedlab.machines.linux import Linux
+
+        return Linux.cpus_max
+    return os.cpu_count() or 1
+
+
+def software_of(setup: Setup) -> dict[str, Any]:
+    """For manifests: which schedlab this is, and the machine's version."""
+    return {**commit(), **_release(setup)}
+
+
+def _release(setup: Setup) -> dict[str, Any]:
+    if setup.machine == RECORDED and setup.source:
+        kept = results.read_manifest(setup.source)
+        names = ("machine", "machine_version", "machine_origin", "memory_mib", "costs")
+        told = {name: kept[name] for name in (*names, "boot_arguments") if name in kept}
+        return {**told, "played_back": setup.source.name}
+    if setup.machine == HOST:
+        return {"machine_version": platform.release(), "machine_origin": "this host's kernel"}
+    release = machine_named(setup.machine).release()
+    return {"machine_version": release.version, "machine_origin": release.origin}

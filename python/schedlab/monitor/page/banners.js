@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// What must not be overlooked: a lost connection, a system that has ended or failed; and notices,
+// which go by themselves.
+
+import { ask, connect, onConnection } from "./connection.js";
+import { announce, button, element, setText } from "./elements.js";
+import { stateOf, subscribe } from "./store.js";
+
+const NOTICES_MAX = 4;
+const NOTICE_MS = 12_000;
+
+/** Shows the state of the connection. @param {HTMLElement} place */
+export function showConnection(place) {
+    const words = element("span");
+    const again = button("reset", "Try to connect now", connect, "Try now");
+    const banner = element("div", { className: "banner bad", role: "alert", hidden: true }, sign("✕"), words, again);
+    place.append(banner);
+    let timer = 0;
+    onConnection((connection) => {
+        clearInterval(timer);
+        document.body.dataset.connection = connection.state;
+        const wasLost = !banner.hidden;
+        banner.hidden = connection.state !== "lost";
+        if (banner.hidden) {
+            if (wasLost) announce("The connection is back.");
+            return;
+        }
+        const hint = connection.tries >= 4 ? " If the monitor was ended, start it again: ./schedlab monitor." : "";
+        const tell = () => {
+            const seconds = Math.max(0, Math.ceil((connection.next_ms - performance.now()) / 1000));
+            setText(words, `The connection to the monitor is lost. Tries again in ${seconds} s.${hint}`);
+        };
+        tell();
+        timer = setInterval(tell, 1000);
+    });
+}
+
+/**
+ * How one system has ended or failed, and the way to begin again.
+ * @param {string} system
+ * @returns {{element: HTMLElement, end: () => void}}
+ */
+export function systemBanner(system) {
+    const title = element("strong");
+    const words = element("pre", { className: "banner-words" });
+    const again = button("reset", "Start the system again as it was", startAgain, "Start again");
+    const banner = element("div", { className: "banner", role: "alert", hidden: true }, sign("■"), title, words, again);
+
+    function startAgain() {
+        again.disabled = true;
+        ask("restart", { system })
+            .catch((error) => notice(error.message, "bad"))
+            .finally(() => {
+                again.disabled = false;
+            });
+    }
+
+    const end = subscribe(system, (state) => {
+        const life = state.frame?.life;
+        const over = life === "ended" || life === "failed";
+        banner.hidden = !over;
+        if (!over) return;
+        banner.classList.toggle("bad", life === "failed");
+        setText(banner.firstChild, life === "failed" ? "✕" : "■");
+        const name = state.info?.title ?? "The system";
+        setText(title, life === "failed" ? `${name} has failed.` : `${name} has ended.`);
+        setText(words, state.frame.message);
+        words.hidden = !state.frame.message;
+        again.hidden = !stateOf(system).can("setup");
+    });
+    return { element: banner, end };
+}
+
+/**
+ * Something to read that goes after a while.
+ * @param {string | Node} words
+ * @param {"plain" | "good" | "bad"} [kind]
+ */
+export function notice(words, kind = "plain") {
+    const place = document.getElementById("notices");
+    const made = element("div", { className: `notice ${kind}`, role: kind === "bad" ? "alert" : "status" });
+    const remove = () => made.remove();
+    made.append(sign({ plain: "i", good: "✓", bad: "✕" }[kind]), words, button("close", "Close", remove));
+    place.append(made);
+    while (place.children.length > NOTICES_MAX) place.firstChild.remove();
+    setTimeout(remove, NOTICE_MS);
+}
+
+function sign(text) {
+    return element("span", { className: "sign", textContent: text, "aria-hidden": "true" });
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+//
+// What things look like in drawings: a colour and a pattern for each PID, the theme's colours, and
+// light or dark. The colours are those of the reports (report/charts/theme.py): 3:1 or more to both
+// grounds, and apart for people without red, green or blue cones, too.
+
+export const PALETTE = ["#0858f8", "#e86868", "#38a098", "#8848b8", "#888800", "#a84838", "#c868d8"];
+
+const POLICIES = {
+    rr: "#606878",
+    wrr: "#888800",
+    lottery: "#e86868",
+    priority: "#38a098",
+    mlfq: "#0858f8",
+    hybrid: "#8848b8",
+    stride: "#a84838",
+};
+const OTHER_POLICY = "#c868d8";
+
+/** Beside the colour: as many processes as colours × patterns can be told apart. */
+export const PATTERNS = ["plain", "stripes", "dots", "grid"];
+
+const KEPT = "schedlab-theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
+/** @type {Set<() => void>} */
+const listeners = new Set();
+/** @type {Object<string, string> | null} */
+let read = null;
+
+/** @param {number} pid @returns {string} its colour; idle's is the theme's line */
+export function colourOf(pid) {
+    return pid > 0 ? PALETTE[pid % PALETTE.length] : tokens().line;
+}
+
+/** @param {number} pid @returns {string} one of PATTERNS */
+export function patternOf(pid) {
+    return PATTERNS[Math.floor(Math.max(0, pid) / PALETTE.length) % PATTERNS.length];
+}
+
+/** @param {string} policy name or name:preset @returns {string} */
+export function policyColour(policy) {
+    return POLICIES[policy.split(":")[0]] ?? OTHER_POLICY;
+}
+
+/** @param {string} colour #rrggbb @returns {string} black or white: what can be read on it */
+export function inkOn(colour) {
+    const parts = [1, 3, 5].map((at) => {
+        const part = parseInt(colour.slice(at, at + 2), 16) / 255;
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    const luminance = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+    return luminance > 0.18 ? "#000000" : "#ffffff";
+}
+
+/**
+ * The theme's colours, for what CSS does not reach: {paper, raised, sunken, ink, soft, line,
+ * strongLine, accent, good, bad, failed, sans, mono}.
+ * @returns {Object<string, string>}
+ */
+export function tokens() {
+    if (!read) {
+        const style = getComputedStyle(document.documentElement);
+        const value = (name) => style.getPropertyValue(`--${name}`).trim();
+        read = { strongLine: value("strong-line") };
+        for (const name of ["paper", "raised", "sunken", "ink", "soft", "line", "accent"]) read[name] = value(name);
+        for (const name of ["good", "bad", "failed", "sans", "mono"]) read[name] = value(name);
+    }
+    return read;
+}
+
+/** @returns {"auto" | "light" | "dark"} as the user has chosen */
+export function theme() {
+    const kept = localStorage.getItem(KEPT);
+    return kept === "light" || kept === "dark" ? kept : "auto";
+}
+
+/** @returns {boolean} is it dark now? */
+export function isDark() {
+    return theme() === "auto" ? dark.matches : theme() === "dark";
+}
+
+/** @param {"auto" | "light" | "dark"} choice */
+export function setTheme(choice) {
+    if (choice === "auto") localStorage.removeItem(KEPT);
+    else localStorage.setItem(KEPT, choice);
+    apply();
+}
+
+/** Called when the colours are others. @param {() => void} listener */
+export function onTheme(listener) {
+    listeners.add(listener);
+}
+
+function apply() {
+    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+    read = null;
+    for (const listener of listeners) listener();
+}
+
+dark.addEventListener("change", apply);
+apply();

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+//
+// The way to the server: one socket, opened anew with growing waits when it is lost, and questions
+// with their answers. docs/monitor.md has the messages.
+
+/**
+ * How the connection is: `opening` before the first hello, `open`, `lost` until the next one.
+ * @typedef {{state: "opening" | "open" | "lost", tries: number, next_ms: number}} ConnectionState
+ * `tries`: since it was lost; `next_ms`: when the next one is, by performance.now().
+ */
+
+const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
+const ANSWER_LIMIT_MS = 180_000; // to boot a kernel on a slow host takes a minute
+const QUESTIONS_MAX = 200;
+
+/** @type {WebSocket | null} */
+let socket = null;
+let timer = 0;
+let lastId = 0;
+/** @type {ConnectionState} */
+let connection = { state: "opening", tries: 0, next_ms: 0 };
+
+/** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void, timer: number}>} */
+const questions = new Map();
+/** @type {Set<(message: any) => void>} */
+const messageListeners = new Set();
+/** @type {Set<(state: ConnectionState) => void>} */
+const stateListeners = new Set();
+
+/** Opens the socket, and keeps it open from then on. */
+export function connect() {
+    clearTimeout(timer);
+    socket?.close();
+    const address = new URL("socket", location.href);
+    address.protocol = location.protocol.replace("http", "ws");
+    address.search = location.search;
+    const opened = new WebSocket(address);
+    socket = opened;
+    opened.addEventListener("message", (event) => take(JSON.parse(event.data)));
+    opened.addEventListener("close", () => {
+        if (opened === socket) lose();
+    });
+}
+
+/** @returns {ConnectionState} */
+export function connectionState() {
+    return connection;
+}
+
+/**
+ * Every hello and frame, as it comes.
+ * @param {(message: any) => void} listener
+ */
+export function onMessage(listener) {
+    messageListeners.add(listener);
+}
+
+/**
+ * Every change of the connection's state.
+ * @param {(state: ConnectionState) => void} listener
+ */
+export function onConnection(listener) {
+    stateListeners.add(listener);
+}
+
+/**
+ * Asks the server to do something: `ask("policy", { system: "a", policy: "mlfq" })`. Without a
+ * system, all do it.
+ * @param {string} action as docs/monitor.md has it under "do"
+ * @param {Object<string, any>} [fields]
+ * @returns {Promise<any>} the answer's result; rejected with the server's words, or if there is none
+ */
+export function ask(action, fields = {}) {
+    if (socket?.readyState !== WebSocket.OPEN) {
+        return Promise.reject(new Error("There is no connection to the monitor."));
+    }
+    if (questions.size >= QUESTIONS_MAX) {
+        return Promise.reject(new Error("The monitor does not answer."));
+    }
+    const id = ++lastId;
+    socket.send(JSON.stringify({ id, do: action, ...fields }));
+    return new Promise((resolve, reject) => {
+        const late = () => settle({ id, ok: false, error: "The monitor has not answered." });
+        questions.set(id, { resolve, reject, timer: setTimeout(late, ANSWER_LIMIT_MS) });
+    });
+}
+
+function take(message) {
+    if (message.type === "answer") {
+        settle(message);
+        return;
+    }
+    if (message.type === "hello" && connection.state !== "open") {
+        change({ state: "open", tries: 0, next_ms: 0 });
+    }
+    for (const listener of messageListeners) listener(message);
+}
+
+function settle({ id, ok, result, error }) {
+    const question = questions.get(id);
+    if (!question) return;
+    questions.delete(id);
+    clearTimeout(question.timer);
+    if (ok) question.resolve(result);
+    else question.reject(new Error(error));
+}
+
+function lose() {
+    socket = null;
+    for (const id of [...questions.keys()]) {
+        settle({ id, ok: false, error: "The connection was lost before the answer came." });
+    }
+    const tries = connection.state === "lost" ? connection.tries + 1 : 0;
+    const wait = WAITS_MS[Math.min(tries, WAITS_MS.length - 1)];
+    change({ state: "lost", tries, next_ms: performance.now() + wait });
+    timer = setTimeout(connect, wait);
+}
+
+function change(state) {
+    connection = state;
+    for (const listener of stateListeners) listener(state);
+}

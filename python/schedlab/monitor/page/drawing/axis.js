@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// Where a time axis has its ticks, and what stands at them.
+
+import { moment } from "../elements.js";
+
+const UNITS = [
+    { name: "s", ns: 1e9, base: Infinity },
+    { name: "ms", ns: 1e6, base: 1e9 },
+    { name: "µs", ns: 1e3, base: 1e6 },
+    { name: "ns", ns: 1, base: 1e3 },
+];
+
+/**
+ * Ticks at round times. Where they are so near to each other that a whole time would be long, it is
+ * said once (`base`), and at the ticks how much later they are.
+ * @param {number} begin @param {number} end ns @param {number} most about how many
+ * @returns {{step: number, base: string, ticks: {time: number, label: string}[]}}
+ */
+export function ticksOf(begin, end, most) {
+    const step = roundStep((end - begin) / Math.max(1, most));
+    const unit = UNITS.find(({ ns }) => step >= ns / 10) ?? UNITS[3];
+    const origin = unit.base === Infinity ? 0 : Math.floor(Math.max(0, begin) / unit.base) * unit.base;
+    const digits = step < unit.ns ? 1 : 0;
+    const ticks = [];
+    for (let number = Math.max(0, Math.ceil(begin / step)); number * step <= end; number++) {
+        const time = number * step;
+        ticks.push({ time, label: `${origin ? "+" : ""}${((time - origin) / unit.ns).toFixed(digits)} ${unit.name}` });
+    }
+    return { step, base: origin ? baseLabel(origin, unit.base) : "", ticks };
+}
+
+/** @param {number} least @returns {number} the next of 1, 2, 5, 10, 20 … */
+function roundStep(least) {
+    const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+    return power * ([1, 2, 5].find((factor) => factor * power >= least) ?? 10);
+}
+
+function baseLabel(origin, base) {
+    return base >= 1e6 ? moment(origin) : `${(origin / 1e9).toFixed(6)} s`;
+}

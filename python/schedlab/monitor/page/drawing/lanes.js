@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// Where each CPU has its lane on a time line, and each level its row in there.
+
+const ROWS_ALL = 8; // levels of which even those that nobody was at have a row
+const HEIGHTS = [[2, 38], [4, 30], [8, 24], [16, 19], [32, 15], [Infinity, 12]]; // of a lane, by CPUs
+const LEVEL_HEIGHTS = [[2, 15], [4, 12], [8, 8], [16, 6], [Infinity, 4]]; // of a level's row
+
+export class Lanes {
+    /**
+     * @param {number} cpus @param {number[]} levels from the highest down; none: the policy has none
+     * @param {number} scale of the letters
+     */
+    constructor(cpus, levels, scale) {
+        this.cpus = cpus;
+        this.levels = levels;
+        const table = levels.length ? LEVEL_HEIGHTS : HEIGHTS;
+        this.rowHeight = Math.round(table.find(([most]) => cpus <= most)[1] * scale);
+        this.laneHeight = this.rowHeight * Math.max(1, levels.length);
+        this.gap = cpus > 16 ? 3 : 6;
+        this.height = this.#sum();
+    }
+
+    /** Makes rows higher, to have so much. @param {number} height */
+    grow(height) {
+        const rows = this.cpus * Math.max(1, this.levels.length);
+        const free = Math.floor((height - this.height) / Math.max(1, rows));
+        if (free <= 0) return;
+        this.rowHeight += free;
+        this.laneHeight = this.rowHeight * Math.max(1, this.levels.length);
+        this.height = this.#sum();
+    }
+
+    #sum() {
+        return this.cpus * (this.laneHeight + this.gap) + this.gap;
+    }
+
+    /** @param {number} cpu @returns {number} pixels from the first lane's top */
+    top(cpu) {
+        return this.gap + cpu * (this.laneHeight + this.gap);
+    }
+
+    /** @param {number} y @returns {number} the CPU that is nearest */
+    cpuAt(y) {
+        return Math.max(0, Math.min(this.cpus - 1, Math.floor((y - this.gap / 2) / (this.laneHeight + this.gap))));
+    }
+
+    /** @param {number} level @returns {number} its row from the top of the lane; -1: it takes all of them */
+    rowOf(level) {
+        return this.levels.indexOf(level);
+    }
+}
+
+/** Which levels have been seen since the system's time began. */
+export class LevelsSeen {
+    #seen = new Set();
+    #epoch = -1;
+
+    /** @param {import("../store.js").SystemState} state @returns {number[]} from the highest down */
+    take({ frame, epoch, runs }) {
+        if (epoch !== this.#epoch) {
+            this.#seen.clear();
+            this.#epoch = epoch;
+            if (frame.levels) for (const track of runs) this.#addTrack(track);
+        }
+        if (frame.levels) {
+            for (const run of frame.timeline.runs) this.#seen.add(run[4]);
+            for (const cpu of frame.cpus) for (const waiting of cpu.queue) this.#seen.add(waiting[1]);
+        }
+        this.#seen.delete(-1);
+        const levels = [...this.#seen].sort((one, other) => one - other);
+        const last = levels.at(-1) ?? -1;
+        return last < ROWS_ALL ? [...Array(last + 1).keys()] : levels.slice(0, 2 * ROWS_ALL);
+    }
+
+    #addTrack(track) {
+        for (let at = 0; at < track.length; at++) this.#seen.add(track.level[at]);
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+//
+// Where everything of the run queues is drawn: a card a CPU, with who waits there on its shelves, and
+// who runs beside them. Plain geometry, in pixels from the top left of all cards.
+
+const CARD_LEAST = 300; // pixels of width
+const CARD_LEAST_MANY = 230; // with many CPUs
+const MANY = 8;
+const GAP = 10;
+const PADDING = 10;
+const HEAD = 22;
+const FOOT = 20;
+const STRIP = 40; // height of the last draw, with its pointer
+const TILE_MOST = 84;
+const TILE_LEAST = 15;
+const TILE_GAP = 3;
+const MORE = 46; // for "+37 more"
+const LABEL = 18; // of a shelf
+const GROWTH_MOST = 1.5;
+const LINES = 2; // of tiles on the one shelf of a policy without levels
+
+/**
+ * @typedef {{x: number, y: number, width: number, height: number}} Box
+ * @typedef {Box & {pid: number, cpu: number, level: number, since: number, runs: boolean}} Tile
+ * @typedef {Box & {level: number, more: number, label: string}} Shelf
+ * @typedef {Box & {cpu: number, title: string, shelves: Shelf[], strip: Box | null, seat: Box | null, foot: Box}} Card
+ */
+
+/**
+ * As large as there is room for, within reason.
+ * @param {any} frame @param {number[]} levels none: the policy has none
+ * @param {number} width @param {number} room pixels that are seen without scrolling
+ * @param {number} scale of the letters
+ * @returns {{cards: Card[], tiles: Tile[], height: number}}
+ */
+export function plan(frame, levels, width, room, scale) {
+    const usual = planWith(frame, levels, width, scale, 1);
+    const free = room - usual.height;
+    if (free <= 0 || !usual.cards.length) return usual;
+    const growth = Math.min(GROWTH_MOST, 1 + free / usual.height);
+    const grown = planWith(frame, levels, width, scale, growth);
+    return grown.height <= room ? grown : usual;
+}
+
+function planWith(frame, levels, width, scale, growth) {
+    const cpus = frame.cpus.length;
+    const small = cpus > MANY;
+    const least = (small ? CARD_LEAST_MANY : CARD_LEAST) * scale;
+    const columns = Math.max(1, Math.min(frame.shared_queue ? Infinity : cpus, Math.floor((width + GAP) / (least + GAP))));
+    const measures = {
+        tileHeight: Math.round((small ? 19 : 26) * scale * growth),
+        seatWidth: Math.round((small ? 84 : 118) * scale * Math.sqrt(growth)),
+        strip: stripOf(frame) ? Math.round(STRIP * scale) : 0,
+        scale,
+    };
+    return frame.shared_queue
+        ? planShared(frame, levels, width, measures, least)
+        : planGrid(frame, levels, width, measures, Math.min(columns, cpus));
+}
+
+/** Is the last draw to be shown: does the policy pick by lot among all? @param {any} frame */
+export function stripOf(frame) {
+    return frame.policy.split(":")[0] === "lottery";
+}
+
+function planGrid(frame, levels, width, measures, columns) {
+    const cardWidth = (width - GAP * (columns - 1)) / columns;
+    const cards = [];
+    const tiles = [];
+    let y = 0;
+    frame.cpus.forEach((cpu, number) => {
+        const x = (number % columns) * (cardWidth + GAP);
+        const card = planCard({ x, y, width: cardWidth }, `CPU ${number}`, number, levels, measures, true);
+        cards.push(card);
+        fill(card, cpu.queue, number, tiles, measures);
+        seat(card, cpu, number, tiles);
+        if (number % columns === columns - 1 || number === frame.cpus.length - 1) y += card.height + GAP;
+    });
+    return { cards, tiles, height: y - GAP };
+}
+
+/** One queue above, all CPUs below it. */
+function planShared(frame, levels, width, measures, least) {
+    const tiles = [];
+    const queue = planCard({ x: 0, y: 0, width }, "One queue for all CPUs", -1, levels, measures, false);
+    fill(queue, frame.cpus[0]?.queue ?? [], 0, tiles, measures);
+    const columns = Math.max(1, Math.min(frame.cpus.length, Math.floor((width + GAP) / (least * 0.6 + GAP))));
+    const cardWidth = (width - GAP * (columns - 1)) / columns;
+    const height = (HEAD + FOOT) * measures.scale + measures.tileHeight * 1.9 + PADDING;
+    const cards = [queue];
+    frame.cpus.forEach((cpu, number) => {
+        const x = (number % columns) * (cardWidth + GAP);
+        const y = queue.height + GAP + Math.floor(number / columns) * (height + GAP);
+        const box = { x: x + PADDING, y: y + HEAD * measures.scale, width: cardWidth - 2 * PADDING, height: measures.tileHeight * 1.9 };
+        const foot = { x: x + PADDING, y: y + height - FOOT * measures.scale, width: cardWidth - 2 * PADDING, height: FOOT * measures.scale };
+        const card = { x, y, width: cardWidth, height, cpu: number, title: `CPU ${number}`, shelves: [], strip: null, seat: box, foot };
+        cards.push(card);
+        seat(card, cpu, number, tiles);
+    });
+    const rows = Math.ceil(frame.cpus.length / columns);
+    return { cards, tiles, height: queue.height + rows * (height + GAP) };
+}
+
+function planCard({ x, y, width }, title, cpu, levels, measures, hasSeat) {
+    const { tileHeight, seatWidth, strip, scale } = measures;
+    const rows = Math.max(1, levels.length);
+    const shelfHeight = levels.length ? tileHeight + (levels.length > 6 ? 3 : 8) : LINES * (tileHeight + TILE_GAP) + 6;
+    const shelvesHeight = Math.max(rows * shelfHeight, hasSeat ? tileHeight * 1.9 : 0);
+    const top = y + HEAD * scale + strip;
+    const label = levels.length ? LABEL * scale : 0;
+    const shelfWidth = width - 2 * PADDING - label - (hasSeat ? seatWidth + 26 * scale : 0);
+    const shelves = Array.from({ length: rows }, (_, row) => ({
+        x: x + PADDING + label, y: top + row * shelfHeight, width: shelfWidth, height: shelfHeight,
+        level: levels.length ? levels[row] : -1, more: 0, label: levels.length ? String(levels[row]) : "",
+    }));
+    const height = HEAD * scale + strip + shelvesHeight + FOOT * scale + PADDING;
+    const seatHeight = tileHeight * 1.9;
+    return {
+        x, y, width, height, cpu, title, shelves,
+        strip: strip ? { x: x + PADDING, y: y + HEAD * scale, width: width - 2 * PADDING, height: strip } : null,
+        seat: hasSeat
+            ? { x: x + width - PADDING - seatWidth, y: top + (shelvesHeight - seatHeight) / 2, width: seatWidth, height: seatHeight }
+            : null,
+        foot: { x: x + PADDING, y: y + height - FOOT * scale - 2, width: width - 2 * PADDING, height: FOOT * scale },
+    };
+}
+
+/** Puts who waits on the shelves: the first is nearest to the CPU, at the right. */
+function fill(card, queue, cpu, tiles, measures) {
+    for (const shelf of card.shelves) {
+        const top = shelf === card.shelves[0];
+        const here = queue.filter(([, level]) => shelf.level < 0 || level === shelf.level || (level < 0 && top));
+        fillShelf(shelf, here, cpu, tiles, measures);
+    }
+}
+
+function fillShelf(shelf, here, cpu, tiles, { tileHeight, scale }) {
+    const lines = shelf.level < 0 ? LINES : 1;
+    const room = (more) => Math.floor((shelf.width - (more ? MORE * scale : 0) + TILE_GAP) / (TILE_LEAST * scale + TILE_GAP));
+    const shown = here.length <= lines * room(false) ? here.length : Math.max(0, lines * room(true));
+    shelf.more = here.length - shown;
+    const width = shelf.width - (shelf.more ? MORE * scale : 0);
+    const perLine = Math.max(Math.ceil(shown / lines), Math.min(shown, Math.floor(width / (TILE_MOST * scale + TILE_GAP))));
+    const each = Math.min(TILE_MOST * scale, (width + TILE_GAP) / Math.max(1, perLine) - TILE_GAP);
+    const used = Math.max(1, Math.ceil(shown / Math.max(1, perLine)));
+    const top = shelf.y + (shelf.height - 2 - used * (tileHeight + TILE_GAP) + TILE_GAP) / 2;
+    for (let at = 0; at < shown; at++) {
+        const [pid, level, since] = here[at];
+        const x = shelf.x + shelf.width - ((at % perLine) + 1) * (each + TILE_GAP) + TILE_GAP;
+        const y = top + Math.floor(at / perLine) * (tileHeight + TILE_GAP);
+        tiles.push({ pid, cpu, level, since, runs: false, x, y, width: each, height: tileHeight });
+    }
+}
+
+function seat(card, cpu, number, tiles) {
+    if (!cpu.running) return;
+    tiles.push({ ...card.seat, pid: cpu.running, cpu: number, level: cpu.level, since: cpu.since_ns, runs: true });
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// What is at a place of the time line, in words; and the runs that are to be seen, as a list.
+
+import { duration, moment } from "../elements.js";
+import { ENDINGS } from "./paint.js";
+
+const NEAR = 3; // pixels at each side of a pointer
+const SUMMED_MOST = 5; // processes that are named of many
+
+/** @typedef {import("../store.js").SystemState} SystemState */
+/** @typedef {{cpu: number, begin: number}} Place of a run: no CPU begins two at one time */
+
+/**
+ * @param {SystemState} state @param {number} cpu @param {number} time
+ * @param {number} pixel nanoseconds that one has
+ * @returns {{title: string, lines: string[], pid: number, place: Place | null} | null} null: plain idle
+ */
+export function findAt(state, cpu, time, pixel) {
+    const track = state.runs[cpu];
+    if (!track) return null;
+    const from = track.firstAfter(time - NEAR * pixel);
+    let until = from;
+    while (until < track.length && track.begin[until] <= time + NEAR * pixel) until++;
+    if (until - from > 3) return summed(state, cpu, from, until);
+    const exact = track.firstAfter(time);
+    const at = exact < track.length && track.begin[exact] <= time ? exact : nearest(track, from, until, time);
+    return at < 0 ? idle(state, cpu, time) : runAt(state, cpu, at);
+}
+
+/** @param {SystemState} state @param {number} cpu @param {number} at its place in the CPU's track */
+export function runAt(state, cpu, at) {
+    const { begin, end, pid, level, how } = state.runs[cpu];
+    const lines = [
+        `CPU ${cpu} for ${duration(end[at] - begin[at])}`,
+        `${moment6(begin[at])} – ${moment6(end[at])}`,
+    ];
+    if (level[at] >= 0) lines.push(`level ${level[at]}`);
+    lines.push(how[at] ? `then ${ENDINGS[how[at]]}` : "it goes on");
+    return { title: named(state, pid[at]), lines, pid: pid[at], place: { cpu, begin: begin[at] } };
+}
+
+/** @param {SystemState} state @param {Place} place @returns {number} in its CPU's track; -1: dropped */
+export function indexOf(state, { cpu, begin }) {
+    const track = state.runs[cpu];
+    const at = track ? track.firstAfter(begin) : 0;
+    return track && at < track.length && track.begin[at] === begin ? at : -1;
+}
+
+/**
+ * @param {SystemState} state @param {number} begin @param {number} end @param {number} most
+ * @returns {{total: number, runs: {cpu: number, at: number}[]}} of all CPUs, in the order of time
+ */
+export function runsBetween(state, begin, end, most) {
+    const found = [];
+    let total = 0;
+    state.runs.forEach((track, cpu) => {
+        const first = track.firstAfter(begin);
+        let at = first;
+        while (at < track.length && track.begin[at] < end) at++;
+        total += at - first;
+        // The latest of each CPU are enough: the latest of all are among them.
+        for (let each = Math.max(first, at - most); each < at; each++) found.push({ cpu, at: each });
+    });
+    found.sort((one, other) => state.runs[one.cpu].begin[one.at] - state.runs[other.cpu].begin[other.at]);
+    return { total, runs: found.slice(-most) };
+}
+
+/** @param {SystemState} state @param {number} pid @returns {string} such as sh (3) */
+export function named(state, pid) {
+    const name = state.nameOf(pid);
+    return name ? `${name} (${pid})` : `process ${pid}`;
+}
+
+/** @param {number} ns @returns {string} seconds to the microsecond */
+export function moment6(ns) {
+    return `${(ns / 1e9).toFixed(6)} s`;
+}
+
+function nearest(track, from, until, time) {
+    let best = -1;
+    let distance = Infinity;
+    for (let at = from; at < until; at++) {
+        const away = Math.min(Math.abs(track.begin[at] - time), Math.abs(track.end[at] - time));
+        if (away < distance) [best, distance] = [at, away];
+    }
+    return best;
+}
+
+function summed(state, cpu, from, until) {
+    const { begin, end, pid } = state.runs[cpu];
+    const times = new Map();
+    for (let at = from; at < until; at++) {
+        times.set(pid[at], (times.get(pid[at]) ?? 0) + end[at] - begin[at]);
+    }
+    const most = [...times].sort((one, other) => other[1] - one[1]);
+    const lines = most.slice(0, SUMMED_MOST).map(([each, time]) => `${named(state, each)}: ${duration(time)}`);
+    if (most.length > SUMMED_MOST) lines.push(`and ${most.length - SUMMED_MOST} more`);
+    const length = end[until - 1] - begin[from];
+    return { title: `${until - from} runs in ${duration(length)}`, lines: [`CPU ${cpu}`, ...lines], pid: most[0][0], place: null };
+}
+
+function idle(state, cpu, time) {
+    const track = state.idleWhileQueued[cpu];
+    const at = track ? track.firstAfter(time) : 0;
+    if (!track || at >= track.length || track.begin[at] > time) return null;
+    const lines = [
+        `while a process waited at another CPU: ${duration(track.end[at] - track.begin[at])}`,
+        `${moment(track.begin[at])} – ${moment(track.end[at])}`,
+    ];
+    return { title: `CPU ${cpu} idled`, lines, pid: 0, place: null };
+}

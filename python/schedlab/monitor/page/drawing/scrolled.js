@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// A canvas that is never larger than what is seen of it: what has no room is scrolled to, while the
+// canvas stays in its place and is drawn from another height on.
+
+import { element } from "../elements.js";
+
+const MOST = 560; // pixels
+const MOST_PART = 0.62; // of the window
+const LEAST = 160;
+const AROUND = 190; // pixels of the window beside an enlarged panel's drawing
+
+export class Scrolled {
+    /**
+     * @param {any} panel @param {string} name of its class in drawing.css
+     * @param {boolean} fills all room that its panel has; otherwise the panel is as high as it makes it
+     */
+    constructor(panel, name, fills) {
+        this.panel = panel;
+        this.fills = fills;
+        this.canvas = element("canvas", { className: "scrolled-canvas", role: "img" });
+        this.rest = element("div");
+        /** What scrolls, and has the keyboard. */
+        this.element = element("div", { className: `scrolled ${name}`, tabIndex: 0 }, this.canvas, this.rest);
+        this.tip = element("div", { className: "drawing-tip", hidden: true });
+        /** With what is shown above it. */
+        this.frame = element("div", { className: "scrolled-frame" }, this.element, this.tip);
+    }
+
+    /** How far it is scrolled. */
+    get offset() {
+        return this.element.scrollTop;
+    }
+
+    /** Pixels that are seen, if it fills its panel. */
+    get room() {
+        return this.element.clientHeight;
+    }
+
+    /** @param {number} whole pixels of all that is drawn @param {number} scale of the letters */
+    resize(whole, scale) {
+        if (this.fills) {
+            set(this.canvas, this.room);
+            set(this.rest, Math.max(0, Math.round(whole) - this.room));
+            return;
+        }
+        const enlarged = this.panel.element.classList.contains("enlarged");
+        const most = enlarged ? window.innerHeight - AROUND : Math.min(MOST * scale, window.innerHeight * MOST_PART);
+        const height = Math.round(Math.min(whole, Math.max(LEAST, most)));
+        set(this.canvas, height);
+        set(this.rest, Math.round(whole) - height);
+        set(this.element, height);
+    }
+
+    /** @param {PointerEvent} event @returns {{x: number, y: number}} pixels of the canvas */
+    placeOf(event) {
+        const box = this.canvas.getBoundingClientRect();
+        return { x: event.clientX - box.left, y: event.clientY - box.top };
+    }
+
+    /**
+     * Shows what is at a place, beside it.
+     * @param {{title: string, lines: string[]} | null} found null: nothing
+     * @param {{x: number, y: number} | null} place
+     */
+    showTip(found, place) {
+        this.tip.hidden = !found;
+        if (!found || !place) return;
+        this.tip.replaceChildren(element("strong", { textContent: found.title }),
+            ...found.lines.map((line) => element("div", { textContent: line })));
+        const { offsetWidth: width, offsetHeight: height } = this.tip;
+        const x = Math.max(4, Math.min(place.x + 14, this.canvas.clientWidth - width - 4));
+        const below = place.y + 16 + height <= this.canvas.clientHeight || place.y - height - 10 < 0;
+        this.tip.style.transform = `translate(${x}px, ${below ? place.y + 16 : place.y - height - 10}px)`;
+    }
+}
+
+function set(element, height) {
+    const text = `${height}px`;
+    if (element.style.height !== text) element.style.height = text;
+}

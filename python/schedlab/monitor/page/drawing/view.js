@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+//
+// The range of time that all time lines show: one for all systems, so that what stands one above the
+// other, or side by side, happened at the same time.
+
+const SHORTEST_NS = 1_000;
+const FIRST_SPAN_NS = 1e9;
+const MARGIN = 0.02; // of the span, free behind now
+const LONGEST_GAP_MS = 500; // between two frames, over which time is shown to flow
+
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+/**
+ * How far a system's time is, as shown: frames come some times a second, and between them it flows.
+ * @typedef {{now: number, first: number, from: number, at: number, gap: number}} Clock
+ */
+
+export class View {
+    /** @type {Map<string, Clock>} */
+    #clocks = new Map();
+    /** @type {Map<string, number>} */
+    #heights = new Map();
+    /** @type {Set<() => void>} */
+    #listeners = new Set();
+    #end = 0;
+
+    constructor() {
+        /** Does it follow now? Otherwise it stands still, while the machines go on. */
+        this.live = true;
+        /** Nanoseconds from its left to its right edge. */
+        this.span = FIRST_SPAN_NS;
+    }
+
+    /**
+     * How far a system is.
+     * @param {string} system @param {number} now @param {number} first time of which something is kept
+     * @param {number} [wall_ms]
+     */
+    tell(system, now, first, wall_ms = performance.now()) {
+        const clock = this.#clocks.get(system);
+        if (!clock || now < clock.now) {
+            this.#clocks.set(system, { now, first, from: now, at: wall_ms, gap: 0 });
+            if (!this.live && this.#end - this.span > this.now) this.live = true;
+            this.#changed();
+            return;
+        }
+        clock.first = first;
+        if (now === clock.now) return;
+        clock.from = shown(clock, wall_ms);
+        clock.gap = still.matches ? 0 : Math.min(LONGEST_GAP_MS, wall_ms - clock.at);
+        clock.at = wall_ms;
+        clock.now = now;
+    }
+
+    /**
+     * How high time lines are that stand side by side: as high as the highest wants to be.
+     * @param {string} system @param {number} pixels that this one wants @returns {number}
+     */
+    agree(system, pixels) {
+        this.#heights.set(system, pixels);
+        return Math.max(...this.#heights.values());
+    }
+
+    /** It is not there any more. @param {string} system */
+    forget(system) {
+        this.#clocks.delete(system);
+        this.#heights.delete(system);
+    }
+
+    /** The latest time of any system. */
+    get now() {
+        return Math.max(0, ...[...this.#clocks.values()].map((clock) => clock.now));
+    }
+
+    /** The earliest time of which any system keeps something. */
+    get first() {
+        const firsts = [...this.#clocks.values()].map((clock) => clock.first);
+        return firsts.length ? Math.min(...firsts) : 0;
+    }
+
+    /** @param {number} [wall_ms] @returns {{begin: number, end: number}} what is shown at this moment */
+    range(wall_ms = performance.now()) {
+        const end = this.live ? this.#liveEnd(wall_ms) : this.#end;
+        return { begin: end - this.span, end };
+    }
+
+    /** Does what is shown change by itself? @param {number} wall_ms */
+    flows(wall_ms) {
+        return this.live && [...this.#clocks.values()].some((clock) => wall_ms < clock.at + clock.gap);
+    }
+
+    /** @param {number} ns to the right; from then on it stands still */
+    pan(ns) {
+        const { end } = this.range();
+        this.live = false;
+        this.#stand(end + ns);
+    }
+
+    /**
+     * @param {number} factor above 1: to see more time @param {number} [place] what stays where it is,
+     * 0 to 1 from the left; who follows now, keeps the right edge
+     */
+    zoom(factor, place = 0.5) {
+        const { begin, end } = this.range();
+        const longest = Math.max(FIRST_SPAN_NS, 1.2 * (this.now - this.first));
+        const span = Math.min(longest, Math.max(SHORTEST_NS, this.span * factor));
+        const fixed = begin + place * (end - begin);
+        this.span = span;
+        if (this.live) this.#changed();
+        else this.#stand(fixed + (1 - place) * span);
+    }
+
+    /** @param {number} begin @param {number} end */
+    show(begin, end) {
+        this.live = false;
+        this.span = Math.max(SHORTEST_NS, end - begin);
+        this.#stand(begin + this.span);
+    }
+
+    /** All that is kept. */
+    fit() {
+        const length = Math.max(SHORTEST_NS, this.now - this.first);
+        this.span = length * (1 + 2 * MARGIN);
+        if (this.live) this.#changed();
+        else this.#stand(this.now + MARGIN * length);
+    }
+
+    /** Stops the drawing alone. */
+    freeze() {
+        this.pan(0);
+    }
+
+    /** Follows now again. */
+    follow() {
+        this.live = true;
+        this.#changed();
+    }
+
+    /** @param {() => void} listener called when somebody has changed the range @returns {() => void} ends it */
+    subscribe(listener) {
+        this.#listeners.add(listener);
+        return () => this.#listeners.delete(listener);
+    }
+
+    #liveEnd(wall_ms) {
+        const times = [...this.#clocks.values()].map((clock) => shown(clock, wall_ms));
+        return Math.max(this.span * (1 - MARGIN), ...times) + MARGIN * this.span;
+    }
+
+    #stand(end) {
+        const half = this.span / 2;
+        this.#end = Math.max(this.first + half, Math.min(this.now + half, end));
+        this.#changed();
+    }
+
+    #changed() {
+        for (const listener of this.#listeners) listener();
+    }
+}
+
+/** @param {Clock} clock @param {number} wall_ms */
+function shown({ now, from, at, gap }, wall_ms) {
+    const part = gap > 0 ? Math.min(1, (wall_ms - at) / gap) : 1;
+    return from + part * (now - from);
+}
+
+/** The page's. */
+export const view = new View();

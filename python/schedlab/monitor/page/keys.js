@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything by keyboard.
+
+import { enlarge, enlarged, fold, isFolded } from "./panel.js";
+import { PANELS } from "./panels.js";
+
+/** Keys and what they do, as the help has them. */
+export const KEYS = [
+    ["Space", "pause, or go on"],
+    [".", "one step"],
+    ["[ and ]", "slower, faster"],
+    ["r", "record, or end it"],
+    ["/", "filter processes"],
+    ["e", "enlarge the panel that has the focus, or back"],
+    ["f", "fold the panel that has the focus, or unfold it"],
+    ["t", "theme: as the system has it, light, dark"],
+    ["1 to 9, 0, w, c", "to a panel, in the order of the page"],
+    ["?", "this help"],
+    ["Escape", "back: out of a field, an enlarged panel, this help"],
+];
+export const TABLE_KEYS = [
+    ["↑ ↓ Page Home End", "choose a process"],
+    ["Enter", "set what the policy shares by (or priority)"],
+    ["p, t, w", "set priority, tickets, weight"],
+    ["Delete, twice", "kill it"],
+    ["Escape", "choose none"],
+];
+
+/**
+ * @param {{controls: any, help: () => void, currentSystem: () => string}} page `controls`: what
+ *     modules/header.js gives
+ */
+export function listenToKeys({ controls, help, currentSystem }) {
+    const acts = {
+        " ": controls.toggle,
+        ".": controls.step,
+        "[": () => controls.faster(-1),
+        "]": () => controls.faster(1),
+        r: controls.record,
+        t: controls.theme,
+        "?": help,
+        "/": () => focusFilter(currentSystem()),
+        e: () => withPanel(enlarge),
+        f: () => withPanel(fold),
+    };
+    for (const { key, name } of PANELS) acts[key] = () => focusPanel(name, currentSystem());
+
+    addEventListener("keydown", (event) => {
+        if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
+        if (document.querySelector("dialog[open]")) return;
+        if (event.key === "Escape") leave(event);
+        else if (!isTyping(event) && acts[event.key]) {
+            event.preventDefault();
+            acts[event.key]();
+        }
+    });
+}
+
+function isTyping({ target, key }) {
+    if (target.closest?.("input:not([type=checkbox]):not([type=range]), select, textarea")) return true;
+    return key === " " && Boolean(target.closest?.("button, a, summary, input"));
+}
+
+function leave({ target }) {
+    if (target.closest?.("input, select, textarea")) target.blur();
+    else if (enlarged()) enlarge(enlarged());
+}
+
+function withPanel(act) {
+    const panel = document.activeElement?.closest(".panel");
+    const name = panel?.dataset.panel ?? enlarged();
+    if (name) act(name);
+}
+
+function focusPanel(name, system) {
+    if (enlarged() && enlarged() !== name) enlarge(enlarged());
+    if (isFolded(name)) fold(name);
+    const panel = document.getElementById(`${name}-${system}`);
+    panel?.focus({ preventScroll: true });
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    panel?.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+}
+
+function focusFilter(system) {
+    focusPanel("processes", system);
+    document.querySelector(`#processes-${system} input[type=search]`)?.focus({ preventScroll: true });
+}

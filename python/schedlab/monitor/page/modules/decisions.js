@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+//
+// The policy's last choices, the newest first. Rows are used again: only words change.
+
+import { button, element, setIcon, setLabel, setText } from "../elements.js";
+import { select } from "../store.js";
+import { dress, name, process, swatch } from "../swatch.js";
+import { count } from "../words.js";
+
+const ROWS = 60;
+const CANDIDATES = 8;
+
+/**
+ * @param {import("../panel.js").Panel} panel
+ * @param {string} system
+ */
+export function create(panel, system) {
+    const hold = button("pause", "Hold the list", () => {
+        held = !held;
+        setIcon(hold, held ? "play" : "pause");
+        setLabel(hold, held ? "Go on with the list" : "Hold the list");
+        hold.setAttribute("aria-pressed", String(held));
+        panel.redraw();
+    });
+    panel.tools.append(hold);
+    const body = element("tbody");
+    const head = ["Time, s", "CPU", "Picked", "Why", "Who waited"].map((title) => element("th", { scope: "col", textContent: title }));
+    for (const number of head.slice(0, 2)) number.className = "right";
+    panel.body.append(element("table", { className: "decisions" }, element("thead", {}, element("tr", {}, ...head)), body));
+    /** @type {Row[]} */
+    const rows = [];
+    let held = false;
+    let newest = -1;
+
+    body.addEventListener("click", (event) => {
+        const pid = Number(event.target.closest("[data-of]")?.dataset.of ?? 0);
+        if (pid) select(system, pid);
+    });
+
+    panel.draws((state) => {
+        if (held) return;
+        const list = state.decisions.items;
+        const last = list.at(-1);
+        panel.note(last ? `${count(last.number)} in all` : "");
+        if (last?.number === newest && rows.length) {
+            for (const row of rows) row.select(state.selected);
+            return;
+        }
+        newest = last?.number ?? -1;
+        const seen = Math.min(ROWS, list.length);
+        while (rows.length < seen) {
+            rows.push(new Row(system));
+            body.append(rows.at(-1).element);
+        }
+        rows.forEach((row, place) => {
+            row.element.hidden = place >= seen;
+            if (place < seen) row.show(list[list.length - 1 - place], state);
+        });
+    });
+}
+
+class Row {
+    constructor() {
+        this.time = element("td", { className: "right" });
+        this.cpu = element("td", { className: "right" });
+        this.picked = element("button", { type: "button", className: "link" }, process());
+        this.text = element("span");
+        this.candidates = Array.from({ length: CANDIDATES }, () => new Candidate());
+        this.more = element("span", { className: "soft" });
+        const others = element("td", { className: "candidates" }, ...this.candidates.map((each) => each.element), this.more);
+        this.element = element("tr", {}, this.time, this.cpu, element("td", {}, this.picked), element("td", { className: "why" }, this.text), others);
+    }
+
+    show(decision, state) {
+        setText(this.time, (decision.time_ns / 1e9).toFixed(4));
+        setText(this.cpu, String(decision.cpu));
+        this.picked.dataset.of = String(decision.pid);
+        name(this.picked.firstChild, decision.pid, decision.name);
+        setText(this.text, decision.text);
+        const others = decision.candidates;
+        this.candidates.forEach((each, place) => each.show(others[place], state));
+        const more = Math.max(decision.waited, others.length) - CANDIDATES;
+        setText(this.more, others.length === 0 ? "nobody" : more > 0 ? `and ${count(more)} more` : "");
+        this.pid = decision.pid;
+        this.select(state.selected);
+    }
+
+    select(pid) {
+        this.element.classList.toggle("selected", pid > 0 && this.pid === pid);
+    }
+}
+
+/** Who waited, with its level or tickets. */
+class Candidate {
+    constructor() {
+        this.mark = swatch();
+        this.words = element("span");
+        this.element = element("button", { type: "button", className: "link candidate" }, this.mark, this.words);
+    }
+
+    show(candidate, state) {
+        this.element.hidden = !candidate;
+        if (!candidate) return;
+        const [pid, value] = candidate;
+        dress(this.mark, pid);
+        setText(this.words, `${pid}:${value}`);
+        const of = state.frame.levels ? "level" : "tickets";
+        this.element.title = `${state.nameOf(pid)} (${pid}), ${of} ${value}`;
+        this.element.dataset.of = String(pid);
+    }
+}

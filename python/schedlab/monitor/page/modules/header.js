@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+//
+// The line at the top: time and its pace for all systems, recording, and the page's own switches.
+
+import { notice } from "../banners.js";
+import { setTheme, theme } from "../colours.js";
+import { ask } from "../connection.js";
+import { announce, button, element, setIcon, setLabel, setText } from "../elements.js";
+import { allStates, hello, onHello, subscribe } from "../store.js";
+import { times } from "../words.js";
+
+/** Of a system's time beside ours; 0: as fast as it goes. */
+const PACES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 0];
+const STEPS = [["event", "event"], ["decision", "decision"], ["tick", "tick"], ["millisecond", "1 ms"]];
+const WINDOWS_S = [1, 2, 5, 10, 30, 60];
+const THEMES = ["auto", "light", "dark"];
+const THEME_WORDS = { auto: "as the system has it", light: "light", dark: "dark" };
+
+/**
+ * @param {HTMLElement} place
+ * @param {{help: () => void}} page
+ * @returns {{toggle: () => void, step: () => void, faster: (by: number) => void, record: () => void, theme: () => void}}
+ */
+export function create(place, page) {
+    const home = element("h1", { className: "home" }, "schedlab ", element("span", { textContent: "monitor" }));
+    const time = timeControls();
+    const saving = savingControls();
+    const look = button("auto", "Theme", switchTheme);
+    const tools = element("div", { className: "bar-group bar-tools" }, windowSelect(), look, button("help", "Help, and all keys", page.help));
+    place.append(home, time.element, saving.element, tools);
+
+    function switchTheme() {
+        setTheme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+        showTheme();
+        announce(`Theme: ${THEME_WORDS[theme()]}`);
+    }
+    function showTheme() {
+        setIcon(look, theme());
+        setLabel(look, `Theme: ${THEME_WORDS[theme()]}`);
+    }
+    showTheme();
+
+    let ends = [];
+    onHello(() => {
+        for (const end of ends) end();
+        const follow = () => {
+            time.follow(allStates());
+            saving.follow(allStates());
+        };
+        ends = allStates().map(({ id }) => subscribe(id, follow));
+        document.title = `${allStates().map(({ info }) => info.title).join(" | ")} – schedlab monitor`;
+    });
+    return { toggle: time.toggle, step: time.step, faster: time.faster, record: saving.record, theme: switchTheme };
+}
+
+/** Asks, and says so if it is refused. */
+function tell(action, fields) {
+    return ask(action, fields).catch((error) => notice(error.message, "bad"));
+}
+
+function timeControls() {
+    const play = button("pause", "Pause", toggle);
+    play.classList.add("play");
+    const stepKind = element("select", { "aria-label": "How far a step goes" });
+    for (const [value, textContent] of STEPS) stepKind.append(element("option", { value, textContent }));
+    const stepButton = button("step", "One step", step);
+    const slider = element("input", { type: "range", min: 0, max: PACES.length - 1, step: 1, value: 9 });
+    slider.setAttribute("aria-label", "Pace of the systems' time beside ours");
+    slider.dataset.tip = "Pace: how fast the systems' time goes, beside ours";
+    const shown = element("output", { className: "pace-value" });
+    const pacing = element("div", { className: "bar-group pace" }, slider, shown);
+    const seek = seekControl();
+    const made = element("div", { className: "bar-group", role: "group", "aria-label": "Time" }, play, stepButton, stepKind);
+    const all = element("div", { className: "bar-group bar-time" }, made, pacing, seek.element);
+    let paused = false;
+    let chosen_ms = -Infinity;
+
+    slider.addEventListener("input", () => showPace(PACES[slider.value]));
+    slider.addEventListener("change", () => setPace(Number(slider.value)));
+
+    function setPace(place) {
+        chosen_ms = performance.now();
+        showPace(PACES[place]);
+        tell("pace", { speed: PACES[place] });
+    }
+    function showPace(pace) {
+        const words = paceWords(pace);
+        setText(shown, words);
+        slider.setAttribute("aria-valuetext", words);
+    }
+    function toggle() {
+        if (play.disabled) return;
+        tell(paused ? "resume" : "pause");
+    }
+    function step() {
+        if (!stepButton.hidden) tell("step", { kind: stepKind.value });
+    }
+    function faster(by) {
+        if (pacing.hidden) return;
+        slider.value = String(Number(slider.value) + by);
+        setPace(Number(slider.value));
+        announce(`Pace ${paceWords(PACES[slider.value])}`);
+    }
+    function follow(states) {
+        const known = states.filter(({ frame }) => frame);
+        play.disabled = !states.some((state) => state.can("pause") || state.can("pace"));
+        stepButton.hidden = stepKind.hidden = pacing.hidden = !states.some((state) => state.can("pace"));
+        paused = known.length > 0 && known.every(({ frame }) => frame.paused);
+        setIcon(play, paused ? "play" : "pause");
+        setLabel(play, paused ? "Go on" : "Pause");
+        play.classList.toggle("is-paused", paused);
+        const paced = known.find(({ frame }) => frame.pace >= 0);
+        if (paced && performance.now() - chosen_ms > 1000 && document.activeElement !== slider) {
+            slider.value = String(nearest(paced.frame.pace));
+            showPace(paced.frame.pace);
+        }
+        seek.follow(states);
+    }
+    return { element: all, toggle, step, faster, follow };
+}
+
+function paceWords(pace) {
+    return pace === 0 ? "at full speed" : `${times(pace)} our time`;
+}
+
+function nearest(pace) {
+    if (pace === 0) return PACES.length - 1;
+    const distances = PACES.map((each) => (each ? Math.abs(Math.log(each / pace)) : Infinity));
+    return distances.indexOf(Math.min(...distances));
+}
+
+// Of what can be shown from any time on, such as a recording.
+function seekControl() {
+    const field = element("input", { type: "number", min: 0, step: "any", className: "seek-field", placeholder: "go to s", "aria-label": "Go to this second of the systems' time" });
+    field.dataset.tip = "Go to this second of the systems' time: Enter";
+    const form = element("form", { className: "bar-group", hidden: true, noValidate: true }, field);
+    form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        if (field.value !== "" && field.validity.valid) tell("seek", { time_ns: Math.round(Number(field.value) * 1e9) });
+    });
+    const follow = (states) => {
+        form.hidden = !states.some((state) => state.can("seek"));
+    };
+    return { element: form, follow };
+}
+
+function savingControls() {
+    const record = button("record", "Record all systems into a run", toggle, "Record");
+    record.classList.add("record");
+    record.setAttribute("aria-pressed", "false");
+    const report = button("report", "Make the report of what was recorded", makeReport, "Report");
+    const trace = button("perfetto", "A file for ui.perfetto.dev: what is recorded, else the last seconds", perfetto, "Perfetto");
+    let recording = false;
+
+    async function toggle() {
+        record.disabled = true;
+        const folders = await tell("record", { on: !recording });
+        record.disabled = false;
+        for (const folder of [folders].flat()) {
+            if (typeof folder === "string" && folder) notice(`Recorded: ${folder}`, "good");
+        }
+    }
+    async function makeReport() {
+        report.disabled = true;
+        offer(await tell("report"), "The report is made: ", "open it");
+        report.disabled = false;
+    }
+    async function perfetto() {
+        trace.disabled = true;
+        for (const { id, info } of allStates()) {
+            offer(await tell("perfetto", { system: id }), `For ui.perfetto.dev, of ${info.title}: `, "save it", true);
+        }
+        trace.disabled = false;
+    }
+    function follow(states) {
+        const now = states.some(({ frame }) => frame?.recording);
+        if (now === recording) return;
+        recording = now;
+        record.setAttribute("aria-pressed", String(now));
+        setIcon(record, now ? "stop" : "record");
+        setLabel(record, now ? "End the recording" : "Record all systems into a run");
+        setText(record.querySelector(".words"), now ? "Recording" : "Record");
+        announce(now ? "Recording." : "The recording has ended.");
+    }
+    const made = element("div", { className: "bar-group bar-saving", role: "group", "aria-label": "Keep" }, record, report, trace);
+    return { element: made, record: toggle, follow };
+}
+
+function offer(addresses, words, verb, saved = false) {
+    for (const address of [addresses].flat()) {
+        if (typeof address !== "string" || !isOurs(address)) continue;
+        const link = element("a", { href: address, target: "_blank", rel: "noopener", textContent: verb });
+        if (saved) link.download = "";
+        notice(element("span", {}, words, link), "good");
+    }
+}
+
+// An address that leads elsewhere is none that the monitor gives.
+function isOurs(address) {
+    return new URL(address, location.href).origin === location.origin;
+}
+
+function windowSelect() {
+    const made = element("select", { "aria-label": "Window of all metrics and shares" });
+    made.dataset.tip = "The window of metrics, shares and waits";
+    for (const seconds of WINDOWS_S) made.append(element("option", { value: seconds, textContent: `${seconds} s` }));
+    made.addEventListener("change", () => tell("window", { seconds: Number(made.value) }));
+    onHello(() => {
+        const seconds = hello().window_ns / 1e9;
+        if (!WINDOWS_S.includes(seconds) && ![...made.options].some(({ value }) => Number(value) === seconds)) {
+            made.append(element("option", { value: seconds, textContent: `${seconds} s` }));
+        }
+        made.value = String(seconds);
+    });
+    return element("label", { className: "window" }, element("span", { textContent: "window" }), made);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// The metrics over the sliding window, as figures, with how they went in the last minutes; with several
+// systems, beside those of the others.
+
+import { ask } from "../connection.js";
+import { tokens } from "../colours.js";
+import { count, duration, element, percent, setText } from "../elements.js";
+import { allStates, stateOf, subscribe } from "../store.js";
+import { drawSparkline } from "../drawing/sparkline.js";
+
+const WINDOWS_S = [1, 5, 10, 60];
+const POINTS_MOST = 600;
+const SAME = 0.005; // parts of a value: no difference
+
+const each = (value) => (value === null ? "–" : `${value >= 100 ? count(value) : value.toFixed(value >= 10 ? 1 : 2)} /s`);
+const index = (value) => (value === null ? "–" : value.toFixed(3));
+const part = (value) => (value === null ? "–" : percent(value, value < 0.1 ? 2 : 1));
+
+/**
+ * `better`: which direction is; "": neither. The definitions are those of docs/metrics.md.
+ * @type {{key: string, title: string, better: "less" | "more" | "", format: (value: number) => string, about: string}[]}
+ */
+const METRICS = [
+    { key: "response_ns", title: "Response", better: "less", format: duration, about: "From fork to first run: mean of those that first ran in the window." },
+    { key: "turnaround_ns", title: "Turnaround", better: "less", format: duration, about: "From fork to end: mean of those that ended in the window." },
+    { key: "waiting_ns", title: "Waiting", better: "less", format: duration, about: "Time spent runnable and not running: mean." },
+    { key: "wakeup_median_ns", title: "Wake-up, median", better: "less", format: duration, about: "From a wake-up to the next run: half of all wake-ups took less." },
+    { key: "wakeup_p99_ns", title: "Wake-up, 99 %", better: "less", format: duration, about: "From a wake-up to the next run: one of a hundred took longer." },
+    { key: "wakeup_maximum_ns", title: "Wake-up, maximum", better: "less", format: duration, about: "The longest time from a wake-up to the next run." },
+    { key: "throughput_per_s", title: "Throughput", better: "more", format: each, about: "Processes that ended, per second." },
+    { key: "fairness", title: "Fairness", better: "more", format: index, about: "Jain's index over share ÷ ideal share: 1 if each got its due, 1/n if one of n got all." },
+    { key: "fairness_turnaround", title: "Fairness of turnaround", better: "more", format: index, about: "Jain's index over the turnaround of those that ended." },
+    { key: "overhead", title: "Overhead", better: "less", format: part, about: "CPU time between leaving one process and entering the next ÷ (CPUs × window); idle time apart." },
+    { key: "utilisation", title: "Utilisation", better: "", format: part, about: "Part of the CPUs' time in which processes ran." },
+    { key: "switches_per_s", title: "Context switches", better: "", format: each, about: "Switches from a process to another one, per second." },
+    { key: "migrations_per_s", title: "Migrations", better: "", format: each, about: "How often a process went on at another CPU, per second." },
+    { key: "idle_while_queued_ns", title: "Idle while queued", better: "less", format: duration, about: "CPU time spent idle while a process waited at another CPU." },
+];
+
+/** @param {import("../panel.js").Panel} panel @param {string} system */
+export function create(panel, system) {
+    return new MetricsPanel(panel, system);
+}
+
+class MetricsPanel {
+    constructor(panel, system) {
+        this.panel = panel;
+        this.state = stateOf(system);
+        this.windows = WINDOWS_S.map((seconds) => this.#windowButton(seconds));
+        const choice = element("div", { className: "metrics-windows", role: "group", "aria-label": "Window" },
+            ...this.windows);
+        this.cards = METRICS.map((metric) => createCard(metric));
+        panel.tools.append(choice);
+        panel.body.append(element("div", { className: "metrics-grid" }, ...this.cards.map((card) => card.element)));
+        panel.draws(() => this.#draw());
+        this.#followOthers();
+    }
+
+    /** The others' figures stand beside ours. */
+    #followOthers() {
+        for (const { id } of allStates()) {
+            if (id === this.state.id) continue;
+            const end = subscribe(id, () => {
+                if (this.drawn && !this.panel.element.isConnected) end();
+                else this.#compare();
+            });
+        }
+    }
+
+    #windowButton(seconds) {
+        const made = element("button", { type: "button", className: "button", textContent: `${seconds} s`, data: { seconds } });
+        made.setAttribute("aria-label", `Window of ${seconds} s`);
+        made.addEventListener("click", () => {
+            ask("window", { seconds }).then(() => this.panel.fail(""), (error) => this.panel.fail(error.message));
+        });
+        return made;
+    }
+
+    #draw() {
+        const { frame, series } = this.state;
+        this.drawn = true;
+        for (const made of this.windows) {
+            made.setAttribute("aria-pressed", String(Number(made.dataset.seconds) * 1e9 === frame.metrics.window_ns));
+        }
+        const recent = series.items.slice(-POINTS_MOST);
+        const colour = tokens().accent;
+        for (const card of this.cards) {
+            const { key, format } = card.metric;
+            setText(card.value, format(frame.metrics[key]));
+            const range = drawSparkline(card.line, pointsOf(recent, key), colour);
+            setText(card.range, range ? `${format(range.least)} – ${format(range.most)}` : "nothing to compute it from");
+            card.element.classList.toggle("warns", key === "idle_while_queued_ns" && frame.metrics[key] > 0);
+        }
+        setText(this.cards.find(({ metric }) => metric.key === "wakeup_median_ns").extra, `${count(frame.metrics.wakeups)} wake-ups`);
+        setText(this.cards.find(({ metric }) => metric.key === "throughput_per_s").extra, `${count(frame.metrics.finished)} ended`);
+        this.#compare();
+        this.panel.body.drawn = { points: recent.length, values: this.cards.map(({ value }) => value.textContent) };
+    }
+
+    #compare() {
+        const others = allStates().filter(({ id, frame }) => frame && id !== this.state.id);
+        if (!this.state.frame || !this.panel.visible) return;
+        for (const { metric, compared } of this.cards) {
+            const words = others.map((other) => comparison(metric, this.state.frame.metrics, other));
+            setText(compared, words.map(({ text }) => text).join("\n"));
+            compared.dataset.verdict = words[0]?.verdict ?? "";
+        }
+    }
+}
+
+function createCard(metric) {
+    const made = {
+        metric,
+        value: element("span", { className: "metric-value", textContent: "–" }),
+        extra: element("span", { className: "metric-extra" }),
+        line: element("canvas", { className: "metric-line", "aria-hidden": "true" }),
+        range: element("span", { className: "metric-range" }),
+        compared: element("span", { className: "metric-compared" }),
+    };
+    const title = element("span", { className: "metric-title", textContent: metric.title, tabIndex: 0, data: { tip: metric.about } });
+    title.setAttribute("aria-description", metric.about);
+    const figures = element("span", { className: "metric-figures" }, made.value, made.extra);
+    return { ...made, element: element("div", { className: "metric", data: { metric: metric.key } }, title, figures, made.line, made.range, made.compared) };
+}
+
+function pointsOf(series, key) {
+    return series.map(({ time_ns: time, metrics, policy }) => ({ time, value: metrics[key], policy }));
+}
+
+/** How a figure is beside another system's, in words with an arrow. */
+function comparison({ key, better, format }, metrics, other) {
+    const own = metrics[key];
+    const theirs = other.frame.metrics[key];
+    if (own === null || theirs === null) return { text: `${other.id}: ${format(theirs)}`, verdict: "" };
+    const difference = theirs ? (own - theirs) / Math.abs(theirs) : own ? Infinity : 0;
+    if (Math.abs(difference) < SAME) return { text: `= ${other.id}: ${format(theirs)}`, verdict: "same" };
+    const arrow = difference > 0 ? "▲" : "▼";
+    const size = Number.isFinite(difference) ? ` ${amount(difference)}` : "";
+    const good = (difference < 0) === (better === "less");
+    const words = better ? `${good ? "better" : "worse"} than` : "beside";
+    return { text: `${arrow}${size} ${words} ${other.id}: ${format(theirs)}`, verdict: better && (good ? "good" : "bad") };
+}
+
+function amount(difference) {
+    if (difference >= 1) return `${(1 + difference).toFixed(1)}×`;
+    return `${difference > 0 ? "+" : "−"}${percent(Math.abs(difference), 0)}`;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// The columns of the table of processes: what each is called, how wide it is, and its words.
+
+import { count, duration, percent, REASONS, STATES } from "../words.js";
+
+/**
+ * `text`: a process's words. `sum`: of a group; without it, the group has none.
+ * @typedef {{key: string, title: string, about: string, kind: "number" | "text", width: string,
+ *     fixed?: boolean, hidden?: boolean, attribute?: boolean, sum?: "sum" | "most" | "same",
+ *     text: (columns: any, at: number) => string, words?: (value: any) => string}} Column
+ */
+
+const number = (key, words = count) => ({ key, kind: "number", words, text: (columns, at) => words(columns[key][at]) });
+const attribute = (key, title, about) => ({ ...number(key), title, about, width: "5rem", attribute: true, sum: "same" });
+const time = (key, title, about, more = {}) => ({ ...number(key, duration), title, about, width: "5.5rem", ...more });
+const dashed = (words) => (value) => (value < 0 ? "–" : words(value));
+
+/** @type {Column[]} */
+export const COLUMNS = [
+    { ...number("pid", String), title: "PID", about: "Number of the process.", width: "4.4rem", fixed: true },
+    { key: "name", kind: "text", title: "Name", about: "Of its program.", width: "minmax(8rem, 1.6fr)", fixed: true, text: (columns, at) => columns.name[at] },
+    { key: "state", kind: "text", title: "State", about: "Running, runnable (it waits for a CPU), or blocked, and on what.", width: "minmax(6.6rem, 1fr)", text: stateWords },
+    { ...number("cpu", dashed(String)), title: "CPU", about: "Where it runs, waits, or ran last.", width: "3.2rem" },
+    { key: "share", kind: "number", title: "Share, ideal", about: "Its part of all CPU time that processes got in the window. The tick is its ideal share.", width: "minmax(9.5rem, 1.5fr)", sum: "sum", words: percent, text: (columns, at) => percent(columns.share[at]) },
+    { ...number("level", dashed(String)), title: "Level", about: "At which the policy keeps it: 0 is the highest.", width: "3.6rem" },
+    attribute("priority", "Prio", "Its priority: a lower number is a higher one."),
+    attribute("tickets", "Tickets", "Its tickets, by which the lottery draws."),
+    attribute("weight", "Weight", "Its weight, by which weighted policies share."),
+    { ...number("slice_left_ns", dashed(duration)), title: "Slice left", about: "What is left of its time slice.", width: "5.2rem" },
+    time("wait_now_ns", "Waits now", "How long it has waited now.", { sum: "most" }),
+    time("waiting_ns", "Waited", "Time spent runnable and not running since its fork.", { sum: "sum" }),
+    time("run_ns", "Ran", "Time on a CPU since its fork.", { sum: "sum" }),
+    { ...number("selections"), title: "Picked", about: "How often a CPU chose it.", width: "4.8rem", sum: "sum" },
+    { ...number("parent", String), title: "Parent", about: "PID of who forked it.", width: "4rem", hidden: true },
+    { ...number("group", String), title: "Group", about: "What one workload started.", width: "4rem", hidden: true },
+];
+
+const SIGNS = ["◦", "▶", "‖"];
+
+function stateWords({ state, reason }, at) {
+    const words = REASONS[reason[at]] && state[at] === 2 ? `${REASONS[reason[at]]}` : STATES[state[at]];
+    return `${SIGNS[state[at]]} ${words}`;
+}

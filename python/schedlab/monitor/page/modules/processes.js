@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of processes. Of thousands of rows only those in sight have elements, which are used
+// again while one scrolls; a cell is touched only if its words are others.
+
+import { announce, button, element, setText } from "../elements.js";
+import { select } from "../store.js";
+import { count } from "../words.js";
+import { COLUMNS } from "./process_columns.js";
+import { AttributeEditor, KillSwitch } from "./process_acts.js";
+import { ProcessRow } from "./process_row.js";
+import { arrange, itemOfPid, totals } from "./process_order.js";
+
+const SPARE_ROWS = 4;
+const KEPT = "schedlab-columns";
+const SCALES = [1, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0025, 0.001];
+/** The attribute by which a policy shares; of others, the priority is what one sets. */
+const MAIN_ATTRIBUTE = { tickets: "tickets", weight: "weight" };
+const ATTRIBUTE_KEYS = { p: "priority", t: "tickets", w: "weight" };
+
+/**
+ * @param {import("../panel.js").Panel} panel
+ * @param {string} system
+ */
+export function create(panel, system) {
+    new ProcessTable(panel, system);
+}
+
+class ProcessTable {
+    constructor(panel, system) {
+        this.panel = panel;
+        this.system = system;
+        this.sort = { key: "pid", down: false };
+        this.columns = keptColumns();
+        /** @type {number[]} what is shown, in order: a process's place in the columns, or -1 - a group's */
+        this.items = [];
+        this.groups = [];
+        this.foldedGroups = new Set();
+        /** @type {ProcessRow[]} */
+        this.rows = [];
+        this.scheduled = 0;
+        this.#build();
+        this.editor = new AttributeEditor(this);
+        this.killer = new KillSwitch(this);
+        panel.draws((state) => this.update(state));
+    }
+
+    // --- what it is made of
+
+    #build() {
+        this.filter = element("input", { type: "search", placeholder: "filter   /", "aria-label": "Processes with this name, PID or state" });
+        this.own = checkbox("own", "Show the monitor's own processes");
+        this.grouped = checkbox("groups", "Group rows by what one workload started");
+        this.panel.tools.append(this.filter, this.grouped.label, this.own.label, this.#columnMenu());
+        this.head = element("div", { className: "row row-head", role: "row", "aria-rowindex": "1" });
+        this.rowGroup = element("div", { className: "rows", role: "rowgroup" });
+        this.space = element("div", { className: "rows-space", role: "presentation" }, this.rowGroup);
+        const headGroup = element("div", { className: "head-group", role: "rowgroup" }, this.head);
+        this.grid = element("div", { className: "grid", role: "grid", tabIndex: 0, "aria-label": "Processes" }, headGroup, this.space);
+        this.empty = element("p", { className: "empty", hidden: true });
+        this.panel.body.append(this.grid, this.empty);
+        this.#buildHead();
+        for (const field of [this.filter, this.own.box, this.grouped.box]) {
+            field.addEventListener("input", () => {
+                this.grid.scrollTop = 0;
+                this.panel.redraw();
+            });
+        }
+        this.grid.addEventListener("scroll", () => this.#scroll(), { passive: true });
+        this.grid.addEventListener("click", (event) => this.#click(event));
+        this.grid.addEventListener("dblclick", (event) => this.#edit(event.target.closest("[data-attribute]")));
+        this.grid.addEventListener("keydown", (event) => this.#key(event));
+    }
+
+    #columnMenu() {
+        const boxes = COLUMNS.filter(({ fixed }) => !fixed).map((column) => {
+            const { label, box } = checkbox(column.title, column.about);
+            box.checked = this.columns.includes(column);
+            box.addEventListener("input", () => this.#show(column, box.checked));
+            return label;
+        });
+        const menu = element("details", { className: "menu" }, element("summary", { textContent: "columns" }), element("div", { className: "menu-items" }, ...boxes));
+        menu.addEventListener("keydown", (event) => {
+            if (event.key !== "Escape" || !menu.open) return;
+            event.stopPropagation();
+            menu.open = false;
+            menu.firstChild.focus();
+        });
+        document.addEventListener("pointerdown", (event) => {
+            if (!menu.contains(event.target)) menu.open = false;
+        });
+        return menu;
+    }
+
+    #show(column, on) {
+        this.columns = COLUMNS.filter((each) => (each === column ? on : this.columns.includes(each)));
+        localStorage.setItem(KEPT, JSON.stringify(this.columns.map(({ key }) => key)));
+        this.#buildHead();
+        this.rows = [];
+        this.rowGroup.replaceChildren();
+        this.panel.redraw();
+    }
+
+    #buildHead() {
+        const widths = [...this.columns.map(({ width }) => width), "2.2rem"].join(" ");
+        this.grid.style.setProperty("--columns", widths);
+        this.grid.style.setProperty("--row-width", `${leastWidth(widths)}rem`);
+        this.grid.setAttribute("aria-colcount", String(this.columns.length + 1));
+        this.headCells = this.columns.map((column) => {
+            const press = button("", `${column.about} Sort by it.`, () => this.#sortBy(column), column.title);
+            press.setAttribute("aria-label", `${column.title}: sort`);
+            press.className = "sort";
+            return element("div", { className: `cell head-cell ${column.kind}`, role: "columnheader", data: { key: column.key } }, press);
+        });
+        this.head.replaceChildren(...this.headCells, element("div", { className: "cell", role: "columnheader" }, element("span", { className: "unseen", textContent: "Kill" })));
+        this.#showSort();
+    }
+
+    #sortBy({ key, kind, title }) {
+        const down = this.sort.key === key ? !this.sort.down : kind === "number" && !["pid", "cpu", "group", "parent"].includes(key);
+        this.sort = { key, down };
+        this.#showSort();
+        announce(`Sorted by ${title}, ${down ? "largest" : "smallest"} first.`);
+        this.panel.redraw();
+    }
+
+    #showSort() {
+        for (const cell of this.headCells) {
+            const sorted = cell.dataset.key === this.sort.key;
+            cell.setAttribute("aria-sort", sorted ? (this.sort.down ? "descending" : "ascending") : "none");
+        }
+    }
+
+    // --- what it shows
+
+    /** After a frame, or another wish of what to see. @param {import("../store.js").SystemState} state */
+    update(state) {
+        this.state = state;
+        const { processes } = state.frame;
+        const wish = { filter: this.filter.value, own: this.own.box.checked, grouped: this.grouped.box.checked };
+        // While one edits, rows stay where they are.
+        const rank = this.editor.open ? new Map(this.pids.map((pid, place) => [pid, place])) : null;
+        const { items, groups } = arrange(processes, { ...wish, sort: this.sort, rank, folded: this.foldedGroups });
+        this.items = items;
+        this.groups = groups;
+        this.pids = items.map((item) => (item >= 0 ? processes.pid[item] : 0));
+        this.shareScale = scaleOf(processes);
+        this.groupTotals = totals(processes, this.groups);
+        const { shown, all } = this.#counts(processes);
+        this.panel.note(shown === all ? count(all) : `${count(shown)} of ${count(all)}`);
+        this.empty.hidden = this.items.length > 0;
+        setText(this.empty, this.filter.value ? `No process matches “${this.filter.value}”.` : "No process lives.");
+        this.grid.setAttribute("aria-rowcount", String(this.items.length + 1));
+        this.render();
+    }
+
+    #counts({ own }) {
+        const all = this.own.box.checked ? own.length : own.reduce((sum, each) => sum + (each ? 0 : 1), 0);
+        const shown = this.items.reduce((sum, item) => sum + (item >= 0 ? 1 : 0), 0);
+        const folded = this.groups.reduce((sum, group) => sum + (this.foldedGroups.has(group.group) ? group.members.length : 0), 0);
+        return { all, shown: shown + folded };
+    }
+
+    #scroll() {
+        this.scheduled ||= requestAnimationFrame(() => {
+            this.scheduled = 0;
+            this.render();
+        });
+    }
+
+    /** The rows in sight. */
+    render() {
+        if (!this.state?.frame) return;
+        this.rowHeight ||= this.head.offsetHeight || 24;
+        const height = this.grid.clientHeight;
+        const first = Math.max(0, Math.floor(this.grid.scrollTop / this.rowHeight) - SPARE_ROWS);
+        const wanted = Math.min(this.items.length - first, Math.ceil(height / this.rowHeight) + 2 * SPARE_ROWS);
+        const space = `${this.items.length * this.rowHeight}px`;
+        if (this.space.style.height !== space) this.space.style.height = space;
+        while (this.rows.length < wanted) {
+            const row = new ProcessRow(this.columns, `${this.system}-row-${this.rows.length}`);
+            this.rows.push(row);
+            this.rowGroup.append(row.element);
+        }
+        // A row keeps its element while it is in sight: place p is always shown by row p modulo their number.
+        const used = this.rows.length;
+        const last = first + Math.max(0, wanted);
+        for (let place = first; place < first + used; place++) {
+            const row = this.rows[place % used];
+            if (place >= last) row.hide();
+            else row.show(place, this.rowHeight, this.items[place], this);
+        }
+        const selected = this.rows.find((row) => row.selected);
+        if (selected) this.grid.setAttribute("aria-activedescendant", selected.element.id);
+        else this.grid.removeAttribute("aria-activedescendant");
+        this.editor.follow();
+    }
+
+    // --- what one does with it
+
+    #click(event) {
+        const row = event.target.closest(".row:not(.row-head)");
+        if (!row) return;
+        const place = Number(row.dataset.place);
+        const item = this.items[place];
+        if (event.target.closest(".kill")) {
+            this.killer.press(this.targetOf(item));
+            return;
+        }
+        if (item < 0) {
+            if (event.target.closest("[data-attribute]")) this.#edit(event.target.closest("[data-attribute]"));
+            else this.#foldGroup(this.groups[-1 - item].group);
+            return;
+        }
+        const pid = this.state.frame.processes.pid[item];
+        const again = this.state.selected === pid;
+        const cell = event.target.closest("[data-attribute]");
+        if (again && cell) this.#edit(cell);
+        else select(this.system, pid);
+    }
+
+    #foldGroup(group) {
+        if (!this.foldedGroups.delete(group)) this.foldedGroups.add(group);
+        this.panel.redraw();
+    }
+
+    #edit(cell) {
+        if (!cell || !this.state.can("attributes")) return;
+        const item = this.items[Number(cell.closest(".row").dataset.place)];
+        this.editor.begin(this.targetOf(item), cell.dataset.attribute);
+    }
+
+    /** What is acted on: a process, or a group. */
+    targetOf(item) {
+        const { processes } = this.state.frame;
+        if (item >= 0) return { pid: processes.pid[item], words: `${processes.name[item]} (${processes.pid[item]})` };
+        const group = this.groups[-1 - item];
+        return { group: group.group, words: `group ${group.group} (${group.title})` };
+    }
+
+    /** The row that shows a target now. @returns {ProcessRow | undefined} */
+    rowOf(target) {
+        return this.rows.find((row) => row.pid === target.pid && row.group === target.group && !row.element.hidden);
+    }
+
+    #key(event) {
+        if (event.target !== this.grid || event.ctrlKey || event.altKey || event.metaKey) return;
+        const acts = this.#acts();
+        const act = acts[event.key];
+        if (!act) return;
+        event.preventDefault();
+        act();
+    }
+
+    #acts() {
+        const page = Math.max(1, Math.floor(this.grid.clientHeight / (this.rowHeight || 24)) - 2);
+        const acts = {
+            ArrowDown: () => this.#move(1),
+            ArrowUp: () => this.#move(-1),
+            PageDown: () => this.#move(page),
+            PageUp: () => this.#move(-page),
+            Home: () => this.#move(-Infinity),
+            End: () => this.#move(Infinity),
+        };
+        const pid = this.state?.selected;
+        if (!pid) return acts;
+        acts.Escape = () => select(this.system, 0);
+        acts.Delete = () => this.killer.press(this.targetOf(this.state.row(pid)));
+        const edit = (attribute) => () => {
+            if (this.state.can("attributes")) this.editor.begin(this.targetOf(this.state.row(pid)), attribute);
+        };
+        acts.Enter = edit(MAIN_ATTRIBUTE[this.state.frame.shares_by] ?? "priority");
+        for (const [key, attribute] of Object.entries(ATTRIBUTE_KEYS)) acts[key] = edit(attribute);
+        return acts;
+    }
+
+    #move(by) {
+        const rows = this.items.map((item, place) => place).filter((place) => this.items[place] >= 0);
+        if (!rows.length) return;
+        const at = rows.indexOf(itemOfPid(this.pids, this.state.selected));
+        const next = at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by));
+        const place = rows[next];
+        this.#reveal(place);
+        select(this.system, this.pids[place]);
+    }
+
+    #reveal(place) {
+        const top = place * this.rowHeight;
+        const room = this.grid.clientHeight - 2 * this.rowHeight;
+        if (top < this.grid.scrollTop) this.grid.scrollTop = top;
+        else if (top > this.grid.scrollTop + room) this.grid.scrollTop = top - room;
+    }
+}
+
+/** @param {string} widths of columns, each with one or two lengths @returns {number} rem in all */
+function leastWidth(widths) {
+    const least = widths.match(/[\d.]+rem/g).map(parseFloat);
+    return least.reduce((sum, each) => sum + each, 0);
+}
+
+/** What the whole of a share's bar stands for: a round part that all shares fit in. */
+function scaleOf({ share, ideal }) {
+    let most = 0;
+    for (let at = 0; at < share.length; at++) most = Math.max(most, share[at], ideal[at]);
+    return SCALES.findLast((scale) => scale >= most) ?? 1;
+}
+
+function checkbox(words, tip) {
+    const box = element("input", { type: "checkbox" });
+    const label = element("label", { className: "check", data: { tip } }, box, words);
+    return { label, box };
+}
+
+function keptColumns() {
+    let keys = null;
+    try {
+        keys = JSON.parse(localStorage.getItem(KEPT) ?? "null");
+    } catch {
+        // What cannot be read is as if there were none.
+    }
+    if (!Array.isArray(keys)) return COLUMNS.filter(({ hidden }) => !hidden);
+    return COLUMNS.filter(({ key, fixed }) => fixed || keys.includes(key));
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+//
+// Tickets and shares: who holds what part of the tickets (or weights), who received what part of the
+// CPUs' time, and how the latter comes to what it is meant to be.
+
+import { inkOn, onTheme, tokens } from "../colours.js";
+import { button, count, element, percent, setText } from "../elements.js";
+import { select, stateOf } from "../store.js";
+import { dress, swatch } from "../swatch.js";
+import { letterScale } from "../drawing/paint.js";
+import { lines, pies, placed } from "../drawing/share_charts.js";
+import { colourOfRow, Convergence, OTHERS, shareRows } from "../drawing/share_rows.js";
+import { Chart } from "../drawing/chart.js";
+
+const GAP_MS = 400; // between two drawings
+const SAMPLES_MAX = 240;
+const PIES_PART = 0.45; // of the panel's height
+const LINES_PART = 0.46;
+const LINES_LEAST = 110; // pixels
+const LABEL_GAP = 13; // pixels between two names at the right
+const HELD = { tickets: "Tickets held", weight: "Weights", equal: "Equal parts" };
+
+/** @param {import("../panel.js").Panel} panel @param {string} system */
+export function create(panel, system) {
+    return new Shares(panel, system);
+}
+
+class Shares {
+    #byGroup = false;
+    #inWindow = false;
+    #convergence = new Convergence();
+    /** @type {{time: number, key: string, segment: number, share: number, ideal: number, colour: string, faint: boolean}[][]} by moment */
+    #samples = [];
+    #keys = [];
+    #drawn_ms = -Infinity;
+    #frame = -1;
+    #epoch = -1;
+    #size = "";
+    #building = false;
+    #timer = 0;
+
+    constructor(panel, system) {
+        this.panel = panel;
+        this.state = stateOf(system);
+        this.groupButton = button("", "Put processes of a group together", () => this.#choose("group"), "Groups");
+        this.windowButton = button("", "Shares in the sliding window, instead of since the last change", () => this.#choose("window"), "Window");
+        panel.tools.append(this.groupButton, this.windowButton);
+        this.pieChart = new Chart(element("div", { className: "shares-pies", "aria-hidden": "true" }));
+        this.lineChart = new Chart(element("div", { className: "shares-lines", "aria-hidden": "true" }));
+        this.caption = element("p", { className: "drawing-notice" });
+        this.list = element("table", { className: "shares-list" });
+        panel.body.append(this.pieChart.place, this.lineChart.place, this.caption, this.list);
+        onTheme(() => this.#rebuild());
+        panel.draws(() => this.#take());
+    }
+
+    #choose(what) {
+        if (what === "group") this.#byGroup = !this.#byGroup;
+        else this.#inWindow = !this.#inWindow;
+        this.groupButton.setAttribute("aria-pressed", String(this.#byGroup));
+        this.windowButton.setAttribute("aria-pressed", String(this.#inWindow));
+        this.#forget();
+        this.#drawn_ms = -Infinity;
+        this.panel.redraw();
+    }
+
+    #forget() {
+        this.#samples = [];
+        this.#keys = [];
+        this.#convergence = new Convergence();
+    }
+
+    #rebuild() {
+        this.#size = "";
+        this.#drawn_ms = -Infinity;
+        this.panel.redraw();
+    }
+
+    #take() {
+        const now = performance.now();
+        clearTimeout(this.#timer);
+        // The last frame before a pause is not to be missed.
+        if (now - this.#drawn_ms < GAP_MS) {
+            this.#timer = setTimeout(() => this.panel.redraw(), GAP_MS);
+            return;
+        }
+        this.#drawn_ms = now;
+        const { frame, epoch } = this.state;
+        if (epoch !== this.#epoch) this.#forget();
+        this.#epoch = epoch;
+        this.rows = shareRows(this.state, this.#byGroup, this.#keys);
+        this.#keys = this.rows.map(({ key }) => key);
+        if (frame.number !== this.#frame) this.#sample(frame);
+        this.#frame = frame.number;
+        this.#fillList(frame);
+        this.#build().catch((error) => this.panel.fail(error.message));
+    }
+
+    #sample(frame) {
+        const changes = this.state.marks.items.findLast(({ kind }) => kind === "policy" || kind === "tunable")?.time_ns ?? 0;
+        const since = this.#convergence.take(this.rows, `${frame.policy} ${changes}`, frame.now_ns);
+        const { segment } = this.#convergence;
+        const sample = this.rows
+            .map((row) => ({
+                time: frame.now_ns / 1e9, key: row.key, segment, ideal: row.ideal, colour: colourOfRow(row, tokens()),
+                share: this.#inWindow ? row.share : since.get(row.key) ?? -1, label: row.label, faint: this.#isFaint(row),
+            }))
+            .filter(({ share }) => share >= 0);
+        this.#samples.push(sample);
+        if (this.#samples.length > SAMPLES_MAX) this.#samples.splice(0, this.#samples.length - SAMPLES_MAX);
+    }
+
+    #isFaint({ pid }) {
+        return !this.#byGroup && this.state.selected > 0 && pid !== this.state.selected;
+    }
+
+    /** Draws; a chart is made anew when its place has another size, or the theme other colours. */
+    async #build() {
+        const width = Math.floor(this.pieChart.place.clientWidth);
+        if (this.#building || width < 80) return;
+        const height = this.panel.body.clientHeight;
+        const size = `${width} ${height} ${letterScale()}`;
+        this.#building = true;
+        try {
+            if (size !== this.#size) {
+                await this.pieChart.embed(pies(tokens(), width, PIES_PART * height, letterScale()));
+                await this.lineChart.embed(lines(tokens(), width, Math.max(LINES_LEAST, LINES_PART * height), letterScale()));
+                this.#size = size;
+            }
+            await this.#draw();
+            this.panel.fail("");
+        } finally {
+            this.#building = false;
+        }
+    }
+
+    async #draw() {
+        const began = performance.now();
+        const slices = this.#slices();
+        // Of many, the others together would press the lines of each to the ground.
+        const points = this.#samples.flat().filter(({ key }) => key !== OTHERS);
+        const ends = this.#ends();
+        const held = HELD[this.state.frame.shares_by] ?? HELD.equal;
+        await this.pieChart.update((view) => view.signal("held", held).data("slices", slices));
+        await this.lineChart.update((view) => {
+            const most = Math.max(0.05, ...points.map(({ share, ideal }) => Math.max(share, ideal))) * 1.08;
+            const gap = (LABEL_GAP * letterScale() * most) / Math.max(1, view.height());
+            view.signal("from", this.#samples[0]?.[0]?.time ?? points[0]?.time ?? 0).signal("until", points.at(-1)?.time ?? 1);
+            view.signal("most", Math.min(1, most)).data("points", points).data("ends", placed(ends, gap, Math.min(1, most)));
+        });
+        this.panel.body.drawn = {
+            slices: slices.length, points: points.length, samples: this.#samples.length, ends: ends.length, segment: this.#convergence.segment,
+            cost_ms: performance.now() - began,
+        };
+    }
+
+    #slices() {
+        const slice = (row, kind, value, order) => {
+            const colour = colourOfRow(row, tokens());
+            const ink = colour.startsWith("#") && colour.length === 7 ? inkOn(colour) : tokens().ink;
+            const short = row.pid ? (this.#byGroup ? row.label : String(row.pid)) : `+${row.count}`;
+            return { kind, value: Math.max(0, value), order, colour, ink, short, faint: this.#isFaint(row) };
+        };
+        return this.rows.flatMap((row, order) => [slice(row, "held", row.held, order), slice(row, "received", row.share, order)]);
+    }
+
+    #ends() {
+        return (this.#samples.at(-1) ?? []).filter(({ key }) => key !== OTHERS);
+    }
+
+    /** All in figures: legend, and what is said to who sees no chart. */
+    #fillList({ shares_by: by, now_ns: now }) {
+        const heads = ["", "Process", by === "weight" ? "Weight" : by === "tickets" ? "Tickets" : "Parts", "Ideal", "Received", "Off"];
+        if (this.#byGroup) heads[1] = "Group";
+        const keys = `${heads.join()} ${this.#keys.join()}`;
+        if (this.list.dataset.keys !== keys) {
+            this.list.dataset.keys = keys;
+            this.list.replaceChildren(
+                element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { textContent: text, scope: "col" })))),
+                element("tbody", {}, ...this.rows.map((row) => this.#listRow(row))));
+        }
+        this.rows.forEach((row, at) => {
+            const cells = this.list.tBodies[0].rows[at].cells;
+            const off = 100 * (row.share - row.ideal);
+            const texts = [count(row.held), row.ideal < 0 ? "–" : percent(row.ideal), percent(row.share), row.ideal < 0 ? "–" : signed(off)];
+            texts.forEach((text, column) => setText(cells[column + 2], text));
+            this.list.tBodies[0].rows[at].classList.toggle("selected", row.pid > 0 && !this.#byGroup && row.pid === this.state.selected);
+        });
+        setText(this.caption, this.#inWindow
+            ? "Share in the sliding window; dashed: its ideal."
+            : `Share since the last change, ${((now - this.#convergence.since_ns) / 1e9).toFixed(1)} s ago; dashed: its ideal.`);
+    }
+
+    #listRow(row) {
+        const mark = swatch();
+        if (row.pid) dress(mark, row.pid);
+        else mark.classList.add("others-swatch");
+        const made = element("tr", {}, element("td", {}, mark), element("td", { textContent: row.label }),
+            ...[0, 1, 2, 3].map(() => element("td", { className: "number" })));
+        if (row.pid && !this.#byGroup) made.addEventListener("click", () => select(this.state.id, row.pid === this.state.selected ? 0 : row.pid));
+        return made;
+    }
+}
+
+/** @param {number} points @returns {string} percentage points with their sign */
+function signed(points) {
+    return `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)}`;
+}

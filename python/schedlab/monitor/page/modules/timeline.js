@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+//
+// The time line: who ran on which CPU, and when. A lane a CPU; under a policy with levels, a row a
+// level in it. All systems show the same range of time (drawing/view.js).
+
+import { ask } from "../connection.js";
+import { onTheme, tokens } from "../colours.js";
+import { announce, button, count, duration, element, setIcon, setText } from "../elements.js";
+import { select, stateOf } from "../store.js";
+import { ticksOf } from "../drawing/axis.js";
+import { followKeys, followPointer } from "../drawing/gestures.js";
+import { Lanes, LevelsSeen } from "../drawing/lanes.js";
+import { paintMarks } from "../drawing/mark_painter.js";
+import { ENDINGS, drawEnding, font, hatching, letterScale, shiftPatterns, widthOf } from "../drawing/paint.js";
+import { openInPerfetto } from "../drawing/perfetto.js";
+import { findAt, indexOf, moment6, named, runAt, runsBetween } from "../drawing/run_finder.js";
+import { RunPainter } from "../drawing/run_painter.js";
+import { Scrolled } from "../drawing/scrolled.js";
+import { Surface } from "../drawing/surface.js";
+import { view } from "../drawing/view.js";
+
+const AXIS_HEIGHT = 22;
+const MARK_HEIGHT = 17;
+const MARK_ROWS = 2;
+const TICK_GAP = 92; // pixels between two ticks, about
+const TABLE_ROWS = 200;
+const TABLE_GAP_MS = 1000;
+const LABEL_GAP_MS = 2000;
+const KEYS =
+    "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows now, P stops the drawing; " +
+    "N and B go to the next run and back, Enter selects its process. Drag to pan; the wheel zooms after a " +
+    "click, or with Ctrl.";
+
+/** @param {import("../panel.js").Panel} panel @param {string} system */
+export function create(panel, system) {
+    return new Timeline(panel, system);
+}
+
+class Timeline {
+    #painter = new RunPainter();
+    #levels = new LevelsSeen();
+    #lanes = new Lanes(0, [], 1);
+    #span = { left: 0, right: 1, begin: 0, end: 1 };
+    /** @type {{x: number, y: number} | null} the pointer, in pixels of the canvas */
+    #pointer = null;
+    /** @type {import("../drawing/run_finder.js").Place | null} where the keyboard is */
+    #focus = null;
+    #tableTime = 0;
+    #labelTime = -Infinity;
+    #shown = false;
+
+    constructor(panel, system) {
+        this.panel = panel;
+        this.state = stateOf(system);
+        this.#build();
+        this.surface = new Surface(panel, this.canvas, (context, width, height, time) =>
+            this.#paint(context, width, height, time));
+        this.#listen();
+        panel.draws(() => this.#take());
+    }
+
+    #build() {
+        this.live = button("", "Follow now (L)", () => view.follow(), "● Live");
+        this.stop = button("pause", "Stop the drawing, not the machine (P)", () => (view.live ? view.freeze() : view.follow()));
+        this.tableButton = button("", "The runs seen, as a table", () => this.#toggleTable(), "Table");
+        this.perfetto = button("perfetto", "Open the same data in ui.perfetto.dev", () => this.#openPerfetto());
+        const download = button("", "Download the file for ui.perfetto.dev, for a machine without a network", () => this.#download(), "⤓");
+        this.panel.tools.append(
+            this.live, this.stop,
+            button("", "See more time (−)", () => view.zoom(1.5), "−"), button("", "See less time (+)", () => view.zoom(1 / 1.5), "+"),
+            button("", "See all that is kept (0)", () => view.fit(), "Fit"),
+            this.tableButton, this.perfetto, download,
+        );
+        this.scrolled = new Scrolled(this.panel, "timeline", false);
+        this.canvas = this.scrolled.canvas;
+        this.scroll = this.scrolled.element;
+        this.scroll.setAttribute("role", "application");
+        this.scroll.setAttribute("aria-label", `Time line. ${KEYS}`);
+        this.notice = element("p", { className: "drawing-notice" });
+        this.table = element("div", { className: "timeline-table", hidden: true });
+        const foot = element("div", { className: "timeline-foot" }, legend(), this.notice);
+        this.panel.body.append(this.scrolled.frame, foot, this.table);
+    }
+
+    #listen() {
+        const end = view.subscribe(() => {
+            this.#shown ||= this.panel.element.isConnected;
+            if (this.#shown && !this.panel.element.isConnected) this.#leaveView(end);
+            else this.#changed();
+        });
+        onTheme(() => this.surface.invalidate());
+        this.scroll.addEventListener("scroll", () => this.surface.invalidate());
+        followPointer(this.scroll, view, {
+            span: () => this.#span,
+            hover: (event) => this.#hover(event),
+            press: (event) => this.#press(event),
+        });
+        followKeys(this.scroll, view, (key) => this.#key(key));
+    }
+
+    /** Its system is not shown any more. */
+    #leaveView(end) {
+        end();
+        view.forget(this.state.id);
+        this.surface.end();
+    }
+
+    /** What a new frame brings. */
+    #take() {
+        const { frame, runs } = this.state;
+        const firsts = runs.filter((track) => track.length).map((track) => track.begin[0]);
+        view.tell(this.state.id, frame.now_ns, Math.min(frame.now_ns, ...firsts));
+        this.#layOut();
+        this.#changed();
+    }
+
+    #changed() {
+        this.live.setAttribute("aria-pressed", String(view.live));
+        setIcon(this.stop, view.live ? "pause" : "play");
+        this.surface.invalidate();
+    }
+
+    #layOut() {
+        const { frame } = this.state;
+        this.#lanes = new Lanes(frame.cpus.length, this.#levels.take(this.state), letterScale());
+        const height = view.agree(this.state.id, this.#lanes.height);
+        this.#lanes.grow(height);
+        this.scrolled.resize(this.#top() + height, letterScale());
+    }
+
+    /** Pixels above the first lane. */
+    #top() {
+        return Math.round((AXIS_HEIGHT + MARK_ROWS * MARK_HEIGHT) * letterScale());
+    }
+
+    #paint(context, width, height, wall_ms) {
+        if (!this.state.frame) return false;
+        const { begin, end } = view.range(wall_ms);
+        const scale = letterScale();
+        const narrow = width < 520;
+        const left = Math.round((this.#lanes.levels.length ? (narrow ? 42 : 66) : narrow ? 30 : 54) * scale);
+        this.#span = { left, right: width, begin, end };
+        context.clearRect(0, 0, width, height);
+        shiftPatterns(left - (begin * (width - left)) / (end - begin));
+        const ticks = ticksOf(begin, end, (width - left) / (TICK_GAP * scale));
+        this.#paintGrid(context, ticks, height);
+        this.#paintLanes(context, height, narrow);
+        this.#paintAxis(context, ticks);
+        this.labels = paintMarks(context, this.state.marks.items, this.#span,
+            { top: AXIS_HEIGHT * scale, rows: MARK_ROWS, rowHeight: MARK_HEIGHT * scale, bottom: height });
+        this.#paintNow(context, height);
+        this.#paintFocus(context);
+        this.#tell();
+        this.#label();
+        return view.flows(wall_ms);
+    }
+
+    #paintGrid(context, { ticks }, height) {
+        context.fillStyle = tokens().line;
+        for (const { time } of ticks) context.fillRect(this.#x(time), AXIS_HEIGHT * letterScale() - 4, 1, height);
+    }
+
+    #paintAxis(context, { ticks, base }) {
+        const middle = (AXIS_HEIGHT * letterScale()) / 2 - 1;
+        context.font = font(11);
+        context.textBaseline = "middle";
+        context.fillStyle = tokens().soft;
+        const from = base ? this.#span.left + context.measureText(base).width + 12 : this.#span.left;
+        if (base) {
+            context.font = font(11, 650);
+            context.fillText(base, 4, middle);
+            context.font = font(11);
+        }
+        for (const { time, label } of ticks) {
+            const x = this.#x(time) + 4;
+            if (x + widthOf(context, label) > this.#span.right) continue;
+            if (x > (base ? Math.max(0, from - this.#span.left + 8) : 0) && x > 4) context.fillText(label, x, middle);
+        }
+    }
+
+    #paintLanes(context, height, narrow) {
+        const lanes = this.#lanes;
+        const top = this.#top();
+        const offset = top - this.scrolled.offset;
+        this.#painter.begin();
+        context.save();
+        context.beginPath();
+        context.rect(0, top, this.#span.right, height - top);
+        context.clip();
+        const first = lanes.cpuAt(this.scrolled.offset);
+        const last = lanes.cpuAt(this.scrolled.offset + height - top);
+        for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) this.#paintGround(context, cpu, offset + lanes.top(cpu));
+        for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) {
+            const track = this.state.runs[cpu];
+            if (track) this.#painter.add(track, this.#span, lanes, offset + lanes.top(cpu));
+        }
+        context.font = font(Math.min(12, Math.max(9, lanes.rowHeight / letterScale() - 3)), 550);
+        context.textBaseline = "middle";
+        this.#painter.paint(context, this.state.selected, (pid) => this.state.nameOf(pid));
+        for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) this.#paintName(context, cpu, offset + lanes.top(cpu), narrow);
+        context.restore();
+    }
+
+    /** Idle is pale; idle while somebody waits elsewhere is hatched. */
+    #paintGround(context, cpu, y) {
+        const { left, begin, end } = this.#span;
+        const { laneHeight, levels, rowHeight } = this.#lanes;
+        const from = Math.max(left, this.#x(view.first));
+        const until = Math.min(this.#span.right, this.#x(this.state.frame.now_ns));
+        if (until <= from) return;
+        context.fillStyle = tokens().sunken;
+        context.fillRect(from, y, until - from, laneHeight);
+        context.fillStyle = tokens().line;
+        for (let row = 1; row < levels.length && rowHeight > 5; row++) context.fillRect(from, y + row * rowHeight - 1, until - from, 1);
+        const idle = this.state.idleWhileQueued[cpu];
+        if (!idle) return;
+        context.fillStyle = hatching(context, tokens().bad);
+        for (let at = idle.firstAfter(begin); at < idle.length && idle.begin[at] < end; at++) {
+            const x = Math.max(left, this.#x(idle.begin[at]));
+            context.fillRect(x, y, Math.max(1, Math.min(this.#span.right, this.#x(idle.end[at])) - x), laneHeight);
+        }
+    }
+
+    #paintName(context, cpu, y, narrow) {
+        const { laneHeight, levels, rowHeight } = this.#lanes;
+        const { left } = this.#span;
+        context.clearRect(0, y - 1, left, laneHeight + 2);
+        context.fillStyle = tokens().ink;
+        context.font = font(laneHeight < 13 * letterScale() ? 9.5 : 11.5, 600);
+        const middle = levels.length ? y + Math.min(laneHeight / 2, 8 * letterScale()) : y + laneHeight / 2;
+        context.fillText(narrow ? `${cpu}` : `CPU ${cpu}`, 4, middle);
+        if (!levels.length || rowHeight < 9) return;
+        context.fillStyle = tokens().soft;
+        context.font = font(Math.min(10.5, rowHeight / letterScale()));
+        context.textAlign = "right";
+        levels.forEach((level, row) => context.fillText(`${level}`, left - 6, y + (row + 0.5) * rowHeight));
+        context.textAlign = "left";
+    }
+
+    #paintNow(context, height) {
+        const x = this.#x(this.state.frame.now_ns);
+        if (x < this.#span.left || x > this.#span.right) return;
+        context.fillStyle = tokens().strongLine;
+        context.fillRect(x, AXIS_HEIGHT * letterScale() - 4, 1, height);
+    }
+
+    #paintFocus(context) {
+        const at = this.#focus ? indexOf(this.state, this.#focus) : -1;
+        if (at < 0) return;
+        const { begin, end } = this.state.runs[this.#focus.cpu];
+        const y = this.#top() - this.scrolled.offset + this.#lanes.top(this.#focus.cpu);
+        const x = this.#x(begin[at]);
+        context.strokeStyle = tokens().ink;
+        context.lineWidth = 2;
+        context.strokeRect(x - 2, y - 2, Math.max(4, this.#x(end[at]) - x) + 4, this.#lanes.laneHeight + 4);
+    }
+
+    #x(time) {
+        const { left, right, begin, end } = this.#span;
+        return left + ((time - begin) * (right - left)) / (end - begin);
+    }
+
+    /** What is seen, for tests and for the notice below. */
+    #tell() {
+        const { bars, thin } = this.#painter;
+        const { begin, end } = this.#span;
+        const { frame } = this.state;
+        this.canvas.drawn = {
+            begin, end, bars, thin, live: view.live, lanes: this.#lanes.cpus, levels: this.#lanes.levels,
+            labels: this.labels.map(({ text }) => text), focus: this.#focus, selected: this.state.selected,
+        };
+        const notes = [];
+        if (!view.live) notes.push(`Stands still; the machine is ${duration(Math.max(0, frame.now_ns - end))} further on.`);
+        if (thin > 20) notes.push(`${count(thin)} runs are thinner than two pixels: columns show how their time was shared.`);
+        if (frame.timeline.thinned) notes.push(`${count(frame.timeline.thinned)} short runs of the last moment came put together.`);
+        setText(this.notice, notes.join(" "));
+        this.panel.note(`${duration(view.span)} seen`);
+        if (!this.table.hidden) this.#fillTable();
+    }
+
+    #label() {
+        if (performance.now() - this.#labelTime < LABEL_GAP_MS) return;
+        this.#labelTime = performance.now();
+        const { begin, end, bars, thin, lanes } = this.canvas.drawn;
+        this.canvas.setAttribute("aria-label",
+            `${lanes} CPUs from ${moment6(Math.max(0, begin))} to ${moment6(end)}: ${bars + thin} runs. The table has them as text.`);
+    }
+
+    // --- pointer and keys ------------------------------------------------------------------------
+
+    #hover(event) {
+        this.#pointer = event && this.scrolled.placeOf(event);
+        const found = this.#pointer && this.#found();
+        this.scrolled.showTip(found, this.#pointer);
+        this.scroll.style.cursor = found?.pid ? "pointer" : "grab";
+    }
+
+    #found() {
+        const { left, right, begin, end } = this.#span;
+        const { x, y } = this.#pointer;
+        if (x < left || y < this.#top()) return null;
+        const cpu = this.#lanes.cpuAt(y - this.#top() + this.scrolled.offset);
+        const pixel = (end - begin) / (right - left);
+        return findAt(this.state, cpu, begin + (x - left) * pixel, pixel);
+    }
+
+    #press(event) {
+        this.#hover(event);
+        const pid = this.#found()?.pid ?? 0;
+        select(this.state.id, pid === this.state.selected ? 0 : pid);
+    }
+
+    #key(key) {
+        const acts = {
+            n: () => this.#step(1),
+            b: () => this.#step(-1),
+            Enter: () => this.#selectFocused(),
+        };
+        if (this.#focus || this.state.selected) acts.Escape = () => this.#leave();
+        if (this.#focus) Object.assign(acts, { ArrowUp: () => this.#otherCpu(-1), ArrowDown: () => this.#otherCpu(1) });
+        acts[key]?.();
+        return key in acts;
+    }
+
+    /** The run after or before the one where the keyboard is; at first, that in the middle. */
+    #step(direction) {
+        const { begin, end } = view.range();
+        const known = this.#focus ? indexOf(this.state, this.#focus) : -1;
+        const cpu = this.#focus?.cpu ?? 0;
+        const track = this.state.runs[cpu];
+        if (!track?.length) return;
+        const next = known >= 0 ? known + direction : track.firstAfter((begin + end) / 2);
+        this.#focusOn(cpu, Math.max(0, Math.min(track.length - 1, next)));
+    }
+
+    #otherCpu(direction) {
+        const cpu = Math.max(0, Math.min(this.#lanes.cpus - 1, this.#focus.cpu + direction));
+        const track = this.state.runs[cpu];
+        if (track?.length) this.#focusOn(cpu, Math.min(track.length - 1, track.firstAfter(this.#focus.begin)));
+    }
+
+    #focusOn(cpu, at) {
+        const { begin, end } = this.state.runs[cpu];
+        const range = view.range();
+        this.#focus = { cpu, begin: begin[at] };
+        if (begin[at] < range.begin || end[at] > range.end) view.show(begin[at] - view.span / 2, begin[at] + view.span / 2);
+        else if (view.live) view.freeze();
+        this.#scrollTo(cpu);
+        const run = runAt(this.state, cpu, at);
+        this.#span = { ...this.#span, ...view.range() };
+        const y = this.#top() - this.scrolled.offset + this.#lanes.top(cpu) + this.#lanes.laneHeight;
+        this.scrolled.showTip(run, { x: this.#x(begin[at]), y });
+        announce(`${run.title}: ${run.lines.join(", ")}`);
+        this.surface.invalidate();
+    }
+
+    #scrollTo(cpu) {
+        const top = this.#lanes.top(cpu);
+        const room = this.canvas.clientHeight - this.#top() - this.#lanes.laneHeight;
+        if (top < this.scrolled.offset) this.scroll.scrollTop = top - this.#lanes.gap;
+        else if (top > this.scrolled.offset + room) this.scroll.scrollTop = top - room + this.#lanes.gap;
+    }
+
+    #selectFocused() {
+        const at = this.#focus ? indexOf(this.state, this.#focus) : -1;
+        if (at >= 0) select(this.state.id, this.state.runs[this.#focus.cpu].pid[at]);
+    }
+
+    #leave() {
+        if (this.#focus) this.#focus = null;
+        else select(this.state.id, 0);
+        this.scrolled.showTip(null, null);
+        this.surface.invalidate();
+    }
+
+    // --- the table -------------------------------------------------------------------------------
+
+    #toggleTable() {
+        this.table.hidden = !this.table.hidden;
+        this.tableButton.setAttribute("aria-pressed", String(!this.table.hidden));
+        this.#tableTime = 0;
+        this.surface.invalidate();
+    }
+
+    #fillTable() {
+        const now = performance.now();
+        // Who reads or tabs through it wants it to stay.
+        if (now - this.#tableTime < TABLE_GAP_MS || (this.#tableTime && this.table.contains(document.activeElement))) return;
+        this.#tableTime = now;
+        const { begin, end } = view.range();
+        const { total, runs } = runsBetween(this.state, begin, end, TABLE_ROWS);
+        const heads = ["Process", "CPU", "Begin", "Length", "Level", "Then"];
+        const caption = total > runs.length ? `The last ${runs.length} of ${count(total)} runs seen` : `${count(total)} runs seen`;
+        this.table.replaceChildren(element("table", {},
+            element("caption", { textContent: caption }),
+            element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { textContent: text, scope: "col" })))),
+            element("tbody", {}, ...runs.map((run) => this.#tableRow(run))),
+        ));
+    }
+
+    #tableRow({ cpu, at }) {
+        const { begin, end, pid, level, how } = this.state.runs[cpu];
+        const process = pid[at];
+        const title = named(this.state, process);
+        const name = button("", `Select ${title}`, () => select(this.state.id, process), title);
+        const texts = [String(cpu), moment6(begin[at]), duration(end[at] - begin[at]), level[at] < 0 ? "–" : String(level[at]), ENDINGS[how[at]]];
+        return element("tr", {}, element("td", {}, name), ...texts.map((text) => element("td", { textContent: text })));
+    }
+
+    // --- Perfetto --------------------------------------------------------------------------------
+
+    async #address() {
+        return new URL(await ask("perfetto", { system: this.state.id }), location.href);
+    }
+
+    async #openPerfetto() {
+        const load = async () => {
+            const address = await this.#address();
+            const answer = await fetch(address);
+            if (!answer.ok) throw new Error(`The trace could not be fetched: ${answer.status} ${answer.statusText}`);
+            const title = `schedlab: ${this.state.info?.title ?? this.state.id}, ${this.state.frame.policy}`;
+            return { buffer: await answer.arrayBuffer(), title, fileName: fileOf(address) };
+        };
+        await this.#guard(this.perfetto, () => openInPerfetto(load));
+    }
+
+    async #download() {
+        await this.#guard(this.perfetto, async () => {
+            const address = await this.#address();
+            element("a", { href: address.href, download: fileOf(address) }).click();
+        });
+    }
+
+    /** Says what went wrong, and lets nobody ask twice meanwhile. */
+    async #guard(pressed, act) {
+        pressed.disabled = true;
+        try {
+            await act();
+            this.panel.fail("");
+        } catch (error) {
+            this.panel.fail(error.message);
+        } finally {
+            pressed.disabled = false;
+        }
+    }
+}
+
+function fileOf(address) {
+    return address.pathname.split("/").pop() || "trace.perfetto-trace";
+}
+
+/** What the shapes and the grounds mean. */
+function legend() {
+    const shapes = [2, 1, 3, 4].map((how) => {
+        const sign = element("canvas", { width: 24, height: 24, className: "legend-sign" });
+        const context = sign.getContext("2d");
+        const draw = () => {
+            context.clearRect(0, 0, 24, 24);
+            context.fillStyle = context.strokeStyle = tokens().ink;
+            drawEnding(context, how, 20, 12, 15);
+        };
+        draw();
+        onTheme(draw);
+        return element("span", {}, sign, ENDINGS[how]);
+    });
+    const grounds = [["legend-idle", "idle"], ["legend-queued", "idle while a process waits elsewhere"]].map(([name, text]) =>
+        element("span", {}, element("i", { className: name }), text));
+    return element("div", { className: "drawing-legend" }, ...shapes, ...grounds);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+//
+// Why a process had to wait: who ran meanwhile, on which CPU and for how long; its last waits; and how
+// long other CPUs idled.
+
+import { ask } from "../connection.js";
+import { count, duration, element, moment, percent, setText } from "../elements.js";
+import { select, stateOf } from "../store.js";
+import { dress, swatch } from "../swatch.js";
+import { named } from "../drawing/run_finder.js";
+
+const GAP_MS = 1000; // between two questions
+const PARTS_SEEN = 8;
+const WAITS_SEEN = 50;
+const LONGEST_SEEN = 8;
+
+/** @param {import("../panel.js").Panel} panel @param {string} system */
+export function create(panel, system) {
+    return new Waits(panel, system);
+}
+
+class Waits {
+    #asked_ms = -Infinity;
+    #askedFor = 0;
+    #waitingForAnswer = false;
+    /** @type {any} the last Explanation */
+    #explanation = null;
+    #trouble = "";
+
+    constructor(panel, system) {
+        this.panel = panel;
+        this.state = stateOf(system);
+        this.total = element("p", { className: "waits-total" });
+        this.head = element("p", { className: "waits-head" });
+        this.content = element("div", { className: "waits-content" });
+        panel.body.append(this.total, this.head, this.content);
+        panel.draws(() => this.#take());
+    }
+
+    #take() {
+        const { frame, selected } = this.state;
+        const { idle_while_queued_ns: idle, window_ns: window } = frame.metrics;
+        setText(this.total, `In the last ${duration(window)}, CPUs idled for ${duration(idle)} while a process waited at another.`);
+        this.total.classList.toggle("bad", idle > 0);
+        if (selected !== this.#askedFor) {
+            this.#explanation = null;
+            this.#trouble = "";
+            this.#asked_ms = -Infinity;
+            this.#askedFor = selected;
+            this.#draw();
+        }
+        if (selected) this.#ask();
+        else this.#draw();
+    }
+
+    #ask() {
+        const now = performance.now();
+        if (this.#waitingForAnswer || now - this.#asked_ms < GAP_MS) return;
+        this.#asked_ms = now;
+        this.#waitingForAnswer = true;
+        const pid = this.#askedFor;
+        ask("explain", { system: this.state.id, pid }).then(
+            (explanation) => this.#answer(pid, explanation, ""),
+            (error) => this.#answer(pid, null, error.message),
+        );
+    }
+
+    #answer(pid, explanation, trouble) {
+        this.#waitingForAnswer = false;
+        if (pid !== this.#askedFor) return;
+        this.#explanation = explanation;
+        this.#trouble = trouble;
+        this.#draw();
+    }
+
+    #draw() {
+        const { selected, frame } = this.state;
+        this.panel.note(selected ? named(this.state, selected) : "");
+        // Who is about to press something there must find it where it was.
+        if (this.content.matches(":focus-within") && !this.#explanation) return;
+        if (!selected) this.#drawChoice(frame);
+        else if (this.#explanation) this.#drawExplanation(this.#explanation, frame.metrics.window_ns);
+        else this.#say(this.#trouble || "…");
+        this.panel.body.drawn = { selected, explanation: this.#explanation, trouble: this.#trouble };
+    }
+
+    #say(text) {
+        setText(this.head, text);
+        this.content.replaceChildren();
+    }
+
+    /** Nobody is chosen: those who have waited longest now are worth a look. */
+    #drawChoice({ processes }) {
+        const waiting = [...processes.wait_now_ns.keys()].filter((row) => processes.wait_now_ns[row] > 0 && !processes.own[row]);
+        waiting.sort((one, other) => processes.wait_now_ns[other] - processes.wait_now_ns[one]);
+        setText(this.head, waiting.length ? "Choose a process, here or anywhere. Waiting longest now:" : "Nobody waits now. Choose a process to see why it waited.");
+        const pids = waiting.slice(0, LONGEST_SEEN);
+        const key = pids.map((row) => processes.pid[row]).join();
+        if (this.content.dataset.key !== key || !this.content.children.length) {
+            this.content.dataset.key = key;
+            this.content.replaceChildren(element("div", { className: "waits-choice" }, ...pids.map((row) => this.#choice(processes.pid[row]))));
+        }
+        pids.forEach((row, at) => setText(this.content.firstChild.children[at].lastChild, duration(processes.wait_now_ns[row])));
+    }
+
+    #choice(pid) {
+        const mark = swatch();
+        dress(mark, pid);
+        const made = element("button", { type: "button", className: "button" }, mark, element("span", { textContent: named(this.state, pid) }), element("span", { className: "waits-time" }));
+        made.addEventListener("click", () => select(this.state.id, pid));
+        return made;
+    }
+
+    #drawExplanation({ pid, name, waits, total_ns: total, parts, idle_elsewhere_ns: elsewhere }, window) {
+        delete this.content.dataset.key;
+        const title = name ? `${name} (${pid})` : named(this.state, pid);
+        setText(this.head, total
+            ? `In the last ${duration(window)}, ${title} waited ${duration(total)}${ofWindow(total, window)}. Meanwhile:`
+            : `In the last ${duration(window)}, ${title} never waited.`);
+        const scrolled = this.content.querySelector(".waits-list")?.scrollTop ?? 0;
+        const idle = element("p", { className: elsewhere ? "waits-idle bad" : "waits-idle" });
+        idle.textContent = elsewhere ? `⚠ Another CPU idled for ${duration(elsewhere)} of that time.` : "No other CPU idled meanwhile.";
+        this.content.replaceChildren(
+            ...(total ? [bar(parts, total, "waits-bar"), this.#partList(parts, total), idle] : []),
+            ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
+        );
+        const list = this.content.querySelector(".waits-list");
+        if (list) list.scrollTop = scrolled;
+    }
+
+    #partList(parts, total) {
+        const seen = parts.slice(0, PARTS_SEEN);
+        const rest = parts.slice(PARTS_SEEN);
+        const rows = seen.map((part) => element("li", {}, mark(part.pid),
+            element("span", { className: "waits-name", textContent: part.pid ? part.name || named(this.state, part.pid) : "nobody: the CPU idled" }),
+            element("span", { className: "waits-pid", textContent: part.pid ? String(part.pid) : "" }),
+            element("span", { className: "waits-cpu", textContent: part.cpu < 0 ? "" : `CPU ${part.cpu}` }),
+            element("span", { className: "waits-runs", textContent: part.pid ? `${count(part.runs)} ${part.runs === 1 ? "run" : "runs"}` : "" }),
+            element("span", { className: "waits-time", textContent: duration(part.ran_ns) }),
+            element("span", { className: "waits-part", textContent: percent(part.ran_ns / total, 0) }),
+        ));
+        const left = rest.reduce((sum, { ran_ns: time }) => sum + time, 0);
+        if (rest.length) rows.push(element("li", { className: "waits-rest", textContent: `and ${rest.length} more, ${duration(left)} together` }));
+        return element("ul", { className: "waits-parts" }, ...rows);
+    }
+
+    #waitList(waits) {
+        const longest = Math.max(...waits.map(({ begin_ns: begin, end_ns: end }) => end - begin), 1);
+        const rows = waits.slice(-WAITS_SEEN).reverse().map((wait) => {
+            const length = wait.end_ns - wait.begin_ns;
+            const drawn = bar(wait.parts, length, "waits-bar small");
+            drawn.style.width = `${Math.max(1, (100 * length) / longest)}%`;
+            return element("li", {},
+                element("span", { className: "waits-moment", textContent: moment(wait.begin_ns) }),
+                element("span", { className: "waits-why", textContent: wait.why }),
+                element("span", { className: "waits-cpu", textContent: wait.cpu < 0 ? "" : `CPU ${wait.cpu}` }),
+                element("span", { className: "waits-lane" }, drawn),
+                element("span", { className: "waits-time", textContent: duration(length) }));
+        });
+        const list = element("ul", { className: "waits-list", tabIndex: 0 }, ...rows);
+        list.setAttribute("aria-label", "Its last waits, the latest first");
+        return list;
+    }
+}
+
+function ofWindow(total, window) {
+    return window ? `, ${percent(Math.min(1, total / window), 0)} of that time` : "";
+}
+
+/** Who ran, side by side by time. Says nothing that the list does not say. */
+function bar(parts, total, name) {
+    const made = element("div", { className: name, "aria-hidden": "true" });
+    for (const { pid, ran_ns: time } of parts) {
+        const part = mark(pid);
+        part.style.width = `${(100 * time) / Math.max(total, 1)}%`;
+        made.append(part);
+    }
+    return made;
+}
+
+function mark(pid) {
+    const made = swatch();
+    if (pid) dress(made, pid);
+    else made.className = "swatch idle-swatch";
+    return made;
+}

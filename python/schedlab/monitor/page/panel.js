@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+//
+// A panel of the page: a title, what it shows in a line, room for a module, and the buttons to fold it
+// and to give it the whole page. How panels are is kept for the next time, by their names: of two
+// systems side by side, both have it.
+
+import { onTheme } from "./colours.js";
+import { button, element, setIcon, setLabel } from "./elements.js";
+import { stateOf, subscribe } from "./store.js";
+
+const KEPT = "schedlab-layout";
+/** @type {Set<Panel>} */
+const panels = new Set();
+let layout = readLayout();
+
+/** @typedef {import("./store.js").SystemState} SystemState */
+
+export class Panel {
+    /** @type {((state: SystemState) => void) | null} */
+    #draw = null;
+    #waiting = false;
+    #scheduled = 0;
+    #ends = [];
+
+    /**
+     * @param {string} name of the module
+     * @param {string} system "a", "b" …
+     * @param {{title: string, about: string, help?: string}} words `about`: one line; `help`: definitions
+     */
+    constructor(name, system, { title, about, help = "" }) {
+        this.name = name;
+        this.system = system;
+        const id = `${name}-${system}`;
+        this.words = title;
+        this.title = element("h3", { id: `${id}-title`, textContent: title });
+        /** Beside the title: how many there are, or another word on what is seen. */
+        this.noteElement = element("span", { className: "panel-note" });
+        /** Room for the module's own buttons. */
+        this.tools = element("div", { className: "panel-tools" });
+        this.fold = button("fold", `Fold ${title}`, () => fold(name));
+        this.enlarge = button("enlarge", `Enlarge ${title}`, () => enlarge(name));
+        this.body = element("div", { className: "panel-body", id: `${id}-body` });
+        this.fold.setAttribute("aria-controls", this.body.id);
+        this.error = element("p", { className: "error", role: "alert", hidden: true });
+        const line = element("div", { className: "panel-line" }, this.title, helpButton(title, about, help));
+        line.append(this.noteElement, this.tools, this.fold, this.enlarge);
+        this.head = element("header", { className: "panel-head" }, line);
+        this.head.append(element("p", { className: "panel-about", textContent: about, title: about }));
+        const parts = [this.head, this.error, this.body];
+        this.element = element("section", { className: `panel panel-${name}`, id, tabIndex: -1 }, ...parts);
+        this.element.setAttribute("aria-labelledby", this.title.id);
+        this.element.dataset.panel = name;
+        this.#watch();
+        panels.add(this);
+        this.followLayout();
+    }
+
+    /** Is any of it to be seen? Who draws can spare the trouble otherwise. */
+    get visible() {
+        return !this.#waiting && !isFolded(this.name) && !document.hidden;
+    }
+
+    /**
+     * Draws by this function from now on: after each frame, hello and selection, when the size or the
+     * theme is another, and when it comes to be seen again; at most once an animation frame, never
+     * before the first frame and never unseen.
+     * @param {(state: SystemState) => void} draw
+     */
+    draws(draw) {
+        this.#draw = draw;
+        this.#ends.push(subscribe(this.system, () => this.redraw()));
+    }
+
+    /** Draws now, if it is to be seen. */
+    redraw() {
+        const state = stateOf(this.system);
+        if (this.#draw && state.frame && this.visible) this.#draw(state);
+    }
+
+    /** What one sees beside the title. @param {string} text such as how many there are */
+    note(text) {
+        if (this.noteElement.textContent !== text) this.noteElement.textContent = text;
+    }
+
+    /** Shows what went wrong, in the panel, until `fail("")` or the next. @param {string} text */
+    fail(text) {
+        this.error.textContent = text;
+        this.error.hidden = !text;
+    }
+
+    /** Ends all that it has begun. */
+    end() {
+        for (const end of this.#ends) end();
+        panels.delete(this);
+        this.element.remove();
+    }
+
+    followLayout() {
+        const folded = isFolded(this.name);
+        const enlarged = layout.enlarged === this.name;
+        this.element.classList.toggle("folded", folded);
+        this.element.classList.toggle("enlarged", enlarged);
+        this.fold.setAttribute("aria-expanded", String(!folded));
+        setIcon(this.fold, folded ? "unfold" : "fold");
+        setLabel(this.fold, `${folded ? "Unfold" : "Fold"} ${this.words}`);
+        this.enlarge.setAttribute("aria-pressed", String(enlarged));
+        setIcon(this.enlarge, enlarged ? "reduce" : "enlarge");
+        setLabel(this.enlarge, enlarged ? "Back to all panels" : `Enlarge ${this.words}`);
+        this.redraw();
+    }
+
+    #watch() {
+        // Later, since who draws may change sizes, and then the observers would call in a loop.
+        const later = () => {
+            this.#scheduled ||= requestAnimationFrame(() => {
+                this.#scheduled = 0;
+                this.redraw();
+            });
+        };
+        const seen = new IntersectionObserver((entries) => {
+            this.#waiting = !entries.at(-1).isIntersecting;
+            later();
+        });
+        seen.observe(this.element);
+        const sized = new ResizeObserver(later);
+        sized.observe(this.body);
+        this.#ends.push(() => seen.disconnect(), () => sized.disconnect());
+    }
+}
+
+/** @returns {string} the name of the panel that has the whole page; "" if none has */
+export function enlarged() {
+    return layout.enlarged;
+}
+
+/** Gives a panel the whole page, or takes it back. @param {string} name */
+export function enlarge(name) {
+    change({ ...layout, enlarged: layout.enlarged === name ? "" : name });
+}
+
+/** @param {string} name @returns {boolean} */
+export function isFolded(name) {
+    return layout.folded.includes(name) && layout.enlarged !== name;
+}
+
+/** Folds a panel, or unfolds it. @param {string} name */
+export function fold(name) {
+    const others = layout.folded.filter((each) => each !== name);
+    const folded = others.length < layout.folded.length ? others : [...others, name];
+    change({ enlarged: layout.enlarged === name ? "" : layout.enlarged, folded });
+}
+
+/** All panels as they are without anybody's choice. */
+export function resetLayout() {
+    change({ folded: [], enlarged: "" });
+}
+
+function change(changed) {
+    layout = changed;
+    localStorage.setItem(KEPT, JSON.stringify(layout));
+    followAll();
+}
+
+function followAll() {
+    document.body.dataset.enlarged = layout.enlarged;
+    for (const panel of panels) panel.followLayout();
+}
+
+function readLayout() {
+    try {
+        const kept = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+        const folded = Array.isArray(kept.folded) ? kept.folded.map(String) : [];
+        return { folded, enlarged: typeof kept.enlarged === "string" ? kept.enlarged : "" };
+    } catch {
+        return { folded: [], enlarged: "" };
+    }
+}
+
+function helpButton(title, about, help) {
+    const made = element("button", { type: "button", className: "hint", textContent: "?" });
+    setLabel(made, `${about} ${help}`.trim());
+    made.setAttribute("aria-label", `What ${title} shows: ${made.dataset.tip}`);
+    return made;
+}
+
+onTheme(() => {
+    for (const panel of panels) panel.redraw();
+});
+document.body.dataset.enlarged = layout.enlarged;
+document.addEventListener("visibilitychange", () => {
+    for (const panel of panels) panel.redraw();
+});

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+//
+// What the page knows of each system: the last frame, and of what has happened as much as is worth
+// keeping. Everything here has a limit: a page left open overnight does not grow.
+
+import { ask, onMessage } from "./connection.js";
+
+export const LOG_MAX = 2000;
+export const DECISIONS_MAX = 500;
+export const MARKS_MAX = 1000;
+export const SERIES_MAX = 1200;
+export const NAMES_MAX = 20_000;
+const RUNS_MAX = 1 << 18; // of all CPUs of a system together
+const HISTORY_PAUSE_MS = 2000;
+
+/** A list that drops its oldest beyond a limit. */
+export class Bounded {
+    /** @param {number} limit */
+    constructor(limit) {
+        this.limit = limit;
+        /** @type {any[]} the oldest first */
+        this.items = [];
+        /** How many there ever were: tells what is new since one last looked. */
+        this.total = 0;
+    }
+
+    add(item) {
+        this.items.push(item);
+        this.total += 1;
+        // In strides, since to drop one from the front moves all.
+        if (this.items.length > this.limit * 1.25) this.items.splice(0, this.items.length - this.limit);
+    }
+
+    /** @param {number} total as it was when one last looked; @returns {any[]} what has come since */
+    since(total) {
+        const count = Math.min(this.total - total, this.items.length);
+        return count > 0 ? this.items.slice(-count) : [];
+    }
+
+    clear() {
+        this.items.length = 0;
+    }
+}
+
+/**
+ * Intervals of one CPU in the order of time, as columns: `begin[i]`, `end[i]`, `pid[i]`, `level[i]`
+ * (-1: none), `how[i]` (0 goes on, 1 blocked, 2 preempted, 3 yielded, 4 ended), for i < length.
+ */
+export class Track {
+    /** @param {number} limit */
+    constructor(limit) {
+        this.limit = limit;
+        this.length = 0;
+        this.#resize(Math.min(limit, 1024));
+    }
+
+    /** One that has the last one's begin takes its place: it goes on. */
+    add(begin, end, pid = 0, level = -1, how = 0) {
+        let at = this.length;
+        if (at && begin === this.begin[at - 1]) at -= 1;
+        else if (at && begin < this.begin[at - 1]) return; // known already
+        if (at === this.begin.length) at = this.#room();
+        this.begin[at] = begin;
+        this.end[at] = end;
+        this.pid[at] = pid;
+        this.level[at] = level;
+        this.how[at] = how;
+        this.length = at + 1;
+    }
+
+    /** @param {number} time @returns {number} the first that ends after a time; length: none does */
+    firstAfter(time) {
+        let low = 0;
+        let high = this.length;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (this.end[middle] > time) high = middle;
+            else low = middle + 1;
+        }
+        return low;
+    }
+
+    clear() {
+        this.length = 0;
+    }
+
+    #room() {
+        if (this.begin.length < this.limit) {
+            this.#resize(Math.min(this.limit, this.begin.length * 2));
+            return this.length;
+        }
+        const dropped = this.length >> 2;
+        for (const column of [this.begin, this.end, this.pid, this.level, this.how]) {
+            column.copyWithin(0, dropped, this.length);
+        }
+        this.length -= dropped;
+        return this.length;
+    }
+
+    #resize(size) {
+        const grown = (kind, old) => {
+            const column = new kind(size);
+            if (old) column.set(old.subarray(0, this.length));
+            return column;
+        };
+        this.begin = grown(Float64Array, this.begin);
+        this.end = grown(Float64Array, this.end);
+        this.pid = grown(Int32Array, this.pid);
+        this.level = grown(Int16Array, this.level);
+        this.how = grown(Uint8Array, this.how);
+    }
+}
+
+/** What is known of one system. `frame` is as python/schedlab/monitor/frames.py has it. */
+export class SystemState {
+    #number = 0;
+    #missing = false;
+    #asked_ms = -Infinity;
+
+    /** @param {string} id "a", "b" … */
+    constructor(id) {
+        this.id = id;
+        /** @type {any} of hello: title, machine, cpus, tick_ns, repeatable, abilities, setup */
+        this.info = null;
+        /** @type {any} the last frame; null: none has come */
+        this.frame = null;
+        /** Counts how often its time began anew (a restart, a seek): nothing older is meant any more. */
+        this.epoch = 0;
+        /** Counts how often the lists were filled anew: who goes by `since` begins again, too. */
+        this.generation = 0;
+        /** @type {Track[]} runs of each CPU */
+        this.runs = [];
+        /** @type {Track[]} when each CPU idled while a process waited at another */
+        this.idleWhileQueued = [];
+        this.marks = new Bounded(MARKS_MAX);
+        this.decisions = new Bounded(DECISIONS_MAX);
+        this.log = new Bounded(LOG_MAX);
+        /** Metrics of the last frames: {time_ns, metrics, cost, policy}. */
+        this.series = new Bounded(SERIES_MAX);
+        /** @type {Map<number, string>} of all that lived lately, and some that do no more */
+        this.names = new Map([[0, "idle"]]);
+        /** @type {number} of the process that is selected; 0: none */
+        this.selected = 0;
+        this.rows = null;
+    }
+
+    /** @param {number} pid @returns {number} its place in frame.processes' columns; -1: it does not live */
+    row(pid) {
+        if (!this.rows) {
+            this.rows = new Map();
+            const pids = this.frame?.processes.pid ?? [];
+            for (let place = 0; place < pids.length; place++) this.rows.set(pids[place], place);
+        }
+        return this.rows.get(pid) ?? -1;
+    }
+
+    /** @param {number} pid @returns {string} its name, also if it has ended; "" if nobody knows */
+    nameOf(pid) {
+        return this.names.get(pid) ?? "";
+    }
+
+    /** @param {string} ability as system.py has them @returns {boolean} */
+    can(ability) {
+        return this.info?.abilities.includes(ability) ?? false;
+    }
+
+    /** @param {any} frame the next one @param {boolean} whole it is the answer to `history` */
+    take(frame, whole = false) {
+        const anew = this.frame !== null && frame.now_ns < this.frame.now_ns && !whole;
+        if (whole || anew) this.#clear();
+        if (anew) this.#beginAnew();
+        this.#missing = !whole && (this.#missing || anew || frame.number !== this.#number + 1);
+        this.#number = whole ? Math.max(this.#number, frame.number) : frame.number;
+        if (this.#missing) this.#catchUp();
+        this.#takeHappened(frame);
+        if (whole && this.frame) return; // what is the case now, the frames say
+        this.frame = frame;
+        this.rows = null;
+        this.#takeNames(frame.processes);
+        const { now_ns: time_ns, metrics, cost, policy } = frame;
+        this.series.add({ time_ns, metrics, cost, policy });
+    }
+
+    #clear() {
+        this.generation += 1;
+        for (const track of [...this.runs, ...this.idleWhileQueued]) track.clear();
+        for (const list of [this.marks, this.decisions, this.log]) list.clear();
+    }
+
+    #beginAnew() {
+        this.epoch += 1;
+        this.series.clear();
+        this.names = new Map([[0, "idle"]]);
+        this.selected = 0;
+    }
+
+    /** Asks for what was missed, if it has not just done so. */
+    #catchUp() {
+        const now = performance.now();
+        if (now - this.#asked_ms < HISTORY_PAUSE_MS) return;
+        this.#asked_ms = now;
+        ask("history", { system: this.id }).then(
+            (frame) => {
+                // With several systems the answer has one for each.
+                const own = Array.isArray(frame) ? frame.find((each) => each.system === this.id) : frame;
+                if (!own) return;
+                this.take(own, true);
+                touch(this.id);
+            },
+            () => {},
+        );
+    }
+
+    #takeHappened({ timeline, cpus, marks, decisions, log }) {
+        for (const mark of marks) this.marks.add(mark);
+        for (const decision of decisions) this.decisions.add(decision);
+        for (const line of log) this.log.add(line);
+        while (this.runs.length < cpus.length) {
+            const limit = Math.max(2048, Math.min(1 << 16, RUNS_MAX / cpus.length));
+            this.runs.push(new Track(limit));
+            this.idleWhileQueued.push(new Track(limit / 2));
+        }
+        this.runs.length = this.idleWhileQueued.length = cpus.length;
+        for (const [cpu, pid, begin, end, level, how] of timeline.runs) {
+            this.runs[cpu]?.add(begin, end, pid, level, how);
+        }
+        for (const [cpu, begin, end] of timeline.idle_while_queued) {
+            this.idleWhileQueued[cpu]?.add(begin, end);
+        }
+    }
+
+    #takeNames({ pid, name }) {
+        for (let place = 0; place < pid.length; place++) {
+            if (this.names.get(pid[place]) !== name[place]) this.names.set(pid[place], name[place]);
+        }
+        if (this.names.size <= NAMES_MAX) return;
+        for (const old of this.names.keys()) {
+            if (this.names.size <= NAMES_MAX / 2) break;
+            if (old && this.row(old) < 0) this.names.delete(old);
+        }
+    }
+}
+
+/** @type {any} the last hello; null: none has come */
+let greeting = null;
+/** @type {Map<string, SystemState>} */
+const systems = new Map();
+/** @type {Map<string, Set<(state: SystemState) => void>>} */
+const listeners = new Map();
+/** @type {Set<(hello: any) => void>} */
+const helloListeners = new Set();
+/** @type {Set<string>} */
+const touched = new Set();
+let scheduled = 0;
+
+/** Begins to take what the server says. */
+export function open() {
+    onMessage((message) => {
+        if (message.type === "hello") takeHello(message);
+        else if (message.type === "frame") takeFrame(message);
+    });
+}
+
+/** @returns {any} the last hello */
+export function hello() {
+    return greeting;
+}
+
+/** Every hello. @param {(hello: any) => void} listener */
+export function onHello(listener) {
+    helloListeners.add(listener);
+}
+
+/** @param {string} system @returns {SystemState} */
+export function stateOf(system) {
+    let state = systems.get(system);
+    if (!state) {
+        state = new SystemState(system);
+        systems.set(system, state);
+    }
+    return state;
+}
+
+/** @returns {SystemState[]} of all systems, in their order */
+export function allStates() {
+    return (greeting?.systems ?? []).map(({ system }) => stateOf(system));
+}
+
+/**
+ * Calls the listener after something has changed (a frame, a hello, the selection), at most once an
+ * animation frame. What happened in between is in the state's lists.
+ * @param {string} system
+ * @param {(state: SystemState) => void} listener
+ * @returns {() => void} ends it
+ */
+export function subscribe(system, listener) {
+    if (!listeners.has(system)) listeners.set(system, new Set());
+    listeners.get(system).add(listener);
+    touch(system);
+    return () => listeners.get(system).delete(listener);
+}
+
+/**
+ * Selects a process everywhere.
+ * @param {string} system
+ * @param {number} pid 0: none
+ */
+export function select(system, pid) {
+    stateOf(system).selected = pid;
+    touch(system);
+}
+
+/** Has the listeners of a system called at the next animation frame. @param {string} system */
+export function touch(system) {
+    touched.add(system);
+    if (!scheduled) scheduled = requestAnimationFrame(flush);
+}
+
+function flush() {
+    scheduled = 0;
+    const changed = [...touched];
+    touched.clear();
+    for (const system of changed) {
+        for (const listener of listeners.get(system) ?? []) listener(stateOf(system));
+    }
+}
+
+function takeHello(message) {
+    greeting = message;
+    for (const info of message.systems) {
+        stateOf(info.system).info = info;
+        touch(info.system);
+    }
+    for (const listener of helloListeners) listener(message);
+}
+
+function takeFrame(frame) {
+    stateOf(frame.system).take(frame);
+    touch(frame.system);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// The line above a system's panels: which it is, how it is, its time, and whether all of it is seen.
+
+import { policyColour } from "./colours.js";
+import { announce, element, setText } from "./elements.js";
+import { subscribe } from "./store.js";
+import { count, duration, times } from "./words.js";
+
+const LIVES = { starting: "◌ starting", running: "▶ running", paused: "‖ paused", ended: "■ ended", failed: "✕ failed" };
+
+/**
+ * @param {string} system
+ * @returns {{element: HTMLElement, titleId: string, end: () => void}}
+ */
+export function createStrip(system) {
+    const titleId = `title-${system}`;
+    const part = (name, tip = "") => element("span", { className: `strip-${name}`, data: tip ? { tip } : {} });
+    const letter = element("span", { className: "strip-letter", textContent: system, "aria-hidden": "true" });
+    const title = element("h2", { id: titleId });
+    const setup = part("setup");
+    const policy = part("policy");
+    const life = part("life");
+    const clock = part("clock", "The system's own time");
+    const speed = part("speed", "Of its time beside ours");
+    const events = part("events", "Events of the trace in a second of our time");
+    const troubles = element("span", { className: "strip-troubles", role: "status" });
+    const made = element("header", { className: "strip" }, letter, title, setup, policy, life, clock, speed, events, troubles);
+    let before = { policy: "", life: "" };
+
+    const end = subscribe(system, (state) => {
+        const { info, frame } = state;
+        if (info) {
+            setText(title, info.title);
+            setText(setup, setupWords(info));
+        }
+        if (!frame) return;
+        if (policy.textContent !== frame.policy) {
+            setText(policy, frame.policy);
+            policy.style.setProperty("--policy", policyColour(frame.policy));
+        }
+        setText(life, LIVES[frame.life] ?? frame.life);
+        life.dataset.life = frame.life;
+        setText(clock, `${(frame.now_ns / 1e9).toFixed(2)} s`);
+        setText(speed, times(frame.speed));
+        setText(events, `${count(frame.events_per_s)} events/s`);
+        setText(troubles, troublesOf(frame).join(" · "));
+        tell(state, before);
+        before = { policy: frame.policy, life: frame.life };
+    });
+    return { element: made, titleId, end };
+}
+
+function setupWords({ machine, cpus, tick_ns, repeatable }) {
+    const parts = [machine, `${cpus} ${cpus === 1 ? "CPU" : "CPUs"}`, `tick ${duration(tick_ns)}`];
+    if (repeatable) parts.push("repeatable");
+    return parts.join(" · ");
+}
+
+function troublesOf({ lost, behind_ns, skipped_frames }) {
+    const troubles = [];
+    if (lost) troubles.push(`! ${count(lost)} records lost`);
+    if (behind_ns > 1e8) troubles.push(`! ${duration(behind_ns)} behind`);
+    if (skipped_frames) troubles.push(`${count(skipped_frames)} drawings skipped, no metrics`);
+    return troubles;
+}
+
+function tell({ id, info, frame }, before) {
+    const name = `${info?.title ?? id}:`;
+    if (before.policy && before.policy !== frame.policy) announce(`${name} policy is ${frame.policy} now.`);
+    else if (before.life && before.life !== frame.life) announce(`${name} ${frame.life}.`);
+}

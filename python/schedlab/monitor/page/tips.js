@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// Words beside what has the pointer or the focus: of each element with a data-tip. A tip says nothing
+// that a label does not say to who cannot see it.
+
+import { element } from "./elements.js";
+
+const DELAY_MS = 350;
+
+/** Begins to show tips. */
+export function showTips() {
+    const tip = element("div", { className: "tip", hidden: true, "aria-hidden": "true" });
+    document.body.append(tip);
+    let timer = 0;
+    let of = null;
+
+    const place = () => {
+        if (!of?.isConnected || !of.dataset.tip) return;
+        tip.textContent = of.dataset.tip;
+        tip.hidden = false;
+        const at = of.getBoundingClientRect();
+        const own = tip.getBoundingClientRect();
+        const { clientWidth, clientHeight } = document.documentElement;
+        const left = Math.min(at.left + at.width / 2 - own.width / 2, clientWidth - own.width - 8);
+        const below = at.bottom + own.height + 14 < clientHeight;
+        tip.style.left = `${Math.max(8, left)}px`;
+        tip.style.top = `${below ? at.bottom + 7 : at.top - own.height - 7}px`;
+    };
+    const show = (event, delay) => {
+        const over = event.target.closest?.("[data-tip]");
+        if (over === of) return;
+        hide();
+        of = over;
+        if (over) timer = setTimeout(place, delay);
+    };
+    const hide = () => {
+        clearTimeout(timer);
+        tip.hidden = true;
+        of = null;
+    };
+
+    document.addEventListener("pointerover", (event) => {
+        if (event.pointerType === "mouse") show(event, DELAY_MS);
+    });
+    document.addEventListener("focusin", (event) => {
+        if (event.target.matches(":focus-visible")) show(event, 0);
+    });
+    document.addEventListener("click", (event) => {
+        // A "?" is there to be read, also by who has no mouse.
+        if (event.target.closest?.(".hint")) {
+            of = null;
+            show(event, 0);
+        } else hide();
+    });
+    document.addEventListener("focusout", hide);
+    addEventListener("scroll", hide, { capture: true, passive: true });
+    addEventListener("keydown", (event) => {
+        if (event.key === "Escape") hide();
+    });
+}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""How fast things go: a system's time beside ours, and what a turn of the session may take on."""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class Rate:
+    """How fast a number grows, over the last second or so of ours."""
+
+    def __init__(self, span_s: float = 1.0) -> None:
+        self._span_s = span_s
+        self._seen: deque[tuple[float, float]] = deque()
+
+    def note(self, now_s: float, value: float) -> None:
+        """What the number is now."""
+        self._seen.append((now_s, value))
+        while len(self._seen) > 2 and self._seen[1][0] <= now_s - self._span_s:
+            self._seen.popleft()
+
+    @property
+    def per_second(self) -> float:
+        """0 until there is enough to tell."""
+        if len(self._seen) < 2:
+            return 0.0
+        (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
+        return max(last - first, 0.0) / (last_s - first_s) if last_s > first_s else 0.0
+
+
+class Allowance:
+    """How far paced systems may go in one turn, so that turns stay short: learnt from turns."""
+
+    _LEAST_NS, _MOST_NS = 1_000, 60_000_000_000
+
+    def __init__(self, aim_s: float) -> None:
+        """`aim_s`: what a turn may take of our time."""
+        self._aim_s = aim_s
+        self.nanoseconds = 1_000_000.0
+
+    def learn(self, went_ns: int, took_s: float) -> None:
+        """A turn went so far, and took so long with all that came of it."""
+        if went_ns <= 0:
+            if took_s > self._aim_s:
+                self._set(self.nanoseconds / 2)
+            return
+        possible = went_ns * self._aim_s / max(took_s, self._aim_s / 8)
+        # What a stretch of a system costs changes from one to the next: not too fast up.
+        self._set(min(possible, self.nanoseconds * 2))
+
+    def _set(self, nanoseconds: float) -> None:
+        self.nanoseconds = min(max(nanoseconds, self._LEAST_NS), self._MOST_NS)
+
+
+class HostClock:
+    """The time of a system whose clock runs as ours does, while it runs, though it is silent.
+
+    Of what its trace has told, the record that came with the least delay says how the two clocks
+    lie to each other. What is older than some seconds no longer counts: a system that was stopped
+    from outside has lost time.
+    """
+
+    _SPAN_S = 3.0
+
+    def __init__(self) -> None:
+        self._ran_s = 0.0
+        self._since: float | None = None
+        self._heard: deque[tuple[float, float]] = deque()
+        """When (in time that it ran), and how far its clock was beyond that."""
+
+    def runs(self, now_s: float) -> None:
+        """From now on."""
+        if self._since is None:
+            self._since = now_s
+
+    def stands(self, now_s: float) -> None:
+        """From now on."""
+        self._ran_s = self._ran(now_s)
+        self._since = None
+
+    def heard(self, now_s: float, time_ns: int) -> None:
+        """A record has come."""
+        ran = self._ran(now_s)
+        beyond = time_ns - ran * 1e9
+        while self._heard and self._heard[-1][1] <= beyond:
+            self._heard.pop()
+        self._heard.append((ran, beyond))
+        while self._heard[0][0] < ran - self._SPAN_S:
+            self._heard.popleft()
+
+    def time_ns(self, now_s: float) -> int:
+        """What its clock should show; 0: nobody knows."""
+        return int(self._ran(now_s) * 1e9 + self._heard[0][1]) if self._heard else 0
+
+    def _ran(self, now_s: float) -> float:
+        return self._ran_s + (now_s - self._since if self._since is not None else 0.0)

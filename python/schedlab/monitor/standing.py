@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT
+"""What stands at a place in a trace: who lives and how, and what is in force.
+
+A trace that is to begin there, in the middle of things, begins by saying so (docs/trace-format.md).
+Records are taken in bulk: what comes often without a loop over them, what comes seldom with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedlab.monitor.system import Records
+from schedlab.trace.format import (
+    RECORD,
+    TEXT_FOLLOWS,
+    TEXT_OWNERS,
+    AttributeKind,
+    Kind,
+    MarkKind,
+    ProcessState,
+    is_kind,
+)
+from schedlab.trace.timeline import EXITING
+from schedlab.trace.writer import text_records
+
+Integers = npt.NDArray[np.int64]
+
+_SELDOM = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TEXT, *TEXT_OWNERS)
+"""And switches from those that have ended, and marks of groups."""
+
+
+@dataclass
+class Person:
+    """A process that lives."""
+
+    name: str = ""
+    thread_of: int = 0
+    group: int = 0
+    """Its label, as the MARK has it; 0: none."""
+    attributes: dict[int, int] = field(default_factory=dict)
+    """By AttributeKind."""
+    status: int = 0
+    """With which it is about to exit."""
+
+    def child(self, thread_of: int) -> Person:
+        """What a fork hands on."""
+        return replace(self, thread_of=thread_of, attributes=dict(self.attributes), status=0)
+
+
+class Queued(NamedTuple):
+    """Where somebody waits, as the trace last said."""
+
+    order: int
+    cpu: int
+    level: int
+
+
+class Opening(NamedTuple):
+    """What a trace begins with that begins in the middle of things."""
+
+    records: Records
+    """Their sequence numbers are not set yet."""
+    time_ns: int
+    """Nothing that comes after it is earlier."""
+    groups: dict[int, int]
+    """Labels of those that do not run: only who runs may tell its own."""
+
+
+class Standing:
+    """Goes along a trace, from its beginning on."""
+
+    def __init__(self, cpus: int) -> None:
+        self.policy = ""
+        """name or name:preset; "": the trace has not said it."""
+        self.shares_by = 0
+        self.tunables: dict[str, int] = {}
+        """Those that were set since this policy is in force."""
+        self.people: dict[int, Person] = {}
+        self.state: dict[int, int] = {}
+        """Of those that live: ProcessState, or EXITING."""
+        self.queued: dict[int, Queued] = {}
+        self.count = 0
+        """Of records so far."""
+        self.cpus = cpus
+        self.running = np.zeros(cpus, np.int64)
+        self.deciding = np.zeros(cpus, bool)
+        """Is this CPU in its scheduler?"""
+        self.cycles = np.zeros(cpus, np.uint64)
+        """As each CPU's cycle counter was last told."""
+        self.latest = np.zeros(cpus, np.int64)
+        """Time of each CPU's last record."""
+
+    @property
+    def time_ns(self) -> int:
+        """The latest time of all."""
+        return int(self.latest.max())
+
+    # --- going on
+
+    def apply(self, records: Records) -> None:
+        """The records that come next: in order, none missing, texts whole."""
+        if len(records) == 0:
+            return
+        kinds = np.ascontiguousarray(records["kind"])
+        self._times(records)
+        self._seldom(records, kinds)
+        self._cpus(records, kinds)
+        self._queues(records, kinds)
+        self._states(records, kinds)
+        self.count += len(records)
+
+    def _times(self, records: Records) -> None:
+        # Of several values for one CPU, the last one stays; so it is in all assignments below.
+        self.latest[records["cpu"]] = records["time"]
+
+    def _cpus(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
+        switches = records[kinds == Kind.SWITCH]
+        self.running[switches["cpu"]] = switches["process"]
+        passes = records[is_kind(kinds, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.START)]
+        self.deciding[passes["cpu"]] = passes["kind"] == Kind.SCHEDULER_ENTER
+        self.cycles[passes["cpu"]] = passes["second"]
+
+    def _queues(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
+        rows = np.flatnonzero(kinds == Kind.QUEUED)
+        told = records[rows]
+        where = map(
+            Queued,
+            (rows + self.count).tolist(),
+            told["first"].tolist(),
+            told["second"].astype(np.int64).tolist(),
+        )
+        self.queued.update(zip(told["process"].tolist(), where, strict=True))
+
+    def _states(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
+        rows, pids, after = [], [], []
+        for of_kind, pid, state in (
+            (Kind.FORK, "first", ProcessState.RUNNABLE),
+            (Kind.SWITCH, "first", "second"),
+            (Kind.SWITCH, "process", ProcessState.RUNNING),
+            (Kind.WAKEUP, "process", ProcessState.RUNNABLE),
+            (Kind.EXIT, "process", EXITING),
+            (Kind.FOUND, "process", "first"),
+        ):
+            row = np.flatnonzero(kinds == of_kind)
+            told = records[row]
+            rows.append(row)
+            pids.append(told[pid].astype(np.int64))
+            after.append(
+                told[state].astype(np.int64)
+                if isinstance(state, str)
+                else np.full(len(row), int(state))
+            )
+        order = np.argsort(np.concatenate(rows), kind="stable")
+        pid_column = np.concatenate(pids)[order]
+        self.state.update(
+            zip(pid_column.tolist(), np.concatenate(after)[order].tolist(), strict=True)
+        )
+        for pid in {0, *pid_column.tolist()}:
+            if pid not in self.people:
+                self.state.pop(pid, None)
+                self.queued.pop(pid, None)
+
+    # --- what comes seldom
+
+    def _seldom(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
+        ended = (kinds == Kind.SWITCH) & (records["second"] == ProcessState.ZOMBIE)
+        groups = (kinds == Kind.MARK) & (records["first"] == MarkKind.GROUP)
+        told = records[is_kind(kinds, *_SELDOM) | ended | groups]
+        names = ("kind", "cpu", "process", "first", "second")
+        rows = list(zip(*(told[name].tolist() for name in names), strict=True))
+        texts = _texts(rows)
+        acts: dict[int, Callable[[int, int, int], None]] = {
+            Kind.FORK: self._fork,
+            Kind.EXIT: self._exit,
+            Kind.SWITCH: self._end,
+            Kind.ATTRIBUTE: self._attribute,
+            Kind.MARK: self._group,
+        }
+        for at, (kind, cpu, process, first, second) in enumerate(rows):
+            if kind in acts:
+                acts[kind](process, first, second)
+            elif kind == Kind.FOUND:
+                self._found(cpu, process, first, second, texts[at])
+            elif kind == Kind.EXEC:
+                self._person(process).name = texts[at]
+            elif kind == Kind.POLICY:
+                self.policy, self.shares_by, self.tunables = texts[at], process, {}
+            elif kind == Kind.TUNABLE:
+                self.shares_by = process
+                self.tunables[texts[at]] = second - (1 << 64) if second >> 63 else second
+
+    def _fork(self, parent: int, child: int, thread_of: int) -> None:
+        self.people[child] = self.people.get(parent, _NOBODY).child(thread_of)
+
+    def _exit(self, process: int, status: int, _: int) -> None:
+        self._person(process).status = status
+
+    def _end(self, _: int, ended: int, __: int) -> None:
+        self.people.pop(ended, None)
+
+    def _attribute(self, process: int, kind: int, value: int) -> None:
+        self._person(process).attributes[kind] = value
+
+    def _group(self, process: int, _: int, label: int) -> None:
+        self._person(process).group = label
+
+    def _found(self, cpu: int, process: int, state: int, thread_of: int, name: str) -> None:
+        self.people[process] = Person(name, thread_of)
+        if state == ProcessState.RUNNING:
+            self.running[cpu] = process
+
+    def _person(self, pid: int) -> Person:
+        """One of whom the trace has not told stays unknown."""
+        return self.people.get(pid) or Person()
+
+    # --- beginning here
+
+    def opening(self, own: Iterable[int] = ()) -> Opening:
+        """How a trace begins here.
+
+        Names of `own`, which are no part of any workload, stand in brackets, as do those of a
+        kernel's threads: by these are they told apart (schedlab.metrics).
+        """
+        return _OpeningWriter(self, frozenset(own)).write()
+
+
+_NOBODY = Person()
+
+
+def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
+    """Each text, by the place of the record that has it: kind, CPU, process, first, second."""
+    parts: dict[int, bytearray] = {}
+    owner_on: dict[int, int] = {}
+    for at, (kind, cpu, _, first, second) in enumerate(rows):
+        if kind in TEXT_OWNERS:
+            owner_on[cpu] = at
+            parts[at] = bytearray()
+        if kind != Kind.TEXT and kind not in _TEXT_BEGINS:
+            continue
+        if cpu in owner_on:
+            parts[owner_on[cpu]] += second.to_bytes(8, "little") + first.to_bytes(4, "little")
+    return {
+        at: bytes(part).partition(b"\0")[0].decode("utf-8", "replace") for at, part in parts.items()
+    }
+
+
+_TEXT_BEGINS = frozenset(TEXT_OWNERS) - frozenset(TEXT_FOLLOWS)
+"""Kinds whose own numbers are the text's first bytes."""
+
+
+class _OpeningWriter:
+    """Each CPU: START, who runs, what it is in the middle of; then, by CPU 0, all others."""
+
+    def __init__(self, standing: Standing, own: frozenset[int]) -> None:
+        self.standing = standing
+        self.own = own
+        self.time = standing.time_ns
+        self.rows: list[tuple[int, ...]] = []
+        self.running = [int(pid) for pid in standing.running]
+
+    def write(self) -> Opening:
+        for cpu in range(self.standing.cpus):
+            self._begin(cpu)
+        self._in_force()
+        for pid in sorted(set(self.standing.people) - set(self.running)):
+            self._found(0, pid)
+        self._attributes()
+        self._queued()
+        for cpu in range(self.standing.cpus):
+            self._middle(cpu)
+        groups = {
+            pid: person.group
+            for pid, person in self.standing.people.items()
+            if person.group and pid not in self.running
+        }
+        return Opening(np.array(self.rows, RECORD), self.time, groups)
+
+    def _add(self, cpu: int, kind: int, process: int = 0, first: int = 0, second: int = 0) -> None:
+        self.rows.append((self.time, 0, process, kind, cpu, first, second))
+
+    def _add_text(
+        self, kind: Kind, text: str, cpu: int, process: int, first: int = 0, second: int = 0
+    ) -> None:
+        for each, low, high in text_records(kind, text, first, second):
+            self._add(cpu, each, process, low, high)
+
+    def _begin(self, cpu: int) -> None:
+        self._add(cpu, Kind.START, second=int(self.standing.cycles[cpu]))
+        pid = self.running[cpu]
+        if pid in self.standing.people:
+            self._found(cpu, pid)
+
+    def _found(self, cpu: int, pid: int) -> None:
+        person = self.standing.people[pid]
+        state = self.standing.state.get(pid, ProcessState.BLOCKED)
+        state = ProcessState.RUNNING if state == EXITING else state
+        name = f"[{person.name}]" if pid in self.own else person.name
+        self._add_text(Kind.FOUND, name, cpu, pid, state, person.thread_of)
+
+    def _in_force(self) -> None:
+        standing = self.standing
+        if standing.policy:
+            self._add_text(Kind.POLICY, standing.policy, 0, standing.shares_by)
+        for name, value in standing.tunables.items():
+            unsigned = value & 0xFFFF_FFFF_FFFF_FFFF
+            self._add_text(Kind.TUNABLE, name, 0, standing.shares_by, second=unsigned)
+
+    def _attributes(self) -> None:
+        for pid, person in sorted(self.standing.people.items()):
+            for kind, value in sorted(person.attributes.items()):
+                self._add(0, Kind.ATTRIBUTE, pid, AttributeKind(kind), value)
+
+    def _queued(self) -> None:
+        standing = self.standing
+        waiting = [
+            (place, pid)
+            for pid, place in standing.queued.items()
+            if standing.state.get(pid) == ProcessState.RUNNABLE
+        ]
+        for place, pid in sorted(waiting):
+            unsigned = place.level & 0xFFFF_FFFF_FFFF_FFFF
+            self._add(0, Kind.QUEUED, pid, place.cpu, unsigned)
+
+    def _middle(self, cpu: int) -> None:
+        """What the CPU had begun: its process's end, its scheduler's choice."""
+        pid = self.running[cpu]
+        person = self.standing.people.get(pid)
+        if person and person.group:
+            self._add(cpu, Kind.MARK, pid, MarkKind.GROUP, person.group)
+        if person and self.standing.state.get(pid) == EXITING:
+            self._add(cpu, Kind.EXIT, pid, person.status)
+        if self.standing.deciding[cpu]:
+            self._add(cpu, Kind.SCHEDULER_ENTER, pid, second=int(self.standing.cycles[cpu]))

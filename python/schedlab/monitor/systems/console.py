@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The console of our kernel, taken apart: what the program `steer` answers, and all else, the log.
+
+Both come in one stream of characters. What is written at once stays together, but what a program
+prints without ending its line stands before an answer on the same line. What is typed is not there:
+the kernel does not repeat it (boot argument console-echo=0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+
+LINE_MAX = 2000
+"""Characters of the log's lines; a longer one is cut."""
+LOG_MAX = 2000
+"""Lines of the log that wait to be taken; of more, the oldest are dropped."""
+_PARTIAL_MAX = 1 << 16
+"""Bytes of a line that does not end. No answer is as long."""
+_TAIL_BYTES = 1 << 16
+
+_MARK = b"@@ "
+_ANSWER = re.compile(
+    rb"@@ (\d{1,9}) (?:"
+    rb"\|(?P<line>.*)"
+    rb"|ok(?: (?P<value>-?\d{1,18}))?"
+    rb"|error (?P<error>\d{1,9})(?: (?P<words>.*))?"
+    rb"|ready (?P<pid>\d{1,9}) (?P<cost>\d{1,18})"
+    rb")",
+    re.DOTALL,
+)
+_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), 127) if code != ord("\t")}
+
+
+@dataclass(frozen=True)
+class Line:
+    """`@@ 7 |TEXT`: a line of what was asked for."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """`@@ 7 ok`, or `@@ 7 ok VALUE`."""
+
+    number: int
+    value: int | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """`@@ 7 error NUMBER WORDS`."""
+
+    number: int
+    error: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """`@@ 0 ready PID PICOSECONDS`: it listens."""
+
+    pid: int
+    record_cost_ps: int
+
+
+Answer = Line | Done | Failed | Ready
+
+
+class Console:
+    """Takes bytes as they come, gives answers, and keeps the log."""
+
+    def __init__(self) -> None:
+        self._partial = b""
+        """The last line, which has not ended."""
+        self._begun = b""
+        """What a program has printed of a line before an answer."""
+        self._before = b""
+        """Both of them, as of the last call of take_log()."""
+        self._log: deque[str] = deque(maxlen=LOG_MAX)
+        self._dropped = 0
+        self._tail = b""
+
+    def feed(self, data: bytes) -> list[Answer]:
+        """The answers that this much more of the console completes, in order."""
+        data = data.replace(b"\r", b"")
+        self._tail = (self._tail + data)[-_TAIL_BYTES:]
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        answers = [found for line in lines if (found := self._line(line)) is not None]
+        if len(self._partial) + len(self._begun) > _PARTIAL_MAX:
+            self._end_line()
+        return answers
+
+    def take_log(self) -> list[str]:
+        """Lines since the last call; also one that has not ended and did not grow since then."""
+        now = self._begun + self._partial
+        if now and now == self._before and _MARK not in now:
+            self._end_line()
+        self._before = self._begun + self._partial
+        lines = list(self._log)
+        if self._dropped:
+            lines.insert(0, f"({self._dropped} lines were left out here: too many at once)")
+        self._log.clear()
+        self._dropped = 0
+        return lines
+
+    def close(self) -> None:
+        """Nothing more comes: a line that has not ended ends."""
+        if self._begun or self._partial:
+            self._end_line()
+
+    @property
+    def tail(self) -> str:
+        """The end of all that was printed, without answers."""
+        lines = self._tail.split(b"\n")
+        return "\n".join(_readable(line) for line in lines if _MARK not in line)
+
+    def _line(self, line: bytes) -> Answer | None:
+        place = line.find(_MARK)
+        while place >= 0:
+            match = _ANSWER.fullmatch(line, place)
+            if match:
+                self._begun += line[:place]
+                return _answer(match)
+            place = line.find(_MARK, place + 1)
+        self._add(self._begun + line)
+        return None
+
+    def _end_line(self) -> None:
+        self._add(self._begun + self._partial)
+        self._partial = b""
+
+    def _add(self, line: bytes) -> None:
+        """Once more to the log."""
+        self._begun = b""
+        if len(self._log) == self._log.maxlen:
+            self._dropped += 1
+        self._log.append(_readable(line)[:LINE_MAX])
+
+
+def _answer(match: re.Match[bytes]) -> Answer:
+    number = int(match[1])
+    if match["line"] is not None:
+        return Line(number, match["line"].decode(errors="replace"))
+    if match["error"] is not None:
+        return Failed(number, int(match["error"]), (match["words"] or b"").decode(errors="replace"))
+    if match["pid"] is not None:
+        return Ready(int(match["pid"]), int(match["cost"]))
+    return Done(number, int(match["value"]) if match["value"] is not None else None)
+
+
+def _readable(line: bytes) -> str:
+    """A program may print anything; a page and a terminal show characters alone."""
+    return line.decode(errors="replace").translate(_CONTROLS)

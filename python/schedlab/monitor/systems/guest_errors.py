@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Why our kernel did not do something: the numbers of abi/errors.h in words."""
+
+from __future__ import annotations
+
+from schedlab.monitor.system import Refused
+
+EPERM = 1
+ENOENT = 2
+ESRCH = 3
+EINVAL = 22
+ERANGE = 34
+EPOLICY = 160
+ETUNABLE = 161
+
+_WORDS = {
+    EPERM: "it is not permitted",
+    ENOENT: "there is no such file",
+    ESRCH: "there is no such process",
+    4: "the program that steers was interrupted",
+    5: "its disk failed",
+    7: "there are too many arguments",
+    8: "the file is no program of this machine",
+    11: "it has as many processes as it can count",
+    12: "its memory is used up",
+    EINVAL: "it does not understand that",
+    24: "the program that steers has too many open files",
+    28: "its disk is full",
+    ERANGE: "the value is out of range",
+    36: "a name is too long",
+    38: "it has no such system call",
+    EPOLICY: "it has no such policy or preset",
+    ETUNABLE: "its policy has no such tunable",
+}
+
+
+class GuestError(Refused):
+    """The guest said no. `number` is one of abi/errors.h."""
+
+    def __init__(self, what: str, number: int, words: str = "") -> None:
+        self.number = number
+        self.words = _WORDS.get(number) or words or f"error {number}"
+        super().__init__(f"{what}: {self.words}")

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The process of the host that is a machine: its pipes, its signals, its end.
+
+It and all that it starts are one process group, of which nothing is left afterwards; the host ends it
+even if we are killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from schedlab.linux.guest import tied
+from schedlab.run import end_group, signal_group, to_the_end
+
+_PIPE_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+_REST_S = 0.002
+"""Between reading and reading: machines write a character at a time, and each would be an event."""
+
+
+class MachineProcess:
+    """`heard` gets what it prints, from the moment of `start` to the last, before `ended` is set."""
+
+    def __init__(self, heard: Callable[[bytes], None]) -> None:
+        self._heard = heard
+        self._loop = asyncio.get_running_loop()
+        self._output = -1
+        self._resting: asyncio.TimerHandle | None = None
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self, command: Sequence[str], folder: Path, inherited: Sequence[int]) -> None:
+        """OSError: it cannot be started."""
+        self._output, theirs = os.pipe()
+        os.set_blocking(self._output, False)
+        with suppress(OSError):  # a smaller one will do
+            fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *tied(),
+                *command,
+                cwd=folder,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=theirs,
+                stderr=theirs,
+                pass_fds=inherited,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self._output)
+            raise
+        finally:
+            os.close(theirs)
+        self._listen()
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    def write(self, data: bytes) -> None:
+        """To its console. A machine that is gone does not read it any more."""
+        if self._process and self._process.stdin and not self._process.stdin.is_closing():
+            self._process.stdin.write(data)
+
+    def signal(self, number: signal.Signals) -> None:
+        """To all of its group."""
+        signal_group(self.pid, number)
+
+    def kill(self) -> None:
+        """At once. `wait` gives what came of it."""
+        self.signal(signal.SIGKILL)
+
+    async def wait(self) -> int:
+        """Its exit status, negative for a signal; all that it has printed was heard then."""
+        assert self._process
+        status = await self._process.wait()
+        signal_group(self.pid, signal.SIGKILL)  # those that it has left behind
+        self._hear_the_rest()
+        return status
+
+    async def end(self) -> None:
+        """By force, if need be; also one that is stopped."""
+        assert self._process
+        self.signal(signal.SIGCONT)
+        await to_the_end(end_group(self._process))
+
+    # --- what it prints ---------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        self._resting = None
+        if self._output >= 0:
+            self._loop.add_reader(self._output, self._read)
+
+    def _read(self) -> None:
+        self._loop.remove_reader(self._output)
+        if self._read_once():
+            self._resting = self._loop.call_later(_REST_S, self._listen)
+
+    def _read_once(self) -> bool:
+        """False: nothing is there, or will be."""
+        try:
+            data = os.read(self._output, _READ_BYTES)
+        except BlockingIOError:
+            return True
+        if data:
+            self._heard(data)
+        return bool(data)
+
+    def _hear_the_rest(self) -> None:
+        """Its end of the pipe is closed."""
+        if self._output < 0:
+            return
+        self._loop.remove_reader(self._output)
+        if self._resting:
+            self._resting.cancel()
+        with suppress(BlockingIOError):
+            while data := os.read(self._output, _READ_BYTES):
+                self._heard(data)
+        os.close(self._output)
+        self._output = -1

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""What is asked of QEMU itself, not of its guest: to stand still, together with its clock."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from contextlib import suppress
+
+from qemu.qmp import QMPClient, QMPError
+
+from schedlab.monitor.system import Refused
+
+_ANSWER_SECONDS = 10.0
+_FAILURES = (QMPError, OSError, EOFError, TimeoutError, asyncio.TimeoutError)
+logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL + 1)  # what it raises is told by us
+
+
+class QemuControl:
+    """QEMU's machine protocol over a pair of sockets, of which nobody else can have an end."""
+
+    def __init__(self) -> None:
+        self._ours, self.theirs = socket.socketpair()
+        """`theirs` is for QEMU to inherit."""
+        self._client = QMPClient("schedlab")
+
+    async def connect(self) -> None:
+        """To be called once QEMU runs, which then alone has its end. Refused: it does not answer."""
+        self.theirs.close()
+        try:
+            await asyncio.wait_for(self._client.connect(self._ours), _ANSWER_SECONDS)
+        except _FAILURES as error:
+            raise Refused(f"QEMU does not answer: {error}") from None
+
+    async def pause(self) -> None:
+        """Refused: QEMU does not do it."""
+        await self._execute("stop")
+
+    async def resume(self) -> None:
+        await self._execute("cont")
+
+    async def close(self) -> None:
+        """Whatever state it is in."""
+        with suppress(QMPError, OSError, EOFError):
+            await self._client.disconnect()
+        self._ours.close()
+        self.theirs.close()
+
+    async def _execute(self, command: str) -> None:
+        try:
+            await asyncio.wait_for(self._client.execute(command), _ANSWER_SECONDS)
+        except _FAILURES as error:
+            raise Refused(f"QEMU does not obey `{command}`: {error or 'no answer'}") from None

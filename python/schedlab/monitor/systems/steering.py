@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Our kernel, asked and told by its program `steer` (user/programs/steer.c), over the console.
+
+One command is under way at a time, so that it is known which one a silence is about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from schedlab.monitor.system import Refused
+from schedlab.monitor.systems.console import Answer, Console, Done, Failed, Line, Ready
+from schedlab.monitor.systems.guest_errors import GuestError
+
+PATIENCE_S = 20.0
+"""Of ours, while the machine runs, without a sign of an answer."""
+PAUSED_PATIENCE_S = 2.0
+"""While it is paused all the time, and so cannot answer."""
+COMMAND_MAX = 120
+"""Characters; the kernel takes lines of 127."""
+UNANSWERED_MAX = 8
+"""Commands that may lie in the console's buffer, of 4096 characters, after nobody waits for them."""
+_LOOK_S = 0.25
+
+
+class Stopwatch:
+    """Time of ours in which the machine ran."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._paused_s = 0.0
+        self._paused_since: float | None = None
+
+    @property
+    def ran_s(self) -> float:
+        return time.monotonic() - self._begin - self._paused_s - self.standing_s
+
+    @property
+    def standing_s(self) -> float:
+        """For how long it has been paused; 0: it runs."""
+        return 0.0 if self._paused_since is None else time.monotonic() - self._paused_since
+
+    def pause(self) -> None:
+        if self._paused_since is None:
+            self._paused_since = time.monotonic()
+
+    def resume(self) -> None:
+        self._paused_s += self.standing_s
+        self._paused_since = None
+
+
+@dataclass
+class _Pending:
+    """A command that is under way."""
+
+    number: int
+    done: asyncio.Future[Done]
+    heard_s: float
+    """When, on the stopwatch, something was heard of it, or it was typed."""
+    lines: list[str] = field(default_factory=list)
+
+
+class Steering:
+    """The commands of one machine. `write` hands bytes to its console and does not wait; `refusal`
+    has the words for the numbers of its kernel's errors."""
+
+    def __init__(
+        self,
+        console: Console,
+        write: Callable[[bytes], None],
+        refusal: type[GuestError] = GuestError,
+    ) -> None:
+        self._console = console
+        self._write = write
+        self._refusal = refusal
+        self._turn = asyncio.Lock()
+        self._pending: _Pending | None = None
+        self._typed = 0
+        """The number of the last command."""
+        self._answered = 0
+        """The number of the last one that was answered."""
+        self._over = ""
+        self.stopwatch = Stopwatch()
+        self.explain_silence: Callable[[], str] = lambda: ""
+        """What is up with a machine that does not answer, for people."""
+        self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+
+    def heard(self, data: bytes) -> None:
+        """More of the console."""
+        for answer in self._console.feed(data):
+            self._take(answer)
+
+    def fail(self, why: str) -> None:
+        """The machine is gone: whoever waits is told, and so is whoever asks from now on."""
+        self._over = self._over or why
+        if self._pending and not self._pending.done.done():
+            self._pending.done.set_exception(Refused(why))
+        if not self._ready.done():
+            self._ready.set_exception(Refused(why))
+            self._ready.exception()  # nobody may be waiting
+
+    async def wait_ready(self, patience_s: float) -> Ready:
+        """Until it listens. Refused: it ends before that, or takes longer."""
+        await asyncio.wait([self._ready], timeout=patience_s)
+        if not self._ready.done():
+            raise Refused(f"its program `steer` did not begin within {patience_s:.0f} s")
+        return self._ready.result()
+
+    async def read(self, file: str) -> str:
+        """The text of sched_status or sched_tunables."""
+        pending = await self._ask(f"read {file}", f"{file} cannot be read")
+        return "".join(f"{line}\n" for line in pending.lines)
+
+    async def tell(self, command: str, what: str) -> int | None:
+        """Has a command carried out; gives the number that the answer has, if any.
+
+        GuestError: the guest says no. Refused: it cannot be asked, or does not answer. The message
+        begins with `what`.
+        """
+        pending = await self._ask(command, what)
+        return pending.done.result().value
+
+    def type_end(self) -> None:
+        """Asks the machine to end. There is no answer to wait for: it ends."""
+        if not self._over:
+            self._type("end")
+
+    # --- one command ------------------------------------------------------------------------------
+
+    async def _ask(self, command: str, what: str) -> _Pending:
+        if len(command) > COMMAND_MAX or not (command.isascii() and command.isprintable()):
+            raise Refused(f"{what}: {command[:COMMAND_MAX]!r} cannot be said to it")
+        try:
+            await asyncio.wait_for(self._turn.acquire(), PATIENCE_S)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise Refused(f"{what}: it has not answered other commands yet") from None
+        try:
+            return await self._ask_in_turn(command, what)
+        finally:
+            self._turn.release()
+
+    async def _ask_in_turn(self, command: str, what: str) -> _Pending:
+        if self._over:
+            raise Refused(f"{what}: {self._over}")
+        if self._typed - self._answered >= UNANSWERED_MAX:
+            raise Refused(f"{what}: it has not answered the last {UNANSWERED_MAX} commands")
+        done: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        pending = _Pending(self._type(command), done, self.stopwatch.ran_s)
+        self._pending = pending
+        try:
+            await self._await(pending, what)
+        except GuestError as error:
+            raise self._refusal(what, error.number, error.words) from None
+        finally:
+            self._pending = None
+        return pending
+
+    def _type(self, command: str) -> int:
+        self._typed += 1
+        self._write(f"@@ {self._typed} {command}\n".encode())
+        return self._typed
+
+    async def _await(self, pending: _Pending, what: str) -> None:
+        while not pending.done.done():
+            await asyncio.wait([pending.done], timeout=_LOOK_S)
+            if pending.done.done():
+                break
+            if self.stopwatch.standing_s > PAUSED_PATIENCE_S:
+                raise Refused(f"{what}: it is paused, and will do it when it goes on")
+            if self.stopwatch.ran_s - pending.heard_s > PATIENCE_S:
+                silence = f"it has not answered for {PATIENCE_S:.0f} s, and may do it later"
+                raise Refused(
+                    "; ".join(filter(None, (f"{what}: {silence}", self.explain_silence())))
+                )
+        pending.done.result()
+
+    # --- its answer -------------------------------------------------------------------------------
+
+    def _take(self, answer: Answer) -> None:
+        """Answers to what nobody waits for any more are let go."""
+        if isinstance(answer, Ready):
+            if not self._ready.done():
+                self._ready.set_result(answer)
+            return
+        if not isinstance(answer, Line):
+            self._answered = max(self._answered, min(answer.number, self._typed))
+        pending = self._pending
+        if pending and pending.number == answer.number and not pending.done.done():
+            pending.heard_s = self.stopwatch.ran_s
+            self._complete(pending, answer)
+
+    def _complete(self, pending: _Pending, answer: Line | Done | Failed) -> None:
+        if isinstance(answer, Line):
+            pending.lines.append(answer.text)
+        elif isinstance(answer, Done):
+            pending.done.set_result(answer)
+        else:
+            pending.done.set_exception(self._refusal("", answer.error, answer.words))

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Traces that are written while they happen, and can begin in the middle of things."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from schedlab.monitor.standing import Opening, Standing
+from schedlab.monitor.system import Records
+from schedlab.trace.format import RECORD, Kind, MarkKind
+from schedlab.trace.model import Header
+from schedlab.trace.writer import header_bytes
+
+_SEQUENCE_MASK = 0xFFFF_FFFF
+
+
+class TraceFile:
+    """A trace that grows on disk. It is whole once it is finished: `with` does that.
+
+    Records are given in order, none missing, texts whole; they are numbered anew.
+    """
+
+    def __init__(self, path: Path, header: Header, opening: Opening | None = None) -> None:
+        """`opening`: what it begins with; None: what comes is a trace from its beginning on."""
+        self.path = path
+        self.records = 0
+        self._file = path.open("wb")
+        self._file.write(
+            header_bytes(header.cpus, header.tick_ns, header.cycles_per_second, header.seed)
+        )
+        self._of_cpu = np.zeros(header.cpus, np.int64)
+        """How many records each CPU has."""
+        self._ended = np.zeros(header.cpus, bool)
+        self._latest = np.zeros(header.cpus, np.int64)
+        self._earliest = 0
+        self._groups: dict[int, int] = {}
+        if opening:
+            self._groups = dict(opening.groups)
+            self._write(opening.records)
+            self._earliest = opening.time_ns
+
+    def add(self, records: Records) -> None:
+        """What comes next."""
+        records = records.copy()
+        # A CPU may have read its clock just before another one, and told of it just after.
+        np.maximum(records["time"], np.uint64(self._earliest), out=records["time"])
+        if self._groups:
+            records = self._with_groups(records)
+        self._write(records)
+
+    def copy(self, path: Path) -> None:
+        """Another file, which ends here."""
+        self._file.flush()
+        shutil.copyfile(self.path, path)
+        with path.open("ab") as file:
+            file.write(self._ends().tobytes())
+
+    def finish(self) -> None:
+        """Ends the trace on all CPUs that have not ended, at one time. Twice is once."""
+        if not self._file.closed:
+            self._file.write(self._ends().tobytes())
+            self._file.close()
+
+    def _ends(self) -> Records:
+        cpus = np.flatnonzero(~self._ended)
+        ends = np.zeros(len(cpus), RECORD)
+        ends["time"] = self._latest.max()
+        ends["kind"] = Kind.END
+        ends["cpu"] = cpus
+        ends["second"] = self._of_cpu[cpus] + 1
+        ends["sequence"] = (self.records + np.arange(len(cpus))) & _SEQUENCE_MASK
+        return ends
+
+    def __enter__(self) -> TraceFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.finish()
+
+    def _write(self, records: Records) -> None:
+        if len(records) == 0:
+            return
+        cpus = records["cpu"]
+        numbers = np.arange(self.records, self.records + len(records), dtype=np.int64)
+        records["sequence"] = numbers & _SEQUENCE_MASK
+        self.records += len(records)
+        self._of_cpu += np.bincount(cpus, minlength=len(self._of_cpu))
+        self._latest[cpus] = records["time"]
+        ends = np.flatnonzero(records["kind"] == Kind.END)
+        # END is the last record of its CPU, and counts all of them.
+        records["second"][ends] = self._of_cpu[cpus[ends]]
+        self._ended[cpus[ends]] = True
+        self._file.write(records.tobytes())
+
+    def _with_groups(self, records: Records) -> Records:
+        """Puts in the labels of those that had one before, when they first run: then they may."""
+        known = np.fromiter(self._groups, np.int64, len(self._groups))
+        enters = records["kind"] == Kind.SCHEDULER_EXIT
+        if not enters.any():
+            enters = records["kind"] == Kind.SWITCH
+        rows = np.flatnonzero(enters & np.isin(records["process"], known))
+        pids, first = np.unique(records["process"][rows], return_index=True)
+        rows = rows[first]
+        marks = records[rows]
+        marks["kind"] = Kind.MARK
+        marks["first"] = MarkKind.GROUP
+        marks["second"] = [self._groups.pop(pid) for pid in pids.tolist()]
+        mixed = np.concatenate([records, marks])
+        # Behind the record by which it enters its CPU.
+        order = np.argsort(np.concatenate([np.arange(len(records)), rows + 0.5]), kind="stable")
+        found: Records = mixed[order]
+        return found
+
+
+class Recent:
+    """The last records of a trace, of which a file can be made at any time."""
+
+    def __init__(self, header: Header, span_ns: int = 30_000_000_000, most: int = 1_000_000):
+        """Kept is what happened in `span_ns`, but no more than `most` records or so."""
+        self.header = header
+        self.count = 0
+        self._span_ns = span_ns
+        self._most = most
+        self._before = Standing(header.cpus)
+        """What stood before the first one that is kept."""
+        self._parts: deque[Records] = deque()
+
+    def add(self, records: Records) -> None:
+        """What comes next."""
+        if len(records) == 0:
+            return
+        self._parts.append(records)
+        self.count += len(records)
+        while self.count > self._most or self._is_old(self._parts[0]):
+            part = self._parts.popleft()
+            self._before.apply(part)
+            self.count -= len(part)
+
+    def _is_old(self, part: Records) -> bool:
+        newest = int(self._parts[-1]["time"][-1])
+        return len(self._parts) > 1 and int(part["time"][-1]) < newest - self._span_ns
+
+    def write(self, path: Path, own: frozenset[int]) -> None:
+        """A trace of what is kept. `own`: as of Standing.opening."""
+        opening = self._before.opening(own) if self._before.count else None
+        with TraceFile(path, self.header, opening) as file:
+            for part in self._parts:
+                file.add(part)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""Vega for the page: made by vl-convert, which is in the house for reports, so that no Node.js is
+needed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from schedlab.report.html import bundle
+
+_EXPORT = "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n"
+"""So that modules of the page find them; `vegaEmbed` with `ast: true` needs no compiled code."""
+
+
+@cache
+def vega_script() -> str:
+    """Kept between starts: to put it together takes seconds."""
+    return bundle("vega", _EXPORT)

@@ -1,0 +1,602 @@
+# SPDX-License-Identifier: MIT
+"""One system that is watched: what it says goes to its model, and into a recording; what it is
+asked goes to it, one thing at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, TypeVar, cast
+
+from schedlab.errors import SchedlabError
+from schedlab.monitor import worker
+from schedlab.monitor.frames import Frame, Mark
+from schedlab.monitor.making import RECORDED, Choices, Maker
+from schedlab.monitor.model import Model, ModelFrame
+from schedlab.monitor.rates import HostClock, Rate
+from schedlab.monitor.recorder import Recorder, facts_of
+from schedlab.monitor.standing import Standing
+from schedlab.monitor.system import (
+    Ability,
+    Life,
+    Paced,
+    Records,
+    Refused,
+    Setup,
+    Status,
+    System,
+)
+from schedlab.monitor.trace_file import Recent
+from schedlab.outcome import Outcome
+from schedlab.trace.format import AttributeKind
+
+T = TypeVar("T")
+
+LOG_MAX = 2000
+"""Lines of the console that are kept for who comes later."""
+_PIECE = 4096
+"""Records that the model is given at once: it takes some 20 ms for them."""
+_PATIENCE_S = 30.0
+"""For an answer; adapters have limits of their own, which are shorter."""
+_SILENT_NS = 250_000_000
+"""What a system does is in its trace after so long at most, with `trace-delay` and the way here."""
+_ITS_OWN_CLOCK = "spike"
+"""Its time goes as its instructions do, not as ours."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is the same for all systems of a session."""
+
+    choices: Choices
+    make: Maker
+    scratch: Path
+    software: Mapping[str, Any]
+    """For manifests."""
+    window_ns: int
+    begun: Callable[[Watched], None]
+    """Is told of each start, before anything is taken of its trace."""
+    kept: list[Path]
+    """All that was recorded, folder by folder."""
+
+
+class Watched:
+    """See above. All of it belongs to the session's loop."""
+
+    def __init__(self, letter: str, setup: Setup, terms: Terms) -> None:
+        self.letter = letter
+        self.setup = setup
+        self.terms = terms
+        self.window_ns = terms.window_ns
+        self.starts = 0
+        self.number = 0
+        self.skipped = 0
+        self._exports = 0
+        self.started: list[str] = list(setup.workloads)
+        """What has been asked to run, for a recording's title."""
+        self.lock = asyncio.Lock()
+        """Held while the system does something: one thing at a time."""
+        self._reset()
+
+    def _reset(self) -> None:
+        """As before its start."""
+        self.system: System | None = None
+        self.model: Model | None = None
+        self.standing: Standing | None = None
+        self.recent: Recent | None = None
+        self.recorder: Recorder | None = None
+        self.paused = False
+        self.held = False
+        """It stands still, since it was ahead of the others."""
+        self.failure = ""
+        """Why we have given it up."""
+        self.origin_ns = 0
+        """Of its time, what is the beginning of the time that it has in common with others."""
+        self.clock = HostClock()
+        self.speed, self.events = Rate(), Rate()
+        self.log: deque[str] = deque(maxlen=LOG_MAX)
+        self._new_log: deque[str] = deque(maxlen=LOG_MAX)
+        self._marks: list[Mark] = []
+        self._backlog: deque[Records] = deque()
+        self._shown: ModelFrame | None = None
+        self._steered: list[str] = []
+        self._from_start = False
+        """Is the recording all of the trace?"""
+
+    # --- how it is
+
+    @property
+    def life(self) -> Life:
+        """FAILED, too, if it no longer answers as it should."""
+        if self.failure:
+            return Life.FAILED
+        if self.system is None:
+            return Life.STARTING
+        life = self.system.life
+        return Life.PAUSED if life is Life.RUNNING and self.paused else life
+
+    @property
+    def message(self) -> str:
+        return self.failure or (self.system.message if self.system else "")
+
+    @property
+    def is_on(self) -> bool:
+        """It runs, or could go on."""
+        return self.life in (Life.RUNNING, Life.PAUSED) and self.model is not None
+
+    @property
+    def is_paced(self) -> bool:
+        return self.system is not None and Ability.PACE in self.system.abilities
+
+    @property
+    def paced(self) -> Paced:
+        return cast(Paced, self.system)
+
+    @property
+    def now_ns(self) -> int:
+        """How far it has come, of its own time."""
+        if self.is_paced:
+            return self.paced.now_ns
+        taken = self.standing.time_ns if self.standing else 0
+        return max(taken, self.clock.time_ns(time.monotonic()) - _SILENT_NS)
+
+    @property
+    def common_ns(self) -> int:
+        """The same, of the time that it has in common with others."""
+        return self.now_ns - self.origin_ns
+
+    @property
+    def is_behind(self) -> bool:
+        """Is there something that the model has not taken in?"""
+        return bool(self._backlog)
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        cpus = f"{self.setup.cpus} CPU{'s' if self.setup.cpus > 1 else ''}"
+        if self.setup.machine == RECORDED and self.setup.source:
+            return f"{self.setup.source.name}, recorded"
+        return f"{self.setup.policy} on {self.setup.machine}, {cpus}"
+
+    # --- its life
+
+    async def begin(self) -> None:
+        """Starts it. If it does not, its life and message say so."""
+        self.starts += 1
+        folder = self.terms.scratch / f"{self.letter}-{self.starts}"
+        folder.mkdir()
+        system = None
+        try:
+            system = self.terms.make(self.setup, folder)
+            await system.begin()
+        except asyncio.CancelledError:
+            if system:
+                await system.end()
+            raise
+        except Exception as error:  # an adapter's mistake must not end the others
+            self.fail(error)
+            if system:
+                with suppress(Exception):
+                    await system.end()
+            return
+        self.system = system
+        self.clock.runs(time.monotonic())
+        self.terms.begun(self)
+
+    async def end(self) -> None:
+        """Ends it; a recording of it is kept."""
+        try:
+            await self.stop_recording()
+        finally:
+            async with self.lock:
+                system, self.system = self.system, None
+                if system:
+                    await limited(system.end())
+                    rmtree(system.folder, ignore_errors=True)
+
+    async def restart(self, setup: Setup) -> None:
+        """Begins anew as another one."""
+        await self.end()
+        self._reset()
+        self.setup = setup
+        self.started = list(setup.workloads)
+        await self.begin()
+
+    def join(self, common_ns: int) -> None:
+        """Its time, from here on, is that which others have in common."""
+        if self.is_on or self.system:
+            self.origin_ns = self.now_ns - common_ns
+
+    def fail(self, error: BaseException) -> None:
+        """It is given up, for this reason."""
+        own = isinstance(error, (SchedlabError, OSError))
+        self.failure = str(error) if own else f"{type(error).__name__}: {error}"
+
+    # --- what it says
+
+    def take(self) -> int:
+        """What there is new of its trace and its log. Gives how many records."""
+        if self.system is None or self.failure:
+            return 0
+        try:
+            self._take_log(self.system.take_log())
+            records = self.system.take()
+            if self.model is None and not self._set_up():
+                return 0
+            self._take_records(records)
+        except Exception as error:  # its trace is broken: the others go on
+            self.fail(error)
+            return 0
+        return len(records)
+
+    def _set_up(self) -> bool:
+        """Its model, as soon as its header is there."""
+        assert self.system
+        header = self.system.header
+        if header is None:
+            return False
+        policy = self.setup.policy
+        shares_by = self.terms.choices.shares_by(policy)
+        self.model = Model(header, str(policy), shares_by, self.window_ns)
+        self.standing = Standing(header.cpus)
+        self.recent = Recent(header)
+        return True
+
+    def _take_records(self, records: Records) -> None:
+        assert self.standing and self.recent
+        now = time.monotonic()
+        if len(records):
+            self.standing.apply(records)
+            self.recent.add(records)
+            if self.recorder:
+                self.recorder.add(records)
+            self._backlog.extend(records[at : at + _PIECE] for at in range(0, len(records), _PIECE))
+            self.clock.heard(now, self.standing.time_ns)
+        self.speed.note(now, self.now_ns)
+        self.events.note(now, self.standing.count)
+
+    def _take_log(self, lines: list[str]) -> None:
+        self.log.extend(lines)
+        self._new_log.extend(lines)
+        if self.recorder:
+            self.recorder.add_log(lines)
+
+    def feed(self) -> bool:
+        """Gives the model a piece of what it has not yet. False: it has all."""
+        if self.model is None or self.system is None:
+            return False
+        self.model.own_pids = set(self.system.own_pids)
+        self.model.record_cost_ns = self.system.record_cost_ns
+        if self._backlog:
+            self.model.feed(self._backlog.popleft())
+        if not self._backlog and self.is_on and not self.held:
+            self._reach()
+        return bool(self._backlog)
+
+    def _reach(self) -> None:
+        """Time goes on though nothing happens."""
+        if self.model and (self.is_paced or self.setup.machine != _ITS_OWN_CLOCK):
+            self.model.reach(self.now_ns)
+
+    # --- what is shown
+
+    def frame(self, pace: float) -> Frame:
+        """What is the case, and what has happened since the last one."""
+        self.number += 1
+        if self.model and not self.failure:
+            self._shown = self.model.frame()
+        elif self._shown:
+            self._shown = _nothing_new(self._shown)
+        log, self._new_log = list(self._new_log), deque(maxlen=LOG_MAX)
+        marks, self._marks = self._marks, []
+        return self._framed(self._shown, log, marks, pace)
+
+    def history(self, pace: float) -> Frame:
+        """The same, but with all of the past that is kept."""
+        shown = self._shown
+        if self.model and shown is None:
+            shown = self._shown = self.model.frame()
+        if self.model and shown:
+            shown = cast(ModelFrame, {**shown, **self.model.history()})
+        return self._framed(shown, list(self.log), [], pace)
+
+    def _framed(
+        self, shown: ModelFrame | None, log: list[str], marks: list[Mark], pace: float
+    ) -> Frame:
+        parts = shown or _empty(self.setup, self.window_ns)
+        behind = self.standing.time_ns - parts["now_ns"] if self.standing and self._backlog else 0
+        return {
+            **parts,
+            "marks": [*parts["marks"], *marks],
+            "system": self.letter,
+            "number": self.number,
+            "life": self.life.value,
+            "message": self.message,
+            "paused": self.paused,
+            "speed": self.speed.per_second / 1e9,
+            "pace": pace if self.is_paced else -1.0,
+            "log": log,
+            "events_per_s": self.events.per_second,
+            "behind_ns": max(behind, 0),
+            "skipped_frames": self.skipped,
+            "recording": str(self.recorder.place) if self.recorder else "",
+        }
+
+    def note(self, text: str) -> None:
+        """Marks the time line."""
+        now_ns = self._shown["now_ns"] if self._shown else self.now_ns
+        self._marks.append({"time_ns": now_ns, "kind": "note", "text": text, "pid": 0})
+
+    def pids_of(self, group: str) -> list[int]:
+        """Those of a group that live, as last shown."""
+        if self._shown is None:
+            return []
+        columns = self._shown["processes"]
+        pairs = zip(columns["pid"], columns["group"], strict=True)
+        return [int(pid) for pid, name in pairs if name == group]
+
+    # --- what it is asked
+
+    @asynccontextmanager
+    async def asking(self, *abilities: Ability) -> AsyncIterator[System]:
+        """The system, which does nothing else meanwhile. Refused: it cannot do such things."""
+        async with self.lock:
+            system = self._able(*abilities)
+            if self.held:
+                await self.resume_held()
+            yield system
+
+    def _able(self, *abilities: Ability) -> System:
+        if self.system is None or not self.is_on:
+            raise Refused(f"it does not run: {self.message or self.life.value}")
+        for ability in abilities:
+            if ability not in self.system.abilities:
+                raise Refused(f"{self.setup.machine} cannot do this: {ability.value}")
+        if self.paused and not self.is_paced and abilities:
+            raise Refused("it stands still, and can hear nothing: resume it first")
+        return self.system
+
+    async def steer(self, what: str, doing: Awaitable[T]) -> T:
+        """Has the system do something that changes what it does; a recording's manifest says it."""
+        done = await limited(doing)
+        if self.recorder:
+            self._steered.append(what)
+        return done
+
+    async def read_status(self) -> Status:
+        """What sched_status says, which the model hears, too."""
+        async with self.asking() as system:
+            if self.paused and not self.is_paced:
+                raise Refused("it stands still, and can hear nothing: resume it first")
+            status = await limited(system.read_status())
+        if self.model:
+            self.model.apply_status(status)
+        return status
+
+    async def set_attribute(self, pids: list[int], kind: AttributeKind, value: int) -> int:
+        """Gives how many were set. Refused, if none could be."""
+        done = 0
+        async with self.asking(Ability.ATTRIBUTES) as system:
+            for pid in pids:
+                done += await self._each(
+                    len(pids) == 1,
+                    f"{kind.name.lower()} {pid} {value}",
+                    system.set_attribute(pid, kind, value),
+                )
+        return done
+
+    async def kill(self, pids: list[int]) -> int:
+        """Gives how many were."""
+        done = 0
+        async with self.asking(Ability.START) as system:
+            for pid in pids:
+                done += await self._each(len(pids) == 1, f"kill {pid}", system.kill(pid))
+        return done
+
+    async def _each(self, alone: bool, what: str, doing: Awaitable[None]) -> int:
+        """Of a group, one that has just ended is no mistake."""
+        try:
+            await self.steer(what, doing)
+        except Refused:
+            if alone:
+                raise
+            return 0
+        return 1
+
+    # --- standing still
+
+    async def pause(self) -> None:
+        """Its time stands still."""
+        if self.paused:
+            return
+        async with self.lock:
+            system = self._able(Ability.PAUSE)
+            if not self.is_paced and not self.held:
+                await limited(system.pause())
+                self.clock.stands(time.monotonic())
+            self.held = False
+            self.paused = True
+
+    async def resume(self) -> None:
+        """It goes on."""
+        if not self.paused:
+            return
+        async with self.lock:
+            if not self.is_paced and self.system:
+                await limited(self.system.resume())
+                self.clock.runs(time.monotonic())
+            self.paused = False
+
+    async def hold(self) -> None:
+        """Lets it wait for the others. Nothing, if it is doing something just now."""
+        if self.lock.locked() or self.held:
+            return
+        async with self.lock:
+            if self.system and self.is_on and not self.paused:
+                await limited(self.system.pause())
+                self.clock.stands(time.monotonic())
+                self.held = True
+
+    async def resume_held(self) -> None:
+        """It need not wait any more. The lock is held, or nobody else has it."""
+        if self.held and self.system:
+            await limited(self.system.resume())
+            self.clock.runs(time.monotonic())
+        self.held = False
+
+    # --- another time
+
+    async def seek(self, time_ns: int) -> int:
+        """Goes there; the model begins anew, and takes in all that comes before."""
+        async with self.asking(Ability.SEEK):
+            await limited(self.paced.seek(time_ns))
+            if self.recorder:
+                await self.stop_recording()
+            self.model, self.standing, self.recent = None, None, None
+            self._shown = None
+            self._backlog.clear()
+            self.speed, self.events = Rate(), Rate()
+            return self.paced.now_ns
+
+    def set_window(self, window_ns: int) -> None:
+        """Of the metrics."""
+        self.window_ns = window_ns
+        if self.model:
+            self.model.set_window(window_ns)
+
+    # --- recording
+
+    def start_recording(self, folder: Path, prefix: str, label: str) -> None:
+        """From here on, into a folder in `folder`; from the trace's beginning, if nothing was
+        taken of it. Refused: there is nothing to record."""
+        if self.system is None or (self.model is None and not self._set_up()):
+            raise Refused(f"there is nothing to record: {self.message or self.life.value}")
+        assert self.system.header and self.standing
+        title = self.workload
+        setup = self._setup_shown()
+        facts = facts_of(setup, title, label, self.standing, self.terms.software)
+        name = f"{prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}".replace(":", "-")
+        own = self.system.own_pids
+        self.recorder = Recorder(folder / name, self.system.header, facts, self.standing, own)
+        self._steered = []
+        self._from_start = self.standing.count == 0
+        if self._from_start:
+            self.recorder.add_log(self.log)
+        self.note("recording begins")
+
+    def discard_recording(self) -> None:
+        """Nothing of it is kept."""
+        recorder, self.recorder = self.recorder, None
+        if recorder:
+            recorder.discard()
+
+    @property
+    def workload(self) -> str:
+        """What has been started, in words."""
+        return " and ".join(dict.fromkeys(self.started)) or "as it was found"
+
+    def _setup_shown(self) -> Setup:
+        """As a manifest tells it: a playback is of the machine that was recorded."""
+        header = self.system.header if self.system else None
+        if header is None:
+            return self.setup
+        return replace(self.setup, tick_ns=header.tick_ns, seed=header.seed)
+
+    async def stop_recording(self) -> Path | None:
+        """The run's folder; None: nothing was recorded."""
+        recorder, self.recorder = self.recorder, None
+        if recorder is None:
+            return None
+        self.note("recording ends")
+        ended = self.life is Life.ENDED
+        whole = self._from_start and ended and not self._steered
+        repeatable = whole and self.system is not None and self.system.repeatable
+        facts = {
+            "workload": self.workload,
+            "repeatable": repeatable,
+            "monitor": {"from_start": self._from_start, "steered": self._steered},
+        }
+        failed = self.life is Life.FAILED
+        outcome = Outcome("failed", self.message) if failed else Outcome("success")
+        folder = await recorder.stop(outcome, facts)
+        self.terms.kept.append(folder)
+        return folder
+
+    async def export(self, folder: Path) -> Path:
+        """A file for ui.perfetto.dev: of what is being recorded, else of the last seconds."""
+        if self.recent is None or self.system is None:
+            raise Refused("there is nothing to show yet")
+        self._exports += 1
+        name = f"{self.letter}-{self._exports}"
+        trace = folder / f"{name}.bin"
+        if self.recorder:
+            self.recorder.copy_trace(trace)
+        else:
+            self.recent.write(trace, self.system.own_pids)
+        file = folder / f"{name}.perfetto-trace"
+        try:
+            await worker.perfetto(trace, file)
+        finally:
+            trace.unlink()
+        return file
+
+
+async def limited(doing: Awaitable[T]) -> T:
+    """Awaits an adapter, but not for ever."""
+    try:
+        return await asyncio.wait_for(doing, _PATIENCE_S)
+    except (TimeoutError, asyncio.TimeoutError):
+        raise Refused(f"no answer within {_PATIENCE_S:.0f} s") from None
+
+
+def _nothing_new(shown: ModelFrame) -> ModelFrame:
+    timeline = {"runs": [], "idle_while_queued": [], "thinned": 0}
+    return cast(ModelFrame, {**shown, "timeline": timeline, "marks": [], "decisions": []})
+
+
+_COLUMNS = (
+    *("pid", "parent", "name", "state", "reason", "cpu", "group", "own", "priority", "tickets"),
+    *("weight", "level", "slice_left_ns", "run_ns", "waiting_ns", "wait_now_ns", "selections"),
+    *("share", "ideal"),
+)
+_MEASURES = (
+    *("turnaround_ns", "response_ns", "waiting_ns", "wakeup_median_ns", "wakeup_p99_ns"),
+    *("wakeup_maximum_ns", "fairness", "fairness_turnaround", "overhead"),
+)
+_COUNTS = (
+    *("wakeups", "finished", "throughput_per_s", "utilisation", "switches_per_s"),
+    *("migrations_per_s", "idle_while_queued_ns"),
+)
+
+
+def _empty(setup: Setup, window_ns: int) -> ModelFrame:
+    """Of a system that has said nothing yet."""
+    return cast(
+        ModelFrame,
+        {
+            "now_ns": 0,
+            "policy": str(setup.policy),
+            "shares_by": "equal",
+            "levels": False,
+            "shared_queue": False,
+            "cpus": [],
+            "processes": {name: [] for name in _COLUMNS},
+            "metrics": {
+                "window_ns": window_ns,
+                **dict.fromkeys(_MEASURES),
+                **dict.fromkeys(_COUNTS, 0),
+            },
+            "cost": {"steering": 0.0, "tracing": 0.0, "total": 0.0},
+            "timeline": {"runs": [], "idle_while_queued": [], "thinned": 0},
+            "marks": [],
+            "decisions": [],
+            "events": 0,
+            "lost": 0,
+        },
+    )

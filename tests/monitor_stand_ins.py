@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""Systems to watch that need no machine: a trace that was simulated once, played by the clock that
+they are given, or by our own; they note what they are asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from conftest import ROOT
+from schedlab import workload_files
+from schedlab.monitor.making import Choices
+from schedlab.monitor.session import Session
+from schedlab.monitor.system import (
+    Ability,
+    Life,
+    Records,
+    Refused,
+    Setup,
+    Status,
+    StatusRow,
+    StepKind,
+    TunableNow,
+)
+from schedlab.policies import Catalogue, Policy, PolicyChoice, Preset, Tunable
+from schedlab.trace.format import HEADER, RECORD, AttributeKind, Kind
+from schedlab.trace.model import Header
+from schedlab_simulator import Simulator
+
+CATALOGUE: Catalogue = {
+    "rr": Policy(
+        "rr", "in turn", "ours", 0, tunables={"slice": Tunable("slice", "ticks", 1, 1, 1000)}
+    ),
+    "lottery": Policy(
+        "lottery",
+        "by chance",
+        "ours",
+        1,
+        "tickets",
+        presets={"thesis": Preset("thesis", "as there", {}, "tickets")},
+    ),
+}
+SECOND = 1_000_000_000
+
+
+def choices() -> Choices:
+    return Choices(CATALOGUE)
+
+
+@cache
+def recorded(
+    workload: str = "mixed", cpus: int = 2, policy: str = "rr", queues: bool = False
+) -> tuple[Header, Records]:
+    """A whole trace in the order of its records."""
+    file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.bin"
+        with Simulator(
+            file.text(1, 1_000_000), policy=policy, cpus=cpus, tick_ns=1_000_000, trace=path
+        ) as machine:
+            machine.run()
+        data = path.read_bytes()
+    fields = np.frombuffer(data, HEADER, 1)[0]
+    records = np.frombuffer(data, RECORD, offset=int(fields["header_bytes"]))
+    header = Header(cpus, int(fields["tick_ns"]), int(fields["cycles_per_second"]), 1)
+    return header, records[np.argsort(records["sequence"])].copy()
+
+
+class StandIn:
+    """Plays a trace. Without PACE its clock is ours."""
+
+    header: Header | None
+    status_period_s = 0.1
+
+    def __init__(
+        self,
+        setup: Setup,
+        folder: Path,
+        trace: tuple[Header, Records] | None = None,
+        paced: bool = True,
+    ) -> None:
+        self.setup = setup
+        self.folder = folder
+        self.abilities = frozenset(Ability) if paced else frozenset(Ability) - {Ability.PACE}
+        self.repeatable = paced
+        self.header, self.records = trace or recorded(cpus=setup.cpus)
+        self.own_pids = frozenset({1})
+        self.record_cost_ns = 100.0
+        self.life = Life.STARTING
+        self.message = ""
+        self.asked: list[str] = []
+        self.ended = 0
+        self.slowness = 1.0
+        """Of the time that it is to go on, the part that it does."""
+        self.broken: Exception | None = None
+        """What its trace is found to be."""
+        self._taken = 0
+        self._now_ns = 0
+        self._since: float | None = None
+        self._log: list[str] = ["it begins"]
+
+    async def begin(self) -> None:
+        self.life = Life.RUNNING
+        self._since = time.monotonic()
+
+    async def end(self) -> None:
+        self.ended += 1
+        if self.life is not Life.FAILED:
+            self.life = Life.ENDED
+
+    # --- what it says
+
+    def take(self) -> Records:
+        if self.broken:
+            raise self.broken
+        upto = int(np.searchsorted(self._latest, self.now_ns, side="right"))
+        upto = max(upto, self._taken)
+        # A text is whole.
+        while upto < len(self.records) and self.records["kind"][upto] == Kind.TEXT:
+            upto += 1
+        found = self.records[self._taken : upto]
+        self._taken = upto
+        if upto == len(self.records) and self.life is Life.RUNNING:
+            self.life = Life.ENDED
+        return found
+
+    @property
+    def _latest(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        return np.maximum.accumulate(self.records["time"])
+
+    def take_log(self) -> list[str]:
+        log, self._log = self._log, []
+        return log
+
+    def say(self, line: str) -> None:
+        self._log.append(line)
+
+    async def read_status(self) -> Status:
+        self.asked.append("status")
+        return Status("rr", {"slice": 2}, (StatusRow("init", 1, "blocked", 5, None, 1),), "")
+
+    async def read_tunables(self) -> tuple[TunableNow, ...]:
+        return (TunableNow("slice", 2, 1, 1000, 1, "ticks"),)
+
+    # --- what it is asked
+
+    async def set_policy(self, policy: str) -> None:
+        self.asked.append(f"policy {policy}")
+
+    async def set_tunable(self, name: str, value: int) -> None:
+        if name != "slice":
+            raise Refused(f"there is no tunable {name}")
+        self.asked.append(f"tunable {name}={value}")
+
+    async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
+        self.asked.append(f"{kind.name.lower()} {pid} {value}")
+
+    async def start_workload(self, name: str) -> int:
+        self.asked.append(f"start {name}")
+        return 77
+
+    async def kill(self, pid: int) -> None:
+        if pid == 404:
+            raise Refused("no process 404")
+        self.asked.append(f"kill {pid}")
+
+    async def pause(self) -> None:
+        self.asked.append("pause")
+        self._now_ns, self._since = self.now_ns, None
+
+    async def resume(self) -> None:
+        self.asked.append("resume")
+        self._since = time.monotonic()
+
+    # --- its clock
+
+    @property
+    def now_ns(self) -> int:
+        if Ability.PACE in self.abilities or self._since is None:
+            return self._now_ns
+        return self._now_ns + int((time.monotonic() - self._since) * SECOND * self.slowness)
+
+    @property
+    def end_ns(self) -> int | None:
+        return int(self.records["time"].max())
+
+    async def advance(self, until_ns: int, patience_s: float) -> int:
+        ahead = max(until_ns - self._now_ns, 0)
+        self._now_ns += int(ahead * self.slowness)
+        await asyncio.sleep(0)
+        return self._now_ns
+
+    async def step(self, kind: StepKind) -> int:
+        self.asked.append(f"step {kind.value}")
+        if kind is StepKind.EVENT:
+            later = self._latest[self._latest > self._now_ns]
+            self._now_ns = int(later[0]) if len(later) else self._now_ns
+        else:
+            self._now_ns += 1_000_000
+        return self._now_ns
+
+    async def seek(self, time_ns: int) -> None:
+        self._now_ns, self._taken, self.life = time_ns, 0, Life.RUNNING
+
+
+Make = Callable[[Setup, Path], StandIn]
+
+
+class Watching:
+    """Listens to a session, and keeps all frames."""
+
+    def __init__(self, session: Session) -> None:
+        self.frames: list[dict[str, object]] = []
+        self.changes = 0
+        session.listen(self)
+
+    def show(self, frames: Sequence[object]) -> None:
+        self.frames += frames  # type: ignore[arg-type]
+
+    def changed(self) -> None:
+        self.changes += 1
+
+    def last(self, system: str = "a") -> dict[str, object]:
+        return next(frame for frame in reversed(self.frames) if frame["system"] == system)
+
+
+def setup(policy: str = "rr", cpus: int = 2, **others: object) -> Setup:
+    name, _, preset = policy.partition(":")
+    return Setup("sim", PolicyChoice(name, preset), cpus=cpus, tick_ns=1_000_000, **others)  # type: ignore[arg-type]
+
+
+async def until(what: Callable[[], object], seconds: float = 20) -> None:
+    """Waits for a condition, as long as a busy host may take."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it has not come to be"
+        await asyncio.sleep(0.005)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""Traces that are cut out of others: whole stories, wherever the cut is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from monitor_stand_ins import recorded, setup
+from schedlab import metrics, results, trace
+from schedlab.monitor.recorder import Recorder, facts_of
+from schedlab.monitor.standing import Standing
+from schedlab.monitor.system import Records
+from schedlab.monitor.trace_file import Recent, TraceFile
+from schedlab.outcome import Outcome
+from schedlab.trace.format import RECORD, Kind
+from schedlab.trace.model import Header
+from trace_simulator import Record, Script, simulate
+
+SCRIPTS = {
+    "plain": Script(cpus=2, steps=300),
+    "reused": Script(cpus=3, steps=600, pids=6),
+    "found": Script(cpus=2, steps=300, found=5),
+    "queues": Script(cpus=4, steps=400, queues=True),
+    "wrapping": Script(cpus=2, steps=300, first_sequence=2**32 - 100),
+}
+
+
+def as_array(records: list[Record]) -> Records:
+    rows = [
+        (each.time, each.sequence & 0xFFFF_FFFF, each.process, each.kind, each.cpu, each.first, each.second)
+        for each in records
+    ]  # fmt: skip
+    return np.array(rows, RECORD)
+
+
+def pieces(records: Records, sizes: random.Random, most: int = 400) -> list[Records]:
+    """Some records at a time, no text cut."""
+    found, at = [], 0
+    while at < len(records):
+        end = min(at + sizes.randint(1, most), len(records))
+        while end < len(records) and not is_whole(records[at:end], records[end:]):
+            end += 1
+        found.append(records[at:end])
+        at = end
+    return found
+
+
+def is_whole(before: Records, after: Records) -> bool:
+    """Does no CPU go on with a text after here?"""
+    for cpu in np.unique(before["cpu"]):
+        later = after[after["cpu"] == cpu]
+        if len(later) and later["kind"][0] == Kind.TEXT:
+            return False
+    return True
+
+
+def pending_groups(path: Path, standing: Standing) -> set[int]:
+    """Who has not run since the trace begins, and so could not tell its label."""
+    ran = set(trace.read(path).events.filter(kind=Kind.SWITCH)["process"].to_list())
+    return set(standing.people) - ran
+
+
+def told(standing: Standing, without_groups: set[int]) -> dict[str, object]:
+    """All that stands, for comparing."""
+    people = {
+        pid: replace(person, group=0) if pid in without_groups else person
+        for pid, person in standing.people.items()
+    }
+    waiting = {pid: place[1:] for pid, place in standing.queued.items() if standing.state[pid] == 1}
+    return {
+        "people": {pid: (p.name, p.thread_of, p.group, p.attributes) for pid, p in people.items()},
+        "state": standing.state,
+        "running": standing.running.tolist(),
+        "deciding": standing.deciding.tolist(),
+        "policy": (standing.policy, standing.shares_by, standing.tunables),
+        "waiting": waiting,
+    }
+
+
+def cut(path: Path, header: Header, before: Standing, after: list[Records]) -> None:
+    with TraceFile(path, header, before.opening()) as file:
+        for part in after:
+            file.add(part)
+
+
+def read_back(path: Path) -> Iterator[Records]:
+    data = path.read_bytes()[64:]
+    yield np.frombuffer(data, RECORD)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_trace_that_is_cut_anywhere_is_a_whole_story(name: str, tmp_path: Path) -> None:
+    script = SCRIPTS[name]
+    path = tmp_path / "cut.bin"
+    for number in range(12):
+        source = random.Random(f"{name} {number}")
+        header = Header(script.cpus, 1_000_000, 1_000_000_000, 1)
+        parts = pieces(as_array(simulate(source, script)), source, 40)
+        at = source.randrange(1, len(parts))
+        standing = Standing(script.cpus)
+        for part in parts[:at]:
+            standing.apply(part)
+        cut(path, header, standing, parts[at:])
+        trace.validate(trace.read(path))
+        for part in parts[at:]:
+            standing.apply(part)
+        again = Standing(script.cpus)
+        for part in read_back(path):
+            again.apply(part)
+        groups = pending_groups(path, again)
+        assert told(again, groups) == told(standing, groups)
+
+
+def test_whoever_runs_after_the_cut_keeps_its_group(tmp_path: Path) -> None:
+    header, records = recorded()
+    parts = pieces(records, random.Random(1), 3000)
+    standing = Standing(header.cpus)
+    for part in parts[: len(parts) // 3]:
+        standing.apply(part)
+    path = tmp_path / "trace.bin"
+    cut(path, header, standing, parts[len(parts) // 3 :])
+    found = metrics.compute(trace.read(path)).processes
+    whole = tmp_path / "whole.bin"
+    with TraceFile(whole, header) as file:
+        file.add(records)
+    expected = metrics.compute(trace.read(whole)).processes
+    named = dict(expected.select("pid", "group").iter_rows())
+    ran = found.filter(found["running_ns"] > 0)
+    assert len(ran) > 3
+    assert {pid: named[pid] for pid in ran["pid"]} == dict(ran.select("pid", "group").iter_rows())
+
+
+def test_a_trace_from_its_beginning_is_the_same_trace(tmp_path: Path) -> None:
+    header, records = recorded()
+    path = tmp_path / "trace.bin"
+    with TraceFile(path, header) as file:
+        for part in pieces(records, random.Random(2), 5000):
+            file.add(part)
+    assert path.read_bytes()[64:] == records.tobytes()
+
+
+def test_a_copy_ends_where_it_was_made_and_the_trace_goes_on(tmp_path: Path) -> None:
+    header, records = recorded()
+    with TraceFile(tmp_path / "trace.bin", header) as file:
+        file.add(records[:1000])
+        file.copy(tmp_path / "copy.bin")
+        file.add(records[1000:])
+    trace.validate(trace.read(tmp_path / "copy.bin"))
+    assert len(trace.read(tmp_path / "copy.bin").events) == 1000 + header.cpus
+    assert (tmp_path / "trace.bin").read_bytes()[64:] == records.tobytes()
+
+
+def test_own_processes_are_no_part_of_the_workload(tmp_path: Path) -> None:
+    header, records = recorded()
+    standing = Standing(header.cpus)
+    standing.apply(records[: len(records) // 2])
+    own = max(standing.people)
+    path = tmp_path / "trace.bin"
+    with TraceFile(path, header, standing.opening({own})) as file:
+        file.add(records[len(records) // 2 :])
+    roles = dict(metrics.compute(trace.read(path)).processes.select("pid", "role").iter_rows())
+    assert roles.pop(own) == "other"
+    assert "workload" in roles.values()
+
+
+def test_the_last_records_are_kept_and_no_more(tmp_path: Path) -> None:
+    header, records = recorded()
+    kept = Recent(header, most=2000)
+    for part in pieces(records, random.Random(3), 300):
+        kept.add(part)
+        assert kept.count <= 2000
+    kept.write(tmp_path / "recent.bin", frozenset())
+    read = trace.read(tmp_path / "recent.bin")
+    trace.validate(read)
+    assert 1500 < len(read.events) < 2500
+    assert read.end_ns == int(records["time"].max())
+    short = Recent(header, span_ns=5_000_000)
+    for part in pieces(records, random.Random(3), 300):
+        short.add(part)
+    short.write(tmp_path / "short.bin", frozenset())
+    assert trace.read(tmp_path / "short.bin").begin_ns > read.end_ns - 20_000_000
+
+
+def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
+    header, records = recorded()
+    standing = Standing(header.cpus)
+    standing.apply(records[:4000])
+    place = tmp_path / "runs" / "mine"
+
+    async def record() -> Path:
+        facts = facts_of(
+            setup(), "two-hogs", "", standing, {"commit": None, "machine_version": "1"}
+        )
+        recorder = Recorder(place, header, facts, standing, {1})
+        assert not place.exists()
+        recorder.add(records[4000:])
+        recorder.add_log(["a line"])
+        return await recorder.stop(Outcome("success"), {"repeatable": False})
+
+    assert asyncio.run(record()) == place
+    manifest = json.loads((place / results.MANIFEST).read_text())
+    assert (manifest["status"], manifest["message"]) == ("success", "")
+    assert manifest["kind"] == "monitor"
+    assert manifest["cpus"] == 2
+    assert (place / results.CONSOLE).read_text() == "a line\n"
+    trace.validate(trace.read(place / "trace.bin"))
+    kept = metrics.load(place / results.METRICS)
+    assert kept.summary.equals(metrics.compute(trace.read(place / "trace.bin")).summary)
+    assert [path.name for path in place.parent.iterdir()] == ["mine"]
+
+
+def test_a_recording_that_is_discarded_leaves_nothing(tmp_path: Path) -> None:
+    header, _ = recorded()
+    standing = Standing(header.cpus)
+    Recorder(tmp_path / "runs" / "mine", header, {}, standing).discard()
+    assert not list(tmp_path.iterdir())
