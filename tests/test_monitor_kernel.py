@@ -247,6 +247,7 @@ def test_all_of_the_palette_is_there(live: Live) -> None:
     assert system._prepared
     assert system._prepared.disk.problems == {}
     assert set(system._prepared.disk.files) == {*palette(), "endless"}
+    live.do(system.set_policy("priority"))  # by which who steers comes first
     simple = {name for name, entry in palette().items() if entry.kind == "simple"} - {"fork-storm"}
     pids = {live.do(system.start_workload(name)) for name in sorted(simple)}
     assert len(pids) == len(simple) > 4

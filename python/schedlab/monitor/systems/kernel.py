@@ -146,7 +146,7 @@ class KernelSystem:
     @property
     def status_period_s(self) -> float:
         """How often, in our time, read_status may be called so that its answers take no more than a
-        fiftieth of one CPU's time: the more processes, the longer."""
+        fiftieth of one CPU's time, and leave time for commands: the more processes, the longer."""
         return self._cost.period_s
 
     # --- beginning and end ------------------------------------------------------------------------
@@ -320,6 +320,7 @@ class KernelSystem:
         self._check_alive()
         self._cost.asked()
         text = await self._steering.read("sched_status")
+        self._cost.answered()
         if len(text) < _LONG_TEXT:
             return parse_status(text)
         return await asyncio.to_thread(parse_status, text)
