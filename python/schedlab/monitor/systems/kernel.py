@@ -309,10 +309,7 @@ class KernelSystem:
         quiet = time.monotonic() - self._records_s > _SILENT_S
         if quiet and not self._follower.unread_bytes:
             return "its trace says nothing either: it hangs, or the host gives it no time"
-        return (
-            f"it runs, but its policy gives no CPU to `steer` (PID {self._steer_pid}), which obeys"
-            " commands"
-        )
+        return f"it runs, but its program `steer` (PID {self._steer_pid}) does not come to answer"
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -375,7 +372,7 @@ class KernelSystem:
         word = kind.name.lower()
         what = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
-            raise Refused(f"{what}: it obeys the monitor, and so has the best of each")
+            raise Refused(f"{what}: it obeys the monitor, and runs before all others in any case")
         least, most, *_ = ATTRIBUTES[word]
         if not least <= value <= most:
             raise Refused(f"{what}: {least} to {most} are allowed")
