@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import random
-import struct
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab.metrics import compute
-from schedlab.monitor.frames import Metrics
 from schedlab.monitor.model import Model, ModelFrame
-from schedlab.trace import Kind, MarkKind, Trace
-from schedlab.trace.format import RECORD
+from schedlab.trace import Trace
 from schedlab.trace.follow import Records
+from schedlab.trace.format import RECORD
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
 FOREVER_NS = 1 << 60

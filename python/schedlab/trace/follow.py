@@ -156,7 +156,7 @@ class Follower:
         """As 64-bit numbers that do not wrap: those nearest to what comes next."""
         near = self._next
         if near is None:
-            near = int(self._held_sequence[0] if len(self._held) else sequence[0] + (1 << 32))
+            near = int(self._held_sequence[0]) if len(self._held) else int(sequence[0]) + (1 << 32)
         difference: Integers = (sequence - np.uint32(near & 0xFFFF_FFFF)).view(np.int32)
         return difference.astype(np.int64) + near
 

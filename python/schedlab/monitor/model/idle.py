@@ -58,7 +58,8 @@ class IdleWhileQueued:
         still = [(cpu, begin, until) for cpu, begin in enumerate(since) if begin >= 0]
         idle = np.concatenate((over, np.array(still, np.int64).reshape(-1, 3)))
         idle[:, 1] = np.maximum(idle[:, 1], self._until)
-        return idle[idle[:, 2] > idle[:, 1]]
+        lasting: Integers = idle[idle[:, 2] > idle[:, 1]]
+        return lasting
 
     @staticmethod
     def _overlaps(
@@ -74,8 +75,9 @@ class IdleWhileQueued:
         stretch = np.repeat(first, many) + within
         begin = np.maximum(begins[stretch], idle[spell, 0])
         end = np.minimum(ends[stretch], idle[spell, 1])
-        rows = np.column_stack((end, begin, np.full(len(end), cpu)))
-        return rows[end > begin]
+        rows: Integers = np.column_stack((end, begin, np.full(len(end), cpu)))
+        overlaps: Integers = rows[end > begin]
+        return overlaps
 
 
 def _joined(begins: Integers, ends: Integers) -> tuple[Integers, Integers]:

@@ -88,7 +88,8 @@ def _demands(
     ran_or_blocked = lived - sums.unseen[who] - wait
     known = np.maximum(ran_or_blocked, run).astype(np.float64)
     part = np.divide(run, known, out=np.ones_like(known), where=run > 0)
-    return run + np.where(slots.exit_at[who] == NEVER, wait, 0) * part
+    demand: npt.NDArray[np.float64] = run + np.where(slots.exit_at[who] == NEVER, wait, 0) * part
+    return demand
 
 
 @dataclass
@@ -162,7 +163,8 @@ def metrics_of(
 def _of_workload(recent: Recent, workload: npt.NDArray[np.bool_]) -> Integers:
     """The values (second column) of rows whose slot (third) is of the workload."""
     rows = recent.rows()
-    return rows[workload[rows[:, 2]], 1]
+    values: Integers = rows[workload[rows[:, 2]], 1]
+    return values
 
 
 def _mean(values: Integers) -> float | None:

@@ -74,10 +74,10 @@ class Process:
         """Its place in the arrays of Slots."""
         self.parent = parent.pid if parent else 0
         self.thread_of = 0
-        self.name = parent.name if parent and parent.named else f"process {pid}"
-        self.named = bool(parent and parent.named)
+        self.name: str = parent.name if parent and parent.named else f"process {pid}"
+        self.named: bool = bool(parent and parent.named)
         """The trace has said the name."""
-        self.label = parent.label if parent else ""
+        self.label: str = parent.label if parent else ""
         """By which it told its group; "": it did not."""
         self.state = RUNNABLE
         self.blocked_for = 0
@@ -113,13 +113,15 @@ class Process:
         self.picks = 0
         """Times it was switched to."""
         self.picked_at = time
-        self.slice_ns = parent.slice_ns if parent else -1
-        self.priority = parent.priority if parent else PRIORITY_DEFAULT
-        self.tickets = parent.tickets if parent else TICKETS_DEFAULT
-        self.weight = parent.weight if parent else WEIGHT_DEFAULT
-        self.attributes = dict(parent.attributes) if parent and parent.attributes else {}
+        self.slice_ns: int = parent.slice_ns if parent else -1
+        self.priority: int = parent.priority if parent else PRIORITY_DEFAULT
+        self.tickets: int = parent.tickets if parent else TICKETS_DEFAULT
+        self.weight: int = parent.weight if parent else WEIGHT_DEFAULT
+        self.attributes: dict[int, int] = (
+            dict(parent.attributes) if parent and parent.attributes else {}
+        )
         """Those that the trace says, by AttributeKind. What sched_status says may be more."""
-        self.kin = bool(parent and parent.kin)
+        self.kin: bool = bool(parent and parent.kin)
         """It is the trace's first process, or descends from it."""
         self.outside = False
         """It began a measured window: by docs/metrics.md it is no part of the workload."""

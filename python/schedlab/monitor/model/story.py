@@ -173,7 +173,7 @@ class Story:
             Kind.FOUND: self._found,
             Kind.QUEUED: self._queued,
         }
-        return [found.get(kind, _nothing) for kind in [0, *Kind]]  # type: ignore[call-overload]
+        return [_nothing, *(found.get(kind, _nothing) for kind in Kind)]
 
     def _plan_details(self, records: Records) -> None:
         """From which time on decisions are kept with their details: only the last are shown."""
