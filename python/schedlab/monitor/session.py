@@ -203,8 +203,7 @@ class Session:
     async def _advance(self, since_s: float) -> int:
         """Lets paced systems go on, all to one time: that which the slowest has reached, and a bit
         more. Gives how far they went."""
-        going = [each for each in self.systems.values() if each.is_paced and each.is_on]
-        going = [each for each in going if not each.paused]
+        going = [each for each in self.systems.values() if each.goes_on]
         if not going or any(each.is_behind for each in going):
             return 0
         before = min(each.common_ns for each in going)

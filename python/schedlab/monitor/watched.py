@@ -108,6 +108,8 @@ class Watched:
         self._steered: list[str] = []
         self._from_start = False
         """Is the recording all of the trace?"""
+        self._seeking = False
+        """What its trace tells from here on is of another time."""
 
     # --- how it is
 
@@ -128,11 +130,23 @@ class Watched:
     @property
     def is_on(self) -> bool:
         """It runs, or could go on."""
-        return self.life in (Life.RUNNING, Life.PAUSED) and self.model is not None
+        return (
+            not self._seeking
+            and self.life in (Life.RUNNING, Life.PAUSED)
+            and self.model is not None
+        )
 
     @property
     def is_paced(self) -> bool:
         return self.system is not None and Ability.PACE in self.system.abilities
+
+    @property
+    def goes_on(self) -> bool:
+        """Does its clock wait for us to say how far?"""
+        if not self.is_paced or not self.is_on or self.paused:
+            return False
+        end_ns = self.paced.end_ns
+        return end_ns is None or self.now_ns < end_ns
 
     @property
     def paced(self) -> Paced:
@@ -222,7 +236,7 @@ class Watched:
 
     def take(self) -> int:
         """What there is new of its trace and its log. Gives how many records."""
-        if self.system is None or self.failure:
+        if self.system is None or self.failure or self._seeking:
             return 0
         try:
             self._take_log(self.system.take_log())
@@ -416,7 +430,7 @@ class Watched:
         if self.paused:
             return
         async with self.lock:
-            system = self._able(Ability.PAUSE)
+            system = self._able(*(() if self.is_paced else (Ability.PAUSE,)))
             if not self.is_paced and not self.held:
                 await limited(system.pause())
                 self.clock.stands(time.monotonic())
@@ -454,14 +468,21 @@ class Watched:
 
     async def seek(self, time_ns: int) -> int:
         """Goes there; the model begins anew, and takes in all that comes before."""
-        async with self.asking(Ability.SEEK):
-            await limited(self.paced.seek(time_ns))
-            if self.recorder:
-                await self.stop_recording()
-            self.model, self.standing, self.recent = None, None, None
-            self._shown = None
-            self._backlog.clear()
-            self.speed, self.events = Rate(), Rate()
+        if self.system and Ability.SEEK not in self.system.abilities:
+            raise Refused(f"{self.setup.machine} cannot go to another time")
+        await self.stop_recording()
+        async with self.lock:
+            if self.system is None or self.life is Life.FAILED:
+                raise Refused(f"it does not run: {self.message or self.life.value}")
+            self._seeking = True
+            try:
+                await limited(self.paced.seek(time_ns))
+            finally:
+                self._seeking = False
+                self.model, self.standing, self.recent = None, None, None
+                self._shown = None
+                self._backlog.clear()
+                self.speed, self.events = Rate(), Rate()
             return self.paced.now_ns
 
     def set_window(self, window_ns: int) -> None:
