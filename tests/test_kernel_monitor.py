@@ -15,9 +15,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
+import polars as pl
 import pytest
 
-from guest_machine import sound_trace, traced
+from guest_machine import ROUND_NS, sound_trace, traced
 from schedlab import metrics
 from schedlab.build import IMAGE, KERNEL, build
 from schedlab.machines import Boot, kernel_machine
@@ -33,6 +34,8 @@ SHARED = ("rr:table-scan",)
 COUNTED = ("lottery", "mlfq", "priority")
 """Policies that say with each choice how many waited."""
 BLOCK_BYTES = 65536
+STEER = 2
+"""Its PID: the first that init starts."""
 PATIENCE_S = 120
 """Until a machine that does nothing more is given up."""
 
@@ -158,7 +161,7 @@ def test_levels_are_those_of_the_choices(tmp_path: Path) -> None:
 def test_what_is_not_asked_for_is_not_there(tmp_path: Path) -> None:
     """Without the arguments: no QUEUED, and blocks that leave when they are full. With them, the
     same things happen, but for what takes a few instructions more."""
-    runs = []
+    runs: list[Trace] = []
     for arguments in ("", "trace-queues=1 trace-delay=2ms"):
         folder = tmp_path / str(len(runs))
         folder.mkdir()
@@ -226,7 +229,7 @@ class Monitor:
         """The lines told, and how it ended: "ok", "ok 7", "error 2 …"."""
         self.number += 1
         self.type(f"@@ {self.number} {command}\n")
-        told = []
+        told: list[str] = []
         while True:
             found = self.wait_for(rf"@@ {self.number} (\|(.*)|ok.*|error .*)$")
             if not found[1].startswith("|"):
@@ -388,11 +391,37 @@ def test_many_commands_at_once(monitor: Monitor) -> None:
         assert monitor.wait_for(r"@@ (\d+) ok$")[1] == str(number)
 
 
+def test_steer_is_heard_under_any_load(monitor: Monitor) -> None:
+    """By a policy that knows no priorities, before forty others that compute. What each question
+    took is in the trace, below."""
+    monitor.ask("write sched_status lottery")
+    monitor.ask("start cpu-bound -n 40 -i 100000000000")
+    for _ in range(10000):
+        if len(monitor.status()) == 43:
+            break
+    for _ in range(20):
+        rows = monitor.status()
+    assert sum(row[1] in ("runnable", "running") for row in rows.values()) == 41
+
+
 def test_the_trace_of_a_steered_machine_is_whole(monitor: Monitor) -> None:
-    """It ends in order, and the trace says of itself that it is."""
+    """It ends in order. Steer has never waited for a turn, and the policy has never counted it among
+    those that do."""
     assert monitor.ask("end") == ([], "ok")
     assert monitor.process.wait(PATIENCE_S) == 0
     events = sound_trace(monitor.trace)
     assert not events.truncated
-    names = dict(metrics.compute(events).processes.select("pid", "name").iter_rows())
-    assert names[2] == "steer"
+    told = Queues(events)
+    for each in records_of(events):
+        told.take(each)
+    assert told.counted["lottery"] > 20
+    measured = metrics.compute(events)
+    row = measured.processes.filter(pl.col("pid") == STEER).row(0, named=True)
+    assert row["name"] == "steer"
+    assert row["selections"] > 20
+    waits = metrics.state_intervals(events).filter(
+        (pl.col("pid") == STEER) & (pl.col("state") == "runnable")
+    )
+    longest = (waits["end_ns"] - waits["begin_ns"]).max()
+    assert longest is not None
+    assert longest <= 20 * ROUND_NS

@@ -128,6 +128,26 @@ def test_seeking(tmp_path: Path, records: list[Record]) -> None:
     played(keep(tmp_path, records), travel)
 
 
+def test_time_is_as_far_as_what_was_taken(tmp_path: Path, records: list[Record]) -> None:
+    """A piece at a time: nobody is told a time before all that happened until then."""
+    whole = in_order(records)
+
+    async def travel(system: RecordedSystem) -> None:
+        await system.seek(10**15)
+        assert system.now_ns == system.end_ns
+        place = 0
+        while len(piece := system.take()):
+            place += len(piece)
+            assert system.now_ns == (
+                system.end_ns if len(piece) < recorded.PIECE else piece["time"].max()
+            )
+            before = await system.advance(system.now_ns + 1, 0.01)
+            assert before == system.now_ns
+        assert place == len(whole) and system.now_ns == system.end_ns
+
+    played(keep(tmp_path, records), travel)
+
+
 def test_steps(tmp_path: Path, records: list[Record]) -> None:
     whole = in_order(records)
 

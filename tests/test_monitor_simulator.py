@@ -22,6 +22,7 @@ from schedlab.monitor.systems import simulated, simulator
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.policies import PolicyChoice
 from schedlab.trace import Kind
+from schedlab.trace.follow import POLL_RECORDS
 from schedlab.trace.format import RECORD, AttributeKind
 
 MS = 1_000_000
@@ -322,6 +323,23 @@ def test_it_waits_for_who_reads_its_trace(tmp_path: Path, monkeypatch: pytest.Mo
         assert now == 2_000 * MS and await system.advance(3_000 * MS, FOREVER) == now
         assert len(taken(system)) * RECORD.itemsize > 100_000
         assert await system.advance(3_000 * MS, FOREVER) == 3_000 * MS
+
+    with_system(tmp_path, setup(), hurry)
+
+
+def test_time_is_as_far_as_what_was_taken(tmp_path: Path) -> None:
+    """A piece at a time: nobody is told a time before all that happened until then."""
+
+    async def hurry(system: SimulatorSystem) -> None:
+        await system.start_workload("ping-pong")
+        goal = 80_000 * MS
+        await system.advance(goal, FOREVER)
+        assert system.now_ns == goal
+        first = system.take()
+        assert len(first) == POLL_RECORDS
+        assert system.now_ns == first["time"].max() < goal
+        rest = taken(system)
+        assert rest["time"].min() >= first["time"].max() - MS and system.now_ns == goal
 
     with_system(tmp_path, setup(), hurry)
 

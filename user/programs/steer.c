@@ -17,12 +17,8 @@ enum {
     TOGETHER_BYTES = PRINT_BYTES,
 };
 
-/* What a program has that nobody gave anything else, and the best there is. */
-enum { PRIORITY_BEST = 0, TICKETS_BEST = 1000000, WEIGHT_BEST = 10 };
-
-static int64_t id;                /* of the command that is being obeyed; 0: of none */
-static struct process_info usual; /* our row, with the attributes that we began with */
-static int *started;              /* shared with our children: a PID, or the negative of an error */
+static int64_t id;   /* of the command that is being obeyed; 0: of none */
+static int *started; /* shared with our children: a PID, or the negative of an error */
 
 /* ---- answers ---- */
 
@@ -46,8 +42,8 @@ static void fail(const char *what)
 /* ---- reading ---- */
 
 /*
- * Whoever has the best attributes must not keep a CPU for long: in a text of
- * thousands of lines, others have their turn after each piece of work.
+ * Whoever is urgent must not keep a CPU for long: in a text of thousands of lines,
+ * others have their turn after each piece of work.
  */
 static void give_way(int64_t *since)
 {
@@ -234,7 +230,7 @@ static bool obey_kill(char *rest)
     int64_t pid;
     if (!take_number(&rest, 1, &pid) || *rest)
         return false;
-    if (pid == usual.pid)
+    if (pid == getpid())
         refuse(EPERM, "steer itself: end ends the machine");
     else if (kill((int)pid) < 0)
         fail("kill");
@@ -291,18 +287,12 @@ static void close_input(void)
         close(ends[1]);
 }
 
-static void set_attributes(int priority, int tickets, int weight)
-{
-    if (setpriority(0, priority) < 0 || settickets(tickets) < 0 || setweight(0, weight) < 0)
-        complain("steer", "attributes");
-}
-
 /* In a child. The program is a child of this one, which ends at once: so it becomes init's. */
 _Noreturn static void start_orphan(char *words[])
 {
     int pid = fork();
     if (pid == 0) {
-        set_attributes(usual.priority, (int)usual.tickets, (int)usual.weight);
+        seturgent(0);
         close_input();
         become_program("steer", words);
     }
@@ -470,31 +460,16 @@ static int64_t record_cost(void)
     return cost > 0 ? cost : 0;
 }
 
-/* ---- */
-
-/* Our row of getpinfo(). False: there is no memory for it. */
-static bool know_ourselves(void)
-{
-    int count = 0;
-    struct process_info *rows = process_table(&count);
-    for (int i = 0; rows && i < count; i++) {
-        if (rows[i].pid == getpid())
-            usual = rows[i];
-    }
-    free(rows);
-    return usual.pid != 0;
-}
-
 int main(int argc, char *argv[])
 {
     (void)argv;
     if (argc != 1)
         usage("steer, and then commands: see docs/monitor.md");
     started = shared_memory(sizeof(*started));
-    if (started == SYSTEM_FAILED || !know_ourselves())
+    if (started == SYSTEM_FAILED)
         return complain("steer", "memory");
-    set_attributes(PRIORITY_BEST, TICKETS_BEST, WEIGHT_BEST);
-    printf("@@ 0 ready %d %ld\n", usual.pid, record_cost());
+    seturgent(1);
+    printf("@@ 0 ready %d %ld\n", getpid(), record_cost());
     for (;;)
         obey_next();
 }

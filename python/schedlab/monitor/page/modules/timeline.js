@@ -22,7 +22,7 @@ import { view } from "../drawing/view.js";
 const AXIS_HEIGHT = 22;
 const MARK_HEIGHT = 17;
 const MARK_ROWS = 2;
-const TICK_GAP = 105; // pixels between two ticks' labels, at least
+const TICK_GAP = 92; // pixels between two ticks, about
 const TABLE_ROWS = 200;
 const TABLE_GAP_MS = 1000;
 const LABEL_GAP_MS = 2000;
@@ -46,7 +46,7 @@ class Timeline {
     /** @type {import("../drawing/run_finder.js").Place | null} where the keyboard is */
     #focus = null;
     #tableTime = 0;
-    #labelTime = 0;
+    #labelTime = -Infinity;
     #shown = false;
 
     constructor(panel, system) {
@@ -151,9 +151,8 @@ class Timeline {
         this.#paintNow(context, height);
         this.#paintFocus(context);
         this.#tell();
-        const moves = view.flows(wall_ms);
-        if (!moves) this.#label();
-        return moves;
+        this.#label();
+        return view.flows(wall_ms);
     }
 
     #paintGrid(context, { ticks }, height) {
