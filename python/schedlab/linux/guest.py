@@ -189,13 +189,9 @@ def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
     return assemble(job, folder, kernel.bootable, base, wiring)
 
 
-<<<<<<< HEAD
-def assemble(job: GuestJob, folder: Path, kernel: Path, base: Path, use: Use = Use.JOB) -> Prepared:
-=======
 def assemble(
     job: GuestJob, folder: Path, kernel: Path, base: Path, wiring: Wiring = JOB
 ) -> Prepared:
->>>>>>> main
     """The same with this kernel, of which it is known that it serves, and the archive `base`."""
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
