@@ -77,7 +77,14 @@ class Session:
         self.kept: list[Path] = []
         """All that was recorded."""
         terms = Terms(
-            choices, make, self.scratch, dict(software or {}), window_ns, self._begun, self.kept
+            choices,
+            make,
+            self.scratch,
+            dict(software or {}),
+            window_ns,
+            self.tell_change,
+            self._first,
+            self.kept,
         )
         self.systems = {
             letter: Watched(letter, setup, terms)
@@ -120,12 +127,11 @@ class Session:
         if all(each.life is Life.FAILED for each in self.systems.values()):
             raise SchedlabError(next(iter(self.systems.values())).message)
 
-    def _begun(self, each: Watched) -> None:
+    def _first(self, each: Watched) -> None:
         if self.record_from_start:
             from schedlab.monitor.commands import start_recording
 
             start_recording(self, [each], "")
-        self.tell_change()
 
     async def close(self) -> None:
         """Ends all, and keeps what is being recorded."""
