@@ -105,10 +105,15 @@ class MadeUp {
     }
 
     pick(queue) {
-        if (POLICIES[this.policy].by === "tickets") return Math.floor(this.random() * queue.length);
+        if (POLICIES[this.policy].by === "tickets") return this.draw(queue);
         let best = 0;
         for (let at = 1; at < queue.length; at++) if (queue[at].level < queue[best].level) best = at;
         return best;
+    }
+
+    draw(queue) {
+        let left = this.random() * queue.reduce((sum, { tickets }) => sum + tickets, 0);
+        return Math.max(0, queue.findIndex(({ tickets }) => (left -= tickets) < 0));
     }
 
     decide(cpu, picked, others) {

@@ -18,7 +18,21 @@ export class Lanes {
         this.rowHeight = Math.round(table.find(([most]) => cpus <= most)[1] * scale);
         this.laneHeight = this.rowHeight * Math.max(1, levels.length);
         this.gap = cpus > 16 ? 3 : 6;
-        this.height = cpus * (this.laneHeight + this.gap) + this.gap;
+        this.height = this.#sum();
+    }
+
+    /** Makes rows higher, to have so much. @param {number} height */
+    grow(height) {
+        const rows = this.cpus * Math.max(1, this.levels.length);
+        const free = Math.floor((height - this.height) / Math.max(1, rows));
+        if (free <= 0) return;
+        this.rowHeight += free;
+        this.laneHeight = this.rowHeight * Math.max(1, this.levels.length);
+        this.height = this.#sum();
+    }
+
+    #sum() {
+        return this.cpus * (this.laneHeight + this.gap) + this.gap;
     }
 
     /** @param {number} cpu @returns {number} pixels from the first lane's top */

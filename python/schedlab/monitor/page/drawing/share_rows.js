@@ -5,6 +5,8 @@
 
 import { colourOf } from "../colours.js";
 
+/** The key of those that are put together. */
+export const OTHERS = "others";
 const SEEN_MOST = 7;
 const TAKES_PART = 0.001; // of all CPU time
 
@@ -63,7 +65,7 @@ function added(row, { held, share, ideal, run, count }) {
 }
 
 function together(rows) {
-    const sum = { key: "others", label: "", pid: 0, held: 0, share: 0, ideal: 0, run: 0, count: 0 };
+    const sum = { key: OTHERS, label: "", pid: 0, held: 0, share: 0, ideal: 0, run: 0, count: 0 };
     const all = rows.reduce(added, sum);
     return { ...all, label: `${all.count} others` };
 }

@@ -37,7 +37,7 @@ export function create(panel, system) {
 class Queues {
     #levels = new LevelsSeen();
     #motion = new Motion();
-    #plan = plan({ cpus: [], policy: "", shared_queue: false }, [], 1, 1);
+    #plan = plan({ cpus: [], policy: "", shared_queue: false }, [], 1, 1, 1);
     /** @type {Map<number, any>} the last decision of each CPU */
     #decisions = new Map();
     #decided = 0;
@@ -51,7 +51,7 @@ class Queues {
     constructor(panel, system) {
         this.panel = panel;
         this.state = stateOf(system);
-        this.scrolled = new Scrolled(panel, "queues");
+        this.scrolled = new Scrolled(panel, "queues", true);
         this.canvas = this.scrolled.canvas;
         this.notice = document.createElement("p");
         this.notice.className = "drawing-notice";
@@ -85,7 +85,7 @@ class Queues {
         this.#decided = decisions.total;
         const levels = this.#levels.take(this.state);
         const width = this.canvas.clientWidth;
-        this.#plan = plan(frame, frame.levels ? levels : [], width, letterScale());
+        this.#plan = plan(frame, frame.levels ? levels : [], width, this.scrolled.room, letterScale());
         this.scrolled.resize(this.#plan.height, letterScale());
         const sized = width !== this.#width;
         if (frame.number !== this.#frame || sized) this.#motion.aim(this.#plan.tiles, performance.now(), sized);

@@ -22,7 +22,7 @@ import { view } from "../drawing/view.js";
 const AXIS_HEIGHT = 22;
 const MARK_HEIGHT = 17;
 const MARK_ROWS = 2;
-const TICK_GAP = 105; // pixels between two ticks' labels, at least
+const TICK_GAP = 92; // pixels between two ticks, about
 const TABLE_ROWS = 200;
 const TABLE_GAP_MS = 1000;
 const LABEL_GAP_MS = 2000;
@@ -46,7 +46,7 @@ class Timeline {
     /** @type {import("../drawing/run_finder.js").Place | null} where the keyboard is */
     #focus = null;
     #tableTime = 0;
-    #labelTime = 0;
+    #labelTime = -Infinity;
     #shown = false;
 
     constructor(panel, system) {
@@ -71,20 +71,21 @@ class Timeline {
             button("", "See all that is kept (0)", () => view.fit(), "Fit"),
             this.tableButton, this.perfetto, download,
         );
-        this.scrolled = new Scrolled(this.panel, "timeline");
+        this.scrolled = new Scrolled(this.panel, "timeline", false);
         this.canvas = this.scrolled.canvas;
         this.scroll = this.scrolled.element;
         this.scroll.setAttribute("role", "application");
         this.scroll.setAttribute("aria-label", `Time line. ${KEYS}`);
         this.notice = element("p", { className: "drawing-notice" });
         this.table = element("div", { className: "timeline-table", hidden: true });
-        this.panel.body.append(this.scrolled.frame, legend(), this.notice, this.table);
+        const foot = element("div", { className: "timeline-foot" }, legend(), this.notice);
+        this.panel.body.append(this.scrolled.frame, foot, this.table);
     }
 
     #listen() {
         const end = view.subscribe(() => {
             this.#shown ||= this.panel.element.isConnected;
-            if (this.#shown && !this.panel.element.isConnected) end();
+            if (this.#shown && !this.panel.element.isConnected) this.#leaveView(end);
             else this.#changed();
         });
         onTheme(() => this.surface.invalidate());
@@ -95,6 +96,13 @@ class Timeline {
             press: (event) => this.#press(event),
         });
         followKeys(this.scroll, view, (key) => this.#key(key));
+    }
+
+    /** Its system is not shown any more. */
+    #leaveView(end) {
+        end();
+        view.forget(this.state.id);
+        this.surface.end();
     }
 
     /** What a new frame brings. */
@@ -115,16 +123,14 @@ class Timeline {
     #layOut() {
         const { frame } = this.state;
         this.#lanes = new Lanes(frame.cpus.length, this.#levels.take(this.state), letterScale());
-        this.scrolled.resize(this.#top() + this.#lanes.height, letterScale());
+        const height = view.agree(this.state.id, this.#lanes.height);
+        this.#lanes.grow(height);
+        this.scrolled.resize(this.#top() + height, letterScale());
     }
 
     /** Pixels above the first lane. */
     #top() {
-        return Math.round((AXIS_HEIGHT + this.#markRows() * MARK_HEIGHT) * letterScale());
-    }
-
-    #markRows() {
-        return this.state.marks.items.length ? MARK_ROWS : 0;
+        return Math.round((AXIS_HEIGHT + MARK_ROWS * MARK_HEIGHT) * letterScale());
     }
 
     #paint(context, width, height, wall_ms) {
@@ -141,13 +147,12 @@ class Timeline {
         this.#paintLanes(context, height, narrow);
         this.#paintAxis(context, ticks);
         this.labels = paintMarks(context, this.state.marks.items, this.#span,
-            { top: AXIS_HEIGHT * scale, rows: this.#markRows(), rowHeight: MARK_HEIGHT * scale, bottom: height });
+            { top: AXIS_HEIGHT * scale, rows: MARK_ROWS, rowHeight: MARK_HEIGHT * scale, bottom: height });
         this.#paintNow(context, height);
         this.#paintFocus(context);
         this.#tell();
-        const moves = view.flows(wall_ms);
-        if (!moves) this.#label();
-        return moves;
+        this.#label();
+        return view.flows(wall_ms);
     }
 
     #paintGrid(context, { ticks }, height) {
