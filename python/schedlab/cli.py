@@ -17,6 +17,7 @@ from schedlab.cli_bench import bench_simulator
 from schedlab.cli_bench_linux import bench_shares_on_linux, bench_throughput
 from schedlab.cli_calibrate import calibrate
 from schedlab.cli_linux import linux
+from schedlab.cli_monitor import monitor, top
 from schedlab.cli_options import (
     CPUS,
     POLICIES,
@@ -66,6 +67,8 @@ cli.add_command(sweep)
 cli.add_command(dask)
 cli.add_command(calibrate)
 cli.add_command(linux)
+cli.add_command(monitor)
+cli.add_command(top)
 
 
 @cli.command()

@@ -122,6 +122,9 @@ def facts_of(
         "machine": setup.machine,
         "mode": "recorded live",
         "recorded_from_ns": standing.time_ns,
+        "commit": None,
+        "machine_version": "",
+        "machine_origin": "",
         **software,
     }
 

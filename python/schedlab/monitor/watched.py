@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
@@ -181,6 +181,9 @@ class Watched:
             raise
         except Exception as error:  # an adapter's mistake must not end the others
             self.fail(error)
+            if system:
+                with suppress(Exception):
+                    await system.end()
             return
         self.system = system
         self.clock.runs(time.monotonic())
@@ -199,13 +202,16 @@ class Watched:
 
     async def restart(self, setup: Setup) -> None:
         """Begins anew as another one."""
-        common_ns = self.common_ns if self.is_on else 0
         await self.end()
         self._reset()
         self.setup = setup
         self.started = list(setup.workloads)
         await self.begin()
-        self.origin_ns = -common_ns
+
+    def join(self, common_ns: int) -> None:
+        """Its time, from here on, is that which others have in common."""
+        if self.is_on or self.system:
+            self.origin_ns = self.now_ns - common_ns
 
     def fail(self, error: BaseException) -> None:
         """It is given up, for this reason."""

@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace.format import RECORD
-from schedlab.trace.model import Header
+from schedlab.trace.format import HEADER, RECORD, TEXT_FOLLOWS, TEXT_RECORDS_MAX, Kind
+from schedlab.trace.model import Header, Integers
+from schedlab.trace.reader import gather, header_of
 
 Records = npt.NDArray[np.void]
 """Of dtype RECORD."""
 
 POLL_RECORDS = 262_144
 """At most so many are read at once (8 MiB)."""
+HELD_RECORDS = 1 << 20
+"""At most so many wait for a gap to be filled (32 MiB); then the gap is given up."""
+
+_KEEP_SIZE_AND_PUNCH_HOLE = 0x01 | 0x02
+"""Modes of fallocate(2)."""
 
 
 class Follower:
@@ -25,46 +33,207 @@ class Follower:
     has not been written yet. The file may not be there yet, nor its header be whole.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, held_records: int = HELD_RECORDS) -> None:
         self.path = path
+        self.missing = 0
+        """Sequence numbers that were given up: when their turn came, they were not in the file."""
+        self._held_most = held_records
+        self._header: Header | None = None
+        self._descriptor = -1
+        self._offset = 0
+        """Of the first byte that was not read."""
+        self._punched = 0
+        """Bytes before here were given back, but for the header's block."""
+        self._held = np.empty(0, RECORD)
+        self._held_sequence = np.empty(0, np.int64)
+        self._next: int | None = None
+        """The sequence number, unwrapped, that is to be given next. None: it is not known where
+        the trace begins, since not all CPUs' first records have come."""
+        self._started: set[int] = set()
+        self._ended: set[int] = set()
 
     @property
     def header(self) -> Header | None:
-        """None: it has not come yet. TraceError: this is no trace."""
-        raise NotImplementedError
-
-    @property
-    def ended(self) -> bool:
-        """All CPUs have said END, and all has been given."""
-        raise NotImplementedError
-
-    @property
-    def missing(self) -> int:
-        """Sequence numbers that were given up: they are not in the file."""
-        raise NotImplementedError
+        """None: it has not come yet. Raises TraceError if the file is no trace."""
+        if self._header is None and self._open():
+            data = os.pread(self._descriptor, HEADER.itemsize, 0)
+            if len(data) == HEADER.itemsize:
+                self._header = header_of(self.path, data)
+                self._offset = self._header.header_bytes
+        return self._header
 
     @property
     def unread_bytes(self) -> int:
         """What is in the file and was not read yet."""
-        raise NotImplementedError
+        if self.header is None:
+            return 0
+        return max(os.fstat(self._descriptor).st_size - self._offset, 0)
+
+    @property
+    def ended(self) -> bool:
+        """All CPUs have said END, and all was given."""
+        return self._all_ended() and len(self._held) == 0
 
     def poll(self, most: int = POLL_RECORDS) -> Records:
-        """What has come since the last call, and has no gap before it. Reads at most `most` records.
+        """What has no gap before it any more. Reads at most `most` further records.
 
         Raises TraceError if the file is no trace, OSError if it cannot be read.
         """
-        return np.empty(0, RECORD)
+        self._hold(self._read(most))
+        if self._all_ended():
+            return self._give_all()
+        given = self._give_next()
+        while len(given) == 0 and len(self._held) > self._held_most:
+            self._skip_gap()
+            given = self._give_next()
+        return given
 
     def finish(self) -> Records:
         """All that is left, with its gaps: nothing more will be written."""
-        return np.empty(0, RECORD)
+        while len(records := self._read(POLL_RECORDS)):
+            self._hold(records)
+        return self._give_all()
 
     def punch(self) -> bool:
         """Gives the disk blocks of what was read back to the file system; the file keeps its size.
 
-        False: this file system cannot.
+        False: this file system cannot, or the file must not be written to.
         """
-        return False
+        if self.header is None:
+            return True
+        block = os.fstat(self._descriptor).st_blksize
+        begin = max(self._punched, block)
+        end = self._offset // block * block
+        if end <= begin:
+            return True
+        done = _punch_hole(self.path, begin, end - begin)
+        self._punched = end if done else self._punched
+        return done
 
     def close(self) -> None:
         """Closes the file. Twice is once."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _open(self) -> bool:
+        if self._descriptor < 0:
+            try:
+                self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return False
+        return True
+
+    def _read(self, most: int) -> Records:
+        """The next whole records of the file, in its order."""
+        if self.header is None:
+            return np.empty(0, RECORD)
+        data = os.pread(self._descriptor, most * RECORD.itemsize, self._offset)
+        count = len(data) // RECORD.itemsize
+        self._offset += count * RECORD.itemsize
+        return np.frombuffer(data, RECORD, count)
+
+    def _hold(self, records: Records) -> None:
+        """Puts records to those that wait, which are in the order of their sequence."""
+        if len(records) == 0:
+            return
+        self._note_starts_and_ends(records)
+        sequence = np.concatenate((self._held_sequence, self._unwrap(records["sequence"])))
+        held = np.concatenate((self._held, records)) if len(self._held) else records
+        if bool((sequence[1:] <= sequence[:-1]).any()):
+            order = np.argsort(sequence, kind="stable")
+            sequence, held = sequence[order], gather(held, order)
+        self._held, self._held_sequence = held, sequence
+        if self._next is None and self._header and len(self._started) >= self._header.cpus:
+            # Each CPU's records come in their order: nothing can come before what is there now.
+            self._next = int(sequence[0])
+
+    def _note_starts_and_ends(self, records: Records) -> None:
+        for kind, cpus in ((Kind.START, self._started), (Kind.END, self._ended)):
+            cpus.update(records["cpu"][records["kind"] == kind].tolist())
+
+    def _unwrap(self, sequence: npt.NDArray[np.uint32]) -> Integers:
+        """As 64-bit numbers that do not wrap: those nearest to what comes next."""
+        near = self._next
+        if near is None:
+            near = int(self._held_sequence[0]) if len(self._held) else int(sequence[0]) + (1 << 32)
+        difference: Integers = (sequence - np.uint32(near & 0xFFFF_FFFF)).view(np.int32)
+        return difference.astype(np.int64) + near
+
+    def _all_ended(self) -> bool:
+        return self._header is not None and len(self._ended) >= self._header.cpus
+
+    def _give_next(self) -> Records:
+        """Takes out those up to the first gap."""
+        sequence = self._held_sequence
+        if self._next is None or len(sequence) == 0 or sequence[0] > self._next:
+            return np.empty(0, RECORD)
+        gaps = np.flatnonzero(np.diff(sequence) > 1)
+        count = int(gaps[0]) + 1 if len(gaps) else len(sequence)
+        given = self._held[:count]
+        self._next = max(self._next, int(sequence[count - 1]) + 1)
+        # Copies, so that what was given does not stay in memory for the sake of what was not.
+        self._held, self._held_sequence = self._held[count:].copy(), sequence[count:].copy()
+        return given
+
+    def _skip_gap(self) -> None:
+        first = int(self._held_sequence[0])
+        self.missing += max(first - self._next, 0) if self._next is not None else 0
+        self._next = first
+
+    def _give_all(self) -> Records:
+        given, sequence = self._held, self._held_sequence
+        if len(given):
+            first = int(sequence[0]) if self._next is None else self._next
+            steps = np.diff(sequence, prepend=first - 1) - 1
+            self.missing += int(steps[steps > 0].sum())
+            self._next = max(first, int(sequence[-1]) + 1)
+            self._held, self._held_sequence = given[:0].copy(), sequence[:0].copy()
+        return given
+
+
+def _punch_hole(path: Path, offset: int, length: int) -> bool:
+    """fallocate(2) with a mode: Python's own os.posix_fallocate has none."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        call = ctypes.CDLL(None, use_errno=True).fallocate
+        call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+        return bool(call(descriptor, _KEEP_SIZE_AND_PUNCH_HOLE, offset, length) == 0)
+    finally:
+        os.close(descriptor)
+
+
+class TextReader:
+    """Puts texts together, record by record: those of one CPU may have other CPUs' between them.
+
+    `begin` and `go_on` give the text as far as it has come: nothing says that a text is whole but
+    that the next record of its CPU is no TEXT.
+    """
+
+    def __init__(self) -> None:
+        self._data: dict[int, bytes] = {}
+        self._records: dict[int, int] = {}
+
+    def begin(self, cpu: int, kind: int, first: int, second: int) -> str:
+        """An EXEC, POLICY, TUNABLE or FOUND."""
+        self._data[cpu] = b"" if kind in TEXT_FOLLOWS else _text_bytes(first, second)
+        self._records[cpu] = 1
+        return self._text(cpu)
+
+    def go_on(self, cpu: int, first: int, second: int) -> str:
+        """A TEXT."""
+        count = self._records.get(cpu, TEXT_RECORDS_MAX)
+        if count < TEXT_RECORDS_MAX:
+            self._data[cpu] += _text_bytes(first, second)
+            self._records[cpu] = count + 1
+        return self._text(cpu)
+
+    def _text(self, cpu: int) -> str:
+        return self._data.get(cpu, b"").partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _text_bytes(first: int, second: int) -> bytes:
+    return second.to_bytes(8, "little") + first.to_bytes(4, "little")

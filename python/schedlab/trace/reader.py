@@ -49,7 +49,7 @@ def read(path: str | Path) -> Trace:
     order = _order(sequence)
     if order is not None:
         sequence = sequence[order]
-        records = _gather(records, order)
+        records = gather(records, order)
     events = _event_table(records, sequence)
     missing = int(sequence[-1] - sequence[0]) + 1 - len(sequence) if len(sequence) else 0
     kinds = events["kind"].to_numpy()
@@ -73,16 +73,21 @@ def _read_header(path: Path) -> tuple[Header, int]:
         raise TraceError(
             f"{path}: {size} bytes are too few for a trace: the machine wrote no header"
         )
+    header = header_of(path, data)
+    return header, max(size - header.header_bytes, 0)
+
+
+def header_of(path: Path, data: bytes) -> Header:
+    """What the first 64 bytes of a file say. TraceError: they are no header that we know."""
     fields = np.frombuffer(data, HEADER)[0]
     _check_header(path, fields)
-    header = Header(
+    return Header(
         cpus=int(fields["cpus"]),
         tick_ns=int(fields["tick_ns"]),
         cycles_per_second=int(fields["cycles_per_second"]),
         seed=int(fields["seed"]),
         header_bytes=int(fields["header_bytes"]),
     )
-    return header, max(size - header.header_bytes, 0)
 
 
 def _check_header(path: Path, fields: np.void) -> None:
@@ -142,7 +147,8 @@ def _order(sequence: Integers) -> Integers | None:
     return by_comparing
 
 
-def _gather(records: Records, order: Integers) -> Records:
+def gather(records: Records, order: Integers) -> Records:
+    """The records at some places; several times as fast as indexing."""
     words = records.view(np.uint64).reshape(-1, RECORD.itemsize // 8)
     gathered: Records = np.take(words, order, axis=0).view(RECORD).reshape(-1)
     return gathered

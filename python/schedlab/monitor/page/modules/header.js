@@ -120,7 +120,7 @@ function timeControls() {
 }
 
 function paceWords(pace) {
-    return pace === 0 ? "as fast as it goes" : `${times(pace)} our time`;
+    return pace === 0 ? "at full speed" : `${times(pace)} our time`;
 }
 
 function nearest(pace) {
@@ -131,12 +131,12 @@ function nearest(pace) {
 
 // Of what can be shown from any time on, such as a recording.
 function seekControl() {
-    const field = element("input", { type: "number", min: 0, step: "any", className: "seek-field", "aria-label": "Go to this second" });
-    const form = element("form", { className: "bar-group", hidden: true }, field, element("span", { textContent: "s" }));
-    form.append(element("button", { type: "submit", className: "button", textContent: "Go to" }));
+    const field = element("input", { type: "number", min: 0, step: "any", className: "seek-field", placeholder: "go to s", "aria-label": "Go to this second of the systems' time" });
+    field.dataset.tip = "Go to this second of the systems' time: Enter";
+    const form = element("form", { className: "bar-group", hidden: true, noValidate: true }, field);
     form.addEventListener("submit", (event) => {
         event.preventDefault();
-        if (field.value !== "") tell("seek", { time_ns: Math.round(Number(field.value) * 1e9) });
+        if (field.value !== "" && field.validity.valid) tell("seek", { time_ns: Math.round(Number(field.value) * 1e9) });
     });
     const follow = (states) => {
         form.hidden = !states.some((state) => state.can("seek"));

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""How many records a second the live model takes in, on one core of this host.
+
+Traces of the simulator with busy machines are followed as a monitor does it: the follower reads
+pieces, the model takes them in, and five frames are made for each second of the trace's rate.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.monitor.model import Model
+from schedlab.trace.follow import Follower
+
+FRAMES_A_SECOND = 5
+RATE = 200_000
+"""Records a second with which a monitor must keep up."""
+_ROUNDS = 3
+_PIECE = RATE // 50
+"""Records that come at once, if they are taken fifty times a second."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the simulator runs."""
+
+    name: str
+    processes: int
+    cpus: int
+    policy: str
+    until_ns: int
+    aim: int
+    """Records a second."""
+
+
+_WORKLOAD = """
+program root
+  loop {half}
+    fork hog
+    fork talker
+  end
+  wait
+program hog
+  group hog
+  loop
+    run 3ms
+  end
+program talker
+  group talker
+  loop
+    run 40us
+    sleep 400us
+  end
+"""
+
+SCENES = (
+    Scene("lottery-100", 100, 4, "lottery", 1_500_000_000, 400_000),
+    Scene("mlfq-100", 100, 4, "mlfq", 3_000_000_000, 400_000),
+    Scene("rr-4096", 4096, 4, "rr", 1_500_000_000, 200_000),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One scene."""
+
+    name: str
+    records: int
+    frames: int
+    records_per_second: float
+    """Of CPU time, frames and all."""
+    frame_ms: float
+    """CPU time that a frame takes, on average."""
+    aim: int
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.records_per_second >= self.aim else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict}
+
+
+def measure() -> list[Measured]:
+    """All scenes; of each the best of some rounds: others on the host can only take from it."""
+    found = []
+    for scene in SCENES:
+        with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+            trace = Path(folder) / "trace.bin"
+            simulate(scene, trace)
+            rounds = [follow(scene, trace) for _ in range(_ROUNDS)]
+        found.append(max(rounds, key=lambda one: one.records_per_second))
+    return found
+
+
+def simulate(scene: Scene, trace: Path) -> None:
+    """Half of the processes compute, half of them wait between short bursts."""
+    from schedlab_simulator import Simulator
+
+    with Simulator(
+        _WORKLOAD.format(half=scene.processes // 2),
+        policy=scene.policy,
+        cpus=scene.cpus,
+        tick_ns=200_000,
+        trace=trace,
+        trace_queues=True,
+        processes=scene.processes + 16,
+    ) as simulator:
+        simulator.run(scene.until_ns)
+
+
+def follow(scene: Scene, trace: Path) -> Measured:
+    """As a monitor does it, at the rate with which it must keep up."""
+    follower = Follower(trace)
+    model: Model | None = None
+    records = frames = 0
+    frame_s = 0.0
+    begin = time.process_time()
+    while not follower.ended:
+        piece = follower.poll(_PIECE)
+        assert follower.header
+        model = model or Model(follower.header, scene.policy, "equal")
+        model.feed(piece)
+        records += len(piece)
+        if records * FRAMES_A_SECOND >= (frames + 1) * RATE:
+            frames += 1
+            frame_begin = time.process_time()
+            model.frame()
+            frame_s += time.process_time() - frame_begin
+    took = time.process_time() - begin
+    return Measured(
+        scene.name, records, frames, records / took, 1000 * frame_s / max(frames, 1), scene.aim
+    )

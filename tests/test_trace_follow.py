@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Traces that are read while they are written."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedlab.trace import Kind, TraceError, read
+from schedlab.trace.follow import Follower, Records, TextReader
+from schedlab.trace.format import HEADER, RECORD, TEXT_OWNERS
+from trace_simulator import PATIENT, Record, Script, header, simulate, write
+
+SCRIPTS = st.builds(
+    Script,
+    cpus=st.integers(1, 4),
+    steps=st.integers(0, 200),
+    first_sequence=st.sampled_from([0, 7, 2**31 - 50, 2**32 - 100]),
+    found=st.sampled_from([0, 3]),
+)
+
+
+def sequences(parts: list[Records]) -> list[int]:
+    """The sequence numbers, as they came."""
+    return [number for part in parts for number in part["sequence"].tolist()]
+
+
+def expected(path: Path) -> list[int]:
+    """What the reader of whole traces says."""
+    return [number & 0xFFFF_FFFF for number in read(path).events["sequence"].to_list()]
+
+
+@settings(PATIENT, max_examples=60)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False), shuffled=st.booleans())
+def test_a_growing_file_gives_the_records_of_the_whole_one(
+    script: Script, source: random.Random, shuffled: bool
+) -> None:
+    """Whatever the blocks' order, and wherever a write ends: within a record, or the header."""
+    with tempfile.TemporaryDirectory() as directory:
+        whole = write(Path(directory) / "whole", simulate(source, script), script, 8, None)
+        if shuffled:  # Blocks of one CPU stay in their order, those of several need not.
+            mix_cpus(whole, source)
+        data = whole.read_bytes()
+        path = Path(directory) / "trace.bin"
+        follower = Follower(path)
+        assert follower.header is None and len(follower.poll()) == 0
+        parts: list[Records] = []
+        at = 0
+        with path.open("wb", buffering=0) as file:
+            while at < len(data):
+                size = source.choice((1, 31, 32, 63, 64, 500, 5000))
+                at += file.write(data[at : at + size])
+                given_now = follower.poll(source.choice((1, 3, 1000)))
+                assert not in_order_but_gaps([*parts, given_now])
+                parts.append(given_now)
+                follower.punch()
+        while follower.unread_bytes:
+            parts.append(follower.poll())
+        parts.append(follower.poll())
+        assert follower.ended
+        assert sequences(parts) == expected(whole)
+        assert follower.missing == 0
+        follower.close()
+
+
+def mix_cpus(path: Path, source: random.Random) -> None:
+    """Puts the records of several CPUs into another order, but those of each one."""
+    data = path.read_bytes()
+    records = np.frombuffer(data, RECORD, offset=64)
+    queues = {cpu: list(records[records["cpu"] == cpu]) for cpu in set(records["cpu"].tolist())}
+    out = []
+    while queues:
+        cpu = source.choice(sorted(queues))
+        for _ in range(source.randrange(1, 40)):
+            if queues[cpu]:
+                out.append(queues[cpu].pop(0))
+        if not queues[cpu]:
+            del queues[cpu]
+    path.write_bytes(data[:64] + b"".join(record.tobytes() for record in out))
+
+
+def in_order_but_gaps(parts: list[Records]) -> bool:
+    """Is there a gap between two neighbours?"""
+    numbers = np.array(sequences(parts), np.uint32)
+    return bool((np.diff(numbers) != 1).any())
+
+
+def small_trace(path: Path, steps: int = 300) -> list[Record]:
+    """Of two CPUs."""
+    script = Script(cpus=2, steps=steps)
+    records = simulate(random.Random(5), script)
+    write(path, records, script, 8)
+    return records
+
+
+def test_no_trace_is_refused(tmp_path: Path) -> None:
+    """As soon as its header is whole."""
+    path = tmp_path / "trace.bin"
+    path.write_bytes(b"no trace" * 7)
+    follower = Follower(path)
+    assert follower.header is None
+    with path.open("ab") as file:
+        file.write(b"no trace")
+    with pytest.raises(TraceError, match="not a trace"):
+        follower.poll()
+
+
+def test_a_larger_header_is_skipped(tmp_path: Path) -> None:
+    """As later versions of writers may have it."""
+    path = tmp_path / "trace.bin"
+    records = small_trace(path)
+    data = path.read_bytes()
+    path.write_bytes(header(2, header_bytes=128) + bytes(64) + data[64:])
+    follower = Follower(path)
+    assert sequences([follower.poll()]) == [record.sequence for record in records]
+    assert follower.header and follower.header.header_bytes == 128
+
+
+def test_what_has_a_gap_before_it_waits(tmp_path: Path) -> None:
+    """Until the gap is filled, or the end: then it is given with its gap."""
+    path = tmp_path / "trace.bin"
+    records = small_trace(path)
+    others = [record for record in records if record.sequence != 40 and record.kind != Kind.END]
+    path.write_bytes(header(2) + b"".join(record.pack() for record in others))
+    follower = Follower(path)
+    assert sequences([follower.poll()]) == list(range(40))
+    assert len(follower.poll()) == 0 and not follower.ended
+    left = follower.finish()
+    assert sequences([left]) == [record.sequence for record in others if record.sequence > 40]
+    assert follower.missing == 1
+
+
+def test_a_gap_that_is_filled_late(tmp_path: Path) -> None:
+    """Nothing is lost or given twice."""
+    path = tmp_path / "trace.bin"
+    records = small_trace(path)
+    late = records[40:48]
+    others = [record for record in records if record not in late]
+    path.write_bytes(header(2) + b"".join(record.pack() for record in others[:-2]))
+    follower = Follower(path)
+    parts = [follower.poll()]
+    assert sequences(parts) == list(range(40))
+    with path.open("ab") as file:
+        file.write(b"".join(record.pack() for record in late))
+    parts.append(follower.poll())
+    assert sequences(parts) == [record.sequence for record in records[:-2]]
+
+
+def test_memory_is_bounded_by_giving_up_a_gap(tmp_path: Path) -> None:
+    """What will never come is not waited for forever; the count says so."""
+    path = tmp_path / "trace.bin"
+    records = [record for record in small_trace(path) if record.kind != Kind.END]
+    others = [record for record in records if not 40 <= record.sequence < 45]
+    path.write_bytes(header(2) + b"".join(record.pack() for record in others))
+    follower = Follower(path, held_records=100)
+    parts = []
+    while follower.unread_bytes:
+        parts.append(follower.poll(50))
+    assert sequences(parts) == [record.sequence for record in others]
+    assert follower.missing == 5
+
+
+def test_punching_frees_blocks_and_reading_goes_on(tmp_path: Path) -> None:
+    """The file keeps its size and its header."""
+    path = tmp_path / "trace.bin"
+    records = small_trace(path, 30_000)
+    data = path.read_bytes()
+    half = 64 + (len(data) // 64) * 32
+    path.write_bytes(data[:half])
+    os.sync()
+    follower = Follower(path)
+    parts = [follower.poll()]
+    before = path.stat().st_blocks
+    if not follower.punch():
+        pytest.skip("this file system cannot punch holes")
+    assert path.stat().st_size == half
+    assert path.stat().st_blocks <= before / 4
+    assert path.read_bytes()[: HEADER.itemsize] == data[: HEADER.itemsize]
+    with path.open("ab") as file:
+        file.write(data[half:])
+    parts.append(follower.poll())
+    assert follower.punch() and path.stat().st_blocks <= before / 4
+    assert sequences(parts) == [record.sequence for record in records]
+
+
+def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path) -> None:
+    """Punching is refused, reading is not."""
+    path = tmp_path / "trace.bin"
+    records = small_trace(path, 3000)
+    follower = Follower(path)
+    assert len(follower.poll()) == len(records)
+    path.unlink()
+    assert not follower.punch()
+
+
+@settings(PATIENT, max_examples=20)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+def test_texts_are_those_of_the_reader(script: Script, source: random.Random) -> None:
+    """Put together record by record, other CPUs' between them."""
+    records = simulate(source, script)
+    with tempfile.TemporaryDirectory() as directory:
+        trace = read(write(Path(directory) / "trace.bin", records, script, 8))
+    reader = TextReader()
+    owner: dict[int, int] = {}
+    found: dict[int, str] = {}
+    for row, record in enumerate(records):
+        if record.kind in TEXT_OWNERS:
+            owner[record.cpu] = row
+            found[row] = reader.begin(record.cpu, record.kind, record.first, record.second)
+        elif record.kind == Kind.TEXT:
+            found[owner[record.cpu]] = reader.go_on(record.cpu, record.first, record.second)
+    assert found == dict(trace.texts.iter_rows())
