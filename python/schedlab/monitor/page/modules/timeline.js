@@ -44,7 +44,7 @@ class Timeline {
     #painter = new RunPainter();
     #layer = new Layer();
     #restTimer = 0;
-    #levels = new LevelsSeen();
+    #levels = new LevelsSeen(true);
     #lanes = new Lanes(0, [], 1);
     #span = { left: 0, right: 1, begin: 0, end: 1 };
     /** @type {{x: number, y: number} | null} the pointer, in pixels of the canvas */
