@@ -200,7 +200,7 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
     with shown(browser, "timeline", systems={"a": {"cpus": 2, "policy": "mlfq"}}) as page:
         play(page, 5)
         found = drawn(page)
-        assert (found["lanes"], found["levels"], found["live"]) == (2, [0, 1, 2, 3], True)
+        assert (found["lanes"], found["levels"], found["live"]) == (2, [3, 2, 1, 0], True)
         assert found["bars"] > 50
         assert found["thin"] == 0
         assert colours(page, "timeline") > 6
@@ -208,6 +208,16 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
         play(page, 1)
         assert drawn(page)["labels"] == ["◆ policy lottery"]
         assert "2 CPUs from" in (page.get_attribute("canvas", "aria-label") or "")
+
+
+def test_levels_stand_in_the_order_in_which_they_are_served(browser: Browser) -> None:
+    with shown(browser, "timeline,queues", systems={"a": {"policy": "priority"}}) as page:
+        play(page, 4)
+        assert drawn(page)["levels"] == [0, 1, 2, 3]
+        page.evaluate("() => { lab.made.get('a').policy = 'lottery'; }")
+        play(page, 2)
+        assert drawn(page)["levels"] == [0, 1, 2, 3]  # its past is still to be seen
+        assert drawn(page, "queues")["shelves"] == [-1]
 
 
 def test_time_line_without_levels_and_with_many_cpus(browser: Browser) -> None:
@@ -436,7 +446,7 @@ def test_queues_show_who_waits_at_which_level(browser: Browser) -> None:
         play(page, 6)
         found = drawn(page, "queues")
         frame = page.evaluate("() => lab.stateOf('a').frame.cpus")
-        assert found["shelves"] == [0, 1, 2, 3][: len(found["shelves"])]
+        assert found["shelves"] == [3, 2, 1, 0]  # the largest is served first
         assert sorted(found["running"]) == sorted(cpu["running"] for cpu in frame if cpu["running"])
         waiting = sorted(each[0] for cpu in frame for each in cpu["queue"])
         assert sorted(found["waiting"]) == waiting

@@ -2,6 +2,7 @@
 //
 // Where each CPU has its lane on a time line, and each level its row in there.
 
+const LARGEST_FIRST = new Set(["mlfq"]); // of their levels; others serve the smallest number first
 const ROWS_ALL = 8; // levels of which even those that nobody was at have a row
 const ROOM = 300; // pixels, that all rows have together if they are neither too low nor too high
 const LANE_HEIGHTS = [12, 34]; // the least and the most, of a lane of one row
@@ -9,7 +10,7 @@ const LEVEL_HEIGHTS = [5, 21]; // of a level's row
 
 export class Lanes {
     /**
-     * @param {number} cpus @param {number[]} levels from the highest down; none: the policy has none
+     * @param {number} cpus @param {number[]} levels that which is served first, first; none: the policy has none
      * @param {number} scale of the letters
      */
     constructor(cpus, levels, scale) {
@@ -53,7 +54,7 @@ export class Lanes {
     }
 }
 
-/** Which levels have been seen since the system's time began. */
+/** Which levels have been seen. */
 export class LevelsSeen {
     #seen = new Set();
     #key = "";
@@ -64,7 +65,7 @@ export class LevelsSeen {
         this.#kept = kept;
     }
 
-    /** @param {import("../store.js").SystemState} state @returns {number[]} from the highest down */
+    /** @param {import("../store.js").SystemState} state @returns {number[]} that which is served first, first */
     take({ frame, epoch, runs }) {
         const key = this.#kept ? String(epoch) : `${epoch} ${frame.policy}`;
         if (key !== this.#key) {
@@ -77,9 +78,10 @@ export class LevelsSeen {
             for (const { level, queue } of frame.cpus) for (const each of [level, ...queue.map((waiting) => waiting[1])]) this.#seen.add(each);
         }
         this.#seen.delete(-1);
-        const levels = [...this.#seen].sort((one, other) => one - other);
-        const last = levels.at(-1) ?? -1;
-        return last < ROWS_ALL ? [...Array(last + 1).keys()] : levels.slice(0, 2 * ROWS_ALL);
+        const seen = [...this.#seen].sort((one, other) => one - other);
+        const last = seen.at(-1) ?? -1;
+        const levels = last < ROWS_ALL ? [...Array(last + 1).keys()] : seen.slice(0, 2 * ROWS_ALL);
+        return LARGEST_FIRST.has(frame.policy.split(":")[0]) ? levels.reverse() : levels;
     }
 
     #addTrack(track) {
