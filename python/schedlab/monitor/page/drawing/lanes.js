@@ -75,6 +75,7 @@ export class LevelsSeen {
         }
         if (frame.levels) {
             if (this.#kept) for (const run of frame.timeline.runs) this.#seen.add(run[4]);
+            for (const level of frame.processes.level) this.#seen.add(level);
             for (const { level, queue } of frame.cpus) for (const each of [level, ...queue.map((waiting) => waiting[1])]) this.#seen.add(each);
         }
         this.#seen.delete(-1);
