@@ -625,6 +625,7 @@ def _empty(setup: Setup, window_ns: int) -> ModelFrame:
             "policy": str(setup.policy),
             "shares_by": "equal",
             "levels": False,
+            "levels_rise": False,
             "shared_queue": False,
             "cpus": [],
             "processes": {name: [] for name in _COLUMNS},
