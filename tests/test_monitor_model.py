@@ -139,7 +139,7 @@ def test_over_a_whole_trace_metrics_are_those_of_the_house(
     assert_same_processes(frame, trace)
 
 
-@settings(PATIENT, max_examples=60)
+@settings(PATIENT, max_examples=40)
 @given(
     script=SCRIPTS,
     source=st.randoms(use_true_random=False),
@@ -221,7 +221,7 @@ def mean(values: list[int]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-@settings(PATIENT, max_examples=60)
+@settings(PATIENT, max_examples=40)
 @given(
     script=SCRIPTS,
     source=st.randoms(use_true_random=False),
