@@ -217,6 +217,7 @@ class Story:
             process.level = process.next_level
             process.state = RUNNABLE
             process.wait_since = time
+            process.sure = True
             if not self.tells_queues:
                 process.queue = 0 if self.policy.shared_queue else cpu
             self._enqueue(process, process.queue, time)
