@@ -61,6 +61,7 @@ enum system_call_number {
     SYSTEM_CALL_CHANNEL_TAKE = 88,       /* int channel_take(int channel, int released) */
     SYSTEM_CALL_CHANNEL_GIVE = 89,       /* int channel_give(int channel, int64_t count, int to) */
     SYSTEM_CALL_CHANNEL_MEET = 90,       /* int channel_meet(int channel, int processes) */
+    SYSTEM_CALL_SETURGENT = 91,          /* int seturgent(int urgent): before all, or not */
 };
 
 #define CHANNELS_MAX 128 /* of a family */

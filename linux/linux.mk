@@ -21,7 +21,7 @@ LINUX_LOADER   := $(sort $(wildcard linux/loader/*.c))
 LINUX_ADAPTER  ?= linux/bpf/policy_host.bpf.c
 LINUX_PARTS    := $(filter-out $(LINUX_ADAPTER),$(sort $(wildcard linux/bpf/*.bpf.c)))
 LINUX_PATIENCE_MS := 4000 # of the kernel with policies of the tests: they are meant to try it
-LINUX_MISUSED  := policies/rr.c $(sort $(wildcard tests/linux/policies/*.c))
+LINUX_MISUSED  := policies/rr.c policies/mlfq.c $(sort $(wildcard tests/linux/policies/*.c))
 
 LOADER_C := $(HOST_C) -isystem $(LINUX_SDK)/usr/include
 # vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a parameter
@@ -46,7 +46,7 @@ LINUX_ALL_NEED := linux/linux.mk Makefile $B/linux-sdk.name $(LINUX_VMLINUX)/vml
 
 # $(1): folder of build/. $(2): policies.
 define LINUX_HOST_RULES
-$B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list
+$B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list linux/linux.mk
 	@mkdir -p $$(@D)
 	sh $$< $(2) > $$@
 

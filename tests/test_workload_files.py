@@ -13,10 +13,11 @@ from conftest import ROOT
 from schedlab import workload_files
 from schedlab.errors import WrongUsage
 from schedlab.json_lines import JsonError, Object, parse
+from schedlab.monitor.palette import palette
 from schedlab.policies import PolicyChoice
 from schedlab.workload_model import ATTRIBUTES, WorkloadFile
 
-FILES = sorted((ROOT / "workloads" / "files").glob("*.json"))
+FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
 TICK = 1_000_000
 
 
@@ -450,6 +451,25 @@ def test_the_files_of_the_project_are_good(path: Path) -> None:
     file = workload_files.read(path)
     assert not file.notes
     assert file.text(1, TICK)
+
+
+def test_the_monitors_palette_is_there() -> None:
+    """Each entry with a file, and each file of the monitor's with an entry."""
+    found = palette()
+    assert {each.file for each in found.values()} == set(FILES)
+    assert {name for name, each in found.items() if each.kind == "simple"} == {
+        path.stem for path in FILES if path.parent.name == "monitor"
+    }
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in palette().items() if each.kind == "simple"]
+)
+def test_the_palettes_simple_ones_give_their_starter_nothing(name: str) -> None:
+    """Who starts them has no more tickets than anyone: charts show all processes."""
+    file = workload_files.read(palette()[name].file)
+    assert file.starter and not file.starter.attributes
+    assert not file.drawing(), "the same for each seed, so that systems side by side do the same"
 
 
 def test_the_name_of_a_run_is_that_of_its_file() -> None:

@@ -73,7 +73,7 @@ static struct process *allocate_process(void)
     list_init(&process->children);
     list_init(&process->zombies);
     list_init(&process->sibling);
-    list_init(&process->drained);
+    list_init(&process->held);
     return process;
 }
 
@@ -149,6 +149,7 @@ static void inherit(struct process *child, const struct process *parent)
     child->task.tickets = parent->task.tickets;
     child->task.weight = parent->task.weight;
     child->task.cpu = parent->task.cpu;
+    child->urgent = parent->urgent;
     child->channels = channel_set_join(parent->channels);
 }
 

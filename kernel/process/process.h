@@ -31,8 +31,9 @@ struct process {
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
     uint32_t policy_generation; /* of the policy that knows this task */
-    bool queued;                /* the policy holds it in a run queue */
-    struct list drained;        /* while the policy is being switched */
+    bool queued;                /* it is in a run queue */
+    bool urgent;                /* runs before all others: the policy never sees it */
+    struct list held;           /* in the run queue's urgent ones, or while policies are switched */
     uint64_t created;
     uint64_t first_run;
     uint64_t waiting_time;

@@ -17,7 +17,7 @@
 
 static struct queue queues[CPUS_MAX]; /* in the order of CPUs, which is that of locking */
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
-static uint32_t generation; /* of the policy: a count of its switches. All queues locked */
+static uint32_t generation; /* of the policy: a count of its switches, from 1. All queues locked */
 static char policy_text[POLICY_TEXT_BYTES]; /* "name" or "name:preset". All queues locked */
 
 struct scheduler scheduler;
@@ -75,18 +75,28 @@ static void introduce(struct process *process, enum enqueue_reason reason)
     process->policy_generation = generation;
 }
 
-void queue_add(struct queue *queue, struct process *process, enum enqueue_reason reason)
+/* Into the hands of the policy. */
+static void enqueue(struct queue *queue, struct process *process, enum enqueue_reason reason)
 {
-    kernel_assert(spinlock_held(&queue->lock) && !process->queued);
     if (!queue_knows(process)) {
         introduce(process, reason);
         reason = reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
     }
+    policy->enqueue(&queue->view, &process->task, reason);
+    queue->view.queued++;
+}
+
+void queue_add(struct queue *queue, struct process *process, enum enqueue_reason reason)
+{
+    kernel_assert(spinlock_held(&queue->lock) && !process->queued);
     process->state = PROCESS_RUNNABLE;
     process->queued = true;
     process->task.queued_since = queue->view.now;
-    policy->enqueue(&queue->view, &process->task, reason);
-    queue->view.queued++;
+    if (process->urgent) {
+        list_append(&queue->urgent, &process->held);
+    } else {
+        enqueue(queue, process, reason);
+    }
     if (trace_queues)
         trace_record(TRACE_QUEUED, (uint32_t)process->pid, queue->view.cpu, process->task.level);
 }
@@ -100,9 +110,21 @@ static void taken_out(struct queue *queue, struct process *process)
     queue->view.queued--;
 }
 
+/* An urgent one is out of its line. */
+static void urgent_taken_out(struct process *process)
+{
+    kernel_assert(process->queued && process->state == PROCESS_RUNNABLE);
+    process->queued = false;
+    list_remove(&process->held);
+}
+
 void queue_remove(struct queue *queue, struct process *process)
 {
     kernel_assert(spinlock_held(&queue->lock));
+    if (process->urgent) {
+        urgent_taken_out(process);
+        return;
+    }
     policy->dequeue(&queue->view, &process->task);
     taken_out(queue, process);
 }
@@ -111,6 +133,11 @@ struct process *queue_pick(struct queue *queue, uint32_t cpu)
 {
     kernel_assert(spinlock_held(&queue->lock));
     queue->view.remark = 0;
+    if (!list_empty(&queue->urgent)) {
+        struct process *urgent = container_of(queue->urgent.next, struct process, held);
+        urgent_taken_out(urgent);
+        return urgent;
+    }
     struct task *task = policy->pick(&queue->view, cpu);
     kernel_assert((task == NULL) == (queue->view.queued == 0));
     if (!task)
@@ -118,6 +145,24 @@ struct process *queue_pick(struct queue *queue, uint32_t cpu)
     struct process *process = container_of(task, struct process, task);
     taken_out(queue, process);
     return process;
+}
+
+bool queue_waits(const struct queue *queue)
+{
+    return queue->view.queued > 0 || !list_empty(&queue->urgent);
+}
+
+void queue_forget(struct queue *queue, struct process *process)
+{
+    kernel_assert(spinlock_held(&queue->lock) && process->on_cpu && !process->queued);
+    if (!queue_knows(process))
+        return;
+    queue->view.running--;
+    policy_stop(policy, &queue->view, &process->task, STOP_ENDED);
+    queue->view.running++;
+    policy_exit_task(policy, &scheduler, &process->task);
+    process->policy_generation = 0;
+    process->task.level = 0;
 }
 
 /* One queue's lock is held: so the policy stays. */
@@ -129,7 +174,7 @@ static uint32_t balance(uint32_t cpu, bool idle)
 bool queue_has_work(uint32_t cpu)
 {
     struct queue *queue = queue_lock(cpu);
-    bool has_work = queue->view.queued > 0 || balance(cpu, true) != NO_CPU;
+    bool has_work = queue_waits(queue) || balance(cpu, true) != NO_CPU;
     queue_unlock(queue);
     return has_work;
 }
@@ -226,7 +271,7 @@ static void drain(struct list *drained)
     for (uint32_t i = 0; i < scheduler.queues; i++) {
         struct process *process;
         while ((process = queue_pick(&queues[i], i)))
-            list_append(drained, &process->drained);
+            list_append(drained, &process->held);
     }
 }
 
@@ -303,8 +348,8 @@ static void switch_to(const struct setting *setting)
     drain(&drained);
     install(setting);
     while (!list_empty(&drained)) {
-        struct process *process = container_of(drained.next, struct process, drained);
-        list_remove(&process->drained);
+        struct process *process = container_of(drained.next, struct process, held);
+        list_remove(&process->held);
         queue_add(queue_serving(process->task.cpu), process, ENQUEUE_ADOPTED);
     }
     for (uint32_t i = 0; i < machine.cpus; i++)
@@ -410,8 +455,10 @@ void run_queues_init(void)
     if (error)
         panic("boot argument policy=%s: %s", text, policy_error_text(error));
     set_boot_tunables(&setting);
-    for (uint32_t i = 0; i < machine.cpus; i++)
+    for (uint32_t i = 0; i < machine.cpus; i++) {
         spinlock_init(&queues[i].lock, "run queue", LOCK_RUN_QUEUE);
+        list_init(&queues[i].urgent);
+    }
     scheduler = (struct scheduler){
         .cpus = machine.cpus,
         .tick_ns = clock_tick_ns(),

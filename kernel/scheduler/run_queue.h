@@ -11,11 +11,15 @@
  * The run queues, one for each CPU or one for all, and the policy that orders
  * them. A process is runnable if and only if it is on exactly one run queue;
  * functions here keep that and assert it. Private to kernel/scheduler/.
+ *
+ * An urgent process is in a line of its own, before all that the policy orders,
+ * and is nothing to the policy: as one that runs when the policy is switched.
  */
 struct queue {
     struct spinlock lock; /* guards all of this, the tasks queued, and the CPUs' `current` */
     struct run_queue view;
     uint64_t state[POLICY_QUEUE_BYTES / 8];
+    struct list urgent; /* the first to come first */
 };
 
 /* Changed only with all queues locked; may be read with any one locked, and so may not change
@@ -33,6 +37,10 @@ void queue_add(struct queue *queue, struct process *process, enum enqueue_reason
 void queue_remove(struct queue *queue, struct process *process);
 /* Takes out the process to run next on `cpu`; null: none. */
 struct process *queue_pick(struct queue *queue, uint32_t cpu);
+/* Does anybody wait in it? */
+bool queue_waits(const struct queue *queue);
+/* The process, which runs, ends as far as the policy is concerned. */
+void queue_forget(struct queue *queue, struct process *process);
 /* Does the policy know this process? False after a switch, until it is queued again. */
 bool queue_knows(const struct process *process);
 

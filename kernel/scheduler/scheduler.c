@@ -182,7 +182,7 @@ static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool v
         leave(queue, previous, stop, reason);
     struct process *next = queue_pick(queue, cpu->id);
     /* A pull unlocks the queue for a moment: even if it brought nothing, someone may have come. */
-    while (!next && (queue_pull(&queue, cpu->id, true) || queue->view.queued > 0))
+    while (!next && (queue_pull(&queue, cpu->id, true) || queue_waits(queue)))
         next = queue_pick(queue, cpu->id);
     record_decision(queue, next);
     if (next)
@@ -228,7 +228,11 @@ _Noreturn void scheduler_end(void)
 static bool preempts(struct queue *queue, const struct process *process, const struct cpu *cpu)
 {
     const struct process *running = cpu->current;
-    return running && cpu->occupied && queue_knows(running) &&
+    if (!running || !cpu->occupied)
+        return false;
+    if (process->urgent)
+        return !running->urgent;
+    return queue_knows(process) && queue_knows(running) &&
            policy_preempts(policy, &queue->view, &process->task, &running->task);
 }
 
@@ -239,7 +243,7 @@ static bool preempts(struct queue *queue, const struct process *process, const s
 static struct cpu *find_preempted(struct queue *queue, const struct process *process)
 {
     struct cpu *found = NULL;
-    if (!policy->preempts)
+    if (!policy->preempts && !process->urgent)
         return NULL;
     if (scheduler.queues > 1)
         return preempts(queue, process, &cpus[process->task.cpu]) ? &cpus[process->task.cpu] : NULL;
@@ -267,11 +271,19 @@ static void announce(struct queue *queue, struct process *process)
         call_idle(UINT64_MAX);
 }
 
+/* An idle one, or the one that it is on: any will give way. */
+static uint32_t choose_cpu_for_urgent(const struct process *process)
+{
+    uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED);
+    return idle ? (uint32_t)__builtin_ctzl(idle) : process->task.cpu;
+}
+
 /* The first process begins where the machine boots, since no other CPU runs before it does. */
 static uint32_t choose_cpu(const struct process *process, enum enqueue_reason reason)
 {
-    bool boots = process_is_first(process) && reason == ENQUEUE_NEW;
-    return boots ? this_cpu()->id : queue_place(process, reason);
+    if (process_is_first(process) && reason == ENQUEUE_NEW)
+        return this_cpu()->id;
+    return process->urgent ? choose_cpu_for_urgent(process) : queue_place(process, reason);
 }
 
 void scheduler_add(struct process *process, enum enqueue_reason reason)
@@ -403,6 +415,18 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
     }
     queue_unlock(queue);
     return 0;
+}
+
+void scheduler_set_urgent(bool urgent)
+{
+    struct process *process = current_process();
+    struct queue *queue = queue_lock_of_process(process);
+    if (urgent)
+        queue_forget(queue, process);
+    else if (process->urgent)
+        scheduler_request(this_cpu(), PREEMPT_POLICY);
+    process->urgent = urgent;
+    queue_unlock(queue);
 }
 
 uint64_t scheduler_time_slice(const struct process *process)

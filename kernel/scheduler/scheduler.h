@@ -41,6 +41,13 @@ void scheduler_tick(void);
 /* Sets an attribute of a process; the caller holds its lock. 0 or -ERANGE, and nothing changed. */
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value);
 
+/*
+ * The current process and the children that it will fork run before all others, until they wait or
+ * end, and the policy never sees them; or no longer, and then it gets to know them as after a
+ * switch.
+ */
+void scheduler_set_urgent(bool urgent);
+
 /* Switches the policy while everything runs: a name or number, or either with ":preset". 0 or
  * -EPOLICY. */
 int scheduler_set_policy(const char *text);

@@ -237,6 +237,15 @@ static int64_t call_setpriority(const uint64_t argument[])
     return process_set_attribute((int)argument[0], ATTRIBUTE_PRIORITY, (int)argument[1]);
 }
 
+static int64_t call_seturgent(const uint64_t argument[])
+{
+    int urgent = (int)argument[0];
+    if (urgent != 0 && urgent != 1)
+        return -EINVAL;
+    scheduler_set_urgent(urgent);
+    return 0;
+}
+
 static int64_t call_settickets(const uint64_t argument[])
 {
     return process_set_attribute(0, ATTRIBUTE_TICKETS, (int)argument[0]);
@@ -415,6 +424,7 @@ static system_call_function *const functions[] = {
     [SYSTEM_CALL_CHANNEL_TAKE] = call_channel_take,
     [SYSTEM_CALL_CHANNEL_GIVE] = call_channel_give,
     [SYSTEM_CALL_CHANNEL_MEET] = call_channel_meet,
+    [SYSTEM_CALL_SETURGENT] = call_seturgent,
 };
 
 void system_call(struct trap_frame *frame)

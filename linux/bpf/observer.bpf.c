@@ -535,6 +535,17 @@ static bool same_name(struct task_struct *one, struct task_struct *other)
            ((one->flags ^ other->flags) & THREAD_OF_KERNEL) == 0;
 }
 
+/* Where a policy has put it just now, if one has: this CPU runs on in between. */
+static void tell_queue(struct task_struct *task)
+{
+    uint32_t cpu = bpf_get_smp_processor_id();
+    struct forked_queue *word = bpf_map_lookup_elem(&forked_queues, &cpu);
+    if (!word || word->pid != task->pid)
+        return;
+    word->pid = 0;
+    trace_emit(TRACE_QUEUED, (uint32_t)task->pid, word->queue, word->level);
+}
+
 /* A new thread may run. Interrupts are off. */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(observe_fork, struct task_struct *task)
@@ -553,6 +564,8 @@ int BPF_PROG(observe_fork, struct task_struct *task)
     trace_emit(TRACE_FORK, parent, thread->pid, thread_of(task));
     if (parent == 0 || !same_name(task, bpf_get_current_task_btf()))
         emit_name(state, thread->pid, task->comm, task->flags);
+    if (told_queues)
+        tell_queue(task);
     cpu->forked_to = task->thread_info.cpu + 1;
     return 0;
 }

@@ -70,7 +70,7 @@ void objects_init(void);
 
 /* Loads observer.bpf.o and tasks.bpf.o, and starts the observer. 0, or a negative errno, and said.
  */
-int shared_objects_load(struct shared_objects *shared, const char *folder);
+int shared_objects_load(struct shared_objects *shared, const char *folder, bool tell_queues);
 void shared_objects_close(struct shared_objects *shared);
 
 /* Begins to load; `thread_done` becomes readable when policy_object_finish_load() may be called. */

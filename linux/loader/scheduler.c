@@ -88,9 +88,7 @@ int scheduler_begin(const struct scheduler_options *wanted)
         objects[i] =
             (struct policy_object){.policy = policies[i], .shared = &shared, .thread_done = -1};
     objects_init();
-    int error = shared_objects_load(&shared, options.objects);
-    shared.tell_queues = options.tell_queues;
-    return error;
+    return shared_objects_load(&shared, options.objects, options.tell_queues);
 }
 
 int scheduler_begin_trace(struct trace_settings settings)

@@ -128,7 +128,7 @@ _Noreturn static void fuzz(uint64_t seed, int64_t calls)
         close(i); /* nobody types, and nobody wants to see what it writes */
     for (int64_t i = 0; i < calls; i++) {
         uint64_t arguments[4];
-        int64_t number = (int64_t)random_below(&random, 91);
+        int64_t number = (int64_t)random_below(&random, SYSTEM_CALL_SETURGENT + 1);
         for (int j = 0; j < 4; j++)
             arguments[j] = random_argument(&random);
         if (random_below(&random, 100) == 0)

@@ -531,6 +531,32 @@ static void policies_may_end_processes(void)
     check(setpolicy(original) == 0);
 }
 
+/* The policy, which would give it a time slice, does not know one that is urgent, nor its children.
+ */
+static void urgent_ones_are_above_the_policy(void)
+{
+    check_error(seturgent(2), EINVAL);
+    check_error(seturgent(-1), EINVAL);
+    yield();
+    check(row_of(getpid()).time_slice > 0);
+    check(seturgent(1) == 0 && seturgent(1) == 0);
+    check(row_of(getpid()).time_slice == 0);
+    int pid = test_fork();
+    if (pid == 0) {
+        sleep(1);
+        check(yield() == 0 && row_of(getpid()).time_slice == 0);
+        check(seturgent(0) == 0);
+        check(yield() == 0 && row_of(getpid()).time_slice > 0);
+        exit(0);
+    }
+    check(test_wait(pid) == 0);
+    check(setpolicy("rr:table-scan") == 0 && setpolicy("rr") == 0);
+    check(row_of(getpid()).time_slice == 0);
+    check(setpriority(0, 7) == 0 && row_of(getpid()).priority == 7);
+    check(seturgent(0) == 0 && yield() == 0);
+    check(row_of(getpid()).time_slice > 0);
+}
+
 static void marks_have_kinds(void)
 {
     static const int bad[] = {0, MARK_VALUE + 1, -1, INT32_MAX, INT32_MIN};
@@ -576,6 +602,7 @@ int main(int argc, char *argv[])
         TEST(everyone_gets_a_turn),
         TEST(work_moves_between_cpus),
         TEST(policies_may_end_processes),
+        TEST(urgent_ones_are_above_the_policy),
         TEST(marks_have_kinds),
         TEST(boot_arguments_are_read),
     };

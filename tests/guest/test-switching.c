@@ -160,9 +160,28 @@ static void set_tunables(void)
     }
 }
 
+/* Urgent and not, in turn, and so are children. */
+static void be_urgent_often(void)
+{
+    for (int i = 0; i < 20; i++) {
+        check(seturgent(i % 2) == 0);
+        int pid = test_fork();
+        if (pid == 0) {
+            spin(number_below(3000));
+            check(seturgent(number_below(2)) == 0);
+            sleep(number_below(2));
+            yield();
+            exit(7);
+        }
+        spin(number_below(3000));
+        check(test_wait(pid) == 7);
+        units++;
+    }
+}
+
 static void (*const kinds[])(void) = {
-    compute, sleep_often,   yield_often,       fork_often,
-    talk,    kill_children, change_attributes, set_tunables,
+    compute,       sleep_often,       yield_often,  fork_often,      talk,
+    kill_children, change_attributes, set_tunables, be_urgent_often,
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

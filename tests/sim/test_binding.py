@@ -258,6 +258,86 @@ def test_attributes_policies_and_tunables() -> None:
         assert simulator.counts().switches - begin <= 12
 
 
+def test_texts_and_commands() -> None:
+    with machine(policy="lottery:thesis", processes=3000) as simulator:
+        pids = [simulator.fork("sleeper") for _ in range(1000)]
+        simulator.command("sched_tunables", "slice 3")
+        simulator.command("sched_status", f"{pids[5]} 2")
+        status = simulator.status()
+        lines = status.splitlines()
+        assert lines[1:3] == ["Policy: lottery:thesis", "Changed: slice=3"]
+        assert [line.split()[1] for line in lines if line.startswith("sleeper")] == [
+            *map(str, pids)
+        ]
+        priorities = {line.split()[3] for line in lines if line.split()[1:2] == [str(pids[5])]}
+        assert priorities == {"2"}
+        assert simulator.tunables().startswith("NAME ") and "\nslice " in simulator.tunables()
+        assert "mlfq:allotment-boost" in simulator.text("sched_policies")
+        for file, line in (("sched_status", "none"), ("sched_tunables", "none 1"), ("proc", "rr")):
+            with pytest.raises(ActRefused):
+                simulator.command(file, line)
+        with pytest.raises(ActRefused, match="proc: there is no such text"):
+            simulator.text("proc")
+        assert simulator.status() == status
+
+
+def test_workloads_are_added() -> None:
+    with machine(cpus=2, added_steps=100) as simulator:
+        simulator.run(5 * MS)
+        first = simulator.add_workload(TWO)
+        assert first == len(Workload.read(IDLE).programs)
+        root = simulator.fork(first)
+        simulator.run(34 * MS)
+        assert root in simulator.processes()["pid"]
+        simulator.run(36 * MS)
+        assert root not in simulator.processes()["pid"]
+        with pytest.raises(WorkloadRefused, match="expected a time"):
+            simulator.add_workload("program a\n run 3")
+        with pytest.raises(ActRefused, match="no room is left"):
+            simulator.add_workload("program a\n" + " yield\n" * 100)
+    with machine() as none, pytest.raises(ActRefused, match="no room is left"):
+        none.add_workload(TWO)
+
+
+def test_the_next_event() -> None:
+    with machine(cpus=2) as simulator:
+        assert simulator.next_time() == 0
+        simulator.run(5 * MS)
+        assert simulator.next_time() == 1000 * MS  # idle ticks do not count
+        simulator.fork("worker")
+        assert simulator.next_time() == 5 * MS
+        simulator.run(5 * MS)
+        assert simulator.next_time() == 6 * MS
+        simulator.finish()
+        assert simulator.next_time() is None
+
+
+def test_pieces_with_patience_are_one_run(tmp_path: Path) -> None:
+    """And all that was traced is in the file after each."""
+    traces = [tmp_path / "one.bin", tmp_path / "pieces.bin"]
+    with Simulator(TWO, trace=traces[0]) as simulator:
+        simulator.run()
+    with Simulator(TWO, trace=traces[1]) as simulator:
+        assert simulator.advance(10**15, 0) is Status.TIME and simulator.now == 0
+        time = 0
+        while simulator.advance(time := time + 777_777, 60) is Status.TIME:
+            assert simulator.now == time
+            size = 64 + 32 * simulator.counts().records
+            assert traces[1].stat().st_size == size
+        assert simulator.advance(10**15, 60) is Status.DONE
+    assert traces[0].read_bytes() == traces[1].read_bytes()
+
+
+def test_flush(tmp_path: Path) -> None:
+    path = tmp_path / "trace.bin"
+    with machine(trace=path) as simulator:
+        simulator.run(5 * MS)
+        simulator.flush()
+        assert path.stat().st_size == 64 + 32 * simulator.counts().records
+    with machine() as simulator:
+        simulator.flush()  # nothing is traced
+
+
 def test_save_and_restore(tmp_path: Path) -> None:
     """What goes on is what would have gone on; the two traces are one."""
     whole, first, second = (tmp_path / name for name in ("whole.bin", "first.bin", "second.bin"))
@@ -295,9 +375,9 @@ def test_save_and_restore(tmp_path: Path) -> None:
     [
         ({"policy": "fifo"}, "policy fifo: no such policy"),
         ({"cpus": 300}, "300 CPUs: there may be 1 to 256"),
-        ({"cpus": -1}, "cpus, processes, tick_ns, seed: can't convert negative"),
-        ({"cpus": 2**40}, "cpus, processes, tick_ns, seed: "),
-        ({"cpus": "two"}, "cpus, processes, tick_ns, seed: "),
+        ({"cpus": -1}, "cpus, processes, tick_ns, seed, added_steps: can't convert negative"),
+        ({"cpus": 2**40}, "cpus, processes, tick_ns, seed, added_steps: "),
+        ({"cpus": "two"}, "cpus, processes, tick_ns, seed, added_steps: "),
         ({"tunables": {"slice": 0}}, "tunable slice=0 of policy rr"),
         ({"tunables": "pace=1"}, "tunable pace=1 of policy rr"),
         ({"costs": "free"}, "cost free: expected kernel or none"),

@@ -50,6 +50,7 @@ SYSTEM_CALL(int64_t, clock_ns, SYSTEM_CALL_CLOCK, void)
 SYSTEM_CALL(int64_t, cycles, SYSTEM_CALL_CYCLES, void)
 
 SYSTEM_CALL(int, setpriority, SYSTEM_CALL_SETPRIORITY, int pid, int priority)
+SYSTEM_CALL(int, seturgent, SYSTEM_CALL_SETURGENT, int urgent)
 SYSTEM_CALL(int, settickets, SYSTEM_CALL_SETTICKETS, int tickets)
 SYSTEM_CALL(int, settickets_pid, SYSTEM_CALL_SETTICKETS_PID, int pid, int tickets)
 SYSTEM_CALL(int, setweight, SYSTEM_CALL_SETWEIGHT, int pid, int weight)

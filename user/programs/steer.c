@@ -5,8 +5,8 @@
  * the kernel says of its scheduler, sets what can be set, and starts programs.
  * docs/monitor.md says what it understands and how it answers.
  *
- * One printf() for each line of an answer, since what one call prints stays
- * together on the console.
+ * Up to 512 bytes of one write stay together on the console: so each has whole
+ * lines, and nobody else's output can tear them.
  */
 
 #include "user/library/user.h"
@@ -14,14 +14,11 @@
 enum {
     LINE_BYTES = 4000, /* of a command; the console keeps 4,096 for those who do not read yet */
     TOLD_BYTES = 480,  /* of a line of text; the rest of it is cut off */
+    TOGETHER_BYTES = PRINT_BYTES,
 };
 
-/* What a program has that nobody gave anything else, and the best there is. */
-enum { PRIORITY_BEST = 0, TICKETS_BEST = 1000000, WEIGHT_BEST = 10 };
-
-static int64_t id;                /* of the command that is being obeyed; 0: of none */
-static struct process_info usual; /* our row, with the attributes that we began with */
-static int *started;              /* shared with our children: a PID, or the negative of an error */
+static int64_t id;   /* of the command that is being obeyed; 0: of none */
+static int *started; /* shared with our children: a PID, or the negative of an error */
 
 /* ---- answers ---- */
 
@@ -45,8 +42,8 @@ static void fail(const char *what)
 /* ---- reading ---- */
 
 /*
- * Whoever has the best attributes must not keep a CPU for long: in a text of
- * thousands of lines, others have their turn after each piece of work.
+ * Whoever is urgent must not keep a CPU for long: in a text of thousands of lines,
+ * others have their turn after each piece of work.
  */
 static void give_way(int64_t *since)
 {
@@ -57,29 +54,64 @@ static void give_way(int64_t *since)
     *since = clock_ns();
 }
 
-/* A line of text that is being put together, blanks in a row as one. */
+/* Lines that wait to be written together, and the one that is being put together. */
 static struct {
-    char text[TOLD_BYTES];
-    int length;
+    char text[TOGETHER_BYTES + 1];
+    int whole;  /* bytes of whole lines */
+    int length; /* and of the last one so far, which begins with its number */
 } told;
 
+static void flush(void)
+{
+    if (told.whole > 0)
+        write(1, told.text, told.whole);
+    told.length -= told.whole;
+    memmove(told.text, told.text + told.whole, (size_t)told.length);
+    told.whole = 0;
+}
+
+static bool line_begun(void)
+{
+    return told.length > told.whole;
+}
+
+static void put(char c)
+{
+    if (told.length == TOGETHER_BYTES)
+        flush();
+    told.text[told.length++] = c;
+}
+
+static void begin_line(void)
+{
+    char head[32];
+    snprintf(head, sizeof(head), "@@ %ld |", id);
+    for (const char *c = head; *c; c++)
+        put(*c);
+}
+
+/* Blanks in a row are told as one. */
 static void tell(char c)
 {
-    bool again = c == ' ' && told.length > 0 && told.text[told.length - 1] == ' ';
-    if (!again && told.length < TOLD_BYTES)
-        told.text[told.length++] = c;
+    if (!line_begun())
+        begin_line();
+    bool again = c == ' ' && told.text[told.length - 1] == ' ';
+    if (!again && told.length - told.whole < TOLD_BYTES)
+        put(c);
 }
 
 static void tell_line(void)
 {
-    printf("@@ %ld |%.*s\n", id, told.length, told.text);
-    told.length = 0;
+    if (!line_begun())
+        begin_line();
+    put('\n');
+    told.whole = told.length;
 }
 
 /* False: it cannot be read. */
 static bool tell_file(int descriptor)
 {
-    static char piece[1024];
+    static char piece[4096];
     int64_t since = clock_ns();
     int n;
     while ((n = read(descriptor, piece, sizeof(piece))) > 0) {
@@ -91,8 +123,9 @@ static bool tell_file(int descriptor)
         }
         give_way(&since);
     }
-    if (told.length > 0)
+    if (line_begun())
         tell_line();
+    flush();
     return n == 0;
 }
 
@@ -197,7 +230,7 @@ static bool obey_kill(char *rest)
     int64_t pid;
     if (!take_number(&rest, 1, &pid) || *rest)
         return false;
-    if (pid == usual.pid)
+    if (pid == getpid())
         refuse(EPERM, "steer itself: end ends the machine");
     else if (kill((int)pid) < 0)
         fail("kill");
@@ -254,18 +287,12 @@ static void close_input(void)
         close(ends[1]);
 }
 
-static void set_attributes(int priority, int tickets, int weight)
-{
-    if (setpriority(0, priority) < 0 || settickets(tickets) < 0 || setweight(0, weight) < 0)
-        complain("steer", "attributes");
-}
-
 /* In a child. The program is a child of this one, which ends at once: so it becomes init's. */
 _Noreturn static void start_orphan(char *words[])
 {
     int pid = fork();
     if (pid == 0) {
-        set_attributes(usual.priority, (int)usual.tickets, (int)usual.weight);
+        seturgent(0);
         close_input();
         become_program("steer", words);
     }
@@ -351,8 +378,8 @@ static char *read_line(void)
             break;
         taken = 0;
         length = read(0, typed, sizeof(typed));
-        if (length < 0)
-            exit(complain("steer", "input"));
+        if (length <= 0)
+            exit(length < 0 ? complain("steer", "input") : 0);
     }
     taken++;
     line[n] = 0;
@@ -433,31 +460,16 @@ static int64_t record_cost(void)
     return cost > 0 ? cost : 0;
 }
 
-/* ---- */
-
-/* Our row of getpinfo(). False: there is no memory for it. */
-static bool know_ourselves(void)
-{
-    int count = 0;
-    struct process_info *rows = process_table(&count);
-    for (int i = 0; rows && i < count; i++) {
-        if (rows[i].pid == getpid())
-            usual = rows[i];
-    }
-    free(rows);
-    return usual.pid != 0;
-}
-
 int main(int argc, char *argv[])
 {
     (void)argv;
     if (argc != 1)
         usage("steer, and then commands: see docs/monitor.md");
     started = shared_memory(sizeof(*started));
-    if (started == SYSTEM_FAILED || !know_ourselves())
+    if (started == SYSTEM_FAILED)
         return complain("steer", "memory");
-    set_attributes(PRIORITY_BEST, TICKETS_BEST, WEIGHT_BEST);
-    printf("@@ 0 ready %d %ld\n", usual.pid, record_cost());
+    seturgent(1);
+    printf("@@ 0 ready %d %ld\n", getpid(), record_cost());
     for (;;)
         obey_next();
 }

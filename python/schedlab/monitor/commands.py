@@ -200,6 +200,8 @@ async def _restart(session: Session, each: Watched, message: Message) -> None:
     setup = _changed(each.setup, message)
     session.choices.check(setup)
     await each.restart(setup)
+    others = [other.common_ns for other in session.systems.values() if other.is_on]
+    each.join(min(others, default=0))
     session.tell_change()
     if each.life is Life.FAILED:
         raise Refused(each.message)

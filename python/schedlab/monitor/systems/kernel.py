@@ -108,6 +108,8 @@ class KernelSystem:
         self._watching: asyncio.Task[None] | None = None
         self._follower = Follower(self.folder / TRACE_FILE)
         self._all_taken = False
+        self._last_sequence = -1
+        """Of the last record that was taken."""
         self._taken_bytes = 0
         """Of the trace, since blocks of it were last given back."""
         self._records_s = time.monotonic()
@@ -144,7 +146,7 @@ class KernelSystem:
     @property
     def status_period_s(self) -> float:
         """How often, in our time, read_status may be called so that its answers take no more than a
-        fiftieth of one CPU's time: the more processes, the longer."""
+        fiftieth of one CPU's time, and leave time for commands: the more processes, the longer."""
         return self._cost.period_s
 
     # --- beginning and end ------------------------------------------------------------------------
@@ -152,6 +154,10 @@ class KernelSystem:
     async def begin(self) -> None:
         try:
             await self._begin()
+        except Refused as refused:
+            why = self._message or f"{refused}{tail_of(self._console.tail)}"
+            await self.end()
+            raise SchedlabError(why) from None
         except BaseException:
             await self.end()
             raise
@@ -161,6 +167,8 @@ class KernelSystem:
         self._prepared = prepared
         await self._start_machine(prepared)
         ready = await self._steering.wait_ready(START_PATIENCE_S)
+        if self._control:
+            await self._control.connect()
         self._steer_pid, self._record_cost_ns = ready.pid, ready.record_cost_ps / 1000
         self._cost = SteeringCost(ready.pid)
         await self._await_header()
@@ -187,26 +195,12 @@ class KernelSystem:
         except OSError as error:
             raise SchedlabError(f"{command[0]} cannot be started: {error.strerror}") from None
         self._watching = asyncio.create_task(self._watch())
-        if self._control:
-            await self._connect(self._control)
-
-    async def _connect(self, control: QemuControl) -> None:
-        try:
-            await control.connect()
-        except Refused:
-            # Most likely it has ended, and its console says why.
-            await asyncio.wait([self._steering_over()], timeout=1)
-            raise SchedlabError(self._message or "QEMU's control does not answer") from None
-
-    def _steering_over(self) -> asyncio.Task[None]:
-        assert self._watching
-        return self._watching
 
     async def _await_header(self) -> None:
         limit = time.monotonic() + START_PATIENCE_S
         while self._follower.header is None:
             if self._life is not Life.STARTING or time.monotonic() > limit:
-                raise SchedlabError(self._message or "the machine writes no trace")
+                raise Refused("the machine writes no trace")
             await asyncio.sleep(0.02)
 
     async def end(self) -> None:
@@ -283,15 +277,24 @@ class KernelSystem:
     def _poll(self) -> Records:
         if self._watching and self._watching.done():
             self._all_taken = True
-            records = self._follower.finish()
+            records = self._up_to_a_gap(self._follower.finish())
             self._follower.close()
             return records
         records = self._follower.poll()
+        if len(records):
+            self._last_sequence = int(records["sequence"][-1])
         self._taken_bytes += records.nbytes
         if not self.keep_trace and self._taken_bytes > _PUNCH_BYTES:
             self._follower.punch()
             self._taken_bytes = 0
         return records
+
+    def _up_to_a_gap(self, records: Records) -> Records:
+        """A machine that was cut off has records behind such as never came: without what its CPUs
+        did to each other, they are no story."""
+        expected = self._last_sequence + 1 + np.arange(len(records))
+        wrong = np.flatnonzero(records["sequence"] != expected % (1 << 32))
+        return records[: wrong[0]] if len(wrong) else records
 
     def _lose_trace(self, why: str) -> None:
         """Nothing can be shown any more: it is ended."""
@@ -306,10 +309,7 @@ class KernelSystem:
         quiet = time.monotonic() - self._records_s > _SILENT_S
         if quiet and not self._follower.unread_bytes:
             return "its trace says nothing either: it hangs, or the host gives it no time"
-        return (
-            f"it runs, but its policy gives no CPU to `steer` (PID {self._steer_pid}), which obeys"
-            " commands"
-        )
+        return f"it runs, but its program `steer` (PID {self._steer_pid}) does not come to answer"
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -317,6 +317,7 @@ class KernelSystem:
         self._check_alive()
         self._cost.asked()
         text = await self._steering.read("sched_status")
+        self._cost.answered()
         if len(text) < _LONG_TEXT:
             return parse_status(text)
         return await asyncio.to_thread(parse_status, text)
@@ -371,7 +372,7 @@ class KernelSystem:
         word = kind.name.lower()
         what = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
-            raise Refused(f"{what}: it obeys the monitor, and so has the best of each")
+            raise Refused(f"{what}: it obeys the monitor, and runs before all others in any case")
         least, most, *_ = ATTRIBUTES[word]
         if not least <= value <= most:
             raise Refused(f"{what}: {least} to {most} are allowed")

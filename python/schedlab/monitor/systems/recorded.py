@@ -71,7 +71,7 @@ class RecordedSystem:
     A trace that was cut off, or that cannot have happened, is played as far as it goes.
     """
 
-    abilities = frozenset({Ability.PACE, Ability.SEEK})
+    abilities = frozenset({Ability.PAUSE, Ability.PACE, Ability.SEEK})
     repeatable = True
     record_cost_ns = 0.0
 
@@ -82,7 +82,7 @@ class RecordedSystem:
         self.folder = folder
         self.life = Life.STARTING
         self.message = ""
-        self.now_ns = 0
+        self._clock_ns = 0
         self.end_ns: int | None = None
         manifest = results.read_manifest(setup.source)
         ours = manifest.get("machine") in _OUR_MACHINES
@@ -91,11 +91,18 @@ class RecordedSystem:
         self._tape: _Tape | None = None
         self._taken = 0
         """Records, in their order."""
+        self._taken_ns: int | None = None
+        """How far they were taken, while there are more up to now; None: all were."""
 
     @property
     def header(self) -> Header | None:
         """Of its trace; None: it has not begun."""
         return self._tape.header if self._tape else None
+
+    @property
+    def now_ns(self) -> int:
+        """How far it has come: not farther than the trace was taken, if that comes in pieces."""
+        return self._clock_ns if self._taken_ns is None else self._taken_ns
 
     async def begin(self) -> None:
         """Goes through the trace once."""
@@ -105,7 +112,7 @@ class RecordedSystem:
             raise SchedlabError(f"{self._path} cannot be played: {error}") from None
         self.end_ns = self._tape.end_ns
         self.message = self._tape.remark
-        self.now_ns = self._tape.begin_ns
+        self._clock_ns = self._tape.begin_ns
         self.life = Life.RUNNING
 
     async def end(self) -> None:
@@ -115,11 +122,13 @@ class RecordedSystem:
     # ---- what it says
 
     def take(self) -> Records:
-        """A piece of what has happened up to now: more may be there already."""
+        """A piece of what has happened; `now_ns` says how far it goes."""
         if not self._tape or self.life is not Life.RUNNING:
             return np.empty(0, RECORD)
-        records = self._tape.until(self._taken, self.now_ns)
+        records = self._tape.until(self._taken, self._clock_ns)
         self._taken += len(records)
+        whole = len(records) < PIECE
+        self._taken_ns = None if whole else int(records["time"].max())
         return records
 
     def take_log(self) -> list[str]:
@@ -137,13 +146,13 @@ class RecordedSystem:
         """To the end, if nothing of the kind comes any more."""
         tape = self._playing()
         if kind is StepKind.MILLISECOND:
-            self._move(self.now_ns + 1_000_000)
+            self._move(self._clock_ns + 1_000_000)
         elif kind is StepKind.TICK:
             tick_ns = self.setup.tick_ns or STANDARD_TICK_NS
-            self._move((self.now_ns // tick_ns + 1) * tick_ns)
+            self._move((self._clock_ns // tick_ns + 1) * tick_ns)
         else:
             wanted = _decisions(tape) if kind is StepKind.DECISION else _any_record
-            find = partial(tape.next_time, self._taken, self.now_ns, wanted)
+            find = partial(tape.next_time, self._taken, self._clock_ns, wanted)
             found = await asyncio.to_thread(find)
             self._move(tape.end_ns if found is None else found)
         return self.now_ns
@@ -151,8 +160,8 @@ class RecordedSystem:
     async def seek(self, time_ns: int) -> None:
         """The trace begins anew, and goes up to there."""
         tape = self._playing()
-        self._taken = 0
-        self.now_ns = min(max(time_ns, tape.begin_ns), tape.end_ns)
+        self._taken, self._taken_ns = 0, None
+        self._clock_ns = min(max(time_ns, tape.begin_ns), tape.end_ns)
 
     def _playing(self) -> _Tape:
         if not self._tape or self.life is not Life.RUNNING:
@@ -161,7 +170,7 @@ class RecordedSystem:
 
     def _move(self, time_ns: int) -> None:
         if self.end_ns is not None and self.life is Life.RUNNING:
-            self.now_ns = max(self.now_ns, min(time_ns, self.end_ns))
+            self._clock_ns = max(self._clock_ns, min(time_ns, self.end_ns))
 
     # ---- nobody steers what is over
 

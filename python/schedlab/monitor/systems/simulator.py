@@ -64,16 +64,7 @@ class SimulatorSystem:
     `keep_trace`: its whole trace stays in the folder; else what was read leaves the disk.
     """
 
-    abilities = frozenset(
-        {
-            Ability.POLICY,
-            Ability.ATTRIBUTES,
-            Ability.START,
-            Ability.PACE,
-            Ability.SEEK,
-            Ability.SETUP,
-        }
-    )
+    abilities = frozenset(Ability)
     repeatable = True
     own_pids = OWN_PIDS
     record_cost_ns = 0.0
@@ -83,7 +74,6 @@ class SimulatorSystem:
         self.setup = setup
         self.folder = folder
         self.keep_trace = keep_trace
-        self.now_ns = 0
         self.life = Life.STARTING
         self.message = ""
         self._log: list[str] = []
@@ -91,6 +81,10 @@ class SimulatorSystem:
         self._thread = ThreadPoolExecutor(1, "simulator")
         """Who alone touches `_machine`."""
         self._machine: SimulatedMachine | None = None
+        self._stands_ns = 0
+        """The machine's time."""
+        self._taken_ns: int | None = None
+        """How far the trace was taken, while there is more of it; None: it was taken as it came."""
         self._follower: Follower | None = None
         self._traces = 0
         self._read_bytes = 0
@@ -99,6 +93,11 @@ class SimulatorSystem:
     def header(self) -> Header | None:
         """Of its trace; None: it has not begun."""
         return self._follower.header if self._follower else None
+
+    @property
+    def now_ns(self) -> int:
+        """How far it has come: not farther than its trace was taken, if that comes in pieces."""
+        return self._stands_ns if self._taken_ns is None else self._taken_ns
 
     # ---- begin and end
 
@@ -110,7 +109,7 @@ class SimulatorSystem:
             self._machine = await self._in_thread(partial(SimulatedMachine, self.setup, path))
             self._follow(path)
             self.life = Life.RUNNING
-            self.now_ns = self._machine.now_ns
+            self._stands_ns = self._machine.now_ns
             for name in self.setup.workloads:
                 await self.start_workload(name)
         except SimulatorError as error:
@@ -129,21 +128,23 @@ class SimulatorSystem:
             await self._in_thread(partial(_close, machine))
         self._thread.shutdown(wait=False)
 
-    def _fail(self, error: RunFailed) -> None:
+    def _fail(self, machine: SimulatedMachine, error: RunFailed) -> None:
         """In its thread. The machine stands; its trace ends here."""
+        self._stands_ns = machine.now_ns
         self.life = Life.FAILED
         self.message = str(error)
         self._log.append(f"simulator: {error}")
-        if self._machine:
-            _close(self._machine)
+        _close(machine)
 
     # ---- what it says
 
     def take(self) -> Records:
-        """At most as many as Follower.poll() gives at once: more may be there already."""
+        """A piece, at most as large as Follower.poll() gives; `now_ns` says how far it goes."""
         if not self._follower:
             return _NO_RECORDS
         records = self._follower.poll()
+        whole = self._follower.unread_bytes < RECORD.itemsize or not len(records)
+        self._taken_ns = None if whole else min(int(records["time"].max()), self._stands_ns)
         self._read_bytes += records.nbytes
         if self._read_bytes >= PUNCH_BYTES and not self.keep_trace:
             self._follower.punch()
@@ -224,7 +225,7 @@ class SimulatorSystem:
             raise
         await self._in_thread(partial(_close, machine))
         self._machine = again
-        self.now_ns = again.now_ns
+        self._stands_ns = again.now_ns
         self._follow(path)
 
     async def _reach(self, machine: SimulatedMachine, time_ns: int) -> None:
@@ -265,10 +266,11 @@ class SimulatorSystem:
             try:
                 return what(machine)
             except RunFailed as error:
-                self._fail(error)
+                self._fail(machine, error)
                 raise Refused(f"the simulator has failed: {error}") from None
             finally:
-                self.now_ns = machine.now_ns
+                if self.life is Life.RUNNING:
+                    self._stands_ns = machine.now_ns
 
         return await self._in_thread(do)
 
@@ -279,6 +281,7 @@ class SimulatorSystem:
     def _follow(self, path: Path) -> None:
         old, self._follower = self._follower, Follower(path)
         self._read_bytes = 0
+        self._taken_ns = None
         if old:
             old.close()
             old.path.unlink(missing_ok=True)

@@ -64,11 +64,18 @@ class _Pending:
 
 
 class Steering:
-    """The commands of one machine. `write` hands bytes to its console and does not wait."""
+    """The commands of one machine. `write` hands bytes to its console and does not wait; `refusal`
+    has the words for the numbers of its kernel's errors."""
 
-    def __init__(self, console: Console, write: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        console: Console,
+        write: Callable[[bytes], None],
+        refusal: type[GuestError] = GuestError,
+    ) -> None:
         self._console = console
         self._write = write
+        self._refusal = refusal
         self._turn = asyncio.Lock()
         self._pending: _Pending | None = None
         self._typed = 0
@@ -146,7 +153,7 @@ class Steering:
         try:
             await self._await(pending, what)
         except GuestError as error:
-            raise GuestError(what, error.number, error.words) from None
+            raise self._refusal(what, error.number, error.words) from None
         finally:
             self._pending = None
         return pending
@@ -183,13 +190,12 @@ class Steering:
         pending = self._pending
         if pending and pending.number == answer.number and not pending.done.done():
             pending.heard_s = self.stopwatch.ran_s
-            _complete(pending, answer)
+            self._complete(pending, answer)
 
-
-def _complete(pending: _Pending, answer: Line | Done | Failed) -> None:
-    if isinstance(answer, Line):
-        pending.lines.append(answer.text)
-    elif isinstance(answer, Done):
-        pending.done.set_result(answer)
-    else:
-        pending.done.set_exception(GuestError("", answer.error, answer.words))
+    def _complete(self, pending: _Pending, answer: Line | Done | Failed) -> None:
+        if isinstance(answer, Line):
+            pending.lines.append(answer.text)
+        elif isinstance(answer, Done):
+            pending.done.set_result(answer)
+        else:
+            pending.done.set_exception(self._refusal("", answer.error, answer.words))

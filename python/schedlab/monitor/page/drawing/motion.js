@@ -4,6 +4,7 @@
 // rises, and who is picked. Who wants no motion gets none.
 
 const LASTS_MS = 320;
+const OF_GAP = 0.6; // of the time between two frames: between them, all is to rest
 const TOGETHER_MOST = 600; // boxes; more move at once, nobody follows them
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -14,6 +15,8 @@ export class Motion {
     /** @type {Map<number, {from: Tile, to: Tile, alpha: number}>} by PID */
     #tiles = new Map();
     #began = -Infinity;
+    #aimed = -Infinity;
+    #lasts = LASTS_MS;
 
     /** @param {Tile[]} tiles where they are to be @param {number} wall_ms @param {boolean} [atOnce] */
     aim(tiles, wall_ms, atOnce = false) {
@@ -26,11 +29,13 @@ export class Motion {
         }
         this.#tiles = next;
         this.#began = jump ? -Infinity : wall_ms;
+        this.#lasts = Math.min(LASTS_MS, OF_GAP * (wall_ms - this.#aimed));
+        this.#aimed = wall_ms;
     }
 
     /** Is anything on its way? @param {number} wall_ms */
     moves(wall_ms) {
-        return wall_ms < this.#began + LASTS_MS;
+        return wall_ms < this.#began + this.#lasts;
     }
 
     /** @param {number} wall_ms @returns {(Tile & {alpha: number})[]} where they are; those that run last */
@@ -49,7 +54,7 @@ export class Motion {
 
     /** Quick at first, gentle at the end. */
     #part(wall_ms) {
-        const time = Math.min(1, Math.max(0, (wall_ms - this.#began) / LASTS_MS));
+        const time = Math.min(1, Math.max(0, (wall_ms - this.#began) / Math.max(1, this.#lasts)));
         return 1 - (1 - time) ** 3;
     }
 }

@@ -16,6 +16,7 @@ const TILE_LEAST = 15;
 const TILE_GAP = 3;
 const MORE = 46; // for "+37 more"
 const LABEL = 18; // of a shelf
+const GROWTH_MOST = 1.5;
 const LINES = 2; // of tiles on the one shelf of a policy without levels
 
 /**
@@ -26,25 +27,35 @@ const LINES = 2; // of tiles on the one shelf of a policy without levels
  */
 
 /**
+ * As large as there is room for, within reason.
  * @param {any} frame @param {number[]} levels none: the policy has none
- * @param {number} width @param {number} scale of the letters
- * @returns {{cards: Card[], tiles: Tile[], height: number, small: boolean}}
+ * @param {number} width @param {number} room pixels that are seen without scrolling
+ * @param {number} scale of the letters
+ * @returns {{cards: Card[], tiles: Tile[], height: number}}
  */
-export function plan(frame, levels, width, scale) {
+export function plan(frame, levels, width, room, scale) {
+    const usual = planWith(frame, levels, width, scale, 1);
+    const free = room - usual.height;
+    if (free <= 0 || !usual.cards.length) return usual;
+    const growth = Math.min(GROWTH_MOST, 1 + free / usual.height);
+    const grown = planWith(frame, levels, width, scale, growth);
+    return grown.height <= room ? grown : usual;
+}
+
+function planWith(frame, levels, width, scale, growth) {
     const cpus = frame.cpus.length;
     const small = cpus > MANY;
     const least = (small ? CARD_LEAST_MANY : CARD_LEAST) * scale;
     const columns = Math.max(1, Math.min(frame.shared_queue ? Infinity : cpus, Math.floor((width + GAP) / (least + GAP))));
     const measures = {
-        tileHeight: Math.round((small ? 19 : 26) * scale),
-        seatWidth: Math.round((small ? 84 : 118) * scale),
+        tileHeight: Math.round((small ? 19 : 26) * scale * growth),
+        seatWidth: Math.round((small ? 84 : 118) * scale * Math.sqrt(growth)),
         strip: stripOf(frame) ? Math.round(STRIP * scale) : 0,
         scale,
     };
-    const plans = frame.shared_queue
+    return frame.shared_queue
         ? planShared(frame, levels, width, measures, least)
         : planGrid(frame, levels, width, measures, Math.min(columns, cpus));
-    return { ...plans, small };
 }
 
 /** Is the last draw to be shown: does the policy pick by lot among all? @param {any} frame */

@@ -11,9 +11,13 @@ const LEAST = 160;
 const AROUND = 190; // pixels of the window beside an enlarged panel's drawing
 
 export class Scrolled {
-    /** @param {any} panel @param {string} name of its class in drawing.css */
-    constructor(panel, name) {
+    /**
+     * @param {any} panel @param {string} name of its class in drawing.css
+     * @param {boolean} fills all room that its panel has; otherwise the panel is as high as it makes it
+     */
+    constructor(panel, name, fills) {
         this.panel = panel;
+        this.fills = fills;
         this.canvas = element("canvas", { className: "scrolled-canvas", role: "img" });
         this.rest = element("div");
         /** What scrolls, and has the keyboard. */
@@ -28,8 +32,18 @@ export class Scrolled {
         return this.element.scrollTop;
     }
 
+    /** Pixels that are seen, if it fills its panel. */
+    get room() {
+        return this.element.clientHeight;
+    }
+
     /** @param {number} whole pixels of all that is drawn @param {number} scale of the letters */
     resize(whole, scale) {
+        if (this.fills) {
+            set(this.canvas, this.room);
+            set(this.rest, Math.max(0, Math.round(whole) - this.room));
+            return;
+        }
         const enlarged = this.panel.element.classList.contains("enlarged");
         const most = enlarged ? window.innerHeight - AROUND : Math.min(MOST * scale, window.innerHeight * MOST_PART);
         const height = Math.round(Math.min(whole, Math.max(LEAST, most)));

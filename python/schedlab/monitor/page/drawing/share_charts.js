@@ -3,12 +3,17 @@
 // The charts of shares, as Vega's specifications: two pies, and lines that come to their ideals.
 
 const FONT = 11;
+const TITLE = 20;
 const LABEL_LEAST = 0.3; // radians of a slice that has its PID in it
 
-/** @param {Object<string, string>} tokens @param {number} width @param {number} scale of the letters */
-export function pies(tokens, width, scale) {
-    const radius = Math.min(width * 0.22, 92 * scale);
-    const height = 2 * radius + 30 * scale;
+/**
+ * @param {Object<string, string>} tokens @param {number} width @param {number} room pixels that it may be high
+ * @param {number} scale of the letters
+ */
+export function pies(tokens, width, room, scale) {
+    const radius = Math.max(40, Math.min(width * 0.22, (room - TITLE * scale) / 2 - 4));
+    const height = 2 * radius + 8 + TITLE * scale;
+    const apart = Math.min(width / 4, radius * 1.6);
     const pie = (name, x) => ({
         type: "group",
         encode: { update: { x: { signal: x }, y: { value: radius + 4 } } },
@@ -27,7 +32,7 @@ export function pies(tokens, width, scale) {
     const title = (text, x) => ({
         type: "text",
         encode: { update: {
-            x: { signal: x }, y: { value: height - 6 * scale }, text: { signal: text }, align: { value: "center" }, fill: { value: tokens.soft },
+            x: { signal: x }, y: { value: height - 5 * scale }, text: { signal: text }, align: { value: "center" }, fill: { value: tokens.soft },
             fontSize: { value: (FONT + 1) * scale }, font: { value: tokens.sans },
         } },
     });
@@ -35,7 +40,10 @@ export function pies(tokens, width, scale) {
         width, height, padding: 0, autosize: "none", background: null,
         signals: [{ name: "held", value: "" }, { name: "received", value: "CPU time received" }],
         data: [{ name: "slices" }],
-        marks: [pie("held", "width * 0.25"), pie("received", "width * 0.75"), title("held", "width * 0.25"), title("received", "width * 0.75")],
+        marks: [
+            pie("held", `width / 2 - ${apart}`), pie("received", `width / 2 + ${apart}`),
+            title("held", `width / 2 - ${apart}`), title("received", `width / 2 + ${apart}`),
+        ],
     };
 }
 

@@ -18,6 +18,8 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 export class View {
     /** @type {Map<string, Clock>} */
     #clocks = new Map();
+    /** @type {Map<string, number>} */
+    #heights = new Map();
     /** @type {Set<() => void>} */
     #listeners = new Set();
     #end = 0;
@@ -50,9 +52,19 @@ export class View {
         clock.now = now;
     }
 
+    /**
+     * How high time lines are that stand side by side: as high as the highest wants to be.
+     * @param {string} system @param {number} pixels that this one wants @returns {number}
+     */
+    agree(system, pixels) {
+        this.#heights.set(system, pixels);
+        return Math.max(...this.#heights.values());
+    }
+
     /** It is not there any more. @param {string} system */
     forget(system) {
         this.#clocks.delete(system);
+        this.#heights.delete(system);
     }
 
     /** The latest time of any system. */

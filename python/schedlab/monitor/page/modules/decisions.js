@@ -24,7 +24,8 @@ export function create(panel, system) {
     });
     panel.tools.append(hold);
     const body = element("tbody");
-    const head = ["Time", "CPU", "Picked", "Why", "Who waited"].map((title) => element("th", { scope: "col", textContent: title }));
+    const head = ["Time, s", "CPU", "Picked", "Why", "Who waited"].map((title) => element("th", { scope: "col", textContent: title }));
+    for (const number of head.slice(0, 2)) number.className = "right";
     panel.body.append(element("table", { className: "decisions" }, element("thead", {}, element("tr", {}, ...head)), body));
     /** @type {Row[]} */
     const rows = [];

@@ -59,7 +59,7 @@ export function create(panel) {
         if (filter.value) for (const line of made) line.hidden = !matches(line);
         lines.append(...made);
         while (lines.childElementCount > LOG_MAX) lines.firstChild.remove();
-        panel.note(`${count(lines.childElementCount)} lines`);
+        panel.note(lines.childElementCount === 1 ? "1 line" : `${count(lines.childElementCount)} lines`);
         if (following) toEnd();
     });
 }

@@ -25,9 +25,9 @@ const METRICS = [
     { key: "response_ns", title: "Response", better: "less", format: duration, about: "From fork to first run: mean of those that first ran in the window." },
     { key: "turnaround_ns", title: "Turnaround", better: "less", format: duration, about: "From fork to end: mean of those that ended in the window." },
     { key: "waiting_ns", title: "Waiting", better: "less", format: duration, about: "Time spent runnable and not running: mean." },
-    { key: "wakeup_median_ns", title: "Wake-up latency, median", better: "less", format: duration, about: "From a wake-up to the next run: half of all wake-ups took less." },
-    { key: "wakeup_p99_ns", title: "Wake-up latency, 99 %", better: "less", format: duration, about: "From a wake-up to the next run: one of a hundred took longer." },
-    { key: "wakeup_maximum_ns", title: "Wake-up latency, maximum", better: "less", format: duration, about: "The longest time from a wake-up to the next run." },
+    { key: "wakeup_median_ns", title: "Wake-up, median", better: "less", format: duration, about: "From a wake-up to the next run: half of all wake-ups took less." },
+    { key: "wakeup_p99_ns", title: "Wake-up, 99 %", better: "less", format: duration, about: "From a wake-up to the next run: one of a hundred took longer." },
+    { key: "wakeup_maximum_ns", title: "Wake-up, maximum", better: "less", format: duration, about: "The longest time from a wake-up to the next run." },
     { key: "throughput_per_s", title: "Throughput", better: "more", format: each, about: "Processes that ended, per second." },
     { key: "fairness", title: "Fairness", better: "more", format: index, about: "Jain's index over share ÷ ideal share: 1 if each got its due, 1/n if one of n got all." },
     { key: "fairness_turnaround", title: "Fairness of turnaround", better: "more", format: index, about: "Jain's index over the turnaround of those that ended." },
@@ -49,7 +49,7 @@ class MetricsPanel {
         this.state = stateOf(system);
         this.windows = WINDOWS_S.map((seconds) => this.#windowButton(seconds));
         const choice = element("div", { className: "metrics-windows", role: "group", "aria-label": "Window" },
-            element("span", { textContent: "Window" }), ...this.windows);
+            ...this.windows);
         this.cards = METRICS.map((metric) => createCard(metric));
         panel.tools.append(choice);
         panel.body.append(element("div", { className: "metrics-grid" }, ...this.cards.map((card) => card.element)));

@@ -12,25 +12,25 @@ import { count, duration, percent, REASONS, STATES } from "../words.js";
  */
 
 const number = (key, words = count) => ({ key, kind: "number", words, text: (columns, at) => words(columns[key][at]) });
-const attribute = (key, title, about) => ({ ...number(key), title, about, width: "4.4rem", attribute: true, sum: "same" });
-const time = (key, title, about, more = {}) => ({ ...number(key, duration), title, about, width: "5.2rem", ...more });
+const attribute = (key, title, about) => ({ ...number(key), title, about, width: "5rem", attribute: true, sum: "same" });
+const time = (key, title, about, more = {}) => ({ ...number(key, duration), title, about, width: "5.5rem", ...more });
 const dashed = (words) => (value) => (value < 0 ? "–" : words(value));
 
 /** @type {Column[]} */
 export const COLUMNS = [
-    { ...number("pid", String), title: "PID", about: "Number of the process.", width: "3.9rem", fixed: true },
+    { ...number("pid", String), title: "PID", about: "Number of the process.", width: "4.4rem", fixed: true },
     { key: "name", kind: "text", title: "Name", about: "Of its program.", width: "minmax(8rem, 1.6fr)", fixed: true, text: (columns, at) => columns.name[at] },
     { key: "state", kind: "text", title: "State", about: "Running, runnable (it waits for a CPU), or blocked, and on what.", width: "minmax(6.6rem, 1fr)", text: stateWords },
     { ...number("cpu", dashed(String)), title: "CPU", about: "Where it runs, waits, or ran last.", width: "3.2rem" },
-    attribute("priority", "Prio", "Its priority: a lower number is a higher one."),
+    { key: "share", kind: "number", title: "Share, ideal", about: "Its part of all CPU time that processes got in the window. The tick is its ideal share.", width: "minmax(9.5rem, 1.5fr)", sum: "sum", words: percent, text: (columns, at) => percent(columns.share[at]) },
     { ...number("level", dashed(String)), title: "Level", about: "At which the policy keeps it: 0 is the highest.", width: "3.6rem" },
+    attribute("priority", "Prio", "Its priority: a lower number is a higher one."),
     attribute("tickets", "Tickets", "Its tickets, by which the lottery draws."),
     attribute("weight", "Weight", "Its weight, by which weighted policies share."),
-    time("slice_left_ns", "Slice", "What is left of its time slice.", { words: dashed(duration), text: (columns, at) => dashed(duration)(columns.slice_left_ns[at]) }),
-    { key: "share", kind: "number", title: "Share, ideal", about: "Its part of all CPU time that processes got in the window. The tick is its ideal share.", width: "minmax(9.5rem, 1.5fr)", sum: "sum", words: percent, text: (columns, at) => percent(columns.share[at]) },
-    time("run_ns", "Ran", "Time on a CPU since its fork.", { sum: "sum" }),
+    { ...number("slice_left_ns", dashed(duration)), title: "Slice left", about: "What is left of its time slice.", width: "5.2rem" },
+    time("wait_now_ns", "Waits now", "How long it has waited now.", { sum: "most" }),
     time("waiting_ns", "Waited", "Time spent runnable and not running since its fork.", { sum: "sum" }),
-    time("wait_now_ns", "Waits", "How long it has waited now.", { sum: "most" }),
+    time("run_ns", "Ran", "Time on a CPU since its fork.", { sum: "sum" }),
     { ...number("selections"), title: "Picked", about: "How often a CPU chose it.", width: "4.8rem", sum: "sum" },
     { ...number("parent", String), title: "Parent", about: "PID of who forked it.", width: "4rem", hidden: true },
     { ...number("group", String), title: "Group", about: "What one workload started.", width: "4rem", hidden: true },

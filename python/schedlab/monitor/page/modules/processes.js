@@ -104,6 +104,7 @@ class ProcessTable {
     #buildHead() {
         const widths = [...this.columns.map(({ width }) => width), "2.2rem"].join(" ");
         this.grid.style.setProperty("--columns", widths);
+        this.grid.style.setProperty("--row-width", `${leastWidth(widths)}rem`);
         this.grid.setAttribute("aria-colcount", String(this.columns.length + 1));
         this.headCells = this.columns.map((column) => {
             const press = button("", `${column.about} Sort by it.`, () => this.#sortBy(column), column.title);
@@ -289,6 +290,12 @@ class ProcessTable {
         if (top < this.grid.scrollTop) this.grid.scrollTop = top;
         else if (top > this.grid.scrollTop + room) this.grid.scrollTop = top - room;
     }
+}
+
+/** @param {string} widths of columns, each with one or two lengths @returns {number} rem in all */
+function leastWidth(widths) {
+    const least = widths.match(/[\d.]+rem/g).map(parseFloat);
+    return least.reduce((sum, each) => sum + each, 0);
 }
 
 /** What the whole of a share's bar stands for: a round part that all shares fit in. */

@@ -35,9 +35,9 @@ export function create(panel, system) {
 }
 
 class Queues {
-    #levels = new LevelsSeen();
+    #levels = new LevelsSeen(false);
     #motion = new Motion();
-    #plan = plan({ cpus: [], policy: "", shared_queue: false }, [], 1, 1);
+    #plan = plan({ cpus: [], policy: "", shared_queue: false }, [], 1, 1, 1);
     /** @type {Map<number, any>} the last decision of each CPU */
     #decisions = new Map();
     #decided = 0;
@@ -51,7 +51,7 @@ class Queues {
     constructor(panel, system) {
         this.panel = panel;
         this.state = stateOf(system);
-        this.scrolled = new Scrolled(panel, "queues");
+        this.scrolled = new Scrolled(panel, "queues", true);
         this.canvas = this.scrolled.canvas;
         this.notice = document.createElement("p");
         this.notice.className = "drawing-notice";
@@ -85,7 +85,7 @@ class Queues {
         this.#decided = decisions.total;
         const levels = this.#levels.take(this.state);
         const width = this.canvas.clientWidth;
-        this.#plan = plan(frame, frame.levels ? levels : [], width, letterScale());
+        this.#plan = plan(frame, frame.levels ? levels : [], width, this.scrolled.room, letterScale());
         this.scrolled.resize(this.#plan.height, letterScale());
         const sized = width !== this.#width;
         if (frame.number !== this.#frame || sized) this.#motion.aim(this.#plan.tiles, performance.now(), sized);
@@ -302,7 +302,7 @@ class Queues {
         context.font = font(10);
         const words = tile.level < 0 ? left : `level ${tile.level} · ${left}`;
         const small = widthOf(context, words) > width - 10 ? left : words;
-        if (height > 30) this.#paintText(context, pid, small, x + 6, y + height * 0.66);
+        if (height > 40) this.#paintText(context, pid, small, x + 6, y + height * 0.66);
         context.fillStyle = inkOn(colourOf(pid));
         context.globalAlpha *= 0.3;
         context.fillRect(x + 6, y + height - 7, width - 12, 3.5);

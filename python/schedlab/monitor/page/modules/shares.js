@@ -9,12 +9,14 @@ import { select, stateOf } from "../store.js";
 import { dress, swatch } from "../swatch.js";
 import { letterScale } from "../drawing/paint.js";
 import { lines, pies, placed } from "../drawing/share_charts.js";
-import { colourOfRow, Convergence, shareRows } from "../drawing/share_rows.js";
-import { Chart } from "../drawing/vega.js";
+import { colourOfRow, Convergence, OTHERS, shareRows } from "../drawing/share_rows.js";
+import { Chart } from "../drawing/chart.js";
 
 const GAP_MS = 400; // between two drawings
 const SAMPLES_MAX = 240;
-const LINES_HEIGHT = 190;
+const PIES_PART = 0.45; // of the panel's height
+const LINES_PART = 0.46;
+const LINES_LEAST = 110; // pixels
 const LABEL_GAP = 13; // pixels between two names at the right
 const HELD = { tickets: "Tickets held", weight: "Weights", equal: "Equal parts" };
 
@@ -40,14 +42,14 @@ class Shares {
     constructor(panel, system) {
         this.panel = panel;
         this.state = stateOf(system);
-        this.groupButton = button("", "Put processes of a group together", () => this.#choose("group"), "By group");
-        this.windowButton = button("", "Shares in the sliding window, instead of since the last change", () => this.#choose("window"), "In the window");
+        this.groupButton = button("", "Put processes of a group together", () => this.#choose("group"), "Groups");
+        this.windowButton = button("", "Shares in the sliding window, instead of since the last change", () => this.#choose("window"), "Window");
         panel.tools.append(this.groupButton, this.windowButton);
         this.pieChart = new Chart(element("div", { className: "shares-pies", "aria-hidden": "true" }));
         this.lineChart = new Chart(element("div", { className: "shares-lines", "aria-hidden": "true" }));
         this.caption = element("p", { className: "drawing-notice" });
         this.list = element("table", { className: "shares-list" });
-        panel.body.append(this.pieChart.place, this.list, this.lineChart.place, this.caption);
+        panel.body.append(this.pieChart.place, this.lineChart.place, this.caption, this.list);
         onTheme(() => this.#rebuild());
         panel.draws(() => this.#take());
     }
@@ -114,14 +116,15 @@ class Shares {
 
     /** Draws; a chart is made anew when its place has another size, or the theme other colours. */
     async #build() {
-        const width = Math.floor(this.panel.body.clientWidth);
+        const width = Math.floor(this.pieChart.place.clientWidth);
         if (this.#building || width < 80) return;
-        const size = `${width} ${letterScale()}`;
+        const height = this.panel.body.clientHeight;
+        const size = `${width} ${height} ${letterScale()}`;
         this.#building = true;
         try {
             if (size !== this.#size) {
-                await this.pieChart.embed(pies(tokens(), Math.min(width, 620 * letterScale()), letterScale()));
-                await this.lineChart.embed(lines(tokens(), width, LINES_HEIGHT * letterScale(), letterScale()));
+                await this.pieChart.embed(pies(tokens(), width, PIES_PART * height, letterScale()));
+                await this.lineChart.embed(lines(tokens(), width, Math.max(LINES_LEAST, LINES_PART * height), letterScale()));
                 this.#size = size;
             }
             await this.#draw();
@@ -134,7 +137,8 @@ class Shares {
     async #draw() {
         const began = performance.now();
         const slices = this.#slices();
-        const points = this.#samples.flat();
+        // Of many, the others together would press the lines of each to the ground.
+        const points = this.#samples.flat().filter(({ key }) => key !== OTHERS);
         const ends = this.#ends();
         const held = HELD[this.state.frame.shares_by] ?? HELD.equal;
         await this.pieChart.update((view) => view.signal("held", held).data("slices", slices));
@@ -154,14 +158,14 @@ class Shares {
         const slice = (row, kind, value, order) => {
             const colour = colourOfRow(row, tokens());
             const ink = colour.startsWith("#") && colour.length === 7 ? inkOn(colour) : tokens().ink;
-            const short = row.pid && !this.#byGroup ? String(row.pid) : row.label;
+            const short = row.pid ? (this.#byGroup ? row.label : String(row.pid)) : `+${row.count}`;
             return { kind, value: Math.max(0, value), order, colour, ink, short, faint: this.#isFaint(row) };
         };
         return this.rows.flatMap((row, order) => [slice(row, "held", row.held, order), slice(row, "received", row.share, order)]);
     }
 
     #ends() {
-        return (this.#samples.at(-1) ?? []).map((point) => ({ ...point }));
+        return (this.#samples.at(-1) ?? []).filter(({ key }) => key !== OTHERS);
     }
 
     /** All in figures: legend, and what is said to who sees no chart. */

@@ -122,7 +122,7 @@ class Waits {
         idle.textContent = elsewhere ? `⚠ Another CPU idled for ${duration(elsewhere)} of that time.` : "No other CPU idled meanwhile.";
         this.content.replaceChildren(
             ...(total ? [bar(parts, total, "waits-bar"), this.#partList(parts, total), idle] : []),
-            ...(waits.length ? [element("h3", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
+            ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
         );
         const list = this.content.querySelector(".waits-list");
         if (list) list.scrollTop = scrolled;

@@ -18,7 +18,7 @@ const GROUPS_MAX = 30;
  */
 export function create(panel, system) {
     const all = element("input", { type: "checkbox", id: `workloads-all-${system}`, checked: true });
-    const both = element("label", { className: "check", for: all.id }, all, "on all systems");
+    const both = element("label", { className: "check", for: all.id, hidden: true }, all, "on all systems");
     const palette = element("div", { className: "palette" });
     const groups = element("ul", { className: "groups" });
     const again = new Again(panel, () => target());
@@ -59,7 +59,7 @@ export function create(panel, system) {
         const group = event.target.closest("[data-group]")?.dataset.group;
         if (group === undefined) return;
         panel.fail("");
-        await ask("kill", { system, group: Number(group) }).catch((error) => panel.fail(error.message));
+        await ask("kill", { system, group }).catch((error) => panel.fail(error.message));
     });
 
     panel.draws((state) => {

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The palette's workloads as files for the program `play` of Linux, which acts them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.loading import CHANNELS_MAX, compile_workload
+from schedlab.monitor.palette import Entry, palette
+from schedlab.monitor.system import Refused, Setup
+from schedlab.monitor.systems.live_disk import check_wanted
+from schedlab.workload_files import read
+
+
+@dataclass
+class Compiled:
+    """What can be started."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    """By the palette's names."""
+    problems: dict[str, str] = field(default_factory=dict)
+    """Those that cannot, and why."""
+
+    def file(self, name: str) -> Path:
+        """Refused: it is not there."""
+        if name in self.files:
+            return self.files[name]
+        known = ", ".join(self.files)
+        raise Refused(
+            self.problems.get(name) or f"there is no workload {name!r}; there are {known}"
+        )
+
+
+def compile_palette(setup: Setup, folder: Path, tick_ns: int, simulator: Path) -> Compiled:
+    """Writes the files into `folder`. WrongUsage: what the user asked for cannot be one of them."""
+    entries = palette(setup.files)
+    check_wanted(setup.workloads, entries)
+    folder.mkdir(exist_ok=True)
+    compiled = Compiled()
+    for number, entry in enumerate(entries.values()):
+        try:
+            place = folder / str(number)  # whatever characters its name has
+            _compile(entry, place, setup.seed, tick_ns, simulator)
+            compiled.files[entry.name] = place
+        except WrongUsage as error:
+            if entry.kind == "own" or entry.name in setup.workloads:
+                raise
+            compiled.problems[entry.name] = str(error)
+    return compiled
+
+
+def _compile(entry: Entry, place: Path, seed: int, tick_ns: int, simulator: Path) -> None:
+    workload = read(entry.file)
+    if len(workload.channels) >= CHANNELS_MAX:
+        raise WrongUsage(
+            f"--workload {entry.name}: it needs {len(workload.channels) + 1} channels, and `play`"
+            f" has {CHANNELS_MAX}; --machine sim has more"
+        )
+    text = place.with_suffix(".txt")
+    text.write_text(workload.text(seed, tick_ns))
+    compile_workload(text, place, tick_ns, simulator)
+    text.unlink()

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""Where processes are queued, as a trace tells it that was asked to: held against what was picked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulator_command import built, simulate
+
+from schedlab import trace
+from schedlab.trace import Kind
+from schedlab.trace.reader import Records, read_records
+from schedlab_simulator import Attribute, Simulator
+
+WORKLOAD = """
+channel lock 1
+program root
+  loop 6
+    fork worker
+    run 150us
+  end
+  fork sleeper
+  priority 1 sleeper
+  sleep 30ms
+  policy OTHER
+  loop 7
+    wait
+  end
+program worker
+  loop 20
+    run 2700us
+    take lock
+    run 200us
+    give lock
+    yield
+  end
+program sleeper
+  tickets 5
+  loop 30
+    run 100us
+    sleep 1ms
+  end
+"""
+POLICIES = (
+    ("rr", "mlfq"),
+    ("mlfq", "rr:table-scan"),
+    ("rr:table-scan", "lottery"),
+    ("priority", "stride"),
+    ("lottery", "priority"),
+    ("hybrid", "mlfq"),
+    ("stride", "wrr"),
+)
+
+
+def records(folder: Path, policies: tuple[str, str], cpus: int, *options: str) -> Records:
+    """Of a run whose trace is sound."""
+    path = folder / "trace.bin"
+    text = WORKLOAD.replace("OTHER", policies[1])
+    words = ("--policy", policies[0], "--cpus", str(cpus), "--trace", str(path), *options)
+    done = simulate(folder, text, *words)
+    assert done.returncode == 0, done.stderr
+    trace.validate(trace.read(path))
+    ordered = read_records(path)
+    return ordered.piece(0, len(ordered))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _library() -> None:
+    built("sim/libschedlab-sim.so")
+
+
+def wrong_picks(all_records: Records) -> list[str]:
+    """Processes that are picked though they are queued elsewhere, or nowhere, by what is said."""
+    queue: dict[int, int] = {}
+    shared = False
+    wrong: list[str] = []
+    for record in all_records:
+        kind, pid, cpu = int(record["kind"]), int(record["process"]), int(record["cpu"])
+        if kind == Kind.QUEUED:
+            queue[pid] = int(record["first"])
+        elif kind == Kind.POLICY:
+            shared = "table-scan" in text_of(record, all_records)
+        elif kind == Kind.SWITCH and pid:
+            if queue.pop(pid, None) != (0 if shared else cpu):
+                wrong.append(f"pid {pid} is picked by CPU {cpu} at {record['time']}")
+        elif kind in (Kind.SCHEDULER_EXIT, Kind.EXIT):
+            queue.pop(pid, None)  # picked again, with no switch
+    return wrong
+
+
+def text_of(record: np.void, all_records: Records) -> str:
+    """Of a POLICY, and the TEXT right after it."""
+    place = int(np.flatnonzero(all_records["sequence"] == record["sequence"])[0])
+    text = b""
+    for each in all_records[place : place + 3]:
+        if each["kind"] in (Kind.POLICY, Kind.TEXT):
+            text += int(each["second"]).to_bytes(8, "little")
+            text += int(each["first"]).to_bytes(4, "little")
+    return text.partition(b"\0")[0].decode()
+
+
+@pytest.mark.parametrize("policies", POLICIES, ids="-".join)
+@pytest.mark.parametrize("cpus", [1, 3])
+def test_who_is_picked_waited_in_that_queue(
+    tmp_path: Path, policies: tuple[str, str], cpus: int
+) -> None:
+    found = records(tmp_path, policies, cpus, "--trace-queues")
+    assert wrong_picks(found) == []
+    assert np.count_nonzero(found["kind"] == Kind.QUEUED) > 150
+
+
+@pytest.mark.parametrize("policies", POLICIES[:2], ids="-".join)
+def test_nothing_else_changes(tmp_path: Path, policies: tuple[str, str]) -> None:
+    """But the numbers of records, and how many a CPU says that it has."""
+    without = records(tmp_path, policies, 2)
+    with_queues = records(tmp_path, policies, 2, "--trace-queues")
+    assert not (without["kind"] == Kind.QUEUED).any()
+    left = with_queues[with_queues["kind"] != Kind.QUEUED].copy()
+    left["sequence"] = np.arange(len(left))
+    ends = left["kind"] == Kind.END
+    left["second"][ends] = without["second"][without["kind"] == Kind.END]
+    assert left.tobytes() == without.tobytes()
+
+
+def test_levels_are_the_policys(tmp_path: Path) -> None:
+    """Who computes sinks through the levels of MLFQ, the highest of which is 3; one that sleeps stays where it is."""
+    path = tmp_path / "trace.bin"
+    text = "program root\n fork a\n fork b\n sleep 1s\nprogram a\n run 1s\n"
+    text += "program b\n loop\n  run 50us\n  sleep 2ms\n end\n"
+    with Simulator(text, policy="mlfq:four-quanta", trace=path, trace_queues=True) as machine:
+        machine.run(200_000_000)
+    found = read_records(path).piece(0, 1_000_000)
+    queued = found[found["kind"] == Kind.QUEUED]
+    levels = queued["second"][queued["process"] == 3].tolist()
+    assert levels == sorted(levels, reverse=True) and set(levels) == {0, 1, 2, 3}
+    assert set(queued["second"][queued["process"] == 4].tolist()) == {3}
+
+
+def test_acts_from_outside_are_told(tmp_path: Path) -> None:
+    """A fork, a move, an attribute and another policy put processes into queues."""
+    path = tmp_path / "trace.bin"
+    text = "program root\n loop\n  sleep 1s\n end\nprogram a\n run 1s\n"
+    with Simulator(text, cpus=2, costs="none", trace=path, trace_queues=True) as machine:
+        machine.run(0)
+        pids = [machine.fork("a") for _ in range(6)]
+        machine.run(3_500_000)
+        rows = machine.processes()
+        waiting = rows["pid"][rows["place"] == 1].tolist()
+        machine.set_attribute(waiting[0], Attribute.TICKETS, 3)
+        moved = waiting[1]
+        there = 1 - int(rows["cpu"][rows["pid"] == moved][0])
+        machine.migrate(moved, there)
+        before = machine.counts().records
+        machine.set_policy("mlfq")
+        machine.run(20_000_000)
+    trace.validate(trace.read(path))
+    found = read_records(path).piece(0, 1_000_000)
+    assert wrong_picks(found) == []
+    after = found[before:]
+    assert after["kind"][0] == Kind.POLICY  # what is queued under it comes behind it
+    adopted = after[1 : 1 + len(waiting)]
+    assert (adopted["kind"] == Kind.QUEUED).all()
+    assert set(adopted["process"].tolist()) == set(waiting) <= set(pids)
+    queued = found[:before][found[:before]["kind"] == Kind.QUEUED]
+    assert (int(queued[-1]["process"]), int(queued[-1]["first"])) == (moved, there)
+    assert int(queued[-2]["process"]) == waiting[0]

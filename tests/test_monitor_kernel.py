@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: MIT
+"""Our kernel, watched and steered while it runs: one machine of each kind for most of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from schedlab import trace
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.loading import TOOLS
+from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.kernel import KERNEL_PARTS
+from schedlab.monitor.palette import palette
+from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, System
+from schedlab.monitor.systems import kernel as kernel_module
+from schedlab.monitor.systems import steering as steering_module
+from schedlab.monitor.systems.kernel import KernelSystem
+from schedlab.parts import supply
+from schedlab.policies import PolicyChoice
+from schedlab.trace.format import AttributeKind, Kind
+
+pytestmark = pytest.mark.xdist_group("monitor_kernel")
+
+T = TypeVar("T")
+PATIENCE_S = 60
+CPUS = 2
+MACHINES = [
+    pytest.param("spike", marks=pytest.mark.spike),
+    pytest.param("qemu", marks=pytest.mark.qemu),
+]
+ENDLESS = {
+    "tasks": {
+        "hog": {"loop": -1, "run": 10_000},
+        "sleeper": {"loop": -1, "run": 100, "sleep": 20_000},
+    },
+    "global": {"duration": 1000},
+}
+
+
+class Live:
+    """A system, and the loop that it belongs to."""
+
+    def __init__(self, setup: Setup, folder: Path) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.system = self.do(make(setup, folder))
+        self.records: list[Records] = []
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(asyncio.wait_for(work, PATIENCE_S))
+
+    def refused(self, work: Coroutine[Any, Any, object]) -> str:
+        """What it says instead of doing that."""
+        with pytest.raises(Refused) as caught:
+            self.do(work)
+        return str(caught.value)
+
+    def life(self) -> Life:
+        return self.system.life
+
+    def status(self) -> Status:
+        return self.do(self.system.read_status())
+
+    def take(self) -> Records:
+        """All that is new in the trace; it is kept, too."""
+        records = self.system.take()
+        self.records.append(records)
+        return records
+
+    def until(self, condition: Callable[[], T]) -> T:
+        """Waits for it, while the system goes on."""
+        limit = time.monotonic() + PATIENCE_S
+        while not (found := condition()):
+            assert time.monotonic() < limit, self.system.message
+            self.do(asyncio.sleep(0.02))
+        return found
+
+    def now_ns(self) -> int:
+        """Of a record that is not older than this call."""
+        self.take()
+        self.status()
+        self.until(lambda: len(self.take()))
+        return int(self.records[-1]["time"].max())
+
+    def end(self) -> None:
+        self.do(self.system.end())
+        self.loop.close()
+
+
+async def make(setup: Setup, folder: Path) -> KernelSystem:
+    return KernelSystem(setup, folder)
+
+
+def machine_pid(system: KernelSystem) -> int:
+    return system._process.pid
+
+
+def is_contiguous(records: Records) -> bool:
+    return bool((np.diff(records["sequence"].astype(np.int64)) == 1).all())
+
+
+@pytest.fixture(scope="module")
+def own_workload(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("workload") / "endless.json"
+    file.write_text(json.dumps(ENDLESS))
+    return file
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """However long that takes."""
+    supply((*KERNEL_PARTS, *TOOLS))
+
+
+@pytest.fixture(scope="module", params=MACHINES)
+def live(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, own_workload: Path
+) -> Iterator[Live]:
+    setup = Setup(
+        request.param,
+        PolicyChoice("mlfq"),
+        settings=(("boost", 100),),
+        cpus=CPUS,
+        files=(own_workload,),
+        workloads=("endless",),
+    )
+    live = Live(setup, tmp_path_factory.mktemp(f"live-{request.param}"))
+    try:
+        live.do(live.system.begin())
+        yield live
+    finally:
+        live.end()
+
+
+def test_it_runs_as_it_was_set_up(live: Live) -> None:
+    system: System = live.system
+    assert live.life() is Life.RUNNING
+    assert system.message == ""
+    assert Ability.PAUSE in system.abilities
+    assert system.header
+    assert (system.header.cpus, system.header.tick_ns) == (CPUS, 10_000_000)
+    assert len(system.own_pids) == 2
+    assert 0 < system.record_cost_ns < 100_000
+    status = live.status()
+    assert (status.policy, dict(status.changed)) == ("mlfq", {"boost": 100})
+    names = {row.pid: row.name for row in status.rows}
+    assert {names[pid] for pid in system.own_pids} == {"init", "steer"}
+    log = system.take_log()
+    assert any("2 CPUs" in line for line in log)
+    assert not any("@@" in line for line in log)
+
+
+def test_policies_are_switched(live: Live) -> None:
+    live.take()
+    for policy in ("lottery", "rr:table-scan"):
+        live.do(live.system.set_policy(policy))
+        assert live.status().policy == policy
+    live.do(live.system.set_policy("0"))
+    assert live.status().policy == "rr"
+    live.until(lambda: live.take()["kind"].__contains__(Kind.POLICY))
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ("lotery", "did you mean 'lottery'"),
+        ("rr:tablescan", "did you mean 'table-scan'"),
+        ("99", "no policy is called '99'"),
+        ("rr\n@@ 1 end", "expected POLICY"),
+        ("", "expected POLICY"),
+    ],
+)
+def test_policies_that_are_not_there(live: Live, policy: str, why: str) -> None:
+    live.do(live.system.set_policy("mlfq"))
+    assert why in live.refused(live.system.set_policy(policy))
+    assert live.status().policy == "mlfq"
+
+
+def test_tunables_are_set(live: Live) -> None:
+    live.do(live.system.set_policy("rr"))
+    live.do(live.system.set_tunable("slice", 7))
+    assert dict(live.status().changed) == {"slice": 7}
+    slice_now = {each.name: each for each in live.do(live.system.read_tunables())}["slice"]
+    assert (slice_now.value, slice_now.default) == (7, 1)
+    assert slice_now.meaning
+    too_much = live.refused(live.system.set_tunable("slice", slice_now.maximum + 1))
+    assert f"{slice_now.minimum} to {slice_now.maximum} are allowed" in too_much
+    assert "did you mean 'slice'" in live.refused(live.system.set_tunable("slize", 1))
+    assert "expected a tunable" in live.refused(live.system.set_tunable("slice 1", 1))
+    assert "64 bits" in live.refused(live.system.set_tunable("slice", 2**63))
+    assert dict(live.status().changed) == {"slice": 7}
+
+
+def test_attributes_are_set(live: Live) -> None:
+    system = live.system
+    live.do(system.set_policy("wrr"))
+    pid = next(row.pid for row in live.status().rows if row.pid not in system.own_pids)
+    live.do(system.set_attribute(pid, AttributeKind.TICKETS, 42))
+    live.do(system.set_attribute(pid, AttributeKind.WEIGHT, 9))
+    live.do(system.set_attribute(pid, AttributeKind.PRIORITY, 3))
+    row = next(row for row in live.status().rows if row.pid == pid)
+    assert (row.priority, row.tickets) == (9, 42)  # under wrr, PRIORITY is the weight
+    live.do(system.set_policy("rr"))
+    row = next(row for row in live.status().rows if row.pid == pid)
+    assert (row.priority, row.tickets) == (3, 42)
+
+
+def test_attributes_that_are_refused(live: Live) -> None:
+    system = live.system
+    steer = max(system.own_pids)
+    set_attribute = system.set_attribute
+    assert "0 to 10" in live.refused(set_attribute(3, AttributeKind.PRIORITY, 11))
+    assert "1 to 1000000" in live.refused(set_attribute(3, AttributeKind.TICKETS, 0))
+    assert "no process 60000" in live.refused(set_attribute(60000, AttributeKind.WEIGHT, 3))
+    assert "in any case" in live.refused(set_attribute(steer, AttributeKind.WEIGHT, 3))
+
+
+def test_workloads_are_started_and_killed(live: Live) -> None:
+    system = live.system
+    before = {row.pid for row in live.status().rows}
+    live.take()
+    pid = live.do(system.start_workload("endless"))
+    assert pid not in before
+    tasks = ["hog", "sleeper"]
+
+    def started() -> list[int]:
+        rows = [row for row in live.status().rows if row.pid not in before and row.pid != pid]
+        return [row.pid for row in rows] if sorted(row.name for row in rows) == tasks else []
+
+    children = live.until(started)
+    for each in [pid, *children]:
+        live.do(system.kill(each))
+    live.until(lambda: {row.pid for row in live.status().rows} <= before)
+    assert f"no process {pid} any more" in live.refused(system.kill(pid))
+    live.now_ns()
+    records = np.concatenate(live.records)
+    assert pid in records["first"][records["kind"] == Kind.FORK]
+    assert pid in records["process"][records["kind"] == Kind.EXIT]
+
+
+def test_all_of_the_palette_is_there(live: Live) -> None:
+    """And its simple workloads start, but for the storm, which takes long to be over."""
+    system = live.system
+    before = {row.pid for row in live.status().rows}
+    assert system._prepared
+    assert system._prepared.disk.problems == {}
+    assert set(system._prepared.disk.files) == {*palette(), "endless"}
+    simple = {name for name, entry in palette().items() if entry.kind == "simple"} - {"fork-storm"}
+    pids = {live.do(system.start_workload(name)) for name in sorted(simple)}
+    assert len(pids) == len(simple) > 4
+
+    def have_begun() -> bool:
+        live.take()
+        records = np.concatenate(live.records)
+        return pids <= set(records["process"][records["kind"] == Kind.EXEC].tolist())
+
+    live.until(have_begun)
+    live.until(lambda: kill_all(live, before))
+
+
+def kill_all(live: Live, but: set[int]) -> bool:
+    """Nobody is left but these."""
+    rest = {row.pid for row in live.status().rows} - but
+    for pid in rest:
+        with suppress(Refused):
+            live.do(live.system.kill(pid))
+    return not rest
+
+
+def test_what_cannot_be_started_or_killed(live: Live) -> None:
+    system = live.system
+    assert "did you mean 'endless'" in live.refused(system.start_workload("endles"))
+    for pid in system.own_pids:
+        assert "own" in live.refused(system.kill(pid))
+    assert "kill -5" in live.refused(system.kill(-5))
+    assert live.life() is Life.RUNNING
+
+
+def test_its_clock_stands_still_while_it_is_paused(live: Live) -> None:
+    """QEMU's goes on with ours before and after: no more may pass there than did here."""
+    system = live.system
+    begin, begin_ns = time.monotonic(), live.now_ns()
+    live.do(system.pause())
+    live.do(system.pause())  # twice is once
+    paused = time.monotonic()
+    assert live.life() is Life.PAUSED
+    live.do(asyncio.sleep(0.1))
+    live.take()
+    live.do(asyncio.sleep(0.5))
+    assert len(live.take()) == 0
+    stood = time.monotonic() - paused
+    live.do(system.resume())
+    live.do(system.resume())
+    assert live.life() is Life.RUNNING
+    end_ns = live.now_ns()
+    assert end_ns > begin_ns
+    if system.setup.machine == "qemu":
+        assert (end_ns - begin_ns) / 1e9 <= time.monotonic() - begin - stood + 0.05
+
+
+def test_what_is_asked_of_a_paused_machine_is_done_later(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steering_module, "PAUSED_PATIENCE_S", 0.2)
+    system = live.system
+    live.do(system.set_policy("rr"))
+    live.do(system.pause())
+    assert "paused" in live.refused(system.set_policy("stride"))
+    live.do(system.resume())
+    live.until(lambda: live.status().policy == "stride")
+
+
+def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stopped by somebody else: that is told, and it is left as it is."""
+    monkeypatch.setattr(steering_module, "PATIENCE_S", 1.5)
+    monkeypatch.setattr(kernel_module, "_SILENT_S", 1.0)
+    system = live.system
+    os.killpg(machine_pid(system), signal.SIGSTOP)
+    live.take()
+    live.take()
+    assert "its trace says nothing either" in live.refused(system.set_policy("rr"))
+    os.killpg(machine_pid(system), signal.SIGCONT)
+    live.until(lambda: live.status().policy == "rr")
+
+
+def test_its_trace_is_whole_so_far(live: Live) -> None:
+    live.now_ns()
+    records = np.concatenate(live.records)
+    assert len(records) > 100
+    assert is_contiguous(records)
+    assert Kind.QUEUED in records["kind"]
+
+
+def test_a_machine_that_is_killed(live: Live) -> None:
+    """The last one of these tests: whoever waits is told at once, and what there is of the trace
+    is given."""
+    system = live.system
+    live.do(system.pause())
+
+    async def ask_and_kill() -> None:
+        asking = asyncio.ensure_future(system.read_status())
+        await asyncio.sleep(0.1)
+        os.kill(machine_pid(system), signal.SIGKILL)
+        await asking
+
+    assert "SIGKILL" in live.refused(ask_and_kill())
+    live.until(lambda: system.life is Life.FAILED)
+    assert "SIGKILL" in system.message
+    assert "2 CPUs" in system.message
+    assert "SIGKILL" in live.refused(system.set_policy("rr"))
+    assert "SIGKILL" in live.refused(system.pause())
+    live.take()
+    assert is_contiguous(np.concatenate(live.records))
+    assert len(system.take()) == 0
+    live.do(system.end())
+    assert live.life() is Life.FAILED
+
+
+# --- machines of their own ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_it_ends_with_a_whole_trace(tmp_path: Path, machine: str) -> None:
+    """Also if it is paused then."""
+    live = Live(Setup(machine, PolicyChoice("rr"), cpus=CPUS), tmp_path)
+    live.system.keep_trace = True
+    live.do(live.system.begin())
+    live.take()
+    live.do(live.system.pause())
+    live.do(live.system.end())
+    live.take()
+    assert live.system.life is Life.ENDED
+    assert sorted(path.name for path in tmp_path.iterdir()) == [TRACE_FILE]
+    whole = trace.read(tmp_path / TRACE_FILE)
+    trace.validate(whole)
+    assert not whole.truncated
+    assert len(np.concatenate(live.records)) == len(whole.events)
+    live.end()
+
+
+@pytest.mark.spike
+def test_a_panic_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = kernel_module.boot_arguments
+    monkeypatch.setattr(
+        kernel_module, "boot_arguments", lambda setup: f"inject=panic {arguments(setup)}"
+    )
+    live = Live(Setup("spike", PolicyChoice("rr"), cpus=1), tmp_path)
+    try:
+        live.do(live.system.begin())
+        live.until(lambda: live.system.life is Life.FAILED)
+    except Refused:
+        pass  # it may be over before it has begun
+    assert live.system.life is Life.FAILED
+    assert "panic: CPU 0" in live.system.message
+    assert any(line.startswith("panic: CPU 0") for line in live.system.take_log())
+    live.end()
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"cpus": 65}, "--cpus 65: only 1 to 64"),
+        ({"policy": PolicyChoice("lotery")}, "did you mean 'lottery'"),
+        ({"settings": (("slice", -1),)}, "--set slice=-1"),
+        ({"workloads": ("mixt",)}, "did you mean 'mixed'"),
+        ({"tick_ns": 10}, "--tick 10"),
+        ({"memory_mib": 1}, "--memory 1"),
+        ({"files": (Path("nowhere.json"),)}, "there is no such file"),
+    ],
+)
+def test_what_cannot_be_started(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
+    setup = replace(Setup("qemu", PolicyChoice("rr")), **changes)
+    live = Live(setup, tmp_path)
+    with pytest.raises(WrongUsage, match=why):
+        live.do(live.system.begin())
+    assert live.system.life is Life.ENDED
+    live.end()
+
+
+def test_a_workload_of_the_user_that_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text('{"tasks": {"a": {"runn": 5}}}')
+    folder = tmp_path / "system"
+    folder.mkdir()
+    live = Live(Setup("qemu", PolicyChoice("rr"), files=(file,)), folder)
+    with pytest.raises(WrongUsage, match=r"mine\.json:1.*runn"):
+        live.do(live.system.begin())
+    live.end()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_machine_that_does_not_come_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str
+) -> None:
+    """It says why, and nothing is left of it."""
+    arguments = kernel_module.boot_arguments
+
+    def wrong(setup: Setup) -> str:
+        return arguments(setup).replace("steer", "nothing")
+
+    monkeypatch.setattr(kernel_module, "boot_arguments", wrong)
+    live = Live(Setup(machine, PolicyChoice("rr"), cpus=1), tmp_path)
+    with pytest.raises(SchedlabError, match=r"failure; its console ends:\n(.*\n)*.*nothing"):
+        live.do(live.system.begin())
+    assert live.life() is Life.FAILED
+    assert not Path(f"/proc/{machine_pid(live.system)}").exists()
+    live.end()

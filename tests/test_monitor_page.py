@@ -1,0 +1,656 @@
+# SPDX-License-Identifier: MIT
+"""The monitor's page in a real browser, beside a stand-in for its server: every panel follows the
+frames, every control asks for what it should, and nothing is lost, overlooked or out of reach."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from monitor_stand_in import StandIn
+from schedlab.monitor.server import PAGE
+from schedlab.tools import BROWSERS, find_browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+BROWSER = find_browser()
+pytestmark = [
+    pytest.mark.skipif(
+        not BROWSER,
+        reason=f"NO BROWSER: the monitor's page is NOT TESTED. Install one of {BROWSERS}",
+    ),
+    # One browser serves all tests of this file.
+    pytest.mark.xdist_group("monitor_page"),
+]
+
+TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 800), (1920, 1080)
+ROOMY = (1700, 2600)
+"""All panels are to be seen, and so drawn."""
+PANELS = (
+    *("timeline", "queues", "policy", "shares", "processes", "metrics"),
+    *("waits", "decisions", "selections", "log", "workloads", "cost"),
+)
+CONTRAST = 4.5
+"""WCAG 2.1, 1.4.3: of text to its ground."""
+GRAPHIC_CONTRAST = 3.0
+"""WCAG 2.1, 1.4.11: of what one fills in, to its ground."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(
+    browser: Browser,
+    stand_in: StandIn,
+    size: tuple[int, int] = ROOMY,
+    scheme: Any = "light",
+    allowed: str = "",
+) -> Iterator[Page]:
+    """The page, with its first frames. It may ask the stand-in alone, and say nothing on the console
+    but what is `allowed`."""
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme=scheme,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    trouble: list[str] = []
+    page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on("request", lambda request: note_foreign(request.url, stand_in, trouble))
+    page.goto(stand_in.address)
+    wait_for_frames(page)
+    try:
+        yield page
+    finally:
+        context.close()
+    assert [each for each in trouble if not allowed or allowed not in each] == []
+
+
+def note_foreign(address: str, stand_in: StandIn, trouble: list[str]) -> None:
+    if not address.startswith((f"http://127.0.0.1:{stand_in.port}/", "data:", "blob:")):
+        trouble.append(f"request: {address}")
+
+
+def panel(page: Page, name: str, system: str = "a") -> Locator:
+    return page.locator(f"#{name}-{system}")
+
+
+def until(page: Page, script: str) -> None:
+    """Waits until this is so. (The page's rules forbid `wait_for_function`, which compiles texts.)"""
+    for _ in range(400):
+        if page.evaluate(script):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"never came to be: {script}")
+
+
+def wait_for_frames(page: Page) -> None:
+    until(page, "[...document.querySelectorAll('.strip-policy')].at(-1)?.textContent")
+
+
+def text_of(selector: str) -> str:
+    """A script for it."""
+    return f"document.querySelector({json.dumps(selector)})?.textContent"
+
+
+def changes(page: Page, selector: str, act: Callable[[], object] = lambda: None) -> None:
+    """Waits until what is there says something else."""
+    before = page.evaluate(text_of(selector))
+    act()
+    until(page, f"{text_of(selector)} !== {json.dumps(before)}")
+
+
+def sent(page: Page, stand_in: StandIn, act: str, count: int = 1) -> dict[str, Any]:
+    """What the page asked for, as soon as it has come."""
+    for _ in range(200):
+        if len(stand_in.asked_to(act)) >= count:
+            return stand_in.asked_to(act)[count - 1]
+        page.wait_for_timeout(25)
+    raise AssertionError(f"{act} was not asked for: {stand_in.asked}")
+
+
+def overflow(page: Page) -> int:
+    """Pixels that the page is wider than the screen."""
+    script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    return int(page.evaluate(script))
+
+
+# --- what is shown
+
+
+def test_each_module_is_there_and_follows_the_frames(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        for name in PANELS:
+            assert panel(page, name).locator("h3").inner_text()
+            assert panel(page, name).locator(".panel-about").inner_text()
+        changes(page, ".strip-clock")
+        changes(page, "#processes-a .cell-run_ns")
+        changes(page, "#decisions-a tbody td")
+        changes(page, "#selections-a .bar-value")
+        changes(page, "#cost-a .facts div:nth-child(3) dd")
+        made = stand_in.made[0]
+        changes(page, "#log-a .log", lambda: stand_in.call(lambda: made.say("panic: not really")))
+        panel(page, "log").get_by_text("panic: not really").wait_for()
+        changes(
+            page, "#workloads-a .groups", lambda: stand_in.call(lambda: made.fork("new", "77", 0))
+        )
+        panel(page, "workloads").get_by_label("Kill group 77: new").wait_for()
+
+
+def test_a_row_says_all_of_its_process(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+        stand_in.playing = False
+        row = panel(page, "processes").get_by_role("row").filter(has_text="compile")
+        for part in ("7", "compile", "%", "15"):
+            assert part in row.inner_text()
+        share = row.locator(".cell-share").get_attribute("aria-label")
+        assert share
+        assert "ideal" in share
+        assert panel(page, "processes").get_by_text("steer").count() == 0, "it is the monitor's own"
+        panel(page, "processes").get_by_label("own").check()
+        panel(page, "processes").get_by_text("steer").wait_for()
+
+
+def test_side_by_side_each_has_its_own(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+        assert page.locator("#system-a .strip-policy").inner_text() == "mlfq"
+        assert page.locator("#system-b .strip-policy").inner_text() == "lottery"
+        for system in "ab":
+            assert panel(page, "processes", system).is_visible()
+        assert not page.locator("#tabs").is_visible()
+        panel(page, "processes", "b").get_by_role("row").filter(has_text="compile").click()
+        assert panel(page, "processes", "b").locator(".row.selected").count() == 1
+        assert panel(page, "processes", "a").locator(".row.selected").count() == 0
+
+
+def test_a_change_by_others_is_seen(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        made = stand_in.made[0]
+        stand_in.call(lambda: stand_in.do_tunable(made, {"name": "levels", "value": 7}))
+        levels = panel(page, "policy").get_by_label("levels", exact=True)
+        until(page, "document.querySelector('#tunable-a-levels')?.value === '7'")
+        assert "≠" in panel(page, "policy").locator(".tunable.changed").inner_text()
+        stand_in.call(lambda: stand_in.do_policy(made, {"policy": "lottery:thesis"}))
+        until(page, "document.querySelector('#policy-a select').value === 'lottery:thesis'")
+        assert "Preset:" in panel(page, "policy").locator(".policy-meaning").inner_text()
+        panel(page, "policy").get_by_label("generator", exact=True).wait_for()
+        assert levels.count() == 0
+        until(
+            page, "document.querySelector('#announcements').textContent.includes('lottery:thesis')"
+        )
+
+
+# --- what is asked
+
+
+def test_the_policy_and_its_tunables_are_set(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in) as page:
+        policy = panel(page, "policy", "b")
+        policy.get_by_label("Policy", exact=True).select_option("mlfq:four-quanta")
+        assert sent(page, stand_in, "policy") == {"system": "b", "policy": "mlfq:four-quanta"}
+        levels = policy.get_by_label("levels", exact=True)
+        levels.fill("3")
+        levels.press("Enter")
+        wanted = {"system": "b", "name": "levels", "value": 3}
+        assert sent(page, stand_in, "tunable") == wanted
+        policy.get_by_label("Set levels back").click()
+        assert sent(page, stand_in, "tunable", 2) == wanted | {"value": 4}
+        levels.fill("99")
+        levels.press("Enter")
+        error = policy.locator("#tunable-b-levels-error")
+        error.wait_for()
+        assert "1 to" in error.inner_text()
+        assert levels.get_attribute("aria-invalid") == "true"
+        assert len(stand_in.asked_to("tunable")) == 2
+        stand_in.refusals["tunable"] = "the kernel says no"
+        levels.fill("5")
+        levels.press("Enter")
+        policy.get_by_text("the kernel says no").wait_for()
+        stand_in.refusals["policy"] = "no such policy here"
+        policy.get_by_label("Policy", exact=True).select_option("rr")
+        policy.get_by_text("no such policy here").wait_for()
+        until(page, "document.querySelector('#policy-b select').value === 'mlfq:four-quanta'")
+
+
+def test_attributes_are_set_in_the_table(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+        table = panel(page, "processes")
+        row = table.get_by_role("row").filter(has_text="compile")
+        row.locator(".cell-tickets").dblclick()
+        field = table.get_by_label("tickets of compile (7)")
+        assert field.input_value() == "15"
+        field.fill("0")
+        field.press("Enter")
+        table.get_by_text("tickets: 1 to 1000000").wait_for()
+        field.fill("55")
+        field.press("Enter")
+        wanted = {"system": "a", "pid": 7, "kind": "tickets", "value": 55}
+        assert sent(page, stand_in, "attribute") == wanted
+        row.locator(".cell-tickets", has_text="55").wait_for()
+        assert field.is_hidden()
+
+        table.get_by_label("groups").check()
+        group = table.get_by_role("row").filter(has_text="× 5")
+        group.locator(".cell-weight").dblclick()
+        field = table.locator(".edit-field")
+        field.fill("9")
+        field.press("Enter")
+        wanted = {"system": "a", "group": "five", "kind": "weight", "value": 9}
+        assert sent(page, stand_in, "attribute", 2) == wanted
+        stand_in.refusals["attribute"] = "it has ended"
+        group.locator(".cell-weight").dblclick()
+        field.press("Enter")
+        table.get_by_text("it has ended").wait_for()
+        field.press("Escape")
+        assert field.is_hidden()
+
+
+def test_processes_are_killed_at_the_second_press(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+        table = panel(page, "processes")
+        row = table.get_by_role("row").filter(has_text="compile")
+        row.hover()
+        row.locator(".kill").click()
+        table.get_by_text("Kill?").wait_for()
+        assert stand_in.asked_to("kill") == []
+        row.locator(".kill").click()
+        assert sent(page, stand_in, "kill") == {"system": "a", "pid": 7}
+        row.wait_for(state="detached")
+        panel(page, "workloads").get_by_label("Kill group five:").click()
+        assert sent(page, stand_in, "kill", 2) == {"system": "a", "group": "five"}
+        stand_in.refusals["kill"] = "init cannot be killed"
+        panel(page, "workloads").get_by_label("Kill group init:").click()
+        panel(page, "workloads").get_by_text("init cannot be killed").wait_for()
+
+
+def test_workloads_are_started_and_systems_begun_anew(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in) as page:
+        workloads = panel(page, "workloads", "b")
+        workloads.get_by_text("two-hogs", exact=True).click()
+        assert sent(page, stand_in, "start") == {"workload": "two-hogs"}
+        workloads.get_by_label("on all systems").uncheck()
+        workloads.get_by_text("Of the studies").click()
+        workloads.get_by_text("study4-trace", exact=True).click()
+        assert sent(page, stand_in, "start", 2) == {"system": "b", "workload": "study4-trace"}
+        workloads.get_by_label("CPUs").fill("65")
+        workloads.get_by_text("Start again", exact=True).click()
+        workloads.get_by_text("CPUs: 1 to 64.").wait_for()
+        workloads.get_by_label("CPUs").fill("3")
+        workloads.get_by_label("Seed").fill("9")
+        workloads.get_by_label("Policy", exact=True).select_option("stride")
+        workloads.get_by_label("Workload").select_option("hog")
+        workloads.get_by_text("Start again", exact=True).click()
+        wanted = {"system": "b", "cpus": 3, "seed": 9, "tick_ns": 10_000_000}
+        wanted |= {"policy": "stride", "workloads": ["hog"]}
+        assert sent(page, stand_in, "restart") == wanted
+        until(
+            page, "document.querySelector('#system-b .strip-setup').textContent.includes('3 CPUs')"
+        )
+        assert page.locator("#system-b .strip-policy").inner_text() == "stride"
+        stand_in.refusals["start"] = "no memory"
+        panel(page, "workloads", "a").get_by_text("hog", exact=True).first.click()
+        panel(page, "workloads", "a").get_by_text("no memory").wait_for()
+
+
+def test_time_is_in_ones_hand(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in) as page:
+        page.get_by_label("Pause", exact=True).click()
+        assert sent(page, stand_in, "pause") == {}
+        page.get_by_label("Go on", exact=True).wait_for()
+        assert "paused" in page.locator("#system-b .strip-life").inner_text()
+        page.get_by_label("How far a step goes").select_option("decision")
+        page.get_by_label("One step").click()
+        assert sent(page, stand_in, "step") == {"kind": "decision"}
+        page.get_by_label("Go on", exact=True).click()
+        assert sent(page, stand_in, "resume") == {}
+        pace = page.get_by_label("Pace of the systems")
+        pace.press("End")
+        assert sent(page, stand_in, "pace") == {"speed": 0}
+        assert pace.get_attribute("aria-valuetext") == "at full speed"
+        page.get_by_label("Go to this second").fill("0.25")
+        page.get_by_label("Go to this second").press("Enter")
+        assert sent(page, stand_in, "seek") == {"time_ns": 250_000_000}
+        page.get_by_label("Window of all metrics").select_option("5")
+        assert sent(page, stand_in, "window") == {"seconds": 5}
+        stand_in.refusals["resume"] = "it has ended"
+        stand_in.refusals["pause"] = "it has ended"
+        page.locator(".play").click()
+        page.locator(".notice.bad", has_text="it has ended").wait_for()
+
+
+def test_what_cannot_be_done_is_not_offered(browser: Browser) -> None:
+    with StandIn(systems=1, abilities=("pause",)) as stand_in, opened(browser, stand_in) as page:
+        for label in ("One step", "Pace of the systems", "Go to this second"):
+            assert page.get_by_label(label).is_hidden()
+        assert panel(page, "policy").get_by_label("Policy", exact=True).is_disabled()
+        assert panel(page, "workloads").get_by_text("Start again", exact=True).is_hidden()
+        assert panel(page, "workloads").locator(".chip").first.is_disabled()
+        assert panel(page, "processes").locator(".kill:not([hidden])").count() == 0
+        panel(page, "processes").locator(".cell-tickets").first.dblclick()
+        assert panel(page, "processes").locator(".edit-field").is_hidden()
+
+
+def test_what_is_shown_is_recorded_and_reported(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in) as page:
+        page.get_by_label("Record all systems").click()
+        assert sent(page, stand_in, "record") == {"on": True}
+        page.get_by_label("End the recording").click()
+        assert sent(page, stand_in, "record", 2) == {"on": False}
+        page.get_by_text("Recorded: runs/monitor-1").wait_for()
+        page.get_by_label("Make the report").click()
+        link = page.get_by_role("link", name="open it")
+        assert link.get_attribute("href") == "/report/secret/index.html"
+        page.get_by_label("A file for ui.perfetto.dev").click()
+        page.get_by_role("link", name="save it").nth(1).wait_for()
+        assert [each["system"] for each in stand_in.asked_to("perfetto")] == ["a", "b"]
+
+
+# --- what goes wrong
+
+
+def test_a_lost_connection_is_shown_and_made_again(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        page.wait_for_timeout(2100)  # history is asked for at most every two seconds
+        stand_in.drop()
+        page.get_by_text("The connection to the monitor is lost").wait_for()
+        stand_in.call(lambda: stand_in.made[0].say("said while nobody listened"))
+        page.get_by_text("The connection to the monitor is lost").wait_for(state="hidden")
+        until(page, "document.querySelector('#announcements').textContent.includes('is back')")
+        panel(page, "log").get_by_text("said while nobody listened").wait_for()
+        changes(page, ".strip-clock")
+
+
+def test_an_ended_monitor_is_told_apart(browser: Browser) -> None:
+    stand_in = StandIn(systems=1)
+    with stand_in:
+        context = opened(browser, stand_in, allowed="WebSocket connection")
+        page = context.__enter__()
+    page.get_by_text("Tries again in").wait_for()
+    page.get_by_label("Try to connect now").click()
+    page.locator("#policy-a select").select_option("rr")
+    panel(page, "policy").get_by_text("There is no connection").wait_for()
+    again = StandIn(systems=1, port=stand_in.port)
+    with again:
+        page.get_by_label("Try to connect now").click()
+        page.get_by_text("Tries again in").wait_for(state="hidden")
+        changes(page, ".strip-clock")
+        context.__exit__(None, None, None)
+
+
+def test_a_failed_system_says_why_and_is_started_again(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in) as page:
+        made = stand_in.made[1]
+        made.message = "panic: out of tea\nat 0x80001234"
+        made.life = "failed"
+        banner = page.locator("#system-b > .banner")
+        banner.wait_for()
+        assert "Simulator b has failed." in banner.inner_text()
+        assert "panic: out of tea" in banner.inner_text()
+        assert page.locator("#system-a > .banner").is_hidden()
+        banner.get_by_label("Start the system again").click()
+        assert sent(page, stand_in, "restart") == {"system": "b"}
+        banner.wait_for(state="hidden")
+
+
+# --- thousands
+
+
+def test_thousands_of_rows_are_sorted_and_found(browser: Browser) -> None:
+    with StandIn(4096, systems=1) as stand_in, opened(browser, stand_in) as page:
+        table = panel(page, "processes")
+        assert table.locator(".panel-note").inner_text() == "4,095"
+        assert table.get_by_role("grid").get_attribute("aria-rowcount") == "4096"
+        assert page.locator("#processes-a .rows .row").count() < 60
+        first = table.locator(".row[data-place='0']")
+        table.get_by_label("PID: sort").click()
+        first.get_by_text("4096").wait_for()
+        table.get_by_role("grid").evaluate("grid => { grid.scrollTop = grid.scrollHeight; }")
+        table.locator(".row[data-place='4094']").get_by_text("init").wait_for()
+        assert page.locator("#processes-a .rows .row").count() < 60
+        table.get_by_role("searchbox").fill("worker-17")
+        until(
+            page,
+            "document.querySelector('#processes-a .panel-note').textContent === '102 of 4,095'",
+        )
+        table.get_by_role("searchbox").fill("nobody at all")
+        table.get_by_text("No process matches").wait_for()
+
+
+def test_the_page_does_not_grow(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        made = stand_in.made[0]
+        panel(page, "log").scroll_into_view_if_needed()
+        stand_in.call(lambda: [made.say(f"line {number}") for number in range(6000)] and None)
+        panel(page, "log").get_by_text("line 5999", exact=True).wait_for()
+        assert page.locator("#log-a .log > div").count() == 2000
+        sizes = page.evaluate(
+            """async () => {
+                const store = await import("./store.js");
+                const list = new store.Bounded(10);
+                for (let item = 0; item < 100; item++) list.add(item);
+                const track = new store.Track(64);
+                for (let at = 0; at < 1000; at++) track.add(at * 10, at * 10 + 5, at);
+                track.add(9990, 9999, 999);
+                const log = store.stateOf("a").log.items.length;
+                return [list.items.length, list.items.at(-1), list.since(98), track.length,
+                    track.end[track.length - 1], track.pid[track.firstAfter(9985)], log];
+            }"""
+        )
+        assert sizes[0] <= 13
+        assert sizes[1:3] == [99, [98, 99]]
+        assert sizes[3] <= 64
+        assert sizes[4:6] == [9999, 999]
+        assert sizes[6] <= 2500
+
+
+# --- keyboard
+
+
+def test_everything_by_keyboard(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("Space")
+        assert sent(page, stand_in, "pause") == {}
+        page.get_by_label("Go on", exact=True).wait_for()
+        page.keyboard.press(".")
+        assert sent(page, stand_in, "step") == {"kind": "event"}
+        page.keyboard.press("]")
+        assert sent(page, stand_in, "pace") == {"speed": 2}
+        page.keyboard.press("r")
+        assert sent(page, stand_in, "record") == {"on": True}
+        page.keyboard.press("?")
+        page.get_by_role("dialog").get_by_text("filter processes").wait_for()
+        page.keyboard.press("Escape")
+        assert page.get_by_role("dialog").is_hidden()
+        page.keyboard.press("/")
+        page.keyboard.type("comp")
+        assert panel(page, "processes").locator(".rows .row:not([hidden])").count() == 1
+        page.keyboard.press("Escape")
+        panel(page, "processes").get_by_role("grid").focus()
+        page.keyboard.press("ArrowDown")
+        panel(page, "processes").locator(".row.selected", has_text="compile").wait_for()
+        page.keyboard.press("t")
+        field = panel(page, "processes").get_by_label("tickets of compile (7)")
+        assert field.evaluate("field => field === document.activeElement")
+        page.keyboard.type("21")
+        page.keyboard.press("Enter")
+        assert sent(page, stand_in, "attribute")["value"] == 21
+        field.wait_for(state="hidden")
+        page.keyboard.press("Delete")
+        page.keyboard.press("Delete")
+        assert sent(page, stand_in, "kill") == {"system": "a", "pid": 7}
+
+
+def test_panels_are_folded_enlarged_and_stay_so(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        page.keyboard.press("9")
+        assert page.evaluate("document.activeElement.id") == "selections-a"
+        page.keyboard.press("f")
+        assert not panel(page, "selections").locator(".panel-body").is_visible()
+        page.keyboard.press("5")
+        page.keyboard.press("e")
+        assert panel(page, "processes").is_visible()
+        assert not panel(page, "policy").is_visible()
+        page.reload()
+        wait_for_frames(page)
+        assert not panel(page, "policy").is_visible()
+        page.keyboard.press("Escape")
+        assert panel(page, "policy").is_visible()
+        assert not panel(page, "selections").locator(".panel-body").is_visible()
+        panel(page, "selections").get_by_label("Unfold Selections").click()
+        assert panel(page, "selections").locator(".panel-body").is_visible()
+
+
+# --- for everybody
+
+
+@pytest.mark.parametrize("size", [TELEPHONE, DESKTOP, PROJECTOR])
+@pytest.mark.parametrize("systems", [1, 2])
+def test_it_fits_any_screen(browser: Browser, size: tuple[int, int], systems: int) -> None:
+    with StandIn(systems=systems) as stand_in, opened(browser, stand_in, size) as page:
+        assert overflow(page) <= 0
+        for name in PANELS:
+            box = panel(page, name).bounding_box()
+            assert box
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= size[0]
+            assert box["height"] > 100
+        if systems == 2 and size == TELEPHONE:
+            assert not panel(page, "policy", "b").is_visible()
+            page.get_by_role("tab", name="Simulator b").click()
+            assert panel(page, "policy", "b").is_visible()
+            assert not panel(page, "policy", "a").is_visible()
+            assert overflow(page) <= 0
+
+
+UNNAMED = """() => [...document.querySelectorAll('button, input, select, summary, [role=grid]')]
+    .filter(each => !(each.getAttribute('aria-label') || each.labels?.length || each.textContent.trim()))
+    .map(each => each.outerHTML)"""
+DOUBLED = """() => { const ids = [...document.querySelectorAll('[id]')].map(each => each.id);
+    return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
+DANGLING = """() => [...document.querySelectorAll('[aria-labelledby], [aria-describedby], [aria-controls]')]
+    .flatMap(each => ['aria-labelledby', 'aria-describedby', 'aria-controls']
+        .flatMap(name => (each.getAttribute(name) ?? '').split(' ').filter(Boolean)))
+    .filter(id => !document.getElementById(id))"""
+
+
+def test_everything_has_a_name(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in) as page:
+        page.locator(".tunable").first.wait_for(state="attached")
+        assert page.evaluate(UNNAMED) == []
+        assert page.evaluate(DOUBLED) == []
+        assert page.evaluate(DANGLING) == []
+        assert page.locator("h1").count() == 1
+        assert page.locator("main").count() == 1
+
+
+def test_nothing_in_the_page_runs_that_is_not_a_file() -> None:
+    """So that a rule (Content-Security-Policy) may forbid what is smuggled in."""
+    html = (PAGE / "index.html").read_text()
+    assert " style=" not in html
+    assert "<style" not in html
+    assert re.findall(r" on\w+=", html) == []
+    assert len(re.findall("<script", html)) == len(re.findall("<script src=", html))
+
+
+LOOK = """
+const channels = colour => {
+    const canvas = document.createElement('canvas').getContext('2d');
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+};
+const luminance = colour => {
+    const [red, green, blue] = [...channels(colour)].slice(0, 3).map(value => {
+        const part = value / 255;
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+};
+const ground = element => {
+    for (let at = element; at; at = at.parentElement) {
+        const colour = getComputedStyle(at).backgroundColor;
+        if (channels(colour)[3] === 255) return colour;
+    }
+    return 'white';
+};
+const contrast = (one, two) => {
+    const [first, second] = [luminance(one), luminance(two)];
+    return (Math.max(first, second) + 0.05) / (Math.min(first, second) + 0.05);
+};
+"""
+FAINT_WORDS = f"""least => {{ {LOOK}
+    const seen = element => element.checkVisibility() && getComputedStyle(element).opacity === '1';
+    const says = element => [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    return [...document.querySelectorAll('body *:not(svg *, option, optgroup, script, noscript)')]
+        .filter(element => !element.disabled && says(element) && seen(element))
+        .map(element => [contrast(getComputedStyle(element).color, ground(element)), element])
+        .filter(([value]) => value < least)
+        .map(([value, element]) => `${{value.toFixed(2)}} ${{element.className}} ${{element.textContent}}`); }}"""
+FAINT_EDGES = f"""least => {{ {LOOK}
+    return [...document.querySelectorAll('select, input[type=number], input[type=search]')]
+        .filter(field => !field.disabled && field.checkVisibility())
+        .map(field => [contrast(getComputedStyle(field).borderTopColor, ground(field.parentElement)), field])
+        .filter(([value]) => value < least)
+        .map(([value, field]) => `${{value.toFixed(2)}} ${{field.className}}`); }}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_can_be_read_by_day_and_night(browser: Browser, scheme: str) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in, PROJECTOR, scheme) as page:
+        dark = page.evaluate("document.documentElement.dataset.theme")
+        assert dark == scheme
+        stand_in.made[1].life = "failed"
+        page.locator("#system-b > .banner").wait_for()
+        panel(page, "processes").get_by_role("row").filter(has_text="compile").click()
+        assert page.evaluate(FAINT_WORDS, CONTRAST) == []
+        assert page.evaluate(FAINT_EDGES, GRAPHIC_CONTRAST) == []
+        page.get_by_label("Help, and all keys").click()
+        assert page.evaluate(FAINT_WORDS, CONTRAST) == []
+
+
+def test_the_theme_is_chosen_and_kept(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, scheme="dark") as page:
+        ground = "getComputedStyle(document.body).backgroundColor"
+        dark = page.evaluate(ground)
+        page.get_by_label("Theme: as the system has it").click()
+        light = page.evaluate(ground)
+        assert light != dark
+        page.reload()
+        page.get_by_label("Theme: light").wait_for()
+        assert page.evaluate(ground) == light
+        page.get_by_label("Theme: light").click()
+        assert page.evaluate(ground) == dark
+        page.get_by_label("Theme: dark").click()
+        page.emulate_media(color_scheme="light")
+        assert page.evaluate(ground) == light
+
+
+def test_what_a_panel_shows_is_said_beside_it(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        hint = panel(page, "metrics").get_by_label("What Metrics shows")
+        hint.focus()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Shift+Tab")
+        page.locator(".tip", has_text="Jain's index").wait_for()
+        page.keyboard.press("Escape")
+        assert page.locator(".tip").is_hidden()
+        hint.hover()
+        page.locator(".tip", has_text="Jain's index").wait_for()

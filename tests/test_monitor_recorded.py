@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""A recorded run as a system of the monitor: all of it comes, in order, at its times, and again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from kept_runs import keep_simulated
+from schedlab import results
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.machines.base import TRACE_FILE
+from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, StepKind
+from schedlab.monitor.systems import recorded
+from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
+from schedlab.policies import PolicyChoice
+from schedlab.trace import AttributeKind, Kind
+from schedlab.trace.format import HEADER, RECORD
+from trace_simulator import Record, Script, simulate, write
+
+SCRIPT = Script(cpus=3, steps=2_000, found=4)
+
+Result = TypeVar("Result")
+
+
+def keep(folder: Path, records: list[Record], script: Script = SCRIPT, **manifest: Any) -> Path:
+    """A run's folder with this trace, whose blocks are in any order of CPUs."""
+    run = folder / "runs" / "one"
+    keep_simulated(run, 1, **manifest)
+    write(run / TRACE_FILE, records, script, source=random.Random(2))
+    return run
+
+
+def in_order(records: list[Record]) -> Records:
+    packed = b"".join(each.pack() for each in sorted(records, key=lambda each: each.sequence))
+    return np.frombuffer(packed, RECORD)
+
+
+def played(run: Path, act: Callable[[RecordedSystem], Awaitable[Result]]) -> Result:
+    """What an act gives on a recording that has begun."""
+
+    async def play() -> Result:
+        system = RecordedSystem(recorded_setup(run), run.parent)
+        await system.begin()
+        try:
+            return await act(system)
+        finally:
+            await system.end()
+
+    return asyncio.run(play())
+
+
+def taken(system: Paced) -> Records:
+    pieces = [np.empty(0, RECORD)]
+    while len(piece := system.take()):
+        pieces.append(piece)
+    return np.concatenate(pieces)
+
+
+@pytest.fixture
+def records() -> list[Record]:
+    return simulate(random.Random(7), SCRIPT)
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a short trace has many."""
+    monkeypatch.setattr(recorded, "PIECE", 97)
+
+
+def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Record]) -> None:
+    whole = in_order(records)
+    begin, end = int(whole["time"].min()), int(whole["time"].max())
+
+    async def play(system: RecordedSystem) -> Records:
+        paced: Paced = system  # it is one, says the type checker
+        assert paced.life is Life.RUNNING and paced.message == "" and paced.header
+        assert (paced.header.cpus, paced.now_ns, paced.end_ns) == (3, begin, end)
+        pieces = []
+        while system.now_ns < end:
+            before = system.now_ns
+            assert await system.advance(before + 5_000, 0.01) == min(before + 5_000, end)
+            piece = taken(system)
+            assert (piece["time"] <= system.now_ns).all()
+            pieces.append(piece)
+        assert len(pieces) > 50 and sum(len(piece) > 0 for piece in pieces) > 50
+        assert await system.advance(end + 1, 0.01) == end and not len(system.take())
+        return np.concatenate(pieces)
+
+    assert played(keep(tmp_path, records), play).tobytes() == whole.tobytes()
+
+
+def test_nothing_is_late(tmp_path: Path, records: list[Record]) -> None:
+    """But what a CPU says behind another's later record: the order of sequence goes before time."""
+
+    async def play(system: RecordedSystem) -> None:
+        whole = in_order(records)
+        latest = np.maximum.accumulate(whole["time"])
+        for _ in range(20):
+            await system.advance(system.now_ns + 20_000, 0.01)
+            found = len(taken(system))
+            expected = int(np.searchsorted(latest, system.now_ns, side="right"))
+            assert found == expected - count[0]
+            count[0] = expected
+
+    count = [0]
+    played(keep(tmp_path, records), play)
+
+
+def test_seeking(tmp_path: Path, records: list[Record]) -> None:
+    whole = in_order(records)
+
+    async def travel(system: RecordedSystem) -> None:
+        assert system.end_ns is not None
+        for time in (system.end_ns // 2, system.end_ns // 3, 0, 10**15):
+            await system.seek(time)
+            assert system.now_ns == min(max(time, int(whole["time"].min())), system.end_ns)
+            found = taken(system)
+            assert found.tobytes() == whole[: len(found)].tobytes()
+        assert len(found) == len(whole)
+
+    played(keep(tmp_path, records), travel)
+
+
+def test_time_is_as_far_as_what_was_taken(tmp_path: Path, records: list[Record]) -> None:
+    """A piece at a time: nobody is told a time before all that happened until then."""
+    whole = in_order(records)
+
+    async def travel(system: RecordedSystem) -> None:
+        await system.seek(10**15)
+        assert system.now_ns == system.end_ns
+        place = 0
+        while len(piece := system.take()):
+            place += len(piece)
+            assert system.now_ns == (
+                system.end_ns if len(piece) < recorded.PIECE else piece["time"].max()
+            )
+            before = await system.advance(system.now_ns + 1, 0.01)
+            assert before == system.now_ns
+        assert place == len(whole) and system.now_ns == system.end_ns
+
+    played(keep(tmp_path, records), travel)
+
+
+def test_steps(tmp_path: Path, records: list[Record]) -> None:
+    whole = in_order(records)
+
+    async def step(system: RecordedSystem) -> None:
+        await system.seek(200_000)
+        before = taken(system)
+        for _ in range(30):
+            now = system.now_ns
+            assert await system.step(StepKind.EVENT) > now
+            assert taken(system)["time"].max() == system.now_ns
+        for _ in range(30):
+            now = system.now_ns
+            then = await system.step(StepKind.DECISION)
+            picks = whole[(whole["kind"] == Kind.SCHEDULER_EXIT) & (whole["process"] != 0)]
+            assert then in picks["time"] and then > now
+            taken(system)
+        await system.seek(0)
+        assert await system.step(StepKind.TICK) == 30_000
+        assert await system.step(StepKind.TICK) == 60_000
+        assert await system.step(StepKind.MILLISECOND) == min(1_060_000, system.end_ns or 0)
+        await system.seek(10**15)
+        assert await system.step(StepKind.EVENT) == system.end_ns
+        assert len(before)
+
+    played(keep(tmp_path, records, tick_ns=30_000), step)
+
+
+def test_decisions_of_a_machine_that_tells_no_exits(tmp_path: Path, records: list[Record]) -> None:
+    """As Linux, where it cannot tell when its scheduler is entered and left."""
+    silent = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+    kept = [each for each in records if each.kind not in silent]
+    counts = {each.cpu: sum(other.cpu == each.cpu for other in kept) for each in kept}
+    kept = [
+        each._replace(
+            sequence=place, second=counts[each.cpu] if each.kind == Kind.END else each.second
+        )
+        for place, each in enumerate(kept)
+    ]
+
+    async def step(system: RecordedSystem) -> None:
+        assert system.message == ""
+        then = await system.step(StepKind.DECISION)
+        switches = [each for each in kept if each.kind == Kind.SWITCH and each.process]
+        assert then == min(each.time for each in switches)
+        assert system.own_pids == frozenset()
+
+    played(keep(tmp_path, kept, machine="linux"), step)
+
+
+def test_a_trace_that_was_cut_off_is_played_as_far_as_it_goes(
+    tmp_path: Path, records: list[Record]
+) -> None:
+    run = keep(tmp_path, records)
+    data = write(run / TRACE_FILE, records, SCRIPT).read_bytes()
+    (run / TRACE_FILE).write_bytes(data[: len(data) * 2 // 3 // 32 * 32 + 7])
+
+    async def play(system: RecordedSystem) -> None:
+        assert "cut off" in system.message and system.life is Life.RUNNING
+        await system.seek(10**15)
+        found = taken(system)
+        assert len(found) == (len(data) * 2 // 3 - HEADER.itemsize) // 32
+        assert (np.diff(found["sequence"].astype(np.int64)) > 0).all()
+
+    played(run, play)
+
+
+def test_what_cannot_have_happened_is_played_up_to_there(
+    tmp_path: Path, records: list[Record]
+) -> None:
+    at = len(records) // 2
+    wrong = [*records[:at], records[at]._replace(kind=99), *records[at + 1 :]]
+
+    async def play(system: RecordedSystem) -> None:
+        assert f"record {at} " in system.message and "there is no kind 99" in system.message
+        await system.seek(10**15)
+        assert taken(system).tobytes() == in_order(records[:at]).tobytes()
+        assert system.now_ns == max(each.time for each in records[:at])
+
+    played(keep(tmp_path, wrong), play)
+
+
+def test_nobody_steers_it(tmp_path: Path, records: list[Record]) -> None:
+    async def steer(system: RecordedSystem) -> None:
+        assert system.abilities == {Ability.PAUSE, Ability.PACE, Ability.SEEK}
+        assert system.own_pids == {1}
+        for act in (
+            system.read_status(),
+            system.read_tunables(),
+            system.set_policy("rr"),
+            system.set_tunable("slice", 1),
+            system.set_attribute(2, AttributeKind.TICKETS, 1),
+            system.start_workload("hog"),
+            system.kill(2),
+        ):
+            with pytest.raises(Refused, match="this is a recording"):
+                await act
+        await system.end()
+        assert system.life is Life.ENDED and not len(system.take())
+        with pytest.raises(Refused, match="not played any more"):
+            await system.seek(0)
+
+    played(keep(tmp_path, records), steer)
+
+
+def test_its_setup_is_that_of_the_run(tmp_path: Path, records: list[Record]) -> None:
+    run = keep(tmp_path, records, policy="mlfq:four-quanta", tunables={"boost": 7}, tick_ns=5)
+    wanted = recorded_setup(run)
+    assert wanted.policy == PolicyChoice("mlfq", "four-quanta")
+    assert (wanted.machine, wanted.settings, wanted.tick_ns) == ("recorded", (("boost", 7),), 5)
+    assert recorded_setup(run.parent) == wanted  # a folder that holds one run
+    with pytest.raises(WrongUsage, match="not a folder of a run"):
+        recorded_setup(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "too few"), (b"x" * 100, "not a trace"), (None, "cannot be played")],
+)
+def test_what_is_no_trace_cannot_begin(
+    tmp_path: Path, records: list[Record], content: bytes | None, words: str
+) -> None:
+    run = keep(tmp_path, records)
+    wanted = recorded_setup(run)
+    if content is None:
+        (run / TRACE_FILE).unlink()
+    else:
+        (run / TRACE_FILE).write_bytes(content)
+    with pytest.raises(SchedlabError, match=words):
+        asyncio.run(RecordedSystem(wanted, tmp_path).begin())
+
+
+def test_a_trace_with_no_records_cannot_begin(tmp_path: Path, records: list[Record]) -> None:
+    run = keep(tmp_path, records)
+    (run / TRACE_FILE).write_bytes((run / TRACE_FILE).read_bytes()[: HEADER.itemsize])
+    with pytest.raises(SchedlabError, match="it has no records"):
+        played(run, lambda system: system.step(StepKind.EVENT))
+    assert results.succeeded(results.read_manifest(run))

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: MIT
+"""The server of the page: who may, what comes, and that nobody is kept waiting by another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+from conftest import ROOT
+from monitor_stand_ins import SECOND, StandIn, choices, setup, until
+from schedlab import paths
+from schedlab.errors import WrongUsage
+from schedlab.monitor.server import Server, Socket, encode
+from schedlab.monitor.session import Session
+from schedlab.monitor.system import Setup
+
+
+@asynccontextmanager
+async def served(*setups: Setup, **options: Any) -> AsyncIterator[Server]:
+    session = Session(setups or [setup()], choices(), make=StandIn, **options)
+    server = Server(session)
+    running = asyncio.ensure_future(session.run())
+    try:
+        yield server
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        await server.close()
+        await session.close()
+
+
+class Client:
+    """A page, as far as its socket goes."""
+
+    def __init__(self, connection: WebSocketClientConnection) -> None:
+        self.connection = connection
+        self.messages: list[dict[str, Any]] = []
+        self.number = 0
+
+    async def next(self, kind: str) -> dict[str, Any]:
+        """The next message of a kind; the others are kept."""
+        while True:
+            text = await asyncio.wait_for(self.connection.read_message(), 20)
+            assert text is not None, "the socket was closed"
+            message: dict[str, Any] = json.loads(text)
+            self.messages.append(message)
+            if message["type"] == kind:
+                return message
+
+    async def ask(self, do: str, **message: Any) -> dict[str, Any]:
+        self.number += 1
+        question = {"id": self.number, "do": do, **message}
+        await self.connection.write_message(json.dumps(question))
+        answer = await self.next("answer")
+        assert answer["id"] == self.number
+        return answer
+
+
+async def connected(server: Server, **headers: str) -> Client:
+    address = f"ws://127.0.0.1:{server.port}/socket?token={server.token}"
+    return Client(await websocket_connect(HTTPRequest(address, headers=headers)))
+
+
+async def fetched(server: Server, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    request = HTTPRequest(f"http://127.0.0.1:{server.port}{path}", headers=headers)
+    answer = await AsyncHTTPClient(force_instance=True).fetch(request, raise_error=False)
+    return answer.code, dict(answer.headers.get_all()), answer.body
+
+
+def test_a_page_is_greeted_and_shown_what_happens() -> None:
+    async def watch() -> None:
+        async with served(setup("rr"), setup("lottery")) as server:
+            client = await connected(server)
+            hello = await client.next("hello")
+            assert [system["system"] for system in hello["systems"]] == ["a", "b"]
+            assert {policy["name"] for policy in hello["policies"]} == {"rr", "lottery"}
+            assert {"name": "two-hogs", "title": "two CPU-bound processes", "kind": "simple"} in (
+                hello["palette"]
+            )
+            assert hello["cpus_max"] == {"sim": 256}
+            await until(lambda: all(each.model for each in server.session.systems.values()))
+            frames = [await client.next("frame") for _ in range(6)]
+            assert {frame["system"] for frame in frames} == {"a", "b"}
+            assert frames[-1]["processes"]["pid"]
+            answer = await client.ask("tunables", system="b")
+            assert (answer["ok"], answer["result"][0]["name"]) == (True, "slice")
+            answer = await client.ask("policy", policy="rrr")
+            assert not answer["ok"]
+            assert "did you mean 'rr'" in answer["error"]
+
+    asyncio.run(watch())
+
+
+def test_several_pages_see_the_same() -> None:
+    async def watch() -> None:
+        async with served() as server:
+            one, other = await connected(server), await connected(server)
+            first = await one.next("frame")
+            while (second := await other.next("frame"))["number"] < first["number"]:
+                pass
+            while first["number"] < second["number"]:
+                first = await one.next("frame")
+            assert first == second
+            one.connection.close()
+            await until(lambda: len(server.clients) == 1)
+            assert await other.next("frame")
+
+    asyncio.run(watch())
+
+
+@pytest.mark.parametrize("path", ["/socket", "/socket?token=", "/socket?token=wrong"])
+def test_nobody_without_the_token_is_heard(path: str) -> None:
+    async def knock() -> None:
+        async with served() as server:
+            with pytest.raises(HTTPClientError) as refused:
+                await websocket_connect(f"ws://127.0.0.1:{server.port}{path}")
+            assert refused.value.code == 403
+            assert not server.clients
+
+    asyncio.run(knock())
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://elsewhere.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Host": "elsewhere.example"},
+        {"Host": "localhost.elsewhere.example"},
+        {"Host": "["},
+    ],
+)
+def test_a_page_from_elsewhere_is_not_heard(headers: dict[str, str]) -> None:
+    async def knock() -> None:
+        async with served() as server:
+            with pytest.raises(HTTPClientError) as refused:
+                await connected(server, **headers)
+            assert refused.value.code == 403
+
+    asyncio.run(knock())
+
+
+def test_a_page_of_ours_is_heard() -> None:
+    async def knock() -> None:
+        async with served() as server:
+            for name in ("127.0.0.1", "localhost"):
+                host = f"{name}:{server.port}"
+                client = await connected(server, Host=host, Origin=f"http://{host}")
+                assert await client.next("hello")
+
+    asyncio.run(knock())
+
+
+def test_files_are_served_with_what_keeps_others_out() -> None:
+    async def look() -> None:
+        async with served() as server:
+            code, headers, body = await fetched(server, "/?token=whatever")
+            assert code == 200
+            assert b"<html" in body
+            assert server.token.encode() not in body
+            policy = headers["Content-Security-Policy"]
+            assert "script-src 'self';" in policy
+            assert "default-src 'none'" in policy
+            assert headers["X-Frame-Options"] == "DENY"
+            assert headers["Referrer-Policy"] == "no-referrer"
+            assert "Access-Control-Allow-Origin" not in headers
+            for path in ("/../server.py", "/%2e%2e/server.py", "/report/x/y", "/perfetto/x/y"):
+                assert (await fetched(server, path))[0] in (403, 404)
+            code, _, body = await fetched(server, "/", Host="elsewhere.example")
+            assert (code, body) == (403, b"403 Forbidden\n")
+
+    asyncio.run(look())
+
+
+def test_a_published_file_is_found_by_its_address_alone(tmp_path: Path) -> None:
+    async def look() -> None:
+        async with served() as server:
+            (tmp_path / "report").mkdir()
+            (tmp_path / "secret").write_text("secret")
+            page = tmp_path / "report" / "index.html"
+            page.write_text("a page")
+            (page.parent / "other.html").write_text("another")
+            address = server.publish(page)
+            assert (await fetched(server, address))[2] == b"a page"
+            folder = address.rpartition("/")[0]
+            assert (await fetched(server, f"{folder}/other.html"))[2] == b"another"
+            assert (await fetched(server, f"{folder}/..%2fsecret"))[0] == 403
+            assert (await fetched(server, "/report/guessed/index.html"))[0] == 403
+            trace = tmp_path / "a-1.perfetto-trace"
+            trace.write_bytes(b"trace")
+            address = server.publish(trace)
+            code, headers, body = await fetched(server, address)
+            assert (code, body) == (200, b"trace")
+            assert headers["Content-Disposition"] == 'attachment; filename="a-1.perfetto-trace"'
+            assert (await fetched(server, address.replace("a-1", "secret")))[0] == 403
+
+    asyncio.run(look())
+
+
+def test_vega_is_served() -> None:
+    async def look() -> None:
+        async with served() as server:
+            code, headers, body = await fetched(server, "/vega.js")
+            assert code == 200
+            assert headers["Content-Type"].startswith("text/javascript")
+            assert b"vegaEmbed" in body
+
+    asyncio.run(look())
+
+
+def test_a_slow_page_gets_the_newest_and_is_told_what_it_missed() -> None:
+    async def watch() -> None:
+        async with served() as server:
+            await until(lambda: server.session.systems["a"].model)
+            client = await connected(server)
+            await client.next("frame")
+            (there,) = server.clients
+            sent: list[bytes] = []
+            go_on = asyncio.Event()
+
+            async def slowly(data: bytes) -> None:
+                sent.append(data)
+                await go_on.wait()
+
+            there.write_message = slowly  # type: ignore[assignment, method-assign]
+            other = await connected(server)
+            for _ in range(8):
+                await other.next("frame")
+            assert len(sent) == 1
+            assert len(there._frames) == 1
+            go_on.set()
+            await until(lambda: len(sent) > 3)
+            missed = json.loads(sent[1])
+            assert (missed["type"], missed["system"]) == ("missed", "a")
+            assert missed["frames"] >= 4
+            first, newest = json.loads(sent[0]), json.loads(sent[2])
+            assert newest["number"] == first["number"] + missed["frames"] + 1
+
+    asyncio.run(watch())
+
+
+def test_what_is_no_question_ends_the_socket_of_who_asked() -> None:
+    async def ask() -> None:
+        async with served() as server:
+            client, other = await connected(server), await connected(server)
+            await client.connection.write_message("[")
+            with pytest.raises(AssertionError, match="closed"):
+                await client.next("answer")
+            await other.connection.write_message(b"x" * 100_000)
+            with pytest.raises(AssertionError, match="closed"):
+                await other.next("answer")
+            third = await connected(server)
+            assert not (await third.ask("nothing"))["ok"]
+
+    asyncio.run(ask())
+
+
+def test_one_click_makes_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+
+    async def click() -> None:
+        async with served(speed=0.5) as server:
+            client = await connected(server)
+            watched = server.session.systems["a"]
+            await until(lambda: watched.is_on and watched.now_ns > SECOND // 50)
+            assert (await client.ask("record", on=True))["ok"]
+            reached = watched.now_ns
+            await until(lambda: watched.now_ns > reached + SECOND // 20)
+            answer = await client.ask("report")
+            assert answer["ok"], answer["error"]
+            said = [each["text"] for each in client.messages if each["type"] == "progress"]
+            assert any("pages" in text for text in said)
+            code, _, body = await fetched(server, answer["result"])
+            assert code == 200
+            assert b"recorded live" in body or b"schedlab report" in body
+            perfetto = await client.ask("perfetto", system="a")
+            assert len((await fetched(server, perfetto["result"]))[2]) > 1000
+
+    asyncio.run(click())
+
+
+def test_columns_are_sent_as_lists() -> None:
+    import numpy as np
+
+    frame: dict[str, Any] = {
+        "pid": np.arange(3, dtype=np.uint32),
+        "share": np.array([0.5, np.nan]),
+        "none": None,
+    }
+    assert json.loads(encode(frame)) == {"pid": [0, 1, 2], "share": [0.5, None], "none": None}
+
+
+def test_a_port_that_is_taken_is_wrong_usage() -> None:
+    async def listen() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            session = Session([setup()], choices(), make=StandIn)
+            with pytest.raises(WrongUsage, match="leave --port out"):
+                Server(session, port=taken.getsockname()[1])
+            await session.close()
+
+    asyncio.run(listen())
+
+
+def test_who_listens_to_others_is_told_so() -> None:
+    async def listen() -> None:
+        session = Session([setup()], choices(), make=StandIn)
+        server = Server(session, "0.0.0.0")
+        assert not server.is_local
+        assert server.knows_host(f"127.0.0.1:{server.port}")
+        assert server.knows_host(f"{socket.gethostname()}:{server.port}")
+        assert not server.knows_host(f"elsewhere.example:{server.port}")
+        assert not server.knows_host("127.0.0.1:1")
+        await server.close()
+        await session.close()
+
+    asyncio.run(listen())
+
+
+PROGRAM = """
+import asyncio
+from monitor_stand_ins import StandIn, choices, setup
+from schedlab.monitor.conduct import Page, page, watch
+from schedlab.monitor.session import Session
+class Told(StandIn):
+    async def end(self):
+        await super().end()
+        print("ended", flush=True)
+watch(lambda: Session([setup()], choices(), make=Told), page(Page("127.0.0.1", 0, False)))
+print("whole", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_in_order(number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "HOME": "/nonexistent"},
+        cwd=ROOT / "tests",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    url = process.stdout.readline().strip()
+    assert url.startswith("http://127.0.0.1:")
+    assert "/?token=" in url
+    process.send_signal(number)
+    said, words = process.communicate(timeout=60)
+    assert said.splitlines()[0] == "ended"
+    assert "Traceback" not in words
+    assert process.returncode == (0 if number == signal.SIGINT else 128 + number)
+    assert ("whole" in said) == (number == signal.SIGINT)
+
+
+def test_the_socket_takes_no_more_questions_than_it_can_answer() -> None:
+    async def ask() -> None:
+        async with served() as server:
+            client = await connected(server)
+            await client.next("hello")
+            (there,) = server.clients
+            assert isinstance(there, Socket)
+            there._tasks |= {asyncio.ensure_future(asyncio.sleep(60)) for _ in range(70)}
+            answer = await client.ask("status")
+            assert answer["error"] == "too many questions at once"
+
+    asyncio.run(ask())

@@ -1,0 +1,538 @@
+# SPDX-License-Identifier: MIT
+"""Systems that are watched together: in step, steered, and one's trouble is not the others'."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import pickle
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from monitor_stand_ins import SECOND, StandIn, Watching, choices, recorded, setup, until
+from schedlab import metrics, paths, results, trace
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.monitor.commands import perform
+from schedlab.monitor.rates import Allowance, HostClock
+from schedlab.monitor.session import Session
+from schedlab.monitor.system import Ability, Refused, Setup
+from schedlab.policies import PolicyChoice
+from schedlab.trace.format import Kind
+
+Do = Callable[..., Awaitable[Any]]
+
+
+class Bench:
+    """A session under way, its systems, and who watches."""
+
+    def __init__(self, session: Session, made: list[StandIn]) -> None:
+        self.session = session
+        self.made = made
+        self.watching = Watching(session)
+
+    async def do(self, do: str, **message: Any) -> Any:
+        return await perform(self.session, {"do": do, **message})
+
+    def system(self, letter: str = "a") -> StandIn:
+        found = self.session.systems[letter].system
+        assert isinstance(found, StandIn)
+        return found
+
+    async def shown(self, what: Callable[[Mapping[str, Any]], object], system: str = "a") -> Any:
+        """Waits for a frame that is so, and gives it."""
+        seen = len(self.watching.frames)
+
+        def found() -> list[Any]:
+            new = self.watching.frames[seen:]
+            return [frame for frame in new if frame["system"] == system and what(frame)]
+
+        await until(found)
+        return found()[0]
+
+
+@asynccontextmanager
+async def bench(
+    *setups: Setup, make: Callable[[Setup, Path], StandIn] = StandIn, **options: Any
+) -> AsyncIterator[Bench]:
+    made: list[StandIn] = []
+
+    def noted(setup: Setup, folder: Path) -> StandIn:
+        made.append(make(setup, folder))
+        return made[-1]
+
+    session = Session(setups or [setup()], choices(), make=noted, **options)
+    running = asyncio.ensure_future(session.run())
+    try:
+        table = Bench(session, made)
+        await until(lambda: running.done() or all(each.model for each in session.systems.values()))
+        assert not [each.failure for each in session.systems.values() if each.failure]
+        yield table
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError, SchedlabError):
+            await running
+        await session.close()
+        assert all(each.ended for each in made)
+        assert not session.scratch.exists()
+
+
+def free(setup: Setup, folder: Path) -> StandIn:
+    return StandIn(setup, folder, paced=False)
+
+
+@pytest.fixture(autouse=True)
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Runs a test in a loop of its own."""
+
+    def run(**fixtures: Any) -> None:
+        async def limited() -> None:
+            await asyncio.wait_for(test(**fixtures), 60)
+
+        asyncio.run(limited())
+
+    run.__name__ = test.__name__
+    run.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
+    return run
+
+
+@in_loop
+async def test_each_command_reaches_its_system() -> None:
+    async with bench() as table:
+        await table.do("policy", policy="lottery:thesis")
+        await table.do("tunable", name="slice", value=3)
+        assert await table.do("attribute", pid=5, kind="tickets", value=10) == 1
+        assert await table.do("start", workload="two-hogs") == 77
+        assert await table.do("kill", pid=77) == 1
+        tunables = await table.do("tunables", system="a")
+        assert tunables[0]["name"] == "slice"
+        status = await table.do("status")
+        assert (status["policy"], status["rows"][0]["name"]) == ("rr", "init")
+        asked = [each for each in table.system().asked if each != "status"]
+        assert asked == [
+            *("policy lottery:thesis", "tunable slice=3", "tickets 5 10", "start two-hogs"),
+            "kill 77",
+        ]
+
+
+@in_loop
+async def test_groups_are_set_and_killed_together() -> None:
+    async with bench() as table:
+        frame = await table.shown(lambda frame: "cpu" in list(frame["processes"]["group"]))
+        processes = frame["processes"]
+        count = list(processes["group"]).count("cpu")
+        assert count > 1
+        await table.do("pause")
+        assert await table.do("attribute", group="cpu", kind="weight", value=7) >= count
+        assert await table.do("kill", group="cpu") >= count
+        with pytest.raises(Refused, match="nobody of the group"):
+            await table.do("kill", group="nobody")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ({"do": "fly"}, "no command is called 'fly'"),
+        ({"do": "status", "system": "z"}, "no system is called 'z'"),
+        ({"do": "policy", "policy": "rrr"}, "did you mean 'rr'"),
+        ({"do": "policy", "policy": "lottery:none"}, "no preset of lottery"),
+        ({"do": "policy", "policy": "rr,lottery"}, "one policy at a time"),
+        ({"do": "policy", "policy": "fair"}, "own class"),
+        ({"do": "policy"}, "policy: a text is expected"),
+        ({"do": "tunable", "name": "slice", "value": "3"}, "a whole number is expected"),
+        ({"do": "tunable", "name": "slices", "value": 3}, "no tunable slices"),
+        ({"do": "attribute", "pid": 1, "kind": "colour", "value": 3}, "no kind is called"),
+        ({"do": "attribute", "pid": 1, "kind": "priority", "value": 11}, "0 to 10"),
+        ({"do": "start", "workload": "hogs"}, "no workload is called 'hogs'"),
+        ({"do": "kill", "pid": 404}, "no process 404"),
+        ({"do": "pace", "speed": -1}, "a number from 0"),
+        ({"do": "pace", "speed": float("nan")}, "a number from 0"),
+        ({"do": "step", "kind": "leap"}, "no kind is called 'leap'"),
+        ({"do": "window", "seconds": 0}, "a number from 0.1"),
+        ({"do": "restart", "cpus": 1000}, "only 1 to 256"),
+        ({"do": "restart", "workloads": ["nothing"]}, "no workload is called"),
+        ({"do": "explain", "pid": 999999}, "no process 999999"),
+        ({"do": "record", "on": "yes"}, "true or false"),
+        ({"do": "record", "on": False}, "nothing is being recorded"),
+        ({"do": "report"}, "nothing was recorded yet"),
+    ],
+)
+def test_what_cannot_be_done_is_said(message: dict[str, Any], said: str) -> None:
+    async def ask() -> None:
+        async with bench() as table:
+            with pytest.raises(SchedlabError, match=said):
+                await perform(table.session, message)
+
+    asyncio.run(ask())
+
+
+@in_loop
+async def test_all_or_one_are_asked() -> None:
+    async with bench(setup("rr"), setup("lottery")) as table:
+        await table.do("tunable", system="b", name="slice", value=4)
+        assert "tunable slice=4" not in table.system("a").asked
+        assert "tunable slice=4" in table.system("b").asked
+        status = await table.do("status")
+        assert sorted(status) == ["a", "b"]
+        assert await table.do("kill", system="*", pid=5) == {"a": 1, "b": 1}
+        with pytest.raises(Refused, match="a: no process 404; b: no process 404"):
+            await table.do("kill", pid=404)
+
+
+@in_loop
+async def test_paced_systems_go_in_step_and_the_slowest_decides() -> None:
+    async with bench(setup("rr"), setup("lottery"), speed=0.5) as table:
+        slow = table.system("b")
+        slow.slowness = 0.3
+        await until(lambda: slow.now_ns > SECOND // 10)
+        for _ in range(20):
+            fast_ns, slow_ns = table.system("a").now_ns, slow.now_ns
+            assert slow_ns <= fast_ns < slow_ns + SECOND // 5
+            await asyncio.sleep(0.02)
+        frame = await table.shown(lambda frame: frame["speed"] > 0)
+        assert frame["pace"] == 0.5
+        assert frame["speed"] < 0.6
+
+
+@in_loop
+async def test_as_fast_as_it_goes_still_shows_frames() -> None:
+    async with bench(speed=0) as table:
+        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
+        events = [frame["events"] for frame in table.watching.frames]
+        assert events[-1] == len(table.system().records)
+        assert table.watching.last()["behind_ns"] == 0
+
+
+@in_loop
+async def test_it_stands_still_and_goes_on() -> None:
+    async with bench() as table:
+        await table.do("pause")
+        stood = table.system().now_ns
+        frame = await table.shown(lambda frame: frame["paused"])
+        assert frame["life"] == "paused"
+        await asyncio.sleep(0.1)
+        assert table.system().now_ns == stood
+        await table.do("policy", policy="lottery")
+        await table.do("resume")
+        await until(lambda: table.system().now_ns > stood)
+        await table.do("pace", speed=0.001)
+        await until(lambda: table.watching.last()["pace"] == 0.001)
+
+
+@in_loop
+async def test_steps_are_the_leaders_and_the_others_follow() -> None:
+    async with bench(setup("rr"), setup("lottery")) as table:
+        now = await table.do("step", system="b", kind="event")
+        assert now == table.system("b").now_ns == table.system("a").now_ns
+        assert "step event" in table.system("b").asked
+        assert "step event" not in table.system("a").asked
+        later = await table.do("step", kind="millisecond")
+        assert later >= now + 1_000_000
+        assert all(each.paused for each in table.session.systems.values())
+
+
+@in_loop
+async def test_a_free_system_that_is_ahead_waits() -> None:
+    async with bench(setup("rr"), setup("lottery"), make=free) as table:
+        table.system("b").slowness = 0.5
+        await until(lambda: "pause" in table.system("a").asked)
+        await until(lambda: "resume" in table.system("a").asked)
+        frame = table.watching.last("a")
+        assert (frame["paused"], frame["pace"]) == (False, -1)
+        with pytest.raises(Refused, match="its clock is its own"):
+            await table.do("pace", speed=2)
+        with pytest.raises(Refused, match="its own clock"):
+            await table.do("step", kind="event")
+        # While it waits for the others, it can be asked all the same.
+        await until(lambda: table.session.systems["a"].held)
+        await table.do("policy", system="a", policy="lottery")
+        assert "policy lottery" in table.system("a").asked
+
+
+@in_loop
+async def test_a_free_system_that_stands_still_hears_nothing() -> None:
+    async with bench(make=free) as table:
+        await table.do("pause")
+        with pytest.raises(Refused, match="resume it first"):
+            await table.do("policy", policy="lottery")
+        await table.do("resume")
+        await table.do("policy", policy="lottery")
+
+
+@in_loop
+async def test_it_begins_anew_as_another_one() -> None:
+    async with bench(setup("rr"), setup("lottery")) as table:
+        before = table.watching.changes
+        first = table.system("a")
+        await until(lambda: first.now_ns > SECOND // 20)
+        restarted = {"cpus": 1, "policy": "lottery:thesis", "seed": 7, "workloads": ["hog"]}
+        await table.do("restart", system="a", **restarted)
+        assert first.ended == 1
+        now = table.session.systems["a"].setup
+        assert (now.cpus, str(now.policy), now.seed, now.workloads) == (
+            *(1, "lottery:thesis", 7),
+            ("hog",),
+        )
+        assert table.watching.changes > before
+        told = table.session.hello()["systems"][0]
+        assert told["setup"]["policy"] == "lottery:thesis"
+        reached = table.system("b").now_ns
+        await until(lambda: table.system("b").now_ns > reached)
+        # It goes in step with the other from where that one was.
+        assert table.system("b").now_ns > table.system("a").now_ns + SECOND // 40
+        assert (await table.shown(lambda frame: frame["events"]))["life"] == "running"
+
+
+@in_loop
+async def test_what_fails_says_so_and_the_others_go_on() -> None:
+    async with bench(setup("rr"), setup("lottery")) as table:
+        table.system("a").broken = Refused("its trace is torn")
+        frame = await table.shown(lambda frame: frame["life"] == "failed")
+        assert frame["message"] == "its trace is torn"
+        reached = table.system("b").now_ns
+        await until(lambda: table.system("b").now_ns > reached)
+        with pytest.raises(Refused, match="does not run: its trace is torn"):
+            await table.do("policy", system="a", policy="lottery")
+        await table.do("restart", system="a")
+        frame = await table.shown(lambda frame: frame["life"] == "running")
+        assert frame["message"] == ""
+
+
+@in_loop
+async def test_what_cannot_be_started_says_so() -> None:
+    class Broken(StandIn):
+        async def begin(self) -> None:
+            if self.setup.policy.name == "lottery":
+                raise Refused("no such thing here")
+            await super().begin()
+
+    async with bench(make=Broken) as table:
+        with pytest.raises(Refused, match="no such thing here"):
+            await table.do("restart", policy="lottery")
+        frame = await table.shown(lambda frame: frame["life"] == "failed")
+        assert frame["message"] == "no such thing here"
+        await table.do("restart", policy="rr")
+        await table.shown(lambda frame: frame["life"] == "running")
+    session = Session([setup("lottery")], choices(), make=Broken)
+    with pytest.raises(SchedlabError, match="no such thing here"):
+        await session.run()
+    await session.close()
+
+
+@in_loop
+async def test_another_time() -> None:
+    async with bench(speed=0) as table:
+        # From the end, too.
+        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
+        await table.do("pace", speed=0.001)
+        assert await table.do("seek", time_ns=SECOND // 10) == SECOND // 10
+        frame = await table.shown(lambda frame: 0 < frame["now_ns"] < SECOND // 8)
+        assert frame["events"] < len(table.system().records) / 2
+
+
+@in_loop
+async def test_the_past_is_told_to_who_comes_later() -> None:
+    async with bench(speed=0) as table:
+        table.system().say("a line of the console")
+        await until(lambda: table.system().now_ns > SECOND // 2)
+        await table.do("pause")
+        await table.shown(lambda frame: frame["paused"])
+        history = await table.do("history")
+        assert history["timeline"]["runs"]
+        assert history["log"] == ["it begins", "a line of the console"]
+        explained = await table.do("explain", pid=int(history["processes"]["pid"][-1]))
+        assert explained["total_ns"] >= 0
+
+
+@in_loop
+async def test_the_window_is_for_all() -> None:
+    async with bench(setup("rr"), setup("lottery")) as table:
+        await table.do("window", seconds=0.25)
+        window_ns = SECOND // 4
+        assert await table.shown(lambda frame: frame["metrics"]["window_ns"] == window_ns, "b")
+        assert table.session.hello()["window_ns"] == window_ns
+
+
+@in_loop
+async def test_frames_are_skipped_but_no_records() -> None:
+    """A model that is behind is not asked for frames each time."""
+    async with bench(make=free) as table:
+        watched = table.session.systems["a"]
+        assert watched.model
+        feed = watched.model.feed
+
+        def slowly(records: Any) -> None:
+            time.sleep(0.3)
+            feed(records)
+
+        watched.model.feed = slowly  # type: ignore[method-assign]
+        table.system().slowness = 1000
+        frame = await table.shown(lambda frame: frame["skipped_frames"])
+        assert frame["number"] < 100
+        watched.model.feed = feed  # type: ignore[method-assign]
+        end = await table.shown(lambda frame: frame["life"] == "ended" and not frame["behind_ns"])
+        assert end["events"] == len(table.system().records)
+
+
+@in_loop
+async def test_recording_begins_at_the_click_and_ends_at_the_next(runs: Path) -> None:
+    async with bench(setup("rr"), setup("lottery"), speed=0.2) as table:
+        await until(lambda: table.system("a").now_ns > SECOND // 50)
+        await table.do("record", on=True, label="mine")
+        frame = await table.shown(lambda frame: frame["recording"])
+        assert frame["recording"].startswith(str(runs))
+        with pytest.raises(Refused, match="being recorded already"):
+            await table.do("record", on=True)
+        table.system("a").say("while it was recorded")
+        await table.do("tunable", system="a", name="slice", value=2)
+        now_ns = table.system("b").now_ns
+        await until(lambda: table.system("b").now_ns > now_ns + SECOND // 50)
+        perfetto = await table.do("perfetto", system="a")
+        assert Path(perfetto).stat().st_size > 1000
+        folders = await table.do("record", on=False)
+    assert sorted(folders) == ["a", "b"]
+    for folder in map(Path, folders.values()):
+        manifest = results.read_manifest(folder)
+        assert (manifest["status"], manifest["label"]) == ("success", "mine")
+        assert not manifest["repeatable"]
+        read = trace.read(folder / "trace.bin")
+        trace.validate(read)
+        assert metrics.load(folder / "metrics").summary["elapsed_ns"][0] >= SECOND // 50
+    first = Path(folders["a"])
+    assert results.read_manifest(first)["monitor"]["steered"] == ["tunable slice=2"]
+    assert (first / "console.log").read_text() == "while it was recorded\n"
+    assert Path(folders["b"]).parent == first.parent
+
+
+@in_loop
+async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path) -> None:
+    async with bench(speed=0, record=True) as table:
+        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
+        records = table.system().records
+    (folder,) = table.session.kept
+    read = trace.read(folder / "trace.bin")
+    trace.validate(read)
+    forked = records["first"][records["kind"] == Kind.FORK].tolist()
+    kept = metrics.load(folder / "metrics").processes
+    assert set(kept.filter(role="workload")["pid"]) == set(forked) - {1}
+    assert kept.filter(role="workload")["fork_ns"].null_count() == 0
+    assert results.read_manifest(folder)["repeatable"]
+    assert (folder / "console.log").read_text() == "it begins\n"
+
+
+@in_loop
+async def test_a_playback_that_is_recorded_is_the_same_trace(runs: Path) -> None:
+    played = Setup("recorded", PolicyChoice("rr"), source=Path("mine"))
+    async with bench(played, speed=0, record=True) as table:
+        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
+        records = table.system().records
+    (folder,) = table.session.kept
+    assert (folder / "trace.bin").read_bytes()[64:] == records.tobytes()
+
+
+@in_loop
+async def test_a_recording_of_what_fails_is_kept_as_failed(runs: Path) -> None:
+    async with bench() as table:
+        await table.do("record", on=True)
+        table.system().broken = Refused("it was killed")
+        await table.shown(lambda frame: frame["life"] == "failed")
+        folder = Path(await table.do("record", on=False, system="a"))
+    manifest = results.read_manifest(folder)
+    assert (manifest["status"], manifest["message"]) == ("failed", "it was killed")
+
+
+@in_loop
+async def test_the_end_keeps_what_is_being_recorded(runs: Path) -> None:
+    async with bench() as table:
+        await table.do("record", on=True)
+    (folder,) = table.session.kept
+    assert results.read_manifest(folder)["status"] == "success"
+
+
+@in_loop
+async def test_a_night_does_not_grow() -> None:
+    """The same hours again and again: what is kept of them has a limit."""
+    header, records = recorded()
+    span = int(records["time"].max()) + 1_000_000
+    body = records[~np.isin(records["kind"], (Kind.START, Kind.END))]
+
+    class Night(StandIn):
+        """Ever more of the same, each time later."""
+
+        rounds = 0
+
+        def take(self) -> Any:
+            later = body.copy()
+            later["time"] += span * self.rounds
+            self.rounds += 1
+            self._now_ns = int(later["time"].max())
+            return later
+
+        async def advance(self, until_ns: int, patience_s: float) -> int:
+            return self._now_ns
+
+    def night(setup: Setup, folder: Path) -> StandIn:
+        return Night(setup, folder, (header, body))
+
+    async with bench(make=night) as table:
+        watched = table.session.systems["a"]
+        sizes = []
+        for _ in range(2):
+            goal = table.session.systems["a"].standing.count + 150_000  # type: ignore[union-attr]
+            await until(lambda: watched.standing.count > goal, 50)  # type: ignore[union-attr] # noqa: B023
+            assert watched.recent
+            assert watched.recent.count <= 1_000_000
+            sizes.append(len(pickle.dumps(watched.standing)))
+            history = await table.do("history")
+            assert len(history["timeline"]["runs"]) <= 20_000
+            assert len(history["marks"]) <= 1_000
+        assert sizes[1] < sizes[0] * 1.2
+
+
+# --- what it stands on
+
+
+def test_a_turn_becomes_as_long_as_it_may_take() -> None:
+    allowance = Allowance(0.05)
+    for _ in range(30):
+        allowance.learn(int(allowance.nanoseconds), allowance.nanoseconds / 1e9)
+    assert allowance.nanoseconds == pytest.approx(50_000_000, rel=0.01)
+    for _ in range(30):
+        allowance.learn(int(allowance.nanoseconds), allowance.nanoseconds / 1e8)
+    assert allowance.nanoseconds == pytest.approx(5_000_000, rel=0.01)
+    allowance.learn(0, 1.0)
+    assert allowance.nanoseconds < 5_000_000
+
+
+def test_a_silent_clock_goes_on_and_stands_when_its_system_does() -> None:
+    clock = HostClock()
+    assert clock.time_ns(0) == 0
+    clock.runs(10)
+    clock.heard(11, 1_900_000_000)
+    clock.heard(12, 3_000_000_000)  # came with less delay
+    clock.heard(13, 3_500_000_000)
+    assert clock.time_ns(14) == 5_000_000_000
+    clock.stands(14)
+    assert clock.time_ns(20) == 5_000_000_000
+    clock.runs(20)
+    assert clock.time_ns(21) == 6_000_000_000
+    # It was stopped from outside: what was heard before counts no more after some seconds.
+    for second in range(22, 30):
+        clock.heard(second, (second - 18) * 1_000_000_000)
+    assert clock.time_ns(30) == 12_000_000_000
+
+
+def test_there_are_one_to_four() -> None:
+    with pytest.raises(WrongUsage, match="5 systems"):
+        Session([setup()] * 5, choices())
+    assert Ability.SEEK in StandIn(setup(), Path()).abilities
