@@ -62,7 +62,7 @@ _HEADERS = {
 
 def encode(message: Mapping[str, Any]) -> bytes:
     """As JSON; columns may be numpy arrays, which orjson reads without making lists of them."""
-    return orjson.dumps(message, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps(message, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 class Server:
