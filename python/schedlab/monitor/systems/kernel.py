@@ -146,7 +146,7 @@ class KernelSystem:
     @property
     def status_period_s(self) -> float:
         """How often, in our time, read_status may be called so that its answers take no more than a
-        fiftieth of one CPU's time: the more processes, the longer."""
+        fiftieth of one CPU's time, and leave time for commands: the more processes, the longer."""
         return self._cost.period_s
 
     # --- beginning and end ------------------------------------------------------------------------
@@ -309,10 +309,7 @@ class KernelSystem:
         quiet = time.monotonic() - self._records_s > _SILENT_S
         if quiet and not self._follower.unread_bytes:
             return "its trace says nothing either: it hangs, or the host gives it no time"
-        return (
-            f"it runs, but its policy gives no CPU to `steer` (PID {self._steer_pid}), which obeys"
-            " commands"
-        )
+        return f"it runs, but its program `steer` (PID {self._steer_pid}) does not come to answer"
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -320,6 +317,7 @@ class KernelSystem:
         self._check_alive()
         self._cost.asked()
         text = await self._steering.read("sched_status")
+        self._cost.answered()
         if len(text) < _LONG_TEXT:
             return parse_status(text)
         return await asyncio.to_thread(parse_status, text)
@@ -374,7 +372,7 @@ class KernelSystem:
         word = kind.name.lower()
         what = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
-            raise Refused(f"{what}: it obeys the monitor, and so has the best of each")
+            raise Refused(f"{what}: it obeys the monitor, and runs before all others in any case")
         least, most, *_ = ATTRIBUTES[word]
         if not least <= value <= most:
             raise Refused(f"{what}: {least} to {most} are allowed")

@@ -180,7 +180,7 @@ class LinuxHostSystem:
         for name, value in self.setup.settings:
             words += ["--set", f"{name}={value}"]
         words += ["--trace", str(trace), "--trace-queues"]
-        self._process = MachineProcess(self._console.feed)
+        self._process = MachineProcess(self._hear)
         await self._process.start([str(LINUX / PROGRAM), *words], self.folder, ())
         self._watching = asyncio.create_task(self._watch(self._process))
         return Server(self._process.pid, trace, CONTROL)
@@ -253,6 +253,9 @@ class LinuxHostSystem:
         self._all_taken = True
         follower.close()
         self._life, self._message = Life.FAILED, why
+
+    def _hear(self, data: bytes) -> None:
+        self._console.feed(data)
 
     def take_log(self) -> list[str]:
         return [*self._console.take_log(), *self._log.take()]

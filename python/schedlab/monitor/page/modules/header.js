@@ -54,8 +54,8 @@ export function create(place, page) {
 }
 
 /** Asks, and says so if it is refused. */
-function tell(action, fields) {
-    return ask(action, fields).catch((error) => notice(error.message, "bad"));
+function tell(action, fields, progress) {
+    return ask(action, fields, progress).catch((error) => notice(error.message, "bad"));
 }
 
 function timeControls() {
@@ -156,13 +156,17 @@ function savingControls() {
         record.disabled = true;
         const folders = await tell("record", { on: !recording });
         record.disabled = false;
-        for (const folder of [folders].flat()) {
-            if (typeof folder === "string" && folder) notice(`Recorded: ${folder}`, "good");
-        }
+        for (const folder of each(folders)) notice(`Recorded: ${folder}`, "good");
     }
     async function makeReport() {
         report.disabled = true;
-        offer(await tell("report"), "The report is made: ", "open it");
+        const words = report.querySelector(".words");
+        const progress = (text) => {
+            setText(words, "Report …");
+            announce(text);
+        };
+        offer(await tell("report", {}, progress), "The report is made: ", "open it");
+        setText(words, "Report");
         report.disabled = false;
     }
     async function perfetto() {
@@ -187,12 +191,17 @@ function savingControls() {
 }
 
 function offer(addresses, words, verb, saved = false) {
-    for (const address of [addresses].flat()) {
-        if (typeof address !== "string" || !isOurs(address)) continue;
+    for (const address of each(addresses).filter(isOurs)) {
         const link = element("a", { href: address, target: "_blank", rel: "noopener", textContent: verb });
         if (saved) link.download = "";
         notice(element("span", {}, words, link), "good");
     }
+}
+
+/** What an answer says of one system, or of each. @returns {string[]} */
+function each(answer) {
+    const found = typeof answer === "object" && answer ? Object.values(answer) : [answer];
+    return found.filter((value) => typeof value === "string" && value);
 }
 
 // An address that leads elsewhere is none that the monitor gives.
