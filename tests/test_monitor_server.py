@@ -142,6 +142,7 @@ def test_nobody_without_the_token_is_heard(path: str) -> None:
         {"Host": "elsewhere.example"},
         {"Host": "localhost.elsewhere.example"},
         {"Host": "["},
+        {"Host": "127.0.0.1"},
     ],
 )
 def test_a_page_from_elsewhere_is_not_heard(headers: dict[str, str]) -> None:

@@ -416,7 +416,7 @@ async def test_recording_begins_at_the_click_and_ends_at_the_next(runs: Path) ->
 
 @in_loop
 async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path) -> None:
-    async with bench(speed=0, record=True) as table:
+    async with bench(setup(workloads=("mixed",)), speed=0, record=True) as table:
         await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
         records = table.system().records
     (folder,) = table.session.kept
@@ -425,6 +425,7 @@ async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path)
     forked = records["first"][records["kind"] == Kind.FORK].tolist()
     kept = metrics.load(folder / "metrics").processes
     assert set(kept.filter(role="workload")["pid"]) == set(forked) - {1}
+    assert kept.filter(pid=1)["name"].to_list() == ["[init]"]
     assert kept.filter(role="workload")["fork_ns"].null_count() == 0
     assert results.read_manifest(folder)["repeatable"]
     assert (folder / "console.log").read_text() == "it begins\n"

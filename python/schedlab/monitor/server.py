@@ -145,7 +145,7 @@ class Server:
             name, port = parts.hostname or "", parts.port
         except ValueError:
             return False
-        return port in (self.port, None if self.port != 80 else 80) and name in self._names
+        return (port or 80) == self.port and name in self._names
 
     def _own_names(self, address: str) -> frozenset[str]:
         """What a browser may call it by."""

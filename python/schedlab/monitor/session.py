@@ -131,7 +131,7 @@ class Session:
         if self.record_from_start:
             from schedlab.monitor.commands import start_recording
 
-            start_recording(self, [each], "")
+            start_recording(self, [each], "", from_start=True)
 
     async def close(self) -> None:
         """Ends all, and keeps what is being recorded."""

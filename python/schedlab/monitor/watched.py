@@ -44,6 +44,8 @@ _PIECE = 4096
 """Records that the model is given at once: it takes some 20 ms for them."""
 _PATIENCE_S = 30.0
 """For an answer; adapters have limits of their own, which are shorter."""
+_NO_WORK = 20_000
+"""Records, after which one need not wait any more for workloads to begin."""
 _SILENT_NS = 250_000_000
 """What a system does is in its trace after so long at most, with `trace-delay` and the way here."""
 _ITS_OWN_CLOCK = "spike"
@@ -109,7 +111,7 @@ class Watched:
         self._shown: ModelFrame | None = None
         self._steered: list[str] = []
         self._from_start = False
-        """Is the recording all of the trace?"""
+        """Is the recording of all that was started?"""
         self._is_new = True
         """Was nothing taken of its trace?"""
         self._seeking = False
@@ -269,17 +271,26 @@ class Watched:
     def _take_records(self, records: Records) -> None:
         assert self.standing and self.system
         if self._is_new and len(records):
-            self._is_new = False
-            work = 0
-            if self.setup.machine != RECORDED:
-                work = begin_of_work(records, self.system.own_pids)
-            self._take_part(records[:work])
-            self.terms.first(self)
-            records = records[work:]
+            records = self._before_work(records)
         self._take_part(records)
         now = time.monotonic()
         self.speed.note(now, self.now_ns)
         self.events.note(now, self.standing.count)
+
+    def _before_work(self, records: Records) -> Records:
+        """Takes what comes before the workloads that it begins with, which is of no interest to a
+        recording; gives the rest."""
+        assert self.standing and self.system
+        at = 0
+        if self.setup.workloads:
+            found = begin_of_work(records, self.system.own_pids)
+            if found is None and self.standing.count + len(records) < _NO_WORK:
+                return records
+            at = found or 0
+        self._take_part(records[:at])
+        self._is_new = False
+        self.terms.first(self)
+        return records[at:]
 
     def _take_part(self, records: Records) -> None:
         assert self.standing and self.recent
@@ -510,7 +521,9 @@ class Watched:
 
     # --- recording
 
-    def start_recording(self, folder: Path, prefix: str, label: str) -> None:
+    def start_recording(
+        self, folder: Path, prefix: str, label: str, from_start: bool = False
+    ) -> None:
         """From here on, into a folder in `folder`. Refused: there is nothing to record."""
         if self.system is None or (self.model is None and not self._set_up()):
             raise Refused(f"there is nothing to record: {self.message or self.life.value}")
@@ -526,7 +539,7 @@ class Watched:
             folder / name, self.system.header, facts, self.standing, own, marks
         )
         self._steered = []
-        self._from_start = not self._backlog and self._shown is None
+        self._from_start = from_start
         if self._from_start:
             self.recorder.add_log(self.log)
         self.note("recording begins")
