@@ -168,6 +168,7 @@ class ProcessTable {
     }
 
     #scroll() {
+        this.grid.classList.toggle("moved-aside", this.grid.scrollLeft > 0);
         this.scheduled ||= requestAnimationFrame(() => {
             this.scheduled = 0;
             this.render();
