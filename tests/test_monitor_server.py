@@ -374,7 +374,7 @@ def test_the_socket_takes_no_more_questions_than_it_can_answer() -> None:
             await client.next("hello")
             (there,) = server.clients
             assert isinstance(there, Socket)
-            there._tasks |= {asyncio.ensure_future(asyncio.sleep(60)) for _ in range(70)}
+            there._questions = 64
             answer = await client.ask("status")
             assert answer["error"] == "too many questions at once"
 
