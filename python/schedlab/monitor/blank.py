@@ -20,6 +20,7 @@ def blank(setup: Setup, window_ns: int) -> ModelFrame:
         "policy": str(setup.policy),
         "shares_by": "equal",
         "levels": False,
+        "levels_rise": False,
         "shared_queue": False,
         "cpus": [],
         "processes": cast(ProcessColumns, {name: [] for name in get_type_hints(ProcessColumns)}),
