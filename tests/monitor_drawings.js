@@ -16,6 +16,7 @@ const POLICIES = {
     rr: { levels: false, by: "equal" },
     priority: { levels: true, by: "equal" },
 };
+const TOP = 3; // the level of mlfq that is served first
 const NAMES = ["hog", "compile", "interactive", "sh", "grep", "logger", "disk-writer"];
 
 /** The same numbers each time. */
@@ -50,7 +51,7 @@ class MadeUp {
 
     fork(at) {
         const made = {
-            pid: at + 3, name: NAMES[at % NAMES.length], level: 0, since: this.now, run: 0, waited: 0,
+            pid: at + 3, name: NAMES[at % NAMES.length], level: this.policy === "mlfq" ? TOP : 0, since: this.now, run: 0, waited: 0,
             tickets: 10 * (1 + (at % 4)), picks: 0, sleeps: at % 3 === 2,
         };
         this.processes.push(made);
@@ -107,7 +108,8 @@ class MadeUp {
     pick(queue) {
         if (POLICIES[this.policy].by === "tickets") return this.draw(queue);
         let best = 0;
-        for (let at = 1; at < queue.length; at++) if (queue[at].level < queue[best].level) best = at;
+        const rank = ({ level }) => (this.policy === "mlfq" ? -level : level);
+        for (let at = 1; at < queue.length; at++) if (rank(queue[at]) < rank(queue[best])) best = at;
         return best;
     }
 
@@ -133,8 +135,12 @@ class MadeUp {
         stopped.run += ran;
         const how = stopped.sleeps ? 1 : [2, 2, 3, 2, 2, 2, 4][Math.floor(this.random() * 7)];
         this.runs.push([cpu, stopped.pid, stopped.since, stopped.since + ran, levels ? stopped.level : -1, how]);
-        if (levels) stopped.level = stopped.sleeps ? Math.max(0, stopped.level - 1) : Math.min(3, stopped.level + 1);
-        if (levels && this.random() < 0.01) for (const each of this.processes) each.level = 0;
+        if (this.policy === "mlfq") {
+            stopped.level = stopped.sleeps ? TOP : Math.max(0, stopped.level - 1);
+            if (this.random() < 0.01) for (const each of this.processes) each.level = TOP;
+        } else if (levels) {
+            stopped.level = stopped.pid % (TOP + 1);
+        }
         stopped.since = this.now;
         if (!stopped.sleeps) queue.push(stopped);
         else this.sleeping.push(Object.assign(stopped, { queue, wakes: this.now + (3 + Math.floor(9 * this.random())) * this.slice_ns }));

@@ -245,6 +245,7 @@ class MadeUpSystem:
             "policy": self.policy,
             "shares_by": "tickets" if "lottery" in self.policy else "equal",
             "levels": levels,
+            "levels_rise": levels,
             "shared_queue": False,
             "cpus": [self.cpu(cpu) for cpu in range(len(self.running))],
             "processes": self.columns(everyone, total, tickets),

@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -29,10 +32,15 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 
-SITE = "http://monitor.test/"
+SITE: list[str] = []
+"""Its address, while it is served."""
 PERFETTO = "https://ui.perfetto.dev/"
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 900), (1920, 1080)
-TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 FRAME_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="icon.svg"><link rel="stylesheet" href="style.css">
@@ -64,23 +72,45 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-def serve(route: Route) -> None:
-    """Files of the page under the policy that it must live with; nothing else is there."""
-    address = route.request.url
-    if address.startswith(PERFETTO):
-        route.fulfill(body=PERFETTO_PAGE, content_type="text/html")
-        return
-    name = address.removeprefix(SITE).partition("?")[0]
-    headers = {"Content-Security-Policy": STRICT}
-    if name == "trace/made-up.pftrace":
-        route.fulfill(body="the trace", headers=headers)
-        return
-    known = {"": FRAME_PAGE, "vega.js": vega_script if name == "vega.js" else ""}
-    body = known.get(name)
-    file = ROOT / "tests" / "monitor_drawings.js" if name == "made-up.js" else PAGE / name
-    text = body() if callable(body) else body or file.read_text()
-    kind = TYPES[file.suffix] if name else "text/html"
-    route.fulfill(body=text, headers={**headers, "Content-Type": f"{kind}; charset=utf-8"})
+class Files(BaseHTTPRequestHandler):
+    """Files of the page under the policy that it must live with, and the test's own."""
+
+    protocol_version = "HTTP/1.1"
+    own: ClassVar[dict[str, bytes]] = {}
+
+    def do_GET(self) -> None:
+        name = urlsplit(self.path).path.removeprefix("/")
+        body = self.own.get(name)
+        if body is None:
+            body = (PAGE / name).read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Security-Policy", STRICT)
+        self.send_header("Content-Type", f"{TYPES.get(Path(name).suffix, 'text/html')}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: a page that lacks a file says so itself."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def site() -> Iterator[None]:
+    """The server of the page's files."""
+    Files.own = {
+        "": FRAME_PAGE.encode(),
+        "made-up.js": (ROOT / "tests" / "monitor_drawings.js").read_bytes(),
+        "trace/made-up.pftrace": b"the trace",
+        "vega.js": vega_script().encode(),
+    }
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    SITE.append(f"http://127.0.0.1:{server.server_port}/")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @contextmanager
@@ -89,7 +119,6 @@ def context_of(
 ) -> Iterator[BrowserContext]:
     width, height = size
     context = browser.new_context(viewport={"width": width, "height": height}, **more)
-    context.route("**/*", serve)
     yield context
     context.close()
 
@@ -111,7 +140,7 @@ def shown(
         trouble: list[str] = []
         page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-        page.goto(f"{SITE}?{urlencode(query)}")
+        page.goto(f"{SITE[-1]}?{urlencode(query)}")
         page.wait_for_selector("html[data-ready]", state="attached")
         yield page
         assert trouble == []
@@ -171,14 +200,30 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
     with shown(browser, "timeline", systems={"a": {"cpus": 2, "policy": "mlfq"}}) as page:
         play(page, 5)
         found = drawn(page)
-        assert (found["lanes"], found["levels"], found["live"]) == (2, [0, 1, 2, 3], True)
+        assert (found["lanes"], found["levels"], found["live"]) == (2, [3, 2, 1, 0], True)
         assert found["bars"] > 50
         assert found["thin"] == 0
         assert colours(page, "timeline") > 6
         page.evaluate("() => lab.made.get('a').mark('policy', 'policy lottery')")
         play(page, 1)
         assert drawn(page)["labels"] == ["◆ policy lottery"]
+        box = page.locator(".timeline canvas").bounding_box()
+        assert box
+        x = page.evaluate("() => lab.panels.get('timeline-a').module.labels[0].x")
+        page.evaluate("() => lab.view.freeze()")
+        page.mouse.move(box["x"] + x, box["y"] + 30)
+        assert "policy lottery, 1.000 s" in page.inner_text(".drawing-tip")
         assert "2 CPUs from" in (page.get_attribute("canvas", "aria-label") or "")
+
+
+def test_levels_stand_in_the_order_in_which_they_are_served(browser: Browser) -> None:
+    with shown(browser, "timeline,queues", systems={"a": {"policy": "priority"}}) as page:
+        play(page, 4)
+        assert drawn(page)["levels"] == [0, 1, 2, 3]
+        page.evaluate("() => { lab.made.get('a').policy = 'lottery'; }")
+        play(page, 2)
+        assert drawn(page)["levels"] == [0, 1, 2, 3]  # its past is still to be seen
+        assert drawn(page, "queues")["shelves"] == [-1]
 
 
 def test_time_line_without_levels_and_with_many_cpus(browser: Browser) -> None:
@@ -242,6 +287,36 @@ def test_time_line_pans_and_zooms_by_keys_wheel_and_drag(browser: Browser) -> No
         assert drawn(page)["selected"] == 0  # a drag is no click
 
 
+def test_time_line_zooms_by_two_fingers(browser: Browser) -> None:
+    with shown(browser, "timeline", TELEPHONE, has_touch=True, is_mobile=True) as page:
+        play(page, 8)
+        page.evaluate("() => lab.view.freeze()")
+        before = drawn(page)
+        box = page.locator(".timeline canvas").bounding_box()
+        assert box
+        fingers = page.context.new_cdp_session(page)
+
+        def touch(kind: str, *places: float) -> None:
+            points = [
+                {"x": place, "y": box["y"] + 90, "id": number}
+                for number, place in enumerate(places)
+            ]
+            fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        touch("touchStart", 150, 250)
+        touch("touchMove", 125, 275)
+        touch("touchMove", 100, 300)
+        touch("touchEnd")
+        after = drawn(page)
+        length = before["end"] - before["begin"]
+        assert after["end"] - after["begin"] == pytest.approx(length / 2, rel=0.05)
+        touch("touchStart", 150)
+        touch("touchMove", 200)
+        touch("touchMove", 250)
+        touch("touchEnd")
+        assert drawn(page)["begin"] < after["begin"]
+
+
 def test_time_line_tells_and_selects_the_run_at_the_pointer(browser: Browser) -> None:
     with shown(browser, "timeline", systems={"a": {"policy": "lottery", "cpus": 1}}) as page:
         play(page, 5)
@@ -258,7 +333,7 @@ def test_time_line_tells_and_selects_the_run_at_the_pointer(browser: Browser) ->
         )
         box = page.locator(".timeline canvas").bounding_box()
         assert box
-        left = box["x"] + 54 + place["part"] * (box["width"] - 54)
+        left = box["x"] + 60 + place["part"] * (box["width"] - 60)
         page.mouse.move(left, box["y"] + box["height"] - 20)
         assert f"({place['pid']})" in page.inner_text(".drawing-tip")
         page.mouse.down()
@@ -287,12 +362,19 @@ def test_time_line_by_keyboard_from_run_to_run(browser: Browser) -> None:
 
 
 def test_time_line_as_a_table(browser: Browser) -> None:
-    with shown(browser, "timeline") as page:
+    with shown(browser, "timeline", reduced_motion="reduce") as page:
         play(page, 5)
         page.click("text=Table")
         drawn(page)
         rows = page.locator(".timeline-table tbody tr")
-        assert rows.count() == drawn(page)["bars"]
+        seen = page.evaluate(
+            """() => {
+                const { begin, end } = lab.panels.get("timeline-a").module.canvas.drawn;
+                return lab.stateOf("a").runs.flatMap((track) => [...Array(track.length).keys()]
+                    .filter((at) => track.end[at] > begin && track.begin[at] < end)).length;
+            }"""
+        )
+        assert rows.count() == seen > 100
         assert "runs seen" in page.inner_text(".timeline-table caption")
         words = {rows.nth(at).locator("td").last.inner_text() for at in range(20)}
         assert words <= {"goes on", "blocked", "preempted", "yielded", "ended"}
@@ -353,8 +435,13 @@ def test_time_line_begins_anew_after_a_restart(browser: Browser) -> None:
         assert found["end"] <= 1.1e9
 
 
+def stand_in_for_perfetto(route: Route) -> None:
+    route.fulfill(body=PERFETTO_PAGE, content_type="text/html")
+
+
 def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:
     with shown(browser, "timeline") as page:
+        page.context.route(f"{PERFETTO}**", stand_in_for_perfetto)
         page.evaluate("() => { lab.answers.perfetto = () => 'trace/made-up.pftrace'; }")
         play(page, 2)
         with page.context.expect_page() as opened:
@@ -378,6 +465,7 @@ def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:
 
 def test_what_perfetto_cannot_get_is_said(browser: Browser) -> None:
     with shown(browser, "timeline") as page:
+        page.context.route(f"{PERFETTO}**", stand_in_for_perfetto)
         play(page, 2)
         with page.context.expect_page() as opened:
             page.click("[aria-label^='Open the same data']")
@@ -394,7 +482,7 @@ def test_queues_show_who_waits_at_which_level(browser: Browser) -> None:
         play(page, 6)
         found = drawn(page, "queues")
         frame = page.evaluate("() => lab.stateOf('a').frame.cpus")
-        assert found["shelves"] == [0, 1, 2, 3][: len(found["shelves"])]
+        assert found["shelves"] == [3, 2, 1, 0]  # the largest is served first
         assert sorted(found["running"]) == sorted(cpu["running"] for cpu in frame if cpu["running"])
         waiting = sorted(each[0] for cpu in frame for each in cpu["queue"])
         assert sorted(found["waiting"]) == waiting
@@ -580,9 +668,10 @@ def test_shares_come_to_their_ideals(browser: Browser) -> None:
     with shown(browser, "shares", systems=systems) as page:
         play(page, 2)
         wait_for(page, "shares", lambda each: each["slices"] == 8)
-        for number in range(3):
-            play(page, 1, 2000)
-            wait_for(page, "shares", lambda each, least=number: each["samples"] > least + 1)
+        play(page, 1, 4000)
+        page.wait_for_timeout(1000)
+        play(page, 1, 2000)
+        wait_for(page, "shares", lambda each: each["samples"] >= 2 and each["ends"] == 4)
         rows = page.locator(".shares-list tbody tr")
         assert rows.count() == 4
         assert "Tickets" in page.inner_text(".shares-list thead")

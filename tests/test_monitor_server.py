@@ -142,6 +142,7 @@ def test_nobody_without_the_token_is_heard(path: str) -> None:
         {"Host": "elsewhere.example"},
         {"Host": "localhost.elsewhere.example"},
         {"Host": "["},
+        {"Host": "127.0.0.1"},
     ],
 )
 def test_a_page_from_elsewhere_is_not_heard(headers: dict[str, str]) -> None:
@@ -296,8 +297,12 @@ def test_one_click_makes_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_columns_are_sent_as_lists() -> None:
     import numpy as np
 
-    frame = {"pid": np.arange(3, dtype=np.uint32), "share": np.array([0.5, np.nan]), 7: None}
-    assert json.loads(encode(frame)) == {"pid": [0, 1, 2], "share": [0.5, None], "7": None}
+    frame: dict[str, Any] = {
+        "pid": np.arange(3, dtype=np.uint32),
+        "share": np.array([0.5, np.nan]),
+        "none": None,
+    }
+    assert json.loads(encode(frame)) == {"pid": [0, 1, 2], "share": [0.5, None], "none": None}
 
 
 def test_a_port_that_is_taken_is_wrong_usage() -> None:

@@ -96,7 +96,7 @@ def test_it_begins_with_its_own_processes_and_ends_with_a_sound_trace(tmp_path: 
     assert np.count_nonzero(records["kind"] == Kind.END) == 3
     (path,) = tmp_path.iterdir()
     trace.validate(trace.read(path))
-    assert system.abilities == frozenset(Ability) - {Ability.PAUSE}
+    assert system.abilities == frozenset(Ability)
 
 
 @pytest.mark.parametrize(

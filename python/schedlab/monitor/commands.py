@@ -305,7 +305,9 @@ async def _record(
     return folders
 
 
-def start_recording(session: Session, systems: Sequence[Watched], label: str) -> None:
+def start_recording(
+    session: Session, systems: Sequence[Watched], label: str, from_start: bool = False
+) -> None:
     """Runs that are recorded together are in one folder. Refused: one of them cannot be."""
     for each in systems:
         if each.recorder:
@@ -317,7 +319,7 @@ def start_recording(session: Session, systems: Sequence[Watched], label: str) ->
     try:
         for each in systems:
             prefix = f"{each.letter}-" if len(session.systems) > 1 else ""
-            each.start_recording(session.recordings, prefix, label)
+            each.start_recording(session.recordings, prefix, label, from_start)
             begun.append(each)
     except BaseException:
         for each in begun:

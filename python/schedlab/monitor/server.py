@@ -62,7 +62,7 @@ _HEADERS = {
 
 def encode(message: Mapping[str, Any]) -> bytes:
     """As JSON; columns may be numpy arrays, which orjson reads without making lists of them."""
-    return orjson.dumps(message, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps(message, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 class Server:
@@ -145,7 +145,7 @@ class Server:
             name, port = parts.hostname or "", parts.port
         except ValueError:
             return False
-        return port in (self.port, None if self.port != 80 else 80) and name in self._names
+        return (port or 80) == self.port and name in self._names
 
     def _own_names(self, address: str) -> frozenset[str]:
         """What a browser may call it by."""

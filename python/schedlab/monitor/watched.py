@@ -32,7 +32,7 @@ from schedlab.monitor.system import (
     Status,
     System,
 )
-from schedlab.monitor.trace_file import Recent
+from schedlab.monitor.trace_file import Recent, begin_of_work
 from schedlab.outcome import Outcome
 from schedlab.trace.format import AttributeKind
 
@@ -44,6 +44,8 @@ _PIECE = 4096
 """Records that the model is given at once: it takes some 20 ms for them."""
 _PATIENCE_S = 30.0
 """For an answer; adapters have limits of their own, which are shorter."""
+_NO_WORK = 20_000
+"""Records, after which one need not wait any more for workloads to begin."""
 _SILENT_NS = 250_000_000
 """What a system does is in its trace after so long at most, with `trace-delay` and the way here."""
 _ITS_OWN_CLOCK = "spike"
@@ -60,8 +62,10 @@ class Terms:
     software: Mapping[str, Any]
     """For manifests."""
     window_ns: int
-    begun: Callable[[Watched], None]
-    """Is told of each start, before anything is taken of its trace."""
+    changed: Callable[[], None]
+    """Is told when there is something else to be introduced."""
+    first: Callable[[Watched], None]
+    """Is told of each start, before anything is taken of what its workloads do."""
     kept: list[Path]
     """All that was recorded, folder by folder."""
 
@@ -107,7 +111,11 @@ class Watched:
         self._shown: ModelFrame | None = None
         self._steered: list[str] = []
         self._from_start = False
-        """Is the recording all of the trace?"""
+        """Is the recording of all that was started?"""
+        self._is_new = True
+        """Was nothing taken of its trace?"""
+        self._seeking = False
+        """What its trace tells from here on is of another time."""
 
     # --- how it is
 
@@ -128,11 +136,23 @@ class Watched:
     @property
     def is_on(self) -> bool:
         """It runs, or could go on."""
-        return self.life in (Life.RUNNING, Life.PAUSED) and self.model is not None
+        return (
+            not self._seeking
+            and self.life in (Life.RUNNING, Life.PAUSED)
+            and self.model is not None
+        )
 
     @property
     def is_paced(self) -> bool:
         return self.system is not None and Ability.PACE in self.system.abilities
+
+    @property
+    def goes_on(self) -> bool:
+        """Does its clock wait for us to say how far?"""
+        if not self.is_paced or not self.is_on or self.paused:
+            return False
+        end_ns = self.paced.end_ns
+        return end_ns is None or self.now_ns < end_ns
 
     @property
     def paced(self) -> Paced:
@@ -187,7 +207,7 @@ class Watched:
             return
         self.system = system
         self.clock.runs(time.monotonic())
-        self.terms.begun(self)
+        self.terms.changed()
 
     async def end(self) -> None:
         """Ends it; a recording of it is kept."""
@@ -222,7 +242,7 @@ class Watched:
 
     def take(self) -> int:
         """What there is new of its trace and its log. Gives how many records."""
-        if self.system is None or self.failure:
+        if self.system is None or self.failure or self._seeking:
             return 0
         try:
             self._take_log(self.system.take_log())
@@ -249,17 +269,39 @@ class Watched:
         return True
 
     def _take_records(self, records: Records) -> None:
-        assert self.standing and self.recent
+        assert self.standing and self.system
+        if self._is_new and len(records):
+            records = self._before_work(records)
+        self._take_part(records)
         now = time.monotonic()
-        if len(records):
-            self.standing.apply(records)
-            self.recent.add(records)
-            if self.recorder:
-                self.recorder.add(records)
-            self._backlog.extend(records[at : at + _PIECE] for at in range(0, len(records), _PIECE))
-            self.clock.heard(now, self.standing.time_ns)
         self.speed.note(now, self.now_ns)
         self.events.note(now, self.standing.count)
+
+    def _before_work(self, records: Records) -> Records:
+        """Takes what comes before the workloads that it begins with, which is of no interest to a
+        recording; gives the rest."""
+        assert self.standing and self.system
+        at = 0
+        if self.setup.workloads:
+            found = begin_of_work(records, self.system.own_pids)
+            if found is None and self.standing.count + len(records) < _NO_WORK:
+                return records
+            at = found or 0
+        self._take_part(records[:at])
+        self._is_new = False
+        self.terms.first(self)
+        return records[at:]
+
+    def _take_part(self, records: Records) -> None:
+        assert self.standing and self.recent
+        if len(records) == 0:
+            return
+        self.standing.apply(records)
+        self.recent.add(records)
+        if self.recorder:
+            self.recorder.add(records)
+        self._backlog.extend(records[at : at + _PIECE] for at in range(0, len(records), _PIECE))
+        self.clock.heard(time.monotonic(), self.standing.time_ns)
 
     def _take_log(self, lines: list[str]) -> None:
         self.log.extend(lines)
@@ -416,7 +458,7 @@ class Watched:
         if self.paused:
             return
         async with self.lock:
-            system = self._able(Ability.PAUSE)
+            system = self._able(*(() if self.is_paced else (Ability.PAUSE,)))
             if not self.is_paced and not self.held:
                 await limited(system.pause())
                 self.clock.stands(time.monotonic())
@@ -454,14 +496,21 @@ class Watched:
 
     async def seek(self, time_ns: int) -> int:
         """Goes there; the model begins anew, and takes in all that comes before."""
-        async with self.asking(Ability.SEEK):
-            await limited(self.paced.seek(time_ns))
-            if self.recorder:
-                await self.stop_recording()
-            self.model, self.standing, self.recent = None, None, None
-            self._shown = None
-            self._backlog.clear()
-            self.speed, self.events = Rate(), Rate()
+        if self.system and Ability.SEEK not in self.system.abilities:
+            raise Refused(f"{self.setup.machine} cannot go to another time")
+        await self.stop_recording()
+        async with self.lock:
+            if self.system is None or self.life is Life.FAILED:
+                raise Refused(f"it does not run: {self.message or self.life.value}")
+            self._seeking = True
+            try:
+                await limited(self.paced.seek(time_ns))
+            finally:
+                self._seeking = False
+                self.model, self.standing, self.recent = None, None, None
+                self._shown = None
+                self._backlog.clear()
+                self.speed, self.events = Rate(), Rate()
             return self.paced.now_ns
 
     def set_window(self, window_ns: int) -> None:
@@ -472,9 +521,10 @@ class Watched:
 
     # --- recording
 
-    def start_recording(self, folder: Path, prefix: str, label: str) -> None:
-        """From here on, into a folder in `folder`; from the trace's beginning, if nothing was
-        taken of it. Refused: there is nothing to record."""
+    def start_recording(
+        self, folder: Path, prefix: str, label: str, from_start: bool = False
+    ) -> None:
+        """From here on, into a folder in `folder`. Refused: there is nothing to record."""
         if self.system is None or (self.model is None and not self._set_up()):
             raise Refused(f"there is nothing to record: {self.message or self.life.value}")
         assert self.system.header and self.standing
@@ -483,9 +533,13 @@ class Watched:
         facts = facts_of(setup, title, label, self.standing, self.terms.software)
         name = f"{prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}".replace(":", "-")
         own = self.system.own_pids
-        self.recorder = Recorder(folder / name, self.system.header, facts, self.standing, own)
+        # A playback's marks say what was measured when it was recorded.
+        marks = self.setup.machine == RECORDED
+        self.recorder = Recorder(
+            folder / name, self.system.header, facts, self.standing, own, marks
+        )
         self._steered = []
-        self._from_start = self.standing.count == 0
+        self._from_start = from_start
         if self._from_start:
             self.recorder.add_log(self.log)
         self.note("recording begins")
@@ -584,6 +638,7 @@ def _empty(setup: Setup, window_ns: int) -> ModelFrame:
             "policy": str(setup.policy),
             "shares_by": "equal",
             "levels": False,
+            "levels_rise": False,
             "shared_queue": False,
             "cpus": [],
             "processes": {name: [] for name in _COLUMNS},

@@ -64,16 +64,7 @@ class SimulatorSystem:
     `keep_trace`: its whole trace stays in the folder; else what was read leaves the disk.
     """
 
-    abilities = frozenset(
-        {
-            Ability.POLICY,
-            Ability.ATTRIBUTES,
-            Ability.START,
-            Ability.PACE,
-            Ability.SEEK,
-            Ability.SETUP,
-        }
-    )
+    abilities = frozenset(Ability)
     repeatable = True
     own_pids = OWN_PIDS
     record_cost_ns = 0.0

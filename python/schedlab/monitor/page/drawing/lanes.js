@@ -2,20 +2,23 @@
 //
 // Where each CPU has its lane on a time line, and each level its row in there.
 
-const ROWS_ALL = 8; // levels of which even those that nobody was at have a row
-const HEIGHTS = [[2, 38], [4, 30], [8, 24], [16, 19], [32, 15], [Infinity, 12]]; // of a lane, by CPUs
-const LEVEL_HEIGHTS = [[2, 15], [4, 12], [8, 8], [16, 6], [Infinity, 4]]; // of a level's row
+const LARGEST_FIRST = new Set(["mlfq"]); // of their levels; others serve the smallest number first
+const ROWS_MOST = 16;
+const ROOM = 300; // pixels, that all rows have together if they are neither too low nor too high
+const LANE_HEIGHTS = [12, 34]; // the least and the most, of a lane of one row
+const LEVEL_HEIGHTS = [5, 21]; // of a level's row
 
 export class Lanes {
     /**
-     * @param {number} cpus @param {number[]} levels from the highest down; none: the policy has none
+     * @param {number} cpus @param {number[]} levels that which is served first, first; none: the policy has none
      * @param {number} scale of the letters
      */
     constructor(cpus, levels, scale) {
         this.cpus = cpus;
         this.levels = levels;
-        const table = levels.length ? LEVEL_HEIGHTS : HEIGHTS;
-        this.rowHeight = Math.round(table.find(([most]) => cpus <= most)[1] * scale);
+        const [least, most] = levels.length ? LEVEL_HEIGHTS : LANE_HEIGHTS;
+        const each = ROOM / Math.max(1, cpus * Math.max(1, levels.length));
+        this.rowHeight = Math.round(Math.min(most, Math.max(least, each)) * scale);
         this.laneHeight = this.rowHeight * Math.max(1, levels.length);
         this.gap = cpus > 16 ? 3 : 6;
         this.height = this.#sum();
@@ -51,26 +54,35 @@ export class Lanes {
     }
 }
 
-/** Which levels have been seen since the system's time began. */
+/** Which levels have been seen. */
 export class LevelsSeen {
     #seen = new Set();
-    #epoch = -1;
+    #key = "";
+    #kept;
 
-    /** @param {import("../store.js").SystemState} state @returns {number[]} from the highest down */
+    /** @param {boolean} kept also of what was before the policy that is in force */
+    constructor(kept) {
+        this.#kept = kept;
+    }
+
+    /** @param {import("../store.js").SystemState} state @returns {number[]} that which is served first, first */
     take({ frame, epoch, runs }) {
-        if (epoch !== this.#epoch) {
+        const key = this.#kept ? String(epoch) : `${epoch} ${frame.policy}`;
+        if (key !== this.#key) {
             this.#seen.clear();
-            this.#epoch = epoch;
-            if (frame.levels) for (const track of runs) this.#addTrack(track);
+            this.#key = key;
+            if (this.#kept) for (const track of runs) this.#addTrack(track);
         }
         if (frame.levels) {
-            for (const run of frame.timeline.runs) this.#seen.add(run[4]);
-            for (const cpu of frame.cpus) for (const waiting of cpu.queue) this.#seen.add(waiting[1]);
+            if (this.#kept) for (const run of frame.timeline.runs) this.#seen.add(run[4]);
+            for (const level of frame.processes.level) this.#seen.add(level);
+            for (const { level, queue } of frame.cpus) for (const each of [level, ...queue.map((waiting) => waiting[1])]) this.#seen.add(each);
         }
         this.#seen.delete(-1);
         const levels = [...this.#seen].sort((one, other) => one - other);
-        const last = levels.at(-1) ?? -1;
-        return last < ROWS_ALL ? [...Array(last + 1).keys()] : levels.slice(0, 2 * ROWS_ALL);
+        if (!LARGEST_FIRST.has(frame.policy.split(":")[0])) return levels.slice(0, ROWS_MOST);
+        // Processes sink through all of them, also where nobody was yet.
+        return [...Array((levels.at(-1) ?? -1) + 1).keys()].reverse().slice(0, ROWS_MOST);
     }
 
     #addTrack(track) {

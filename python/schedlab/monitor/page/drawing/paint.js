@@ -54,15 +54,6 @@ export function hatching(context, colour) {
     });
 }
 
-/** Has patterns stand still on what moves by so many pixels. @param {number} offset */
-export function shiftPatterns(offset) {
-    for (const [key, pattern] of patterns) {
-        const size = key.startsWith("hatching") ? HATCH : TILE;
-        const ratio = window.devicePixelRatio || 1;
-        pattern.setTransform(new DOMMatrix([1 / ratio, 0, 0, 1 / ratio, offset % size, 0]));
-    }
-}
-
 /**
  * As much of a text as has room, in the present font.
  * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room pixels

@@ -10,7 +10,7 @@ import { drawEnding, fillOf, fitted, widthOf } from "./paint.js";
 
 const BAR_LEAST = 1.6; // pixels
 const COLUMN = 2; // pixels
-const PATTERN_LEAST = 4;
+const PATTERN_LEAST = 7;
 const LABEL_LEAST = 22;
 const ENDING_LEAST = 12;
 const LABEL_HEIGHT = 10;
@@ -65,9 +65,10 @@ export class RunPainter {
     /**
      * Draws all that was taken.
      * @param {CanvasRenderingContext2D} context @param {number} selected PID; 0: none
+     * @param {number} home the pixel from which on names are to be seen
      * @param {(pid: number) => string} nameOf
      */
-    paint(context, selected, nameOf) {
+    paint(context, selected, home, nameOf) {
         for (const [pid, { bars, columns }] of this.#batches) {
             if (!bars.length && !columns.length) continue;
             context.globalAlpha = selected && pid !== selected ? OTHERS_ALPHA : 1;
@@ -83,7 +84,7 @@ export class RunPainter {
         }
         for (const text of this.#texts) {
             context.globalAlpha = selected && text.pid !== selected ? OTHERS_ALPHA * 2 : 1;
-            paintText(context, text, nameOf);
+            paintText(context, text, home, nameOf);
         }
         context.globalAlpha = 1;
     }
@@ -163,7 +164,9 @@ function fillAll(context, rectangles, least, below = Infinity) {
     }
 }
 
-function paintText(context, { x, y, width, height, pid, how }, nameOf) {
+function paintText(context, { x: begin, y, width: whole, height, pid, how }, home, nameOf) {
+    const x = begin < home && begin + whole > home + LABEL_LEAST ? home : begin;
+    const width = begin + whole - x;
     const colour = colourOf(pid);
     context.fillStyle = context.strokeStyle = inkOn(colour);
     const size = Math.min(8, height * 0.55);

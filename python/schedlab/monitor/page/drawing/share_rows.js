@@ -8,6 +8,7 @@ import { colourOf } from "../colours.js";
 /** The key of those that are put together. */
 export const OTHERS = "others";
 const SEEN_MOST = 7;
+const BLOCKED = 2;
 const TAKES_PART = 0.001; // of all CPU time
 
 /**
@@ -46,8 +47,7 @@ function gather(state, byGroup) {
     for (let row = 0; row < processes.pid.length; row++) {
         const share = processes.share[row];
         const ideal = processes.ideal[row];
-        // Who only sleeps holds tickets, but takes no part.
-        if (processes.own[row] || (share < TAKES_PART && ideal <= 0)) continue;
+        if (processes.own[row] || !takesPart(share, ideal, processes.state[row])) continue;
         const pid = processes.pid[row];
         const key = byGroup ? `group ${processes.group[row]}` : String(pid);
         const label = byGroup ? key : `${processes.name[row]} ${pid}`;
@@ -55,6 +55,11 @@ function gather(state, byGroup) {
         rows.set(key, added(known, { held: held(row), share, ideal, run: processes.run_ns[row], count: 1 }));
     }
     return rows;
+}
+
+/** Who only sleeps holds tickets, but takes no part. */
+function takesPart(share, ideal, state) {
+    return share >= TAKES_PART || ideal > 0 || (ideal < 0 && state !== BLOCKED);
 }
 
 function added(row, { held, share, ideal, run, count }) {

@@ -35,7 +35,7 @@ export function create(panel, system) {
 }
 
 class Queues {
-    #levels = new LevelsSeen();
+    #levels = new LevelsSeen(false);
     #motion = new Motion();
     #plan = plan({ cpus: [], policy: "", shared_queue: false }, [], 1, 1, 1);
     /** @type {Map<number, any>} the last decision of each CPU */
@@ -302,7 +302,7 @@ class Queues {
         context.font = font(10);
         const words = tile.level < 0 ? left : `level ${tile.level} · ${left}`;
         const small = widthOf(context, words) > width - 10 ? left : words;
-        if (height > 30) this.#paintText(context, pid, small, x + 6, y + height * 0.66);
+        if (height > 40) this.#paintText(context, pid, small, x + 6, y + height * 0.66);
         context.fillStyle = inkOn(colourOf(pid));
         context.globalAlpha *= 0.3;
         context.fillRect(x + 6, y + height - 7, width - 12, 3.5);

@@ -6,14 +6,15 @@
 import { ask } from "../connection.js";
 import { onTheme, tokens } from "../colours.js";
 import { announce, button, count, duration, element, setIcon, setText } from "../elements.js";
-import { select, stateOf } from "../store.js";
+import { allStates, select, stateOf } from "../store.js";
 import { ticksOf } from "../drawing/axis.js";
 import { followKeys, followPointer } from "../drawing/gestures.js";
 import { Lanes, LevelsSeen } from "../drawing/lanes.js";
 import { paintMarks } from "../drawing/mark_painter.js";
-import { ENDINGS, drawEnding, font, hatching, letterScale, shiftPatterns, widthOf } from "../drawing/paint.js";
+import { ENDINGS, drawEnding, font, hatching, letterScale, widthOf } from "../drawing/paint.js";
+import { Layer } from "../drawing/layer.js";
 import { openInPerfetto } from "../drawing/perfetto.js";
-import { findAt, indexOf, moment6, named, runAt, runsBetween } from "../drawing/run_finder.js";
+import { findAt, indexOf, markAt, moment6, named, runAt, runsBetween } from "../drawing/run_finder.js";
 import { RunPainter } from "../drawing/run_painter.js";
 import { Scrolled } from "../drawing/scrolled.js";
 import { Surface } from "../drawing/surface.js";
@@ -26,6 +27,9 @@ const TICK_GAP = 92; // pixels between two ticks, about
 const TABLE_ROWS = 200;
 const TABLE_GAP_MS = 1000;
 const LABEL_GAP_MS = 2000;
+const REST_MS = 150; // after a move, until names are put where they are to be seen
+const GUTTER = 60; // pixels, where the CPUs' names are
+const GUTTER_NARROW = 38;
 const KEYS =
     "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows now, P stops the drawing; " +
     "N and B go to the next run and back, Enter selects its process. Drag to pan; the wheel zooms after a " +
@@ -38,14 +42,16 @@ export function create(panel, system) {
 
 class Timeline {
     #painter = new RunPainter();
-    #levels = new LevelsSeen();
+    #layer = new Layer();
+    #restTimer = 0;
+    #levels = new LevelsSeen(true);
     #lanes = new Lanes(0, [], 1);
     #span = { left: 0, right: 1, begin: 0, end: 1 };
     /** @type {{x: number, y: number} | null} the pointer, in pixels of the canvas */
     #pointer = null;
     /** @type {import("../drawing/run_finder.js").Place | null} where the keyboard is */
     #focus = null;
-    #tableTime = 0;
+    #tableTime = -Infinity;
     #labelTime = -Infinity;
     #shown = false;
 
@@ -88,7 +94,10 @@ class Timeline {
             if (this.#shown && !this.panel.element.isConnected) this.#leaveView(end);
             else this.#changed();
         });
-        onTheme(() => this.surface.invalidate());
+        onTheme(() => {
+            this.#layer.forget();
+            this.surface.invalidate();
+        });
         this.scroll.addEventListener("scroll", () => this.surface.invalidate());
         followPointer(this.scroll, view, {
             span: () => this.#span,
@@ -101,7 +110,7 @@ class Timeline {
     /** Its system is not shown any more. */
     #leaveView(end) {
         end();
-        view.forget(this.state.id);
+        if (!allStates().includes(this.state)) view.forget(this.state.id);
         this.surface.end();
     }
 
@@ -138,10 +147,9 @@ class Timeline {
         const { begin, end } = view.range(wall_ms);
         const scale = letterScale();
         const narrow = width < 520;
-        const left = Math.round((this.#lanes.levels.length ? (narrow ? 42 : 66) : narrow ? 30 : 54) * scale);
-        this.#span = { left, right: width, begin, end };
+        const left = Math.round((narrow ? GUTTER_NARROW : GUTTER) * scale);
+        this.#span = { left, right: width, ...onPixels(begin, end, width - left) };
         context.clearRect(0, 0, width, height);
-        shiftPatterns(left - (begin * (width - left)) / (end - begin));
         const ticks = ticksOf(begin, end, (width - left) / (TICK_GAP * scale));
         this.#paintGrid(context, ticks, height);
         this.#paintLanes(context, height, narrow);
@@ -179,52 +187,79 @@ class Timeline {
     }
 
     #paintLanes(context, height, narrow) {
-        const lanes = this.#lanes;
         const top = this.#top();
-        const offset = top - this.scrolled.offset;
-        this.#painter.begin();
+        const wish = {
+            span: this.#span, top, height: height - top, live: view.live, frame: this.state.frame.number, now: this.state.frame.now_ns,
+            key: `${this.scrolled.offset} ${this.#lanes.cpus} ${this.#lanes.levels} ${this.#lanes.rowHeight} ${this.state.selected} ${this.state.epoch}`,
+        };
+        this.#layer.paint(context, wish, (layer, span, home) => this.#paintRuns(layer, span, home, height - top));
+        this.#putNamesRight();
         context.save();
         context.beginPath();
-        context.rect(0, top, this.#span.right, height - top);
+        context.rect(0, top, this.#span.left, height - top);
         context.clip();
-        const first = lanes.cpuAt(this.scrolled.offset);
-        const last = lanes.cpuAt(this.scrolled.offset + height - top);
-        for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) this.#paintGround(context, cpu, offset + lanes.top(cpu));
-        for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) {
-            const track = this.state.runs[cpu];
-            if (track) this.#painter.add(track, this.#span, lanes, offset + lanes.top(cpu));
-        }
-        context.font = font(Math.min(12, Math.max(9, lanes.rowHeight / letterScale() - 3)), 550);
         context.textBaseline = "middle";
-        this.#painter.paint(context, this.state.selected, (pid) => this.state.nameOf(pid));
-        for (let cpu = first; cpu <= last && cpu < lanes.cpus; cpu++) this.#paintName(context, cpu, offset + lanes.top(cpu), narrow);
+        for (const cpu of this.#cpusSeen(height - top)) {
+            this.#paintName(context, cpu, top - this.scrolled.offset + this.#lanes.top(cpu), narrow);
+        }
         context.restore();
     }
 
+    /** @param {number} height pixels of lanes that are seen @returns {number[]} */
+    #cpusSeen(height) {
+        const first = this.#lanes.cpuAt(this.scrolled.offset);
+        const last = this.#lanes.cpuAt(this.scrolled.offset + height);
+        return this.#lanes.cpus ? Array.from({ length: last - first + 1 }, (_, at) => first + at) : [];
+    }
+
+    /** When a pan has ended, names that are beside the view come into it. */
+    #putNamesRight() {
+        clearTimeout(this.#restTimer);
+        if (view.live || !this.#layer.moved(this.#span.begin)) return;
+        this.#restTimer = setTimeout(() => {
+            this.#layer.forget();
+            this.surface.invalidate();
+        }, REST_MS);
+    }
+
+    #paintRuns(context, span, home, height) {
+        const lanes = this.#lanes;
+        const top = (cpu) => lanes.top(cpu) - this.scrolled.offset;
+        const cpus = this.#cpusSeen(height);
+        this.#painter.begin();
+        for (const cpu of cpus) this.#paintGround(context, span, cpu, top(cpu));
+        for (const cpu of cpus) {
+            const track = this.state.runs[cpu];
+            if (track) this.#painter.add(track, span, lanes, top(cpu));
+        }
+        context.font = font(Math.min(12, Math.max(9, lanes.rowHeight / letterScale() - 3)), 550);
+        context.textBaseline = "middle";
+        this.#painter.paint(context, this.state.selected, home, (pid) => this.state.nameOf(pid));
+    }
+
     /** Idle is pale; idle while somebody waits elsewhere is hatched. */
-    #paintGround(context, cpu, y) {
-        const { left, begin, end } = this.#span;
+    #paintGround(context, span, cpu, y) {
         const { laneHeight, levels, rowHeight } = this.#lanes;
-        const from = Math.max(left, this.#x(view.first));
-        const until = Math.min(this.#span.right, this.#x(this.state.frame.now_ns));
-        if (until <= from) return;
+        const scale = (span.right - span.left) / (span.end - span.begin);
+        const x = (time) => Math.max(span.left, Math.min(span.right, span.left + (time - span.begin) * scale));
+        const from = x(view.first);
+        const width = x(this.state.frame.now_ns) - from;
+        if (width <= 0) return;
         context.fillStyle = tokens().sunken;
-        context.fillRect(from, y, until - from, laneHeight);
+        context.fillRect(from, y, width, laneHeight);
         context.fillStyle = tokens().line;
-        for (let row = 1; row < levels.length && rowHeight > 5; row++) context.fillRect(from, y + row * rowHeight - 1, until - from, 1);
+        for (let row = 1; row < levels.length && rowHeight > 5; row++) context.fillRect(from, y + row * rowHeight - 1, width, 1);
         const idle = this.state.idleWhileQueued[cpu];
         if (!idle) return;
         context.fillStyle = hatching(context, tokens().bad);
-        for (let at = idle.firstAfter(begin); at < idle.length && idle.begin[at] < end; at++) {
-            const x = Math.max(left, this.#x(idle.begin[at]));
-            context.fillRect(x, y, Math.max(1, Math.min(this.#span.right, this.#x(idle.end[at])) - x), laneHeight);
+        for (let at = idle.firstAfter(span.begin); at < idle.length && idle.begin[at] < span.end; at++) {
+            context.fillRect(x(idle.begin[at]), y, Math.max(1, x(idle.end[at]) - x(idle.begin[at])), laneHeight);
         }
     }
 
     #paintName(context, cpu, y, narrow) {
         const { laneHeight, levels, rowHeight } = this.#lanes;
         const { left } = this.#span;
-        context.clearRect(0, y - 1, left, laneHeight + 2);
         context.fillStyle = tokens().ink;
         context.font = font(laneHeight < 13 * letterScale() ? 9.5 : 11.5, 600);
         const middle = levels.length ? y + Math.min(laneHeight / 2, 8 * letterScale()) : y + laneHeight / 2;
@@ -263,7 +298,7 @@ class Timeline {
     /** What is seen, for tests and for the notice below. */
     #tell() {
         const { bars, thin } = this.#painter;
-        const { begin, end } = this.#span;
+        const { begin, end } = view.range();
         const { frame } = this.state;
         this.canvas.drawn = {
             begin, end, bars, thin, live: view.live, lanes: this.#lanes.cpus, levels: this.#lanes.levels,
@@ -271,7 +306,7 @@ class Timeline {
         };
         const notes = [];
         if (!view.live) notes.push(`Stands still; the machine is ${duration(Math.max(0, frame.now_ns - end))} further on.`);
-        if (thin > 20) notes.push(`${count(thin)} runs are thinner than two pixels: columns show how their time was shared.`);
+        if (thin > 20) notes.push("Runs thinner than two pixels are put together: columns show how their time was shared.");
         if (frame.timeline.thinned) notes.push(`${count(frame.timeline.thinned)} short runs of the last moment came put together.`);
         setText(this.notice, notes.join(" "));
         this.panel.note(`${duration(view.span)} seen`);
@@ -298,7 +333,8 @@ class Timeline {
     #found() {
         const { left, right, begin, end } = this.#span;
         const { x, y } = this.#pointer;
-        if (x < left || y < this.#top()) return null;
+        if (x < left) return null;
+        if (y < this.#top()) return markAt(this.state, begin + ((x - left) * (end - begin)) / (right - left), (end - begin) / (right - left));
         const cpu = this.#lanes.cpuAt(y - this.#top() + this.scrolled.offset);
         const pixel = (end - begin) / (right - left);
         return findAt(this.state, cpu, begin + (x - left) * pixel, pixel);
@@ -378,14 +414,14 @@ class Timeline {
     #toggleTable() {
         this.table.hidden = !this.table.hidden;
         this.tableButton.setAttribute("aria-pressed", String(!this.table.hidden));
-        this.#tableTime = 0;
+        this.#tableTime = -Infinity;
         this.surface.invalidate();
     }
 
     #fillTable() {
         const now = performance.now();
         // Who reads or tabs through it wants it to stay.
-        if (now - this.#tableTime < TABLE_GAP_MS || (this.#tableTime && this.table.contains(document.activeElement))) return;
+        if (now - this.#tableTime < TABLE_GAP_MS || this.table.contains(document.activeElement)) return;
         this.#tableTime = now;
         const { begin, end } = view.range();
         const { total, runs } = runsBetween(this.state, begin, end, TABLE_ROWS);
@@ -443,6 +479,13 @@ class Timeline {
             pressed.disabled = false;
         }
     }
+}
+
+/** The same, begun with a whole pixel: so what moves stays sharp, and can be copied. */
+function onPixels(begin, end, width) {
+    const pixel = (end - begin) / (width * (window.devicePixelRatio || 1));
+    const from = Math.round(begin / pixel) * pixel;
+    return { begin: from, end: from + (end - begin) };
 }
 
 function fileOf(address) {

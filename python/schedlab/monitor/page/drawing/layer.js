@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// A drawing that is kept while it only moves: tens of thousands of runs are drawn once, with what is
+// beside the view, and each frame of a pan copies a part of that.
+
+const MARGIN = 0.3; // of the view's width, drawn at each side beside it
+const MARGIN_LIVE = 0.08; // on the right; who follows now never goes back
+
+/**
+ * @typedef {{left: number, right: number, begin: number, end: number}} Span
+ * @typedef {Object} Wish
+ * @property {Span} span of the view
+ * @property {number} top @property {number} height pixels
+ * @property {boolean} live does the view follow now?
+ * @property {string} key all that the drawing depends on but time
+ * @property {number} frame the number of the last frame @property {number} now until when there is anything
+ */
+
+export class Layer {
+    #canvas = document.createElement("canvas");
+    #context = this.#canvas.getContext("2d");
+    #begin = 0;
+    #end = 0;
+    #key = "";
+    #frame = -1;
+    #now = 0;
+    #home = 0;
+    /** How often it was drawn, and not only copied. */
+    drawings = 0;
+
+    /**
+     * @param {CanvasRenderingContext2D} context to draw into @param {Wish} wish
+     * @param {(context: CanvasRenderingContext2D, span: Span, home: number) => void} draw
+     * `home`: the pixel of `span` at which the view begins
+     */
+    paint(context, wish, draw) {
+        const { span, top, height } = wish;
+        const ratio = window.devicePixelRatio || 1;
+        const scale = (span.right - span.left) / (span.end - span.begin);
+        const key = `${wish.key} ${scale} ${span.right - span.left} ${height} ${ratio}`;
+        const stale = wish.frame !== this.#frame && this.#end > this.#now;
+        if (key !== this.#key || stale || span.begin < this.#begin || span.end > this.#end) {
+            this.#draw(wish, scale, ratio, draw);
+            this.#key = key;
+        }
+        const from = Math.round((span.begin - this.#begin) * scale * ratio);
+        const width = Math.round((span.right - span.left) * ratio);
+        const rows = Math.round(height * ratio);
+        context.drawImage(this.#canvas, from, 0, width, rows, span.left, top, width / ratio, rows / ratio);
+    }
+
+    /** Has it been copied to another place since it was drawn? Then names may lie beside the view. */
+    moved(begin) {
+        return begin !== this.#home;
+    }
+
+    /** It is to be drawn anew. */
+    forget() {
+        this.#key = "";
+    }
+
+    #draw({ span, height, live, frame, now }, scale, ratio, draw) {
+        const view = span.end - span.begin;
+        const before = live ? 0 : MARGIN * view;
+        this.#begin = span.begin - before;
+        this.#end = span.end + (live ? MARGIN_LIVE : MARGIN) * view;
+        this.#home = span.begin;
+        this.#frame = frame;
+        this.#now = now;
+        const width = (this.#end - this.#begin) * scale;
+        const columns = Math.ceil(width * ratio);
+        const rows = Math.round(height * ratio);
+        if (this.#canvas.width !== columns || this.#canvas.height !== rows) {
+            this.#canvas.width = columns;
+            this.#canvas.height = rows;
+        }
+        this.#context.setTransform(1, 0, 0, 1, 0, 0);
+        this.#context.clearRect(0, 0, columns, rows);
+        this.#context.setTransform(ratio, 0, 0, ratio, 0, 0);
+        draw(this.#context, { left: 0, right: width, begin: this.#begin, end: this.#end }, before * scale);
+        this.drawings += 1;
+    }
+}
