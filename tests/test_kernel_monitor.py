@@ -146,7 +146,7 @@ def test_levels_are_those_of_the_choices(tmp_path: Path) -> None:
     """Without what changes levels within a queue, a process is picked from the level at which it
     was queued."""
     arguments = "policy=priority set=aging_interval=0 trace-queues=1"
-    events = traced(tmp_path, "ladder -a 1 -f 2 -d 3 -n 3 -c 8 -i 2000000 -r 20", 1, arguments)
+    events = traced(tmp_path, "ladder -a 1 -f 2 -d 3 -n 3 -c 8 -i 300000 -r 20", 1, arguments)
     level: dict[int, int] = {}
     seen = Counter[int]()
     for each in records_of(events):
