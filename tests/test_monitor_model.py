@@ -3,21 +3,27 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import tracemalloc
 from collections import Counter
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive_model import Queues, Sliding, idle_while_queued
-from schedlab.metrics import compute, jain_index
+from schedlab.metrics import compute, cpu_intervals, jain_index
 from schedlab.monitor.model import Model, ModelFrame
-from schedlab.trace import Header, Kind, ProcessState, Trace
+from schedlab.trace import Header, Kind, ProcessState, Trace, read
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD
+from schedlab_simulator import Simulator
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
 FOREVER_NS = 1 << 60
@@ -264,3 +270,186 @@ def test_nobody_is_not_explained() -> None:
         model.explain(7)
     frame = model.frame()
     assert frame["cpus"][0]["running"] == 0 and len(frame["processes"]["pid"]) == 0
+
+
+WORKLOAD = """
+program root
+  loop 4
+    fork hog
+    fork talker
+    sleep 3ms
+  end
+  sleep 60ms
+program hog
+  tickets 3
+  weight 8
+  priority 6
+  run 20ms
+  loop
+    run 3ms
+    sleep 1ms
+  end
+program talker
+  tickets 2
+  loop
+    run 40us
+    sleep 900us
+    yield
+    run 10us
+  end
+"""
+
+POLICIES = (
+    "rr", "rr:table-scan", "lottery", "lottery:equal-lfsr", "mlfq", "priority", "stride", "wrr",
+    "hybrid",
+)  # fmt: skip
+
+
+def simulated(folder: Path, policy: str, cpus: int, queues: bool = True) -> Trace:
+    """A run of 60 ms, in which all is done that a policy can see."""
+    path = folder / f"{policy}-{cpus}-{queues}.bin"
+    with Simulator(
+        WORKLOAD, policy=policy, cpus=cpus, tick_ns=500_000, trace=path, trace_queues=queues
+    ) as machine:
+        machine.run(60_000_000)
+    return read(path)
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 4])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_simulated_runs_are_measured_as_by_the_house(
+    tmp_path: Path, policy: str, cpus: int
+) -> None:
+    """All policies, with their queues told."""
+    trace = simulated(tmp_path, policy, cpus)
+    frame = fed(trace, records_of(trace), 7).frame()
+    assert_same_metrics(frame, trace)
+    assert_same_processes(frame, trace)
+    assert frame["policy"] == policy
+    assert frame["shared_queue"] == (policy in ("rr:table-scan", "lottery:equal-lfsr"))
+    assert frame["levels"] == (policy in ("mlfq", "priority", "hybrid"))
+
+
+@pytest.mark.parametrize("policy", ["rr", "rr:table-scan", "lottery", "mlfq", "wrr"])
+def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, policy: str) -> None:
+    """All but of who was forked just now: only QUEUED says where to."""
+    trace = simulated(tmp_path, policy, 3)
+    records = records_of(trace)
+    told, derived = (Model(trace.header, policy, "equal") for _ in range(2))
+    compared = 0
+    for part in np.array_split(records, 60):
+        told.feed(part)
+        derived.feed(part[part["kind"] != Kind.QUEUED])
+        queues, guessed = told.alive().queues, derived.alive().queues
+        unsure = {pid for pid in sum(guessed, ()) if not derived.is_sure_of_queue(pid)}
+        for queue, guess in zip(queues, guessed, strict=True):
+            assert set(queue) - unsure == set(guess) - unsure
+            compared += len(queue)
+    assert compared > 50
+
+
+def test_levels_are_the_same_if_only_decisions_tell_them(tmp_path: Path) -> None:
+    """Of those who run: a decision without record is one for level 0."""
+    trace = simulated(tmp_path, "mlfq", 2)
+    records = records_of(trace)
+    told, derived = (Model(trace.header, "mlfq", "equal") for _ in range(2))
+    levels = set()
+    for part in np.array_split(records, 50):
+        told.feed(part)
+        derived.feed(part[part["kind"] != Kind.QUEUED])
+        frames = told.frame(), derived.frame()
+        assert [cpu["level"] for cpu in frames[0]["cpus"] if cpu["running"]] == [
+            cpu["level"] for cpu in frames[1]["cpus"] if cpu["running"]
+        ]
+        levels |= {cpu["level"] for cpu in frames[0]["cpus"]}
+    assert len(levels) > 2
+
+
+def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
+    """What frames gave, put together by CPU and begin, covers what each CPU ran; so does the past."""
+    trace = simulated(tmp_path, "mlfq", 2)
+    model = Model(trace.header, "mlfq", "tickets")
+    drawn: dict[tuple[int, int], tuple[int, ...]] = {}
+    for part in np.array_split(records_of(trace), 20):
+        model.feed(part)
+        drawn.update({(run[0], run[2]): run for run in model.frame()["timeline"]["runs"]})
+    past = model.history()["timeline"]
+    assert set(past["runs"]) == set(drawn.values()) and past["thinned"] == 0
+    intervals = cpu_intervals(trace).filter(pl.col("pid") != 0)
+    for cpu in range(2):
+        runs = sorted(run[2:4] for run in drawn.values() if run[0] == cpu)
+        assert all(one[1] <= other[0] for one, other in pairwise(runs))
+        of_cpu = intervals.filter(pl.col("cpu") == cpu)
+        ran = (of_cpu["end_ns"] - of_cpu["begin_ns"]).sum()
+        assert sum(end - begin for begin, end in runs) == ran
+    assert {run[5] for run in drawn.values()} >= {1, 2, 3}
+
+
+def test_few_runs_are_drawn_if_there_is_no_room(tmp_path: Path) -> None:
+    """Neighbours are put together, and the frame says how many; nothing else changes."""
+    trace = simulated(tmp_path, "mlfq", 2)
+    one, other = (Model(trace.header, "mlfq", "tickets") for _ in range(2))
+    one.feed(records_of(trace))
+    other.feed(records_of(trace))
+    whole, thinned = one.frame(100_000), other.frame(40)
+    runs = thinned["timeline"]["runs"]
+    assert len(runs) <= 45
+    assert len(runs) + thinned["timeline"]["thinned"] == len(whole["timeline"]["runs"])
+    assert whole["metrics"] == thinned["metrics"]
+    for cpu in range(2):
+        spans = sorted(run[2:4] for run in runs if run[0] == cpu)
+        assert all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("mlfq", "level "),
+        ("hybrid", " at level "),
+        ("lottery:linux", " of "),
+        ("stride", "pass"),
+        ("wrr", "next in turn"),
+    ],
+)
+def test_decisions_say_why_in_words(tmp_path: Path, policy: str, words: str) -> None:
+    """As the policy's source means its remark."""
+    trace = simulated(tmp_path, policy, 1)
+    model = fed(trace, records_of(trace))
+    decisions = model.history()["decisions"]
+    assert decisions and all(words in one["text"] for one in decisions if one["waited"])
+    numbers = [one["number"] for one in decisions]
+    assert numbers == sorted(set(numbers))
+    assert all(len(one["candidates"]) == min(one["waited"], 16) for one in decisions)
+
+
+def test_memory_stays_the_same_however_long_it_goes_on() -> None:
+    """Forks, runs and ends without end: objects and arrays stay as many as the window needs."""
+    header = Header(1, 1_000_000, 1_000_000_000, 1)
+    model = Model(header, "rr", "equal", window_ns=20_000_000)
+    life = np.zeros(7, RECORD)
+    life["kind"] = [
+        Kind.FORK, Kind.SCHEDULER_ENTER, Kind.SWITCH, Kind.SCHEDULER_EXIT, Kind.EXIT,
+        Kind.SCHEDULER_ENTER, Kind.SWITCH,
+    ]  # fmt: skip
+    lives, turns = 4_000, 6
+    objects, memory = [], []
+    tracemalloc.start()
+    for turn in range(turns):
+        records = np.tile(life, lives)
+        number = np.repeat(np.arange(lives), 7)
+        pid = 2 + (number + turn * lives) % 6_000
+        place = np.tile(np.arange(7), lives)
+        records["time"] = (turn * lives + number) * 7_000 + place * 1_000
+        records["first"] = np.where(np.isin(place, (0, 6)), pid, 0)
+        records["process"] = np.where(np.isin(place, (2, 3, 4, 5)), pid, 0)
+        records["second"] = np.where(place == 6, ProcessState.ZOMBIE, 0)
+        for part in np.array_split(records, 10):
+            model.feed(part)
+            model.frame(max_runs=20)
+        gc.collect()
+        objects.append(len(gc.get_objects()))
+        memory.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert max(objects[2:]) - objects[1] < 100
+    assert max(memory[2:]) - memory[1] < 100_000
+    assert model.events == turns * 7 * lives

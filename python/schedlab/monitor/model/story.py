@@ -218,7 +218,7 @@ class Story:
             process.state = RUNNABLE
             process.wait_since = time
             process.sure = True
-            if not self.tells_queues:
+            if not process.told:
                 process.queue = 0 if self.policy.shared_queue else cpu
             self._enqueue(process, process.queue, time)
         elif state == ProcessState.BLOCKED:
@@ -237,7 +237,7 @@ class Story:
             self._dequeue(process, time)
             if not process.sure:
                 queue = cpu
-            elif queue != cpu and self.tells_queues and not self.policy.shared_queue:
+            elif queue != cpu and process.told and not self.policy.shared_queue:
                 self.policy.shared_seen = True
             end = time if time > begin else begin
             self.spells.extend((process.slot, WAIT, queue, process.level, process.why, begin, end))
@@ -260,6 +260,7 @@ class Story:
         process.since = process.picked_at = time
         process.cpu = cpu
         process.sure = True
+        process.told = False
         process.stops = 0
         process.picks += 1
 
@@ -331,7 +332,7 @@ class Story:
             self._move(process, queue, time)
         else:
             process.queue = queue
-        process.sure = True
+        process.sure = process.told = True
 
     def _migrate(self, time: int, cpu: int, pid: int, come_from: int, to: int) -> None:
         process = self.by_pid.get(pid)
