@@ -20,10 +20,22 @@ from hypothesis import strategies as st
 from naive_model import Queues, Sliding, idle_while_queued
 from schedlab.metrics import compute, cpu_intervals, jain_index
 from schedlab.monitor.model import Model, ModelFrame
-from schedlab.trace import Header, Kind, ProcessState, Trace, read
+from schedlab.monitor.system import Status, StatusRow
+from schedlab.trace import (
+    AttributeKind,
+    BlockReason,
+    Header,
+    Kind,
+    MarkKind,
+    ProcessState,
+    Trace,
+    read,
+)
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD
+from schedlab.trace.writer import TraceWriter
 from schedlab_simulator import Simulator
+from test_perf_traces import imported
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
 FOREVER_NS = 1 << 60
@@ -453,3 +465,108 @@ def test_memory_stays_the_same_however_long_it_goes_on() -> None:
     assert max(objects[2:]) - objects[1] < 100
     assert max(memory[2:]) - memory[1] < 100_000
     assert model.events == turns * 7 * lives
+
+
+@pytest.mark.parametrize("name", ["perf-7.3.txt", "ftrace.txt"])
+def test_recordings_of_linux_are_measured_as_by_the_house(name: str, tmp_path: Path) -> None:
+    """They begin in the middle of things, tell neither queues nor visits, and clocks differ."""
+    trace = read(imported(name, tmp_path).folder / "trace.bin")
+    frame = fed(trace, records_of(trace), 7).frame()
+    assert_same_metrics(frame, trace)
+    assert_same_processes(frame, trace)
+    assert frame["metrics"]["overhead"] is None
+
+
+def test_records_that_were_lost_are_no_end_of_it(tmp_path: Path) -> None:
+    """Holes of any size: nothing fails, and what is left makes sense."""
+    trace = simulated(tmp_path, "mlfq", 3)
+    records = records_of(trace)
+    source = random.Random(3)
+    for _ in range(20):
+        kept = np.array([source.random() < 0.8 for _ in records])
+        kept[source.randrange(len(records)) :][:200] = False
+        frame = fed(trace, records[kept], 5).frame()
+        running = [cpu["running"] for cpu in frame["cpus"] if cpu["running"]]
+        assert set(running) <= set(frame["processes"]["pid"])
+        assert 0 <= frame["metrics"]["utilisation"] <= 1
+        assert np.min(frame["processes"]["run_ns"], initial=0) >= 0
+
+
+def test_what_sched_status_says_is_shown_until_the_trace_says_more() -> None:
+    """Slices are told by it alone, and count down while the process runs."""
+    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+    model.feed(
+        array_of(
+            [
+                Record(0, 0, 0, Kind.START, 0, 0, 0),
+                Record(0, 1, 0, Kind.FORK, 0, 1, 0),
+                Record(1000, 2, 1, Kind.SWITCH, 0, 0, 0),
+            ]
+        )
+    )
+    rows = (
+        StatusRow("init", 1, "running", 3, 10_000, 7),
+        StatusRow("x", 9, "sleeping", 1, None, 1),
+    )
+    model.apply_status(Status("rr", {}, rows))
+    columns = model.frame()["processes"]
+    assert (columns["priority"], columns["tickets"]) == ([3], [7])
+    assert columns["slice_left_ns"] == [10_000]
+    model.reach(5_000)
+    assert model.frame()["processes"]["slice_left_ns"] == [6_000]
+    model.feed(array_of([Record(5_000, 3, 1, Kind.ATTRIBUTE, 0, AttributeKind.TICKETS, 4)]))
+    frame = model.frame()
+    assert frame["processes"]["tickets"] == [4]
+    assert [mark["kind"] for mark in frame["marks"]] == ["attribute"]
+    model.reach(90_000)
+    assert model.frame()["processes"]["slice_left_ns"] == [0]
+
+
+def test_who_lives_and_what_holds_is_told() -> None:
+    """As a recording that begins here needs it."""
+    writer = TraceWriter(2, 1_000_000, 1_000_000_000)
+    writer.add(0, 0, Kind.FORK, 0, 1)
+    writer.add_text(5, 0, Kind.POLICY, "lottery:thesis", process=2)
+    writer.add_text(5, 0, Kind.TUNABLE, "slice", process=2, second=3)
+    writer.add(10, 0, Kind.SWITCH, 1)
+    writer.add_text(11, 0, Kind.EXEC, "a name of some length", process=1)
+    writer.add(12, 0, Kind.ATTRIBUTE, 1, AttributeKind.TICKETS, 5)
+    writer.add(13, 0, Kind.MARK, 1, MarkKind.GROUP, int.from_bytes(b"team", "little"))
+    writer.add(14, 0, Kind.FORK, 1, 2, 1)
+    writer.add(15, 0, Kind.FORK, 1, 3)
+    writer.add(20, 1, Kind.SWITCH, 2)
+    writer.add(25, 1, Kind.BLOCK, 2, BlockReason.DISK)
+    writer.add(26, 1, Kind.SWITCH, 0, 2, ProcessState.BLOCKED)
+    records = [
+        Record(time, number, process, kind, cpu, first, second)
+        for number, (time, process, kind, cpu, first, second) in enumerate(
+            filter(None, writer.records)
+        )
+    ]
+    model = Model(Header(2, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+    for record in records:
+        model.feed(array_of([record]))
+    held = model.alive()
+    assert (held.policy, held.shares_by, dict(held.tunables)) == ("lottery:thesis", 2, {"slice": 3})
+    assert (held.running, held.queues) == ((1, 0), ((3,), ()))
+    one, two, three = held.processes
+    assert (one.name, one.group, one.state, one.cpu) == (
+        "a name of some length", "team", ProcessState.RUNNING, 0,
+    )  # fmt: skip
+    assert (two.thread_of, two.state, two.reason) == (1, ProcessState.BLOCKED, BlockReason.DISK)
+    assert (three.parent, three.group, three.attributes) == (1, "team", {AttributeKind.TICKETS: 5})
+    marks = {mark["kind"]: mark["text"] for mark in model.history()["marks"]}
+    assert (marks["policy"], marks["tunable"]) == ("lottery:thesis", "slice = 3")
+
+
+def test_a_longer_window_fills_as_time_goes_on() -> None:
+    """What has left the window does not come back."""
+    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal", window_ns=100)
+    model.feed(array_of([Record(0, 0, 0, Kind.START, 0, 0, 0)]))
+    model.reach(1000)
+    assert model.frame()["metrics"]["window_ns"] == 100
+    model.set_window(10_000)
+    model.reach(1050)
+    assert model.frame()["metrics"]["window_ns"] == 150
+    model.reach(20_000)
+    assert model.frame()["metrics"]["window_ns"] == 10_000
