@@ -201,7 +201,7 @@ def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) 
     link.wait_for()
     report = page.context.new_page()
     report.goto(f"http://127.0.0.1:{monitor.server.port}{link.get_attribute('href')}")
-    report.get_by_text("lottery").first.wait_for()
+    report.get_by_text("two-hogs").first.wait_for()
     report.close()
 
 
@@ -228,8 +228,8 @@ def test_other_cpus(page: Page, monitor: Monitor) -> None:
 
 def test_a_lost_connection_is_made_again(page: Page, monitor: Monitor) -> None:
     async def drop() -> None:
-        for socket in list(monitor.server.sockets):
-            socket.close()
+        for client in list(monitor.server.clients):
+            client.close()
 
     monitor.do(drop())
     lost = page.get_by_text("The connection to the monitor is lost")
