@@ -520,7 +520,8 @@ class Story:
         process = self._add(child, time, parent, cpu)
         process.thread_of = thread_of
         process.forked_at = time
-        process.kin = (parent is not None and parent.kin) or self._first
+        # Who is forked from outside, by nobody, is taken in by the first process.
+        process.kin = parent.kin if parent is not None else self._first or pid == 0
         if self.in_the_middle:
             self.slots.outside[process.slot] = process.name.startswith("[")
         else:
