@@ -131,6 +131,10 @@ static __noinline void ask_loader(enum host_request_kind kind, int32_t pid)
 
 /* ---- what the trace is told of queues ---- */
 
+/* Is it told of each enqueue()? The loader says so before it loads this; if not, nothing is left of
+ * what follows. */
+const volatile bool told_queues SEC(".rodata.trace");
+
 /*
  * A QUEUED in the making. Its number is taken while the queue is locked, so that
  * nobody who picks the thread can have a lower one; and since nothing of the
@@ -183,18 +187,6 @@ static __always_inline void queued_end(struct queued *queued)
     }
 }
 
-/* For the observer, which tells of the thread itself only now. */
-static __always_inline void leave_word_of_fork(const slot_t *slot)
-{
-    uint32_t cpu = bpf_get_smp_processor_id();
-    struct forked_queue *word = bpf_map_lookup_elem(&forked_queues, &cpu);
-    if (!told_queues || !word)
-        return;
-    word->pid = slot->task.pid;
-    word->queue = queue_number(slot->task.cpu);
-    word->level = slot->task.level;
-}
-
 /* ---- a thread comes ---- */
 
 /* Puts it into the queue of `cpu`, out of whatever place it was in. False: no lock was to be had.
@@ -213,13 +205,10 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
     queue->view.now = now;
     slot->task.cpu = cpu;
     queue_add(queue, slot, reason);
-    if (reason != ENQUEUE_NEW)
-        queued_note(&queued, slot);
+    queued_note(&queued, slot);
     uint64_t errand = announce(queue, slot);
     bpf_res_spin_unlock(&lock->spin);
     queued_end(&queued);
-    if (reason == ENQUEUE_NEW)
-        leave_word_of_fork(slot);
     run_errand(errand);
     return true;
 }

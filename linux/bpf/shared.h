@@ -36,13 +36,6 @@ struct trace_state {
     uint32_t reserved;
 };
 
-/* Where a policy has queued the thread that a CPU has just forked. */
-struct forked_queue {
-    int32_t pid;
-    uint32_t queue;
-    uint64_t level;
-};
-
 #define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */
 
 /* What the loader has to say in the trace: the context of the program `tell`. */
