@@ -25,7 +25,7 @@ FOREVER_NS = 1 << 60
 SCRIPTS = st.builds(
     Script,
     cpus=st.integers(1, 4),
-    steps=st.integers(0, 300),
+    steps=st.integers(0, 120),
     cycles_per_second=st.sampled_from([1_000_000_000, 10_000_000]),
     marks=st.just(False),
     drain=st.booleans(),
@@ -126,7 +126,7 @@ def assert_same_processes(frame: ModelFrame, trace: Trace) -> None:
             assert columns["ideal"][place] == pytest.approx(row["ideal_share"], abs=1e-12)
 
 
-@settings(PATIENT, max_examples=100)
+@settings(PATIENT, max_examples=30)
 @given(script=SCRIPTS, source=st.randoms(use_true_random=False), parts=st.integers(1, 5))
 def test_over_a_whole_trace_metrics_are_those_of_the_house(
     script: Script, source: random.Random, parts: int
@@ -139,7 +139,7 @@ def test_over_a_whole_trace_metrics_are_those_of_the_house(
     assert_same_processes(frame, trace)
 
 
-@settings(PATIENT, max_examples=60)
+@settings(PATIENT, max_examples=30)
 @given(
     script=SCRIPTS,
     source=st.randoms(use_true_random=False),
@@ -221,7 +221,7 @@ def mean(values: list[int]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-@settings(PATIENT, max_examples=60)
+@settings(PATIENT, max_examples=30)
 @given(
     script=SCRIPTS,
     source=st.randoms(use_true_random=False),
@@ -239,7 +239,7 @@ def test_waits_are_explained_to_the_nanosecond(
     naive = Queues(records[:cut], script.cpus)
     begin = max(records[0].time, model.now_ns - window_ns)
     living = model.frame()["processes"]["pid"]
-    for pid in living[:5]:
+    for pid in living[:3]:
         found, should = model.explain(pid), naive.explain(pid, begin)
         assert found["total_ns"] == should["total_ns"]
         parts_found: Counter[tuple[int, int]] = Counter()
