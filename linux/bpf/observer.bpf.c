@@ -29,21 +29,6 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* What the trace knows of a thread. */
-struct observed {
-    uint32_t pid;   /* by which it calls it, also if exec() has changed it since */
-    uint32_t state; /* enum process_state; PROCESS_NEW: it knows nothing of it */
-    uint32_t waker; /* of a wake-up that came before the thread had left its CPU */
-    uint32_t fresh; /* 1: has never run */
-};
-
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct observed);
-} observed SEC(".maps");
-
 /* What the trace knows of a CPU. Only that CPU touches it. */
 struct observed_cpu {
     uint32_t started;   /* 1: its START is written */

@@ -166,7 +166,7 @@ static __always_inline void queued_note(struct queued *queued, const slot_t *slo
     if (!told_queues || !queued->state || !queued->state->on)
         return;
     queued->record.kind = TRACE_QUEUED;
-    queued->record.process = (uint32_t)slot->task.pid;
+    queued->record.process = slot->traced;
     queued->record.first = queue_number(slot->task.cpu);
     queued->record.second = slot->task.level;
     if (queued->has_place)
@@ -185,6 +185,16 @@ static __always_inline void queued_end(struct queued *queued)
     } else {
         bpf_ringbuf_discard_dynptr(&queued->place, BPF_RB_NO_WAKEUP);
     }
+}
+
+/* A thread that calls exec() may have another PID before the trace says so. Not while it is queued.
+ */
+static __always_inline void learn_traced_pid(slot_t *slot, struct task_struct *thread)
+{
+    if (!told_queues)
+        return;
+    struct observed *known = bpf_task_storage_get(&observed, thread, NULL, 0);
+    slot->traced = known && known->pid ? known->pid : (uint32_t)thread->pid;
 }
 
 /* ---- a thread comes ---- */
@@ -304,6 +314,7 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
     if (slot->place != PLACE_NOWHERE)
         take_away(slot, STOP_RUNNABLE);
     slot->custody = CUSTODY_OURS;
+    learn_traced_pid(slot, thread);
     if (!add_thread(slot, cpu, reason))
         give_up("a run queue stays locked");
     check();
@@ -438,8 +449,9 @@ static __noinline void send(const struct choice *choice, uint32_t cpu)
 static __always_inline void trace_choice(const struct choice *choice)
 {
     if (choice->remark)
-        trace_emit(TRACE_DECISION, (uint32_t)choice->slot->task.pid, choice->queued,
-                   choice->remark);
+        trace_emit(TRACE_DECISION,
+                   told_queues ? choice->slot->traced : (uint32_t)choice->slot->task.pid,
+                   choice->queued, choice->remark);
 }
 
 /* May the policy have it now? Not if it is ending, or must stay on its CPU for a moment. */
@@ -463,6 +475,8 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
         scx_bpf_task_set_slice(previous, HOLD_NS);
         return;
     }
+    if (leaving)
+        learn_traced_pid(leaving, previous);
     uint32_t picks_max = unseen(PICKS_MAX);
     for (uint32_t picks = unseen(0); picks < picks_max && can_loop; picks++) {
         struct choice choice = {0};

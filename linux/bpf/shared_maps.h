@@ -42,4 +42,12 @@ struct {
     __type(value, uint32_t);
 } preempt_reasons SEC(".maps");
 
+/* The observer alone writes it. */
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct observed);
+} observed SEC(".maps");
+
 #endif

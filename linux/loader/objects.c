@@ -72,7 +72,8 @@ static struct bpf_object *open_object(const char *folder, const char *name, char
 /* Those that the object has of the maps in linux/bpf/shared_maps.h are to be the observer's. */
 static int reuse_shared_maps(struct bpf_object *object, const struct shared_objects *shared)
 {
-    static const char *const names[] = {"attributes", "events", "trace_state", "preempt_reasons"};
+    static const char *const names[] = {"attributes", "events", "trace_state", "preempt_reasons",
+                                        "observed"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
         struct bpf_map *own = bpf_object__find_map_by_name(shared->observer, names[i]);
