@@ -420,7 +420,7 @@ class StandIn:
             if self.sockets:
                 text = orjson.dumps(made.frame())
                 for each in self.sockets:
-                    each.offer(text)
+                    each.offer(made.system, text)
 
     # --- what is asked
 
@@ -617,12 +617,13 @@ class _Vega(RequestHandler):
 class _Socket(WebSocketHandler):
     def initialize(self, stand_in: StandIn) -> None:
         self.stand_in = stand_in
-        self._sending: asyncio.Task[None] | None = None
+        self._sending: dict[str, asyncio.Task[None]] = {}
 
-    def offer(self, text: bytes) -> None:
-        """A frame, unless the one before has not gone yet."""
-        if self._sending is None or self._sending.done():
-            self._sending = asyncio.ensure_future(self._send(text))
+    def offer(self, system: str, text: bytes) -> None:
+        """A frame, unless the system's one before has not gone yet."""
+        before = self._sending.get(system)
+        if before is None or before.done():
+            self._sending[system] = asyncio.ensure_future(self._send(text))
 
     async def _send(self, text: bytes) -> None:
         with suppress(WebSocketClosedError):
