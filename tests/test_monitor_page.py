@@ -304,7 +304,7 @@ def test_workloads_are_started_and_systems_begun_anew(browser: Browser) -> None:
         wanted |= {"policy": "stride", "workloads": ["hog"]}
         assert sent(page, stand_in, "restart") == wanted
         until(
-            page, "document.querySelector('#system-b .strip-setup').textContent.includes('3 CPUs')"
+            page, "document.querySelector('#title-b').textContent.includes('3 CPUs')"
         )
         assert page.locator("#system-b .strip-policy").inner_text() == "stride"
         stand_in.refusals["start"] = "no memory"
@@ -402,7 +402,7 @@ def test_a_failed_system_says_why_and_is_started_again(browser: Browser) -> None
         made.life = "failed"
         banner = page.locator("#system-b > .banner")
         banner.wait_for()
-        assert "Simulator b has failed." in banner.inner_text()
+        assert "Simulator b, 4 CPUs has failed." in banner.inner_text()
         assert "panic: out of tea" in banner.inner_text()
         assert page.locator("#system-a > .banner").is_hidden()
         banner.get_by_label("Start the system again").click()
