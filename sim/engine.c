@@ -78,10 +78,11 @@ static void introduce(struct simulator *simulator, struct process *process,
     process->known = true;
 }
 
-/* Not inline: seldom wanted, and queue_add() is in many places. */
-static __attribute__((noinline)) void record_queued(struct simulator *simulator, uint32_t here,
-                                                    const struct run_queue *queue,
-                                                    const struct process *process)
+/* Seldom wanted: out of the way of what every decision does. */
+static __attribute__((cold, noinline)) void record_queued(struct simulator *simulator,
+                                                          uint32_t here,
+                                                          const struct run_queue *queue,
+                                                          const struct process *process)
 {
     record(simulator, here, TRACE_QUEUED, process, queue->cpu, process->task.level);
 }

@@ -118,7 +118,8 @@ struct simulator {
     struct cpu *cpus;
     uint64_t *events; /* the tournament of the CPUs' next events: events.h */
     uint32_t event_leaves;
-    uint32_t ticked; /* CPUs below this have had the tick of this moment */
+    uint32_t ticked;    /* CPUs below this have had the tick of this moment */
+    bool traces_queues; /* where processes are queued goes into the trace, too */
     uint64_t now;
     uint64_t next_tick;
     uint32_t busy;         /* CPUs that run a process */
@@ -127,7 +128,6 @@ struct simulator {
     struct cpu_set called; /* asked to pick again, and not told yet when it does */
     struct timers timers;
     struct trace trace;
-    bool traces_queues;
     struct simulator_costs costs; /* under the policy that is in force */
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];

@@ -13,6 +13,7 @@ import random
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,24 +21,16 @@ import orjson
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, StaticFileHandler
-from tornado.websocket import WebSocketHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from schedlab.monitor import palette
-from schedlab.paths import ROOT
+from schedlab.monitor.server import PAGE, POLICY
+from schedlab.monitor.vega import vega_script
 from schedlab.policies import read_catalogue
 
-PAGE = ROOT / "python" / "schedlab" / "monitor" / "page"
 TOKEN = "made-up"
-STRICT = "default-src 'self'; base-uri 'none'; form-action 'none'"
-"""What the page must be able to live with (Content-Security-Policy)."""
 TICK = 10_000_000
 ABILITIES = ("policy", "attributes", "start", "pause", "pace", "seek", "setup")
-MISSING_MODULE = """// SPDX-License-Identifier: MIT
-export function create(panel) {
-    panel.draws((state) => { panel.body.textContent = `frame ${state.frame.number}`; });
-}
-"""
-"""Instead of a module that is not written."""
 
 
 @dataclass
@@ -46,7 +39,7 @@ class Process:
 
     pid: int
     name: str
-    group: int
+    group: str
     burst: int
     """Of computing between two sleeps; 0: it never sleeps."""
     own: bool = False
@@ -98,8 +91,8 @@ class MadeUpSystem:
         self.fresh: dict[str, list[Any]] = {}
         self.new_frame()
         self.say("schedlab kernel: 2 CPUs, 512 MiB, a console")
-        self.fork("init", 0, 5_000_000)
-        self.fork("steer", 1, 1_000_000, own=True)
+        self.fork("init", "init", 5_000_000)
+        self.fork("steer", "steer", 1_000_000, own=True)
         for name, tickets, burst in (
             ("hog", 30, 0),
             ("hog", 20, 0),
@@ -107,9 +100,9 @@ class MadeUpSystem:
             ("interactive", 10, 2_000_000),
             ("compile", 15, 60_000_000),
         ):
-            self.fork(name, 2, burst, tickets=tickets)
+            self.fork(name, "five", burst, tickets=tickets)
         for number in range(max(0, processes - len(self.processes))):
-            self.fork(f"worker-{number % 40}", 3 + number % 9, (number % 5) * 3_000_000)
+            self.fork(f"worker-{number % 40}", f"team-{number % 9}", (number % 5) * 3_000_000)
 
     # --- what happens
 
@@ -125,7 +118,7 @@ class MadeUpSystem:
         self.marks.append(mark)
         self.fresh["marks"].append(mark)
 
-    def fork(self, name: str, group: int, burst: int, **more: Any) -> Process:
+    def fork(self, name: str, group: str, burst: int, **more: Any) -> Process:
         self.made += 1
         process = Process(self.made, name, group, burst, left=burst, since=self.now, **more)
         self.processes[process.pid] = process
@@ -252,6 +245,7 @@ class MadeUpSystem:
             "policy": self.policy,
             "shares_by": "tickets" if "lottery" in self.policy else "equal",
             "levels": levels,
+            "levels_rise": levels,
             "shared_queue": False,
             "cpus": [self.cpu(cpu) for cpu in range(len(self.running))],
             "processes": self.columns(everyone, total, tickets),
@@ -350,7 +344,7 @@ class StandIn:
     playing: bool = True
     """Frames are sent."""
     abilities: tuple[str, ...] = ABILITIES
-    sockets: set[WebSocketHandler] = field(default_factory=set)
+    sockets: set[_Socket] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.policies = read_catalogue()
@@ -414,7 +408,7 @@ class StandIn:
         return Application(
             [
                 (r"/socket", _Socket, {"stand_in": self}),
-                (r"/modules/(\w+\.js)", _Module),
+                (r"/vega\.js", _Vega),
                 (r"/(.*)", _File, files),
             ]
         )
@@ -426,7 +420,7 @@ class StandIn:
             if self.sockets:
                 text = orjson.dumps(made.frame())
                 for each in self.sockets:
-                    each.write_message(text)
+                    each.offer(made.system, text)
 
     # --- what is asked
 
@@ -470,8 +464,10 @@ class StandIn:
                 raise RefusedHere(self.refusals[act])
             wanted = message.get("system", "*")
             made = [each for each in self.made if wanted in ("*", each.system)]
-            results = [getattr(self, f"do_{act}")(each, message) for each in made]
-            return {"type": "answer", "id": message["id"], "ok": True, "result": results[0]}
+            results = {each.system: getattr(self, f"do_{act}")(each, message) for each in made}
+            together = act in ("pace", "step", "window", "report")
+            result = results[made[0].system] if len(made) == 1 or together else results
+            return {"type": "answer", "id": message["id"], "ok": True, "result": result}
         except RefusedHere as refused:
             return {"type": "answer", "id": message["id"], "ok": False, "error": str(refused)}
 
@@ -536,7 +532,7 @@ class StandIn:
         return len(touched)
 
     def do_start(self, made: MadeUpSystem, message: dict[str, Any]) -> int:
-        pid = made.fork(message["workload"], made.made + 1, 0).pid
+        pid = made.fork(message["workload"], message["workload"], 0).pid
         made.mark("started", message["workload"], pid)
         return pid
 
@@ -600,28 +596,38 @@ class StandIn:
         return None if message["on"] else "runs/monitor-1"
 
     def do_report(self, _: MadeUpSystem, __: dict[str, Any]) -> str:
-        return "report/index.html"
+        return "/report/secret/index.html"
 
     def do_perfetto(self, _: MadeUpSystem, __: dict[str, Any]) -> str:
-        return "perfetto/a.json"
+        return "/perfetto/secret/a.perfetto-trace"
 
 
 class _File(StaticFileHandler):
     def set_extra_headers(self, path: str) -> None:
-        self.set_header("Content-Security-Policy", STRICT)
+        self.set_header("Content-Security-Policy", POLICY)
         self.set_header("Cache-Control", "no-store")
 
 
-class _Module(RequestHandler):
-    def get(self, name: str) -> None:
-        file = PAGE / "modules" / name
+class _Vega(RequestHandler):
+    def get(self) -> None:
         self.set_header("Content-Type", "text/javascript")
-        self.write(file.read_text() if file.is_file() else MISSING_MODULE)
+        self.write(vega_script())
 
 
 class _Socket(WebSocketHandler):
     def initialize(self, stand_in: StandIn) -> None:
         self.stand_in = stand_in
+        self._sending: dict[str, asyncio.Task[None]] = {}
+
+    def offer(self, system: str, text: bytes) -> None:
+        """A frame, unless the system's one before has not gone yet."""
+        before = self._sending.get(system)
+        if before is None or before.done():
+            self._sending[system] = asyncio.ensure_future(self._send(text))
+
+    async def _send(self, text: bytes) -> None:
+        with suppress(WebSocketClosedError):
+            await self.write_message(text)
 
     def open(self, *_: str, **__: str) -> None:
         if self.get_argument("token", "") != TOKEN:

@@ -87,7 +87,7 @@ class StandIn:
     ) -> None:
         self.setup = setup
         self.folder = folder
-        self.abilities = frozenset(Ability) if paced else frozenset(Ability) - {Ability.PACE}
+        self.abilities = frozenset(Ability) - {Ability.PAUSE if paced else Ability.PACE}
         self.repeatable = paced
         self.header, self.records = trace or recorded(cpus=setup.cpus)
         self.own_pids = frozenset({1})

@@ -37,7 +37,12 @@ SIZE_MOST = 300_000
 
 TRACES = st.builds(
     lambda script, seed: load(simulate(random.Random(seed), script), script),
-    st.builds(Script, cpus=st.integers(1, 4), steps=st.integers(100, 400)),
+    st.builds(
+        Script,
+        cpus=st.integers(1, 4),
+        steps=st.integers(100, 400),
+        queues=st.booleans(),
+    ),
     st.integers(0, 2**32),
 )
 

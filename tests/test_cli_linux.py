@@ -17,6 +17,7 @@ from conftest import Command
         (("policy", "a b"), "not of the form POLICY or POLICY:PRESET"),
         (("serve", "--policy", "nosuch"), "no policy is called 'nosuch'"),
         (("serve", "--trace-memory"), "Name its file with --trace"),
+        (("serve", "--trace-queues"), "Name its file with --trace"),
         (("serve", "--set", "slice"), "not of the form NAME=VALUE"),
         (("boot", "--policy", "nosuch"), "no policy is called 'nosuch'"),
         (("boot", "--cpus", "0"), "not in the range"),

@@ -7,13 +7,16 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from conftest import ROOT
+from schedlab import trace
 from schedlab.linux.guest import GuestJob, boot
 from schedlab.linux.parts import build_linux, contents, programs
 from schedlab.paths import BUILD
 from schedlab.policies import read_catalogue
+from schedlab.trace import Kind
 
 pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux-policies")]
 
@@ -68,6 +71,16 @@ def test_each_policy_is_switched_to_while_work_goes_on(left: Path) -> None:
         else:
             object_name = choice.partition(":")[0].replace("-", "_")
             assert seen.startswith(f"enabled schedlab_{object_name} Policy: {choice} "), line
+
+
+def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
+    """The queues' levels too, while everything at once changes who waits where."""
+    told = trace.read(left / "trace.bin")
+    assert (told.lost, told.truncated) == (0, False)
+    trace.validate(told)
+    queued = told.events.filter(pl.col("kind") == Kind.QUEUED)
+    assert queued["first"].n_unique() == 2
+    assert queued["second"].n_unique() > 2
 
 
 def test_the_kernel_has_nothing_to_complain_of(left: Path) -> None:

@@ -35,6 +35,7 @@ SCRIPTS = st.builds(
     drain=st.booleans(),
     pids=st.sampled_from([0, 4]),
     found=st.sampled_from([0, 0, 3, 7]),
+    queues=st.booleans(),
 )
 
 

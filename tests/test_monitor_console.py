@@ -15,11 +15,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.monitor.system import Refused, StatusRow, TunableNow
+from schedlab.monitor.system import Records, Refused, StatusRow, TunableNow
 from schedlab.monitor.systems import console as console_module
 from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.console import Answer, Console, Done, Failed, Line, Ready
@@ -27,6 +28,8 @@ from schedlab.monitor.systems.guest_errors import ESRCH, GuestError
 from schedlab.monitor.systems.machine_process import MachineProcess
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.monitor.systems.steering import Steering
+from schedlab.monitor.systems.steering_cost import SteeringCost
+from schedlab.trace.format import RECORD, Kind
 
 # --- sched_status and sched_tunables --------------------------------------------------------------
 
@@ -429,3 +432,52 @@ asyncio.run(work())
         assert alive(pid)
         os.kill(ours.pid, signal.SIGKILL)
     await_end(pid)
+
+
+# --- what steering costs --------------------------------------------------------------------------
+
+
+def records_of_runs(pid: int, runs: list[tuple[int, int]]) -> Records:
+    """A trace in which a process runs from one time to another, again and again."""
+    rows = [
+        row
+        for begin, end in runs
+        for row in ((begin, 0, pid, Kind.SWITCH, 0, 9, 1), (end, 0, 9, Kind.SWITCH, 0, pid, 3))
+    ]
+    return np.array(rows, RECORD)
+
+
+def test_how_long_who_steers_has_run() -> None:
+    cost = SteeringCost(2)
+    records = records_of_runs(2, [(100, 150), (200, 300), (1000, 1001)])
+    for cut in range(len(records) + 1):
+        cost = SteeringCost(2)
+        cost.feed(records[:cut])
+        cost.feed(records[:0])
+        cost.feed(records[cut:])
+        assert cost.ran_ns == 50 + 100 + 1
+    cost.feed(records_of_runs(2, [(2000, 5000)])[:1])
+    cost.feed(records_of_runs(3, [(3000, 4000)]))
+    assert cost.ran_ns == 151 + 2000
+
+
+def test_a_status_that_costs_much_is_asked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's clock goes at half the speed of ours; an answer takes 60 ms of it."""
+    now = [0.0]
+    monkeypatch.setattr("schedlab.monitor.systems.steering_cost.time.monotonic", lambda: now[0])
+    cost = SteeringCost(2)
+    assert cost.period_s == 1
+    for _ in range(5):
+        cost.asked()
+        ns = int(now[0] * 5e8)
+        cost.feed(records_of_runs(2, [(ns, ns + 60_000_000)]))
+        now[0] += 0.1
+        cost.answered()
+        now[0] += cost.period_s - 0.1
+        cost.feed(records_of_runs(3, [(int(now[0] * 5e8), int(now[0] * 5e8))]))
+    assert cost.period_s == pytest.approx(0.06 / 0.02 / 0.5)
+    now[0] += 5  # one answer takes long, since the machine is busy
+    cost.asked()
+    now[0] += 10
+    cost.answered()
+    assert cost.period_s == pytest.approx(10 / 0.25)

@@ -4,6 +4,8 @@ frames, every control asks for what it should, and nothing is lost, overlooked o
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from monitor_stand_in import StandIn
+from schedlab.monitor.server import PAGE
 from schedlab.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
@@ -27,6 +30,10 @@ pytestmark = [
 ]
 
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 800), (1920, 1080)
+ROOMY = (1300, 1700)
+"""All panels are to be seen, and so drawn, of one system."""
+DRAWINGS = ("timeline", "queues", "shares", "metrics", "waits")
+"""Folded where they are not looked at: to draw takes a while without a graphics card."""
 PANELS = (
     *("timeline", "queues", "policy", "shares", "processes", "metrics"),
     *("waits", "decisions", "selections", "log", "workloads", "cost"),
@@ -51,9 +58,10 @@ def browser() -> Iterator[Browser]:
 def opened(
     browser: Browser,
     stand_in: StandIn,
-    size: tuple[int, int] = DESKTOP,
+    size: tuple[int, int] = ROOMY,
     scheme: Any = "light",
     allowed: str = "",
+    folded: tuple[str, ...] = DRAWINGS,
 ) -> Iterator[Page]:
     """The page, with its first frames. It may ask the stand-in alone, and say nothing on the console
     but what is `allowed`."""
@@ -63,12 +71,14 @@ def opened(
         reduced_motion="reduce",
     )
     page = context.new_page()
+    layout = json.dumps({"folded": folded, "enlarged": ""})
+    page.add_init_script(f"localStorage['schedlab-layout'] ??= {json.dumps(layout)}")
     trouble: list[str] = []
     page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
     page.on("request", lambda request: note_foreign(request.url, stand_in, trouble))
     page.goto(stand_in.address)
-    page.wait_for_selector(".rows .row:not([hidden])")
+    wait_for_frames(page)
     try:
         yield page
     finally:
@@ -85,17 +95,29 @@ def panel(page: Page, name: str, system: str = "a") -> Locator:
     return page.locator(f"#{name}-{system}")
 
 
+def until(page: Page, script: str) -> None:
+    """Waits until this is so. (The page's rules forbid `wait_for_function`, which compiles texts.)"""
+    for _ in range(400):
+        if page.evaluate(script):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"never came to be: {script}")
+
+
+def wait_for_frames(page: Page) -> None:
+    until(page, "[...document.querySelectorAll('.strip-policy')].at(-1)?.textContent")
+
+
+def text_of(selector: str) -> str:
+    """A script for it."""
+    return f"document.querySelector({json.dumps(selector)})?.textContent"
+
+
 def changes(page: Page, selector: str, act: Callable[[], object] = lambda: None) -> None:
     """Waits until what is there says something else."""
-    place = page.locator(selector).first
-    place.scroll_into_view_if_needed()
-    script = "selector => document.querySelector(selector)?.textContent"
-    before = page.evaluate(script, selector)
+    before = page.evaluate(text_of(selector))
     act()
-    page.wait_for_function(
-        "([selector, before]) => document.querySelector(selector)?.textContent !== before",
-        arg=[selector, before],
-    )
+    until(page, f"{text_of(selector)} !== {json.dumps(before)}")
 
 
 def sent(page: Page, stand_in: StandIn, act: str, count: int = 1) -> dict[str, Any]:
@@ -117,7 +139,7 @@ def overflow(page: Page) -> int:
 
 
 def test_each_module_is_there_and_follows_the_frames(browser: Browser) -> None:
-    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, folded=()) as page:
         for name in PANELS:
             assert panel(page, name).locator("h3").inner_text()
             assert panel(page, name).locator(".panel-about").inner_text()
@@ -130,7 +152,7 @@ def test_each_module_is_there_and_follows_the_frames(browser: Browser) -> None:
         changes(page, "#log-a .log", lambda: stand_in.call(lambda: made.say("panic: not really")))
         panel(page, "log").get_by_text("panic: not really").wait_for()
         changes(
-            page, "#workloads-a .groups", lambda: stand_in.call(lambda: made.fork("new", 77, 0))
+            page, "#workloads-a .groups", lambda: stand_in.call(lambda: made.fork("new", "77", 0))
         )
         panel(page, "workloads").get_by_label("Kill group 77: new").wait_for()
 
@@ -139,7 +161,7 @@ def test_a_row_says_all_of_its_process(browser: Browser) -> None:
     with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR) as page:
         stand_in.playing = False
         row = panel(page, "processes").get_by_role("row").filter(has_text="compile")
-        for part in ("7", "compile", "1.", "%", "15"):
+        for part in ("7", "compile", "%", "15"):
             assert part in row.inner_text()
         share = row.locator(".cell-share").get_attribute("aria-label")
         assert share
@@ -166,17 +188,15 @@ def test_a_change_by_others_is_seen(browser: Browser) -> None:
         made = stand_in.made[0]
         stand_in.call(lambda: stand_in.do_tunable(made, {"name": "levels", "value": 7}))
         levels = panel(page, "policy").get_by_label("levels", exact=True)
-        page.wait_for_function("document.querySelector('#tunable-a-levels')?.value === '7'")
+        until(page, "document.querySelector('#tunable-a-levels')?.value === '7'")
         assert "≠" in panel(page, "policy").locator(".tunable.changed").inner_text()
         stand_in.call(lambda: stand_in.do_policy(made, {"policy": "lottery:thesis"}))
-        page.wait_for_function(
-            "document.querySelector('#policy-a select').value === 'lottery:thesis'"
-        )
+        until(page, "document.querySelector('#policy-a select').value === 'lottery:thesis'")
         assert "Preset:" in panel(page, "policy").locator(".policy-meaning").inner_text()
         panel(page, "policy").get_by_label("generator", exact=True).wait_for()
         assert levels.count() == 0
-        page.wait_for_function(
-            "document.querySelector('#announcements').textContent.includes('lottery:thesis')"
+        until(
+            page, "document.querySelector('#announcements').textContent.includes('lottery:thesis')"
         )
 
 
@@ -186,7 +206,7 @@ def test_a_change_by_others_is_seen(browser: Browser) -> None:
 def test_the_policy_and_its_tunables_are_set(browser: Browser) -> None:
     with StandIn() as stand_in, opened(browser, stand_in) as page:
         policy = panel(page, "policy", "b")
-        policy.get_by_label("Policy").select_option("mlfq:four-quanta")
+        policy.get_by_label("Policy", exact=True).select_option("mlfq:four-quanta")
         assert sent(page, stand_in, "policy") == {"system": "b", "policy": "mlfq:four-quanta"}
         levels = policy.get_by_label("levels", exact=True)
         levels.fill("3")
@@ -207,11 +227,9 @@ def test_the_policy_and_its_tunables_are_set(browser: Browser) -> None:
         levels.press("Enter")
         policy.get_by_text("the kernel says no").wait_for()
         stand_in.refusals["policy"] = "no such policy here"
-        policy.get_by_label("Policy").select_option("rr")
+        policy.get_by_label("Policy", exact=True).select_option("rr")
         policy.get_by_text("no such policy here").wait_for()
-        page.wait_for_function(
-            "document.querySelector('#policy-b select').value === 'mlfq:four-quanta'"
-        )
+        until(page, "document.querySelector('#policy-b select').value === 'mlfq:four-quanta'")
 
 
 def test_attributes_are_set_in_the_table(browser: Browser) -> None:
@@ -237,7 +255,7 @@ def test_attributes_are_set_in_the_table(browser: Browser) -> None:
         field = table.locator(".edit-field")
         field.fill("9")
         field.press("Enter")
-        wanted = {"system": "a", "group": 2, "kind": "weight", "value": 9}
+        wanted = {"system": "a", "group": "five", "kind": "weight", "value": 9}
         assert sent(page, stand_in, "attribute", 2) == wanted
         stand_in.refusals["attribute"] = "it has ended"
         group.locator(".cell-weight").dblclick()
@@ -248,7 +266,7 @@ def test_attributes_are_set_in_the_table(browser: Browser) -> None:
 
 
 def test_processes_are_killed_at_the_second_press(browser: Browser) -> None:
-    with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
         table = panel(page, "processes")
         row = table.get_by_role("row").filter(has_text="compile")
         row.hover()
@@ -258,40 +276,39 @@ def test_processes_are_killed_at_the_second_press(browser: Browser) -> None:
         row.locator(".kill").click()
         assert sent(page, stand_in, "kill") == {"system": "a", "pid": 7}
         row.wait_for(state="detached")
-        panel(page, "workloads").get_by_label("Kill group 2:").click()
-        assert sent(page, stand_in, "kill", 2) == {"system": "a", "group": 2}
+        panel(page, "workloads").get_by_label("Kill group five:").click()
+        assert sent(page, stand_in, "kill", 2) == {"system": "a", "group": "five"}
         stand_in.refusals["kill"] = "init cannot be killed"
-        panel(page, "workloads").get_by_label("Kill group 0:").click()
+        panel(page, "workloads").get_by_label("Kill group init:").click()
         panel(page, "workloads").get_by_text("init cannot be killed").wait_for()
 
 
 def test_workloads_are_started_and_systems_begun_anew(browser: Browser) -> None:
     with StandIn() as stand_in, opened(browser, stand_in) as page:
         workloads = panel(page, "workloads", "b")
-        workloads.get_by_text("two-hogs", exact=True).click()
+        workloads.get_by_label("Start: two CPU-bound processes").click()
         assert sent(page, stand_in, "start") == {"workload": "two-hogs"}
         workloads.get_by_label("on all systems").uncheck()
         workloads.get_by_text("Of the studies").click()
-        workloads.get_by_text("study4-trace", exact=True).click()
+        workloads.get_by_label("Start: study4 trace").click()
         assert sent(page, stand_in, "start", 2) == {"system": "b", "workload": "study4-trace"}
         workloads.get_by_label("CPUs").fill("65")
         workloads.get_by_text("Start again", exact=True).click()
         workloads.get_by_text("CPUs: 1 to 64.").wait_for()
         workloads.get_by_label("CPUs").fill("3")
         workloads.get_by_label("Seed").fill("9")
-        workloads.get_by_label("Policy").select_option("stride")
-        workloads.get_by_label("Workload").select_option("hog")
+        workloads.get_by_label("Policy to begin with").select_option("stride")
+        workloads.get_by_label("Workload to begin with").select_option("hog")
         workloads.get_by_text("Start again", exact=True).click()
-        assert sent(page, stand_in, "restart") == {
-            **{"system": "b", "cpus": 3, "seed": 9, "tick_ns": 10_000_000},
-            **{"policy": "stride", "workloads": ["hog"]},
-        }
-        page.wait_for_function(
-            "document.querySelector('#system-b .strip-setup').textContent.includes('3 CPUs')"
+        wanted = {"system": "b", "cpus": 3, "seed": 9, "tick_ns": 10_000_000}
+        wanted |= {"policy": "stride", "workloads": ["hog"]}
+        assert sent(page, stand_in, "restart") == wanted
+        until(
+            page, "document.querySelector('#system-b .strip-setup').textContent.includes('3 CPUs')"
         )
         assert page.locator("#system-b .strip-policy").inner_text() == "stride"
         stand_in.refusals["start"] = "no memory"
-        panel(page, "workloads", "a").get_by_text("hog", exact=True).first.click()
+        panel(page, "workloads", "a").get_by_label("Start: one CPU-bound process").click()
         panel(page, "workloads", "a").get_by_text("no memory").wait_for()
 
 
@@ -313,8 +330,6 @@ def test_time_is_in_ones_hand(browser: Browser) -> None:
         page.get_by_label("Go to this second").fill("0.25")
         page.get_by_label("Go to this second").press("Enter")
         assert sent(page, stand_in, "seek") == {"time_ns": 250_000_000}
-        page.get_by_label("Window of all metrics").select_option("5")
-        assert sent(page, stand_in, "window") == {"seconds": 5}
         stand_in.refusals["resume"] = "it has ended"
         stand_in.refusals["pause"] = "it has ended"
         page.locator(".play").click()
@@ -325,7 +340,7 @@ def test_what_cannot_be_done_is_not_offered(browser: Browser) -> None:
     with StandIn(systems=1, abilities=("pause",)) as stand_in, opened(browser, stand_in) as page:
         for label in ("One step", "Pace of the systems", "Go to this second"):
             assert page.get_by_label(label).is_hidden()
-        assert panel(page, "policy").get_by_label("Policy").is_disabled()
+        assert panel(page, "policy").get_by_label("Policy", exact=True).is_disabled()
         assert panel(page, "workloads").get_by_text("Start again", exact=True).is_hidden()
         assert panel(page, "workloads").locator(".chip").first.is_disabled()
         assert panel(page, "processes").locator(".kill:not([hidden])").count() == 0
@@ -339,10 +354,10 @@ def test_what_is_shown_is_recorded_and_reported(browser: Browser) -> None:
         assert sent(page, stand_in, "record") == {"on": True}
         page.get_by_label("End the recording").click()
         assert sent(page, stand_in, "record", 2) == {"on": False}
-        page.get_by_text("Recorded: runs/monitor-1").wait_for()
+        page.get_by_text("Recorded: runs/monitor-1").first.wait_for()
         page.get_by_label("Make the report").click()
         link = page.get_by_role("link", name="open it")
-        assert link.get_attribute("href") == "report/index.html"
+        assert link.get_attribute("href") == "/report/secret/index.html"
         page.get_by_label("A file for ui.perfetto.dev").click()
         page.get_by_role("link", name="save it").nth(1).wait_for()
         assert [each["system"] for each in stand_in.asked_to("perfetto")] == ["a", "b"]
@@ -358,9 +373,7 @@ def test_a_lost_connection_is_shown_and_made_again(browser: Browser) -> None:
         page.get_by_text("The connection to the monitor is lost").wait_for()
         stand_in.call(lambda: stand_in.made[0].say("said while nobody listened"))
         page.get_by_text("The connection to the monitor is lost").wait_for(state="hidden")
-        page.wait_for_function(
-            "document.querySelector('#announcements').textContent.includes('is back')"
-        )
+        until(page, "document.querySelector('#announcements').textContent.includes('is back')")
         panel(page, "log").get_by_text("said while nobody listened").wait_for()
         changes(page, ".strip-clock")
 
@@ -413,8 +426,9 @@ def test_thousands_of_rows_are_sorted_and_found(browser: Browser) -> None:
         table.locator(".row[data-place='4094']").get_by_text("init").wait_for()
         assert page.locator("#processes-a .rows .row").count() < 60
         table.get_by_role("searchbox").fill("worker-17")
-        page.wait_for_function(
-            "document.querySelector('#processes-a .panel-note').textContent === '102 of 4,095'"
+        until(
+            page,
+            "document.querySelector('#processes-a .panel-note').textContent === '102 of 4,095'",
         )
         table.get_by_role("searchbox").fill("nobody at all")
         table.get_by_text("No process matches").wait_for()
@@ -471,8 +485,6 @@ def test_everything_by_keyboard(browser: Browser) -> None:
         page.keyboard.press("/")
         page.keyboard.type("comp")
         assert panel(page, "processes").locator(".rows .row:not([hidden])").count() == 1
-        page.keyboard.press("Escape")
-        panel(page, "processes").get_by_role("grid").focus()
         page.keyboard.press("ArrowDown")
         panel(page, "processes").locator(".row.selected", has_text="compile").wait_for()
         page.keyboard.press("t")
@@ -481,6 +493,7 @@ def test_everything_by_keyboard(browser: Browser) -> None:
         page.keyboard.type("21")
         page.keyboard.press("Enter")
         assert sent(page, stand_in, "attribute")["value"] == 21
+        field.wait_for(state="hidden")
         page.keyboard.press("Delete")
         page.keyboard.press("Delete")
         assert sent(page, stand_in, "kill") == {"system": "a", "pid": 7}
@@ -497,7 +510,7 @@ def test_panels_are_folded_enlarged_and_stay_so(browser: Browser) -> None:
         assert panel(page, "processes").is_visible()
         assert not panel(page, "policy").is_visible()
         page.reload()
-        page.wait_for_selector(".rows .row:not([hidden])")
+        wait_for_frames(page)
         assert not panel(page, "policy").is_visible()
         page.keyboard.press("Escape")
         assert panel(page, "policy").is_visible()
@@ -512,7 +525,7 @@ def test_panels_are_folded_enlarged_and_stay_so(browser: Browser) -> None:
 @pytest.mark.parametrize("size", [TELEPHONE, DESKTOP, PROJECTOR])
 @pytest.mark.parametrize("systems", [1, 2])
 def test_it_fits_any_screen(browser: Browser, size: tuple[int, int], systems: int) -> None:
-    with StandIn(systems=systems) as stand_in, opened(browser, stand_in, size) as page:
+    with StandIn(systems=systems) as stand_in, opened(browser, stand_in, size, folded=()) as page:
         assert overflow(page) <= 0
         for name in PANELS:
             box = panel(page, name).bounding_box()
@@ -529,7 +542,8 @@ def test_it_fits_any_screen(browser: Browser, size: tuple[int, int], systems: in
 
 
 UNNAMED = """() => [...document.querySelectorAll('button, input, select, summary, [role=grid]')]
-    .filter(each => !(each.getAttribute('aria-label') || each.labels?.length || each.textContent.trim()))
+    .filter(each => each.checkVisibility() && !each.getAttribute('aria-label'))
+    .filter(each => !each.labels?.length && !each.textContent.trim())
     .map(each => each.outerHTML)"""
 DOUBLED = """() => { const ids = [...document.querySelectorAll('[id]')].map(each => each.id);
     return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
@@ -547,7 +561,15 @@ def test_everything_has_a_name(browser: Browser) -> None:
         assert page.evaluate(DANGLING) == []
         assert page.locator("h1").count() == 1
         assert page.locator("main").count() == 1
-        assert page.locator("[style]").evaluate_all("all => all.length") >= 0
+
+
+def test_nothing_in_the_page_runs_that_is_not_a_file() -> None:
+    """So that a rule (Content-Security-Policy) may forbid what is smuggled in."""
+    html = (PAGE / "index.html").read_text()
+    assert " style=" not in html
+    assert "<style" not in html
+    assert re.findall(r" on\w+=", html) == []
+    assert len(re.findall("<script", html)) == len(re.findall("<script src=", html))
 
 
 LOOK = """
@@ -619,8 +641,10 @@ def test_the_theme_is_chosen_and_kept(browser: Browser) -> None:
         page.get_by_label("Theme: light").click()
         assert page.evaluate(ground) == dark
         page.get_by_label("Theme: dark").click()
+        page.get_by_label("Theme: as the system has it").wait_for()
+        assert page.evaluate(ground) == dark
         page.emulate_media(color_scheme="light")
-        assert page.evaluate(ground) == light
+        until(page, f"{ground} === {json.dumps(light)}")
 
 
 def test_what_a_panel_shows_is_said_beside_it(browser: Browser) -> None:

@@ -231,7 +231,7 @@ def test_what_cannot_have_happened_is_played_up_to_there(
 
 def test_nobody_steers_it(tmp_path: Path, records: list[Record]) -> None:
     async def steer(system: RecordedSystem) -> None:
-        assert system.abilities == {Ability.PACE, Ability.SEEK} and system.repeatable
+        assert system.abilities == {Ability.PAUSE, Ability.PACE, Ability.SEEK}
         assert system.own_pids == {1}
         for act in (
             system.read_status(),

@@ -18,7 +18,7 @@ from schedlab import metrics, results, trace
 from schedlab.monitor.recorder import Recorder, facts_of
 from schedlab.monitor.standing import Standing
 from schedlab.monitor.system import Records
-from schedlab.monitor.trace_file import Recent, TraceFile
+from schedlab.monitor.trace_file import Recent, TraceFile, begin_of_work
 from schedlab.outcome import Outcome
 from schedlab.trace.format import RECORD, Kind
 from schedlab.trace.model import Header
@@ -222,3 +222,36 @@ def test_a_recording_that_is_discarded_leaves_nothing(tmp_path: Path) -> None:
     standing = Standing(header.cpus)
     Recorder(tmp_path / "runs" / "mine", header, {}, standing).discard()
     assert not list(tmp_path.iterdir())
+
+
+def test_all_that_runs_is_measured_whoever_says_what_he_measures(tmp_path: Path) -> None:
+    header, records = recorded()
+    start = begin_of_work(records, {1})
+    assert start is not None
+    assert records["process"][start] == 1
+    standing = Standing(header.cpus)
+    standing.apply(records[:start])
+    path = tmp_path / "trace.bin"
+    with TraceFile(path, header, standing.opening({1}), marks=False) as file:
+        file.add(records[start:])
+    read = trace.read(path)
+    trace.validate(read)
+    found = metrics.compute(read)
+    assert found.summary["elapsed_ns"][0] == read.end_ns - read.begin_ns
+    roles = dict(found.processes.select("pid", "role").iter_rows())
+    assert roles.pop(1) == "other"
+    assert set(roles.values()) == {"workload"}
+    forked = set(records["first"][records["kind"] == Kind.FORK].tolist())
+    assert set(roles) == forked - {1}
+
+
+def test_work_begins_where_no_text_goes_on() -> None:
+    _, records = recorded()
+    assert begin_of_work(records, set()) is None
+    start = begin_of_work(records, {1})
+    assert start is not None
+    torn = records.copy()
+    torn["kind"][start + 1] = Kind.TEXT
+    torn["cpu"][start + 1] = 1 - torn["cpu"][start]
+    torn["cpu"][start + 2 :] = torn["cpu"][start]
+    assert begin_of_work(torn, {1}) == start + 2

@@ -96,7 +96,7 @@ def test_it_begins_with_its_own_processes_and_ends_with_a_sound_trace(tmp_path: 
     assert np.count_nonzero(records["kind"] == Kind.END) == 3
     (path,) = tmp_path.iterdir()
     trace.validate(trace.read(path))
-    assert system.abilities == frozenset(Ability) - {Ability.PAUSE}
+    assert system.abilities == frozenset(Ability)
 
 
 @pytest.mark.parametrize(
@@ -447,6 +447,9 @@ def test_a_time_too_far_away_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
         assert before > 1_000 and len(taken(system)) > 1_000
         await system.seek(20 * MS)
         assert system.now_ns == 20 * MS
+        monkeypatch.setattr(simulator, "SEEK_SECONDS_MAX", 0.0)
+        with pytest.raises(Refused, match="too far"):
+            await system.seek(10**17)
 
     with_system(tmp_path, setup(), travel)
 

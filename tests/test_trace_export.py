@@ -16,13 +16,13 @@ from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
 from schedlab.trace import FORMATS, Kind, MarkKind, ProcessState, Trace, export, read
 from trace_simulator import Record, Script, simulate, write
 
-SCRIPT = Script(cpus=3, steps=4000, drain=True)
+SCRIPT = Script(cpus=3, steps=4000, drain=True, queues=True)
 
 
 @pytest.fixture(scope="module")
 def records() -> list[Record]:
     """What happened."""
-    return simulate(random.Random(11), SCRIPT)
+    return simulate(random.Random(2), SCRIPT)
 
 
 @pytest.fixture(scope="module")

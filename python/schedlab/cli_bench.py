@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench simulator`."""
+"""`./schedlab bench simulator` and `./schedlab bench monitor`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from schedlab.terminal import new_table, results, say
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from schedlab.monitor_bench import Watching
     from schedlab.peers import Peer
     from schedlab.simulator_bench import Aim, Decision
 
@@ -97,5 +98,46 @@ def peers_table(peers: list[Peer]) -> Table:
             f"{speed / base:.3g}" if speed and base else "",
             peer.schedule_of_tie,
             peer.remark,
+        )
+    return table
+
+
+@click.command("monitor")
+@json_option
+def bench_monitor(as_json: bool) -> None:
+    """Count what being watched costs our kernel.
+
+    Instructions on Spike with one CPU: exact, and the same every time. Exit status 1 if watching
+    takes more than 5 % of a CPU, at one question for sched_status a second.
+    """
+    from schedlab import monitor_bench
+    from schedlab.build import IMAGE, KERNEL, build
+    from schedlab.machines import kernel_machine
+
+    build("kernel", "image")
+    rows = monitor_bench.measure(kernel_machine("spike"), KERNEL, IMAGE)
+    if as_json:
+        echo_json({"watching": [row.to_dict() for row in rows], "aim": monitor_bench.MOST})
+    else:
+        results().print(watching_table(rows))
+    if any(row.verdict != "met" for row in rows):
+        raise SystemExit(1)
+
+
+def watching_table(rows: list[Watching]) -> Table:
+    """A row for each number of processes."""
+    table = new_table("What being watched costs (Spike, 1 CPU, instructions)")
+    headings = ("processes", "queues, and blocks in time", "a record", "a question and its answer")
+    for heading in (*headings, "of a CPU, asked once a second (aim: at most 5 %)"):
+        table.add_column(heading, justify="right")
+    table.add_column("aim")
+    for row in rows:
+        table.add_row(
+            f"{row.processes:,}",
+            f"{row.tracing:.3%}",
+            f"{row.record_instructions:.0f}",
+            f"{row.read_instructions:,.0f}",
+            f"{row.share:.3%}",
+            row.verdict,
         )
     return table

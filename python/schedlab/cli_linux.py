@@ -141,6 +141,13 @@ def stop() -> None:
     help="Write the event trace to this file.",
 )
 @click.option("--trace-memory", is_flag=True, help="Keep the trace in memory until the end.")
+@click.option("--trace-queues", is_flag=True, help="Tell of each place in a policy's queues, too.")
+@click.option(
+    "--trace-delay",
+    type=click.IntRange(1, 1000),
+    metavar="MS",
+    help="After which a record is in the file at the latest.  [default: 50]",
+)
 @click.option(
     "--load-limit",
     type=click.IntRange(1, 86400),
@@ -156,6 +163,8 @@ def serve(
     seed: int | None,
     trace: Path | None,
     trace_memory: bool,
+    trace_queues: bool,
+    trace_delay: int | None,
     load_limit: int | None,
     background: bool,
     dry_run: bool,
@@ -168,14 +177,23 @@ def serve(
     check_policy(name)
     if trace_memory and not trace:
         raise WrongUsage("--trace-memory: of which trace? Name its file with --trace")
+    if trace_queues and not trace:
+        raise WrongUsage("--trace-queues: in which trace? Name its file with --trace")
     words = ["--policy", name]
     for setting, value in settings:
         words += ["--set", f"{setting}={value}"]
-    for option, given in (("--seed", seed), ("--trace", trace), ("--load-limit", load_limit)):
+    values = {
+        "--seed": seed,
+        "--trace": trace,
+        "--trace-delay": trace_delay,
+        "--load-limit": load_limit,
+    }
+    for option, given in values.items():
         if given is not None:
             words += [option, str(given)]
     flags = {
         "--trace-memory": trace_memory,
+        "--trace-queues": trace_queues,
         "--background": background,
         "--dry-run": dry_run,
     }

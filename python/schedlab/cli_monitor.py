@@ -191,6 +191,7 @@ def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Se
     """What makes the session, in the loop that it belongs to. WrongUsage: there is no such one."""
     from schedlab.monitor.making import read_choices, software_of
     from schedlab.monitor.session import SYSTEMS_MAX, Session
+    from schedlab.monitor.systems.recorded import recorded_setup
 
     request = _Request(**options)
     if len(request.policies) > SYSTEMS_MAX:
@@ -204,7 +205,9 @@ def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Se
         _check_alone(request.run, list(given.values()))
     files, names = _workloads(request, given)
     choices = read_choices(files)
-    setups = [_recorded(request.run)] if request.run else _setups(request, choices, files, names)
+    setups = (
+        [recorded_setup(request.run)] if request.run else _setups(request, choices, files, names)
+    )
     for setup in setups:
         choices.check(setup)
     software = software_of(setups[0])
@@ -262,23 +265,3 @@ def _setups(
         )
         for policy in request.policies
     ]
-
-
-def _recorded(run: Path) -> Setup:
-    """Of a run's folder."""
-    from schedlab import results
-    from schedlab.monitor.making import RECORDED
-    from schedlab.monitor.system import Setup
-    from schedlab.policies import parse_choices
-
-    folder = results.find_run(run)
-    manifest = results.read_manifest(folder)
-    return Setup(
-        machine=RECORDED,
-        policy=parse_choices(manifest["policy"])[0],
-        settings=tuple(manifest["tunables"].items()),
-        cpus=manifest["cpus"],
-        tick_ns=manifest["tick_ns"],
-        seed=manifest["seed"],
-        source=folder,
-    )

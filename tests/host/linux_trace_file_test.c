@@ -128,6 +128,46 @@ static void test_more_than_a_chunk(void)
     }
 }
 
+/* A pipe that nobody empties: what has room is there, and the end comes all the same. */
+static void test_a_reader_that_stalls(void)
+{
+    static char bytes[1 << 20];
+    struct trace_file file;
+    int hurry[2];
+    unlink(path);
+    check(mkfifo(path, 0600) == 0 && pipe(hurry) == 0);
+    check(trace_file_open(&file, path, &header, 0) == -ENXIO); /* nobody reads it */
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    check(trace_file_open(&file, path, &header, 0) == 0 && file.is_stream);
+    file.hurry = hurry[0];
+    check(write(hurry[1], "!", 1) == 1);
+    for (uint32_t i = 0; i < CHUNK_RECORDS; i++)
+        take(&file, 0, i ? TRACE_YIELD : TRACE_START, i, 0);
+    check(trace_file_finish(&file, 1 << 20, 0, 0) == -EAGAIN);
+    check(file.dropped >= CHUNK_RECORDS);
+    ssize_t size = read(reader, bytes, sizeof(bytes));
+    check(size > (ssize_t)sizeof(header) && memcmp(bytes, &header, sizeof(header)) == 0);
+    close(reader);
+    unlink(path);
+}
+
+static void test_a_pipe_that_is_read(void)
+{
+    struct trace_file file;
+    struct trace_record record;
+    unlink(path);
+    check(mkfifo(path, 0600) == 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    check(trace_file_open(&file, path, &header, 0) == 0);
+    check(read(reader, &read_header, sizeof(read_header)) == (ssize_t)sizeof(read_header));
+    take(&file, 0, TRACE_START, 7, 7);
+    trace_file_flush(&file);
+    check(read(reader, &record, sizeof(record)) == (ssize_t)sizeof(record) && record.time == 7);
+    check(trace_file_finish(&file, 8, 0, 0) == 0);
+    close(reader);
+    unlink(path);
+}
+
 static void test_a_file_that_cannot_grow(void)
 {
     struct rlimit before;
@@ -156,6 +196,8 @@ int main(void)
     run_test(test_memory_has_an_end_and_what_was_lost_is_told);
     run_test(test_more_than_a_chunk);
     run_test(test_a_file_that_cannot_grow);
+    run_test(test_a_pipe_that_is_read);
+    run_test(test_a_reader_that_stalls);
     unlink(path);
     return 0;
 }

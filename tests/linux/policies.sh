@@ -25,7 +25,7 @@ run_times() {
 
 # This one tells what comes of it: none of the policies is to rule it.
 chrt --fifo --pid 80 $$
-schedlab-linux serve --policy fair --seed 1 --background || exit 1
+schedlab-linux serve --policy fair --seed 1 --trace /result/trace.bin --trace-queues --background || exit 1
 
 # The verifier has its say while nothing else computes, which is sooner.
 for name in $POLICIES; do

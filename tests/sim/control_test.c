@@ -13,7 +13,7 @@
 #include "abi/system_calls.h"
 #include "tests/sim/machines.h"
 
-#define PROCESSES_MAX 300
+#define PROCESSES_MAX 600
 
 static struct simulator_error error;
 
@@ -418,6 +418,16 @@ static const char *draw_policy(struct dice *dice, char *text, size_t bytes)
     return text;
 }
 
+/* The same programs once more, one of which begins; in the end there is no room for them. */
+static void add_busy(struct simulator *simulator, struct dice *dice)
+{
+    struct simulator_workload workload = read_text(busy);
+    uint32_t first = simulator_add_workload(simulator, &workload, &error);
+    simulator_free_workload(&workload);
+    if (first != SIMULATOR_NO_PROGRAM)
+        simulator_fork(simulator, first + 1 + draw(dice, 3), &error);
+}
+
 /* Any act, on anybody; it may be refused. */
 static void act_at_random(struct simulator *simulator, struct dice *dice, bool switches)
 {
@@ -425,7 +435,7 @@ static void act_at_random(struct simulator *simulator, struct dice *dice, bool s
     char text[128];
     uint32_t count = simulator_processes(simulator, processes, PROCESSES_MAX);
     int32_t pid = processes[draw(dice, count)].pid;
-    switch (draw(dice, switches ? 12 : 11)) {
+    switch (draw(dice, switches ? 13 : 12)) {
     case 0:
     case 1:
     case 2:
@@ -452,6 +462,9 @@ static void act_at_random(struct simulator *simulator, struct dice *dice, bool s
                                 1 + draw(dice, 10), &error);
         break;
     case 11:
+        add_busy(simulator, dice);
+        break;
+    case 12:
         simulator_set_policy(simulator, draw_policy(dice, text, sizeof(text)), &error);
         break;
     }
@@ -482,6 +495,8 @@ static void test_at_random(const char *policy)
     static const uint32_t cpus[] = {1, 2, 5, 16};
     for (uint32_t i = 0; i < 8; i++) {
         struct simulator_setup setup = setup_of(policy, cpus[i % 4]);
+        setup.processes = PROCESSES_MAX;
+        setup.added_steps = 600;
         if (i >= 4)
             setup.costs = simulator_costs_kernel();
         struct simulator *simulator = create(&setup, busy);
@@ -495,6 +510,8 @@ static void write_trace(char **arguments)
     struct simulator_setup setup = setup_of(arguments[1], (uint32_t)atoi(arguments[2]));
     setup.seed = (uint64_t)atoi(arguments[3]);
     setup.trace = arguments[4];
+    setup.trace_queues = true;
+    setup.added_steps = 600;
     setup.costs = simulator_costs_kernel();
     struct simulator *simulator = create(&setup, busy);
     struct dice dice = {setup.seed};

@@ -35,9 +35,11 @@ class Recorder:
         facts: Mapping[str, Any],
         standing: Standing,
         own: Iterable[int] = (),
+        marks: bool = False,
     ) -> None:
         """`facts`: what the manifest says of the run, as of now. `standing`: what stands now; if it
-        is at the trace's beginning, the recording is all of the trace."""
+        is at the trace's beginning, the recording is all of the trace. `own`: as of
+        Standing.opening; `marks`: as of TraceFile."""
         self.place = place
         self._facts = dict(facts)
         self._began = time.monotonic()
@@ -47,7 +49,7 @@ class Recorder:
         try:
             self._console = self._stack.enter_context((self.folder / results.CONSOLE).open("w"))
             opening = standing.opening(own) if standing.count else None
-            self._trace = TraceFile(self.folder / TRACE_FILE, header, opening)
+            self._trace = TraceFile(self.folder / TRACE_FILE, header, opening, marks)
         except BaseException:
             self.discard()
             raise
@@ -139,3 +141,11 @@ def _room(setup: Setup) -> dict[str, Any]:
     if setup.machine == "sim":
         return {"costs": setup.costs, "boot_arguments": f"--costs {setup.costs}"}
     return {"memory_mib": setup.memory_mib}
+
+
+def free_name(place: Path) -> Path:
+    """The same, or with a number: what was started anew is recorded anew, beside the others."""
+    found, number = place, 2
+    while found.exists():
+        found, number = place.with_name(f"{place.name}-{number}"), number + 1
+    return found

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from schedlab import __version__
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.frames import Frame
-from schedlab.monitor.making import Choices, Maker, cpus_max, make_system
+from schedlab.monitor.making import RECORDED, Choices, Maker, cpus_max, make_system
 from schedlab.monitor.model.model import WINDOW_NS
 from schedlab.monitor.rates import Allowance
 from schedlab.monitor.system import Life, Refused, Setup, StepKind
@@ -72,12 +72,19 @@ class Session:
         self.pace = speed
         self.window_ns = window_ns
         self.record_from_start = record
+        self.software = dict(software or {})
         self._scratch = tempfile.TemporaryDirectory(prefix="schedlab-monitor-")
         self.scratch = Path(self._scratch.name)
         self.kept: list[Path] = []
         """All that was recorded."""
         terms = Terms(
-            choices, make, self.scratch, dict(software or {}), window_ns, self._begun, self.kept
+            choices,
+            make,
+            self.scratch,
+            window_ns,
+            self.tell_change,
+            self._first,
+            self.kept,
         )
         self.systems = {
             letter: Watched(letter, setup, terms)
@@ -120,12 +127,11 @@ class Session:
         if all(each.life is Life.FAILED for each in self.systems.values()):
             raise SchedlabError(next(iter(self.systems.values())).message)
 
-    def _begun(self, each: Watched) -> None:
+    def _first(self, each: Watched) -> None:
         if self.record_from_start:
             from schedlab.monitor.commands import start_recording
 
-            start_recording(self, [each], "")
-        self.tell_change()
+            start_recording(self, [each], "", from_start=True)
 
     async def close(self) -> None:
         """Ends all, and keeps what is being recorded."""
@@ -164,7 +170,9 @@ class Session:
             ],
             "window_ns": self.window_ns,
             "cpus_max": {
-                each.setup.machine: cpus_max(each.setup.machine) for each in self.systems.values()
+                each.setup.machine: cpus_max(each.setup.machine)
+                for each in self.systems.values()
+                if each.setup.machine != RECORDED
             },
         }
 
@@ -203,8 +211,7 @@ class Session:
     async def _advance(self, since_s: float) -> int:
         """Lets paced systems go on, all to one time: that which the slowest has reached, and a bit
         more. Gives how far they went."""
-        going = [each for each in self.systems.values() if each.is_paced and each.is_on]
-        going = [each for each in going if not each.paused]
+        going = [each for each in self.systems.values() if each.goes_on]
         if not going or any(each.is_behind for each in going):
             return 0
         before = min(each.common_ns for each in going)

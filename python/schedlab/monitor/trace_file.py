@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -25,9 +26,14 @@ class TraceFile:
     Records are given in order, none missing, texts whole; they are numbered anew.
     """
 
-    def __init__(self, path: Path, header: Header, opening: Opening | None = None) -> None:
-        """`opening`: what it begins with; None: what comes is a trace from its beginning on."""
+    def __init__(
+        self, path: Path, header: Header, opening: Opening | None = None, marks: bool = True
+    ) -> None:
+        """`opening`: what it begins with; None: what comes is a trace from its beginning on.
+        `marks`: does one workload say by marks what is measured? Without, these become notes: many
+        workloads may begin and end, and all of the trace is measured."""
         self.path = path
+        self._marks = marks
         self.records = 0
         self._file = path.open("wb")
         self._file.write(
@@ -51,6 +57,8 @@ class TraceFile:
         np.maximum(records["time"], np.uint64(self._earliest), out=records["time"])
         if self._groups:
             records = self._with_groups(records)
+        if not self._marks:
+            _without_window(records)
         self._write(records)
 
     def copy(self, path: Path) -> None:
@@ -120,6 +128,41 @@ class TraceFile:
         order = np.argsort(np.concatenate([np.arange(len(records)), rows + 0.5]), kind="stable")
         found: Records = mixed[order]
         return found
+
+
+_WINDOW = (MarkKind.BEGIN, MarkKind.END)
+
+
+def _without_window(records: Records) -> None:
+    """Makes notes of marks that would say what is measured: of these values."""
+    rows = np.flatnonzero(records["kind"] == Kind.MARK)
+    rows = rows[np.isin(records["first"][rows], _WINDOW)]
+    records["second"][rows] = records["first"][rows]
+    records["first"][rows] = MarkKind.NOTE
+
+
+def begin_of_work(records: Records, own: Iterable[int]) -> int | None:
+    """Before which record a trace begins to be of what people have started: the first fork of a
+    process by one of the monitor's `own`; None: there is none. No text goes on there."""
+    ours = np.fromiter(own, np.int64)
+    forks = np.flatnonzero(records["kind"] == Kind.FORK)
+    by_us = np.isin(records["process"][forks], ours) & ~np.isin(records["first"][forks], ours)
+    if not by_us.any():
+        return None
+    at = int(forks[by_us][0])
+    while _goes_on(records, at):
+        at += 1
+    return at
+
+
+def _goes_on(records: Records, at: int) -> bool:
+    """Does a text that began before this record go on behind it?"""
+    later = records[at:]
+    texts = later["cpu"][later["kind"] == Kind.TEXT]
+    return any(
+        later["kind"][int((later["cpu"] == cpu).argmax())] == Kind.TEXT
+        for cpu in set(texts.tolist())
+    )
 
 
 class Recent:

@@ -237,8 +237,7 @@ class OrderedRecords:
         """Those at the places from `begin` to before `end` in the order."""
         if self.order is None:
             return np.array(self.records[begin:end])
-        found: Records = self.records[self.order[begin:end]]
-        return found
+        return gather(self.records, self.order[begin:end])
 
 
 def read_records(path: str | Path) -> OrderedRecords:

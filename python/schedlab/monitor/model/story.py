@@ -77,6 +77,7 @@ class Story:
         self.ended_at = [NEVER] * cpus
         self.queues: list[dict[int, Process]] = [{} for _ in range(cpus)]
         """In the order in which they came."""
+        self._shared = policy.shared_queue
         self.in_the_middle = False
         """The trace begins in the middle of things: it has found somebody."""
         self.tells_queues = False
@@ -216,6 +217,7 @@ class Story:
             process.level = process.next_level
             process.state = RUNNABLE
             process.wait_since = time
+            process.sure = True
             if not self.tells_queues:
                 process.queue = 0 if self.policy.shared_queue else cpu
             self._enqueue(process, process.queue, time)
@@ -395,8 +397,12 @@ class Story:
             self.idle_spells.extend((cpu, begin, time))
 
     def _rearrange(self, time: int) -> None:
-        """Another policy, or another tunable: perhaps there is one queue now, or no longer one."""
+        """Another policy, or another tunable: perhaps there is one queue now, or no longer one. If
+        the trace tells of queues, it tells of that, too."""
         shared = self.policy.shared_queue
+        if shared == self._shared or self.tells_queues:
+            return
+        self._shared = shared
         for queue in self.queues:
             for process in list(queue.values()):
                 place = 0 if shared else max(process.cpu, 0)
@@ -586,7 +592,7 @@ class Story:
         def name(text: str) -> None:
             mark["text"] = text
             self.policy.start(text, shares_by)
-            self._rearrange_if_untold(time)
+            self._rearrange(time)
 
         self._begin_text(cpu, Kind.POLICY, first, second, name)
 
@@ -601,13 +607,9 @@ class Story:
             before.append(text)
             mark["text"] = f"{text} = {value}"
             self.policy.set(text, value, shares_by)
-            self._rearrange_if_untold(time)
+            self._rearrange(time)
 
         self._begin_text(cpu, Kind.TUNABLE, 0, 0, name)
-
-    def _rearrange_if_untold(self, time: int) -> None:
-        if not self.tells_queues:
-            self._rearrange(time)
 
     def _attribute(self, time: int, cpu: int, pid: int, kind: int, value: int) -> None:
         self.attributes_used.add(kind)

@@ -20,7 +20,10 @@ let lastId = 0;
 /** @type {ConnectionState} */
 let connection = { state: "opening", tries: 0, next_ms: 0 };
 
-/** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void, timer: number}>} */
+/**
+ * @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void,
+ *     progress: (text: string) => void, timer: number}>}
+ */
 const questions = new Map();
 /** @type {Set<(message: any) => void>} */
 const messageListeners = new Set();
@@ -48,7 +51,7 @@ export function connectionState() {
 }
 
 /**
- * Every hello and frame, as it comes.
+ * Every hello and frame, and how many frames were left out, as it comes.
  * @param {(message: any) => void} listener
  */
 export function onMessage(listener) {
@@ -68,9 +71,10 @@ export function onConnection(listener) {
  * system, all do it.
  * @param {string} action as docs/monitor.md has it under "do"
  * @param {Object<string, any>} [fields]
+ * @param {(text: string) => void} [progress] is told how far it is, if it takes long
  * @returns {Promise<any>} the answer's result; rejected with the server's words, or if there is none
  */
-export function ask(action, fields = {}) {
+export function ask(action, fields = {}, progress = () => {}) {
     if (socket?.readyState !== WebSocket.OPEN) {
         return Promise.reject(new Error("There is no connection to the monitor."));
     }
@@ -81,13 +85,17 @@ export function ask(action, fields = {}) {
     socket.send(JSON.stringify({ id, do: action, ...fields }));
     return new Promise((resolve, reject) => {
         const late = () => settle({ id, ok: false, error: "The monitor has not answered." });
-        questions.set(id, { resolve, reject, timer: setTimeout(late, ANSWER_LIMIT_MS) });
+        questions.set(id, { resolve, reject, progress, timer: setTimeout(late, ANSWER_LIMIT_MS) });
     });
 }
 
 function take(message) {
     if (message.type === "answer") {
         settle(message);
+        return;
+    }
+    if (message.type === "progress") {
+        questions.get(message.id)?.progress(message.text);
         return;
     }
     if (message.type === "hello" && connection.state !== "open") {

@@ -139,6 +139,8 @@ export class SystemState {
         this.series = new Bounded(SERIES_MAX);
         /** @type {Map<number, string>} of all that lived lately, and some that do no more */
         this.names = new Map([[0, "idle"]]);
+        /** Frames that this page was too slow for. */
+        this.missed = 0;
         /** @type {number} of the process that is selected; 0: none */
         this.selected = 0;
         this.rows = null;
@@ -201,10 +203,7 @@ export class SystemState {
         this.#asked_ms = now;
         ask("history", { system: this.id }).then(
             (frame) => {
-                // With several systems the answer has one for each.
-                const own = Array.isArray(frame) ? frame.find((each) => each.system === this.id) : frame;
-                if (!own) return;
-                this.take(own, true);
+                this.take(frame, true);
                 touch(this.id);
             },
             () => {},
@@ -258,6 +257,7 @@ export function open() {
     onMessage((message) => {
         if (message.type === "hello") takeHello(message);
         else if (message.type === "frame") takeFrame(message);
+        else if (message.type === "missed") stateOf(message.system).missed += message.frames;
     });
 }
 

@@ -44,7 +44,7 @@ export function createStrip(system) {
         setText(clock, `${(frame.now_ns / 1e9).toFixed(2)} s`);
         setText(speed, times(frame.speed));
         setText(events, `${count(frame.events_per_s)} events/s`);
-        setText(troubles, troublesOf(frame).join(" · "));
+        setText(troubles, troublesOf(state).join(" · "));
         tell(state, before);
         before = { policy: frame.policy, life: frame.life };
     });
@@ -57,11 +57,13 @@ function setupWords({ machine, cpus, tick_ns, repeatable }) {
     return parts.join(" · ");
 }
 
-function troublesOf({ lost, behind_ns, skipped_frames }) {
+function troublesOf({ frame, missed }) {
+    const { lost, behind_ns, skipped_frames } = frame;
+    const skipped = skipped_frames + missed;
     const troubles = [];
     if (lost) troubles.push(`! ${count(lost)} records lost`);
     if (behind_ns > 1e8) troubles.push(`! ${duration(behind_ns)} behind`);
-    if (skipped_frames) troubles.push(`${count(skipped_frames)} drawings skipped, no metrics`);
+    if (skipped) troubles.push(`${count(skipped)} drawings skipped, no metrics`);
     return troubles;
 }
 

@@ -72,7 +72,7 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """What a machine starts from."""
 
     catalogue: Catalogue
@@ -114,7 +114,7 @@ class KernelSystem:
         """Of the trace, since blocks of it were last given back."""
         self._records_s = time.monotonic()
         """When there were records last."""
-        self._prepared: _Prepared | None = None
+        self._prepared: Prepared | None = None
         self._steer_pid = 0
         self._record_cost_ns = 0.0
         self._cost = SteeringCost(0)
@@ -146,7 +146,7 @@ class KernelSystem:
     @property
     def status_period_s(self) -> float:
         """How often, in our time, read_status may be called so that its answers take no more than a
-        fiftieth of one CPU's time: the more processes, the longer."""
+        fiftieth of one CPU's time, and leave time for commands: the more processes, the longer."""
         return self._cost.period_s
 
     # --- beginning and end ------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class KernelSystem:
     async def begin(self) -> None:
         try:
             await self._begin()
-        except Refused as refused:
+        except (Refused, TraceError) as refused:
             why = self._message or f"{refused}{tail_of(self._console.tail)}"
             await self.end()
             raise SchedlabError(why) from None
@@ -176,7 +176,7 @@ class KernelSystem:
         for name in self.setup.workloads:
             await self.start_workload(name)
 
-    async def _start_machine(self, prepared: _Prepared) -> None:
+    async def _start_machine(self, prepared: Prepared) -> None:
         setup = self.setup
         self._control = QemuControl() if self._machine.controlled else None
         control = self._control.theirs.fileno() if self._control else None
@@ -309,10 +309,7 @@ class KernelSystem:
         quiet = time.monotonic() - self._records_s > _SILENT_S
         if quiet and not self._follower.unread_bytes:
             return "its trace says nothing either: it hangs, or the host gives it no time"
-        return (
-            f"it runs, but its policy gives no CPU to `steer` (PID {self._steer_pid}), which obeys"
-            " commands"
-        )
+        return f"it runs, but its program `steer` (PID {self._steer_pid}) does not come to answer"
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -320,6 +317,7 @@ class KernelSystem:
         self._check_alive()
         self._cost.asked()
         text = await self._steering.read("sched_status")
+        self._cost.answered()
         if len(text) < _LONG_TEXT:
             return parse_status(text)
         return await asyncio.to_thread(parse_status, text)
@@ -374,7 +372,7 @@ class KernelSystem:
         word = kind.name.lower()
         what = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
-            raise Refused(f"{what}: it obeys the monitor, and so has the best of each")
+            raise Refused(f"{what}: it obeys the monitor, and runs before all others in any case")
         least, most, *_ = ATTRIBUTES[word]
         if not least <= value <= most:
             raise Refused(f"{what}: {least} to {most} are allowed")
@@ -438,7 +436,7 @@ class KernelSystem:
             self._life = after
 
 
-def prepare(setup: Setup, folder: Path) -> _Prepared:
+def prepare(setup: Setup, folder: Path) -> Prepared:
     """All that takes time before the start: what is to be built and compiled.
 
     WrongUsage: there can be no such machine.
@@ -455,7 +453,7 @@ def prepare(setup: Setup, folder: Path) -> _Prepared:
         )
     machine.release()
     parts = supply((*KERNEL_PARTS, *machine.tools))
-    return _Prepared(catalogue, parts, make_live_disk(setup, folder, parts))
+    return Prepared(catalogue, parts, make_live_disk(setup, folder, parts))
 
 
 def check_range(option: str, value: int, least: int, most: int) -> None:

@@ -73,7 +73,7 @@ class LinuxGuestSystem:
         """It was asked to end."""
         self._forced = False
         self._console = Console()
-        self._process = MachineProcess(self._console.feed)
+        self._process = MachineProcess(self._hear)
         self._control = QemuControl()
         self._steering: Steering | None = None
         self._port: asyncio.StreamWriter | None = None
@@ -169,7 +169,7 @@ class LinuxGuestSystem:
         reader, self._port = await asyncio.open_connection(sock=ours)
         self._steering = Steering(Console(), self._port.write, LinuxError)
         self._steering.explain_silence = lambda: "its kernel hangs, or the host gives it no time"
-        self._listening = asyncio.create_task(_hear(reader, self._steering))
+        self._listening = asyncio.create_task(_hear_answers(reader, self._steering))
 
     async def _await_ready(self) -> None:
         assert self._steering
@@ -232,6 +232,9 @@ class LinuxGuestSystem:
         return Life.FAILED, _last_words(status, self._console.tail)
 
     # --- what it says -----------------------------------------------------------------------------
+
+    def _hear(self, data: bytes) -> None:
+        self._console.feed(data)
 
     def take_log(self) -> list[str]:
         return self._console.take_log()
@@ -330,7 +333,7 @@ class LinuxGuestSystem:
             self._life = after
 
 
-async def _hear(reader: asyncio.StreamReader, steering: Steering) -> None:
+async def _hear_answers(reader: asyncio.StreamReader, steering: Steering) -> None:
     with suppress(OSError):
         while data := await reader.read(_READ_BYTES):
             steering.heard(data)

@@ -71,7 +71,7 @@ class RecordedSystem:
     A trace that was cut off, or that cannot have happened, is played as far as it goes.
     """
 
-    abilities = frozenset({Ability.PACE, Ability.SEEK})
+    abilities = frozenset({Ability.PAUSE, Ability.PACE, Ability.SEEK})
     repeatable = True
     record_cost_ns = 0.0
 

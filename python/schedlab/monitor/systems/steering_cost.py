@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from schedlab.trace.format import Kind
 
 SHARE_MAX = 0.02
 """Of one CPU, for who steers."""
+BUSY_MAX = 0.25
+"""Of our time, until the status has been answered: commands wait for each other."""
 PERIOD_S = (1.0, 60.0)
 """Of ours, from asking to asking."""
 
@@ -25,9 +28,11 @@ class SteeringCost:
         """Times at which it left a CPU, less those at which it came to one, all added up."""
         self._running = False
         self._now_ns = 0
-        self._asked: tuple[float, int, int] | None = None
-        """When the status was asked for: our time, the machine's, and how long it had run."""
-        self.period_s = PERIOD_S[0]
+        self._asked: _Moment | None = None
+        self._period_s = 0.0
+        """By the share alone."""
+        self._answer_s = 0.0
+        """How long the last answer took."""
 
     def feed(self, records: Records) -> None:
         """More of the trace."""
@@ -47,18 +52,37 @@ class SteeringCost:
     def ran_ns(self) -> int:
         return self._left_ns + (self._now_ns if self._running else 0)
 
+    @property
+    def period_s(self) -> float:
+        """How often, in our time, the status may be asked for: so that it takes no more than
+        SHARE_MAX, and so that most of the time no other command has to wait for it."""
+        wanted = max(self._period_s, self._answer_s / BUSY_MAX)
+        return min(max(wanted, PERIOD_S[0]), PERIOD_S[1])
+
     def asked(self) -> None:
         """The status is asked for: so the cost of the last time is known.
 
         What an answer takes of the machine is the same however often it is asked for: to have it
         take half the share, ask half as often.
         """
-        now = (time.monotonic(), self._now_ns, self.ran_ns)
+        now = _Moment(time.monotonic(), self._now_ns, self.ran_ns)
+        last, self._asked = self._asked, now
+        if last and now.theirs_ns > last.theirs_ns:
+            share = (now.ran_ns - last.ran_ns) / (now.theirs_ns - last.theirs_ns)
+            wanted = (now.ours_s - last.ours_s) * share / SHARE_MAX
+            self._period_s = min(max(wanted, self._period_s / 2), PERIOD_S[1])
+
+    def answered(self) -> None:
+        """The answer is there."""
         if self._asked:
-            ours_s, theirs_ns, ran_ns = (
-                new - old for new, old in zip(now, self._asked, strict=True)
-            )
-            if theirs_ns > 0:
-                wanted = ours_s * ran_ns / theirs_ns / SHARE_MAX
-                self.period_s = min(max(wanted, self.period_s / 2, PERIOD_S[0]), PERIOD_S[1])
-        self._asked = now
+            self._answer_s = time.monotonic() - self._asked.ours_s
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """When the status was asked for."""
+
+    ours_s: float
+    theirs_ns: int
+    ran_ns: int
+    """How long the process had run."""

@@ -23,8 +23,9 @@ export function create(panel) {
     const facts = new Facts(["steering", "tracing", "events", "in all", "lost", "behind", "drawings skipped"]);
     panel.body.append(element("p", { className: "cost-line" }, total, verdict), meter, facts.element);
 
-    panel.draws(({ frame }) => {
+    panel.draws(({ frame, missed }) => {
         const { cost } = frame;
+        const skipped = frame.skipped_frames + missed;
         const over = cost.total > LIMIT;
         setText(total, percent(cost.total, 2));
         setText(verdict, over ? "✕ more than 5 %" : "✓ within 5 %");
@@ -39,7 +40,7 @@ export function create(panel) {
         facts.set("in all", count(frame.events));
         facts.set("lost", frame.lost ? `! ${count(frame.lost)} records` : "none");
         facts.set("behind", duration(frame.behind_ns));
-        facts.set("drawings skipped", frame.skipped_frames ? `${count(frame.skipped_frames)}, but no metrics` : "none");
+        facts.set("drawings skipped", skipped ? `${count(skipped)}, but no metrics` : "none");
     });
 }
 

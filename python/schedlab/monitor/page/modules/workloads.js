@@ -59,7 +59,7 @@ export function create(panel, system) {
         const group = event.target.closest("[data-group]")?.dataset.group;
         if (group === undefined) return;
         panel.fail("");
-        await ask("kill", { system, group: Number(group) }).catch((error) => panel.fail(error.message));
+        await ask("kill", { system, group }).catch((error) => panel.fail(error.message));
     });
 
     panel.draws((state) => {
