@@ -13,6 +13,7 @@ import random
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ import orjson
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, StaticFileHandler
-from tornado.websocket import WebSocketHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from schedlab.monitor import palette
 from schedlab.monitor.server import PAGE, POLICY
@@ -244,6 +245,7 @@ class MadeUpSystem:
             "policy": self.policy,
             "shares_by": "tickets" if "lottery" in self.policy else "equal",
             "levels": levels,
+            "levels_rise": levels,
             "shared_queue": False,
             "cpus": [self.cpu(cpu) for cpu in range(len(self.running))],
             "processes": self.columns(everyone, total, tickets),
@@ -342,7 +344,7 @@ class StandIn:
     playing: bool = True
     """Frames are sent."""
     abilities: tuple[str, ...] = ABILITIES
-    sockets: set[WebSocketHandler] = field(default_factory=set)
+    sockets: set[_Socket] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.policies = read_catalogue()
@@ -418,7 +420,7 @@ class StandIn:
             if self.sockets:
                 text = orjson.dumps(made.frame())
                 for each in self.sockets:
-                    each.write_message(text)
+                    each.offer(made.system, text)
 
     # --- what is asked
 
@@ -615,6 +617,17 @@ class _Vega(RequestHandler):
 class _Socket(WebSocketHandler):
     def initialize(self, stand_in: StandIn) -> None:
         self.stand_in = stand_in
+        self._sending: dict[str, asyncio.Task[None]] = {}
+
+    def offer(self, system: str, text: bytes) -> None:
+        """A frame, unless the system's one before has not gone yet."""
+        before = self._sending.get(system)
+        if before is None or before.done():
+            self._sending[system] = asyncio.ensure_future(self._send(text))
+
+    async def _send(self, text: bytes) -> None:
+        with suppress(WebSocketClosedError):
+            await self.write_message(text)
 
     def open(self, *_: str, **__: str) -> None:
         if self.get_argument("token", "") != TOKEN:

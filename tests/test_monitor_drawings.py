@@ -207,6 +207,12 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
         page.evaluate("() => lab.made.get('a').mark('policy', 'policy lottery')")
         play(page, 1)
         assert drawn(page)["labels"] == ["◆ policy lottery"]
+        box = page.locator(".timeline canvas").bounding_box()
+        assert box
+        x = page.evaluate("() => lab.panels.get('timeline-a').module.labels[0].x")
+        page.evaluate("() => lab.view.freeze()")
+        page.mouse.move(box["x"] + x, box["y"] + 30)
+        assert "policy lottery, 1.000 s" in page.inner_text(".drawing-tip")
         assert "2 CPUs from" in (page.get_attribute("canvas", "aria-label") or "")
 
 
@@ -279,6 +285,36 @@ def test_time_line_pans_and_zooms_by_keys_wheel_and_drag(browser: Browser) -> No
         page.mouse.up()
         assert drawn(page)["begin"] < turned["begin"]
         assert drawn(page)["selected"] == 0  # a drag is no click
+
+
+def test_time_line_zooms_by_two_fingers(browser: Browser) -> None:
+    with shown(browser, "timeline", TELEPHONE, has_touch=True, is_mobile=True) as page:
+        play(page, 8)
+        page.evaluate("() => lab.view.freeze()")
+        before = drawn(page)
+        box = page.locator(".timeline canvas").bounding_box()
+        assert box
+        fingers = page.context.new_cdp_session(page)
+
+        def touch(kind: str, *places: float) -> None:
+            points = [
+                {"x": place, "y": box["y"] + 90, "id": number}
+                for number, place in enumerate(places)
+            ]
+            fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        touch("touchStart", 150, 250)
+        touch("touchMove", 125, 275)
+        touch("touchMove", 100, 300)
+        touch("touchEnd")
+        after = drawn(page)
+        length = before["end"] - before["begin"]
+        assert after["end"] - after["begin"] == pytest.approx(length / 2, rel=0.05)
+        touch("touchStart", 150)
+        touch("touchMove", 200)
+        touch("touchMove", 250)
+        touch("touchEnd")
+        assert drawn(page)["begin"] < after["begin"]
 
 
 def test_time_line_tells_and_selects_the_run_at_the_pointer(browser: Browser) -> None:
@@ -632,9 +668,10 @@ def test_shares_come_to_their_ideals(browser: Browser) -> None:
     with shown(browser, "shares", systems=systems) as page:
         play(page, 2)
         wait_for(page, "shares", lambda each: each["slices"] == 8)
-        for number in range(3):
-            play(page, 1, 2000)
-            wait_for(page, "shares", lambda each, least=number: each["samples"] > least + 1)
+        play(page, 1, 4000)
+        page.wait_for_timeout(1000)
+        play(page, 1, 2000)
+        wait_for(page, "shares", lambda each: each["samples"] >= 2 and each["ends"] == 4)
         rows = page.locator(".shares-list tbody tr")
         assert rows.count() == 4
         assert "Tickets" in page.inner_text(".shares-list thead")

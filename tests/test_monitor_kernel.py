@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ import pytest
 from schedlab import trace
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.loading import TOOLS
+from schedlab.machines import Boot
 from schedlab.machines.base import TRACE_FILE
 from schedlab.machines.kernel import KERNEL_PARTS
 from schedlab.monitor.palette import palette
@@ -27,9 +29,10 @@ from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Stat
 from schedlab.monitor.systems import kernel as kernel_module
 from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.kernel import KernelSystem
+from schedlab.monitor.systems.live_disk import LiveDisk
 from schedlab.parts import supply
 from schedlab.policies import PolicyChoice
-from schedlab.trace.format import AttributeKind, Kind
+from schedlab.trace.format import HEADER, MAGIC, RECORD, VERSION, AttributeKind, Kind
 
 pytestmark = pytest.mark.xdist_group("monitor_kernel")
 
@@ -455,4 +458,126 @@ def test_a_machine_that_does_not_come_up(
         live.do(live.system.begin())
     assert live.life() is Life.FAILED
     assert not Path(f"/proc/{machine_pid(live.system)}").exists()
+    live.end()
+
+
+# --- a stand-in for the machine -------------------------------------------------------------------
+
+STAND_IN = """
+import signal, sys, time
+if "deaf" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("hello")
+print("@@ 0 ready 2 100", flush=True)
+for line in sys.stdin:
+    sign, number, command = line.split(" ", 2)
+    if command.startswith("end") and "deaf" not in sys.argv:
+        sys.exit(int(sys.argv[1]))
+    if command.startswith("write"):
+        sys.exit(int(sys.argv[1]))
+    print(f"@@ {number} |of no form\\n@@ {number} ok", flush=True)
+"""
+
+
+SOUND_HEADER = np.array(
+    (MAGIC, VERSION, HEADER.itemsize, RECORD.itemsize, 1, 10**7, 10**9, 1, b""), HEADER
+).tobytes()
+
+
+class StandInMachine:
+    """Answers as `steer` does, and writes no trace but the header that is there already."""
+
+    controlled = False
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def command(self, boot: Boot) -> list[str]:
+        return [sys.executable, "-c", STAND_IN, *self.words]
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Live]]:
+    """Starts such a machine, which ends with a given status."""
+    lives: list[Live] = []
+
+    def start(*words: str, header: bytes = SOUND_HEADER) -> Live:
+        monkeypatch.setattr(kernel_module, "kernel_machine", lambda _: StandInMachine(*words))
+        monkeypatch.setattr(kernel_module, "prepare", lambda *_: nothing_prepared(tmp_path))
+        (tmp_path / TRACE_FILE).write_bytes(header)
+        lives.append(Live(Setup("spike", PolicyChoice("rr")), tmp_path))
+        return lives[-1]
+
+    yield start
+    for live in lives:
+        live.end()
+
+
+def nothing_prepared(folder: Path) -> kernel_module.Prepared:
+    disk = LiveDisk(folder / "disk.img", {}, {"broken": "it is broken"})
+    return kernel_module.Prepared({}, {"kernel": Path("/nowhere")}, disk)
+
+
+def test_a_machine_that_must_be_ended_by_force(
+    stand_in: Callable[..., Live], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_module, "END_PATIENCE_S", 0.2)
+    monkeypatch.setattr("schedlab.run._GRACE_SECONDS", 0.2)
+    live = stand_in("0", "deaf")
+    live.do(live.system.begin())
+    live.do(live.system.end())
+    assert live.life() is Life.ENDED
+    assert "by force" in live.system.message
+    assert not Path(f"/proc/{machine_pid(live.system)}").exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "life", "why"),
+    [
+        ("0", Life.ENDED, "by itself"),
+        ("1", Life.FAILED, "a failure; its console ends:\n    hello"),
+        ("101", Life.FAILED, "panicked"),
+        ("7", Life.FAILED, "status 7"),
+    ],
+)
+def test_a_machine_that_ends_by_itself(
+    stand_in: Callable[..., Live], status: str, life: Life, why: str
+) -> None:
+    live = stand_in(status)
+    live.do(live.system.begin())
+    first = live.refused(live.system.set_policy("rr"))
+    assert live.life() is life
+    assert why in live.system.message
+    assert first.startswith(live.system.message.partition("\n")[0])
+    assert live.system.take_log() == ["hello"]
+
+
+def test_a_machine_that_ends_when_it_is_asked_to(stand_in: Callable[..., Live]) -> None:
+    live = stand_in("0")
+    live.do(live.system.begin())
+    assert "of no form" in live.refused(live.system.read_status())
+    assert "of no form" in live.refused(live.system.read_tunables())
+    assert "it is broken" in live.refused(live.system.start_workload("broken"))
+    live.do(live.system.end())
+    live.do(live.system.end())
+    assert (live.life(), live.system.message) == (Life.ENDED, "it was ended")
+
+
+def test_a_trace_that_is_none(stand_in: Callable[..., Live]) -> None:
+    live = stand_in("0", header=b"x" * 100)
+    with pytest.raises(SchedlabError, match="not a trace"):
+        live.do(live.system.begin())
+    assert not Path(f"/proc/{machine_pid(live.system)}").exists()
+
+
+@pytest.mark.parametrize(
+    ("sequence", "left"), [([], 0), ([5, 6, 7], 3), ([5, 6, 8], 2), ([6, 7], 0)]
+)
+def test_nothing_is_given_behind_a_gap(tmp_path: Path, sequence: list[int], left: int) -> None:
+    """Of a machine that was cut off, of which the records up to 4 were given."""
+    live = Live(Setup("spike", PolicyChoice("rr")), tmp_path)
+    live.system._last_sequence = 4
+    records = np.zeros(len(sequence), RECORD)
+    records["sequence"] = sequence
+    assert len(live.system._up_to_a_gap(records)) == left
     live.end()

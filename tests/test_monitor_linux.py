@@ -5,6 +5,8 @@ and this machine's own kernel, with stand-ins for who serves there."""
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -17,13 +19,19 @@ import pytest
 
 from linux_guests import need_guests
 from schedlab import trace
+from schedlab.build import build
+from schedlab.errors import MachineUnfit, SchedlabError
+from schedlab.linux.guest import Prepared, tied
 from schedlab.linux.parts import build_linux
 from schedlab.machines.base import TRACE_FILE
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
-from schedlab.monitor.systems.linux import LinuxGuestSystem
+from schedlab.monitor.systems import linux_guest, linux_host
+from schedlab.monitor.systems.linux import LinuxGuestSystem, LinuxHostSystem
+from schedlab.monitor.systems.linux_family import Family
 from schedlab.paths import BUILD
 from schedlab.policies import PolicyChoice
-from schedlab.trace.format import AttributeKind, Kind
+from schedlab.trace.format import RECORD, AttributeKind, Kind
+from schedlab.trace.writer import header_bytes
 
 PLACE = BUILD / "linux-tests"
 PATIENCE_S = 300
@@ -246,3 +254,253 @@ class TestGuest:
 
     def test_killed_processes_are_gone(self, seen: Seen) -> None:
         assert not set(seen.pids) & {row.pid for row in seen.status["ended"].rows}
+
+
+# --- a guest that is none: a program that acts as its QEMU
+
+
+ACTOR = """
+import os, socket, sys, time
+
+steering = socket.socket(fileno=int(sys.argv[1]))
+os.close(int(sys.argv[2]))
+print("its console", flush=True)
+if sys.argv[3] == "panic":
+    print("Kernel panic - not syncing: a test", flush=True)
+    sys.exit(0)
+with open("trace.bin", "wb") as trace:
+    trace.write(bytes.fromhex(sys.argv[4]))
+steering.sendall(b"@@ 0 ready 5 1000\\n")
+number = steering.recv(1000).split()[1].decode()
+if sys.argv[3] == "refuse":
+    steering.sendall(f"@@ {number} error 5 the kernel does not take it\\n".encode())
+    steering.recv(1000)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.fixture
+def actor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], LinuxGuestSystem]:
+    """A system whose QEMU is that program; what it is to do is named."""
+    start = np.zeros(1, RECORD)
+    start["kind"] = Kind.START
+    begun = header_bytes(1, 4_000_000, 10**9) + start.tobytes()
+
+    def make(act: str) -> LinuxGuestSystem:
+        def prepare(job: object, folder: Path, steering: int, control: int) -> Prepared:
+            words = [sys.executable, "-c", ACTOR, str(steering), str(control), act, begun.hex()]
+            return Prepared([*tied(), *words], "free-running", 0)
+
+        monkeypatch.setattr(linux_guest, "prepare_live", prepare)
+        return LinuxGuestSystem(Setup("linux", PolicyChoice("rr")), tmp_path)
+
+    return make
+
+
+def test_a_guest_that_panics_at_its_boot_says_so(actor: Callable[[str], LinuxGuestSystem]) -> None:
+    async def work() -> None:
+        system = actor("panic")
+        with pytest.raises(SchedlabError, match=r"kernel panicked:\n.*\n.*Kernel panic - not sync"):
+            await system.begin()
+        assert system.take_log()[:2] == ["its console", "Kernel panic - not syncing: a test"]
+
+    asyncio.run(work())
+
+
+def test_a_guest_that_is_killed_has_failed_and_what_it_told_stays(
+    actor: Callable[[str], LinuxGuestSystem],
+) -> None:
+    async def work() -> None:
+        system = actor("killed")
+        await system.begin()
+        assert (system.life, system.record_cost_ns) == (Life.RUNNING, 1.0)
+        assert "ended by SIGKILL" in await refusal(system.set_policy("rr"))
+        await until(lambda: system.life is Life.FAILED)
+        assert "its console" in system.message
+        assert system.take()["kind"].tolist() == [Kind.START]
+        assert len(system.take()) == 0
+        assert "ended by SIGKILL" in await refusal(system.read_status())
+        await system.end()
+        assert system.life is Life.FAILED
+
+    asyncio.run(work())
+
+
+def test_a_guest_says_in_its_own_words_what_is_wrong(
+    actor: Callable[[str], LinuxGuestSystem],
+) -> None:
+    """Linux's numbers of errors mean something else than those of our own kernel."""
+
+    async def work() -> None:
+        system = actor("refuse")
+        await system.begin()
+        said = await refusal(system.set_policy("mlfq"))
+        assert said == "policy mlfq: the kernel does not take it"
+        await system.end()
+
+    asyncio.run(work())
+
+
+# --- who is whose
+
+
+def fork(parent: int, child: int, thread_of: int = 0) -> tuple[int, ...]:
+    return (0, 0, parent, Kind.FORK, 0, child, thread_of)
+
+
+def test_own_are_all_but_those_who_come_of_what_was_started() -> None:
+    family = Family()
+    family.feed(np.array([(0, 0, 1, Kind.FOUND, 0, 3, 0), fork(1, 5), fork(2, 6)], RECORD))
+    family.founder = 5
+    assert family.own == {1, 5, 6}
+    # a workload, its child and grandchild; a thread of `steer`; somebody else's child
+    family.feed(np.array([fork(5, 7), fork(7, 8), fork(8, 9), fork(5, 10, 5), fork(2, 11)], RECORD))
+    assert family.own == {1, 5, 6, 10, 11}
+    family.feed(np.array([fork(2, 8), fork(8, 12)], RECORD))  # another one by that number
+    assert family.own == {1, 5, 6, 8, 10, 11, 12}
+
+
+# --- this machine's own kernel
+
+
+STATUS = """Scheduler status
+Policy: rr
+PRIORITY: 0, the highest, to 10
+
+NAME                PID STATE    PRIORITY TIMESLICE TICKETS
+init                  1 blocked         5         ?       1
+"""
+
+
+@dataclass
+class Machine:
+    """Stands in for /proc, for the control files of who serves, and for the kernel's log."""
+
+    folder: Path
+
+    @property
+    def control(self) -> Path:
+        return self.folder / "control"
+
+    @property
+    def trace(self) -> Path:
+        return self.folder / "trace.bin"
+
+    def serve(self, *options: str) -> None:
+        """There is a server with these options."""
+        self.control.mkdir()
+        (self.control / "sched_status").write_text(STATUS)
+        (self.control / "sched_tunables").write_text(
+            "NAME VALUE MINIMUM MAXIMUM DEFAULT MEANING\nslice 1 1 1000 1 ticks of a turn\n"
+        )
+        for thread in (4711, 4712):
+            (self.folder / "proc" / "4711" / "task" / str(thread)).mkdir(parents=True)
+        words = ("/some/where/schedlab-linux", "serve", *options)
+        (self.folder / "proc" / "4711" / "cmdline").write_text("".join(f"{w}\0" for w in words))
+
+    def tell(self, sequence: int, kind: Kind, second: int = 0) -> None:
+        """One more record in the trace."""
+        record = np.zeros(1, RECORD)
+        record["sequence"], record["kind"], record["second"] = sequence, kind, second
+        with self.trace.open("ab") as file:
+            file.write(record.tobytes())
+
+    def system(self) -> LinuxHostSystem:
+        log = self.folder / "kmsg"
+        log.write_text("6,1,5140900,-;before\n")
+        setup = Setup("host", PolicyChoice("rr"))
+        own = self.folder / "own"
+        own.mkdir()
+        return LinuxHostSystem(setup, own, self.folder / "proc", log)
+
+    def says(self, text: str) -> None:
+        """The kernel does."""
+        with (self.folder / "kmsg").open("a") as log:
+            log.write(text)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setattr(linux_host, "build_linux", lambda *targets: build("linux-workloads"))
+    monkeypatch.setattr(linux_host, "record_cost_ns", lambda: 5.0)
+    (tmp_path / "proc").mkdir()
+    made = Machine(tmp_path)
+    made.trace.write_bytes(header_bytes(1, 4_000_000, 10**9))
+    made.tell(0, Kind.START)
+    return made
+
+
+def test_who_serves_already_is_watched_and_steered(machine: Machine) -> None:
+    async def work() -> None:
+        machine.serve(
+            "--policy", "rr", f"--trace={machine.trace}", "--control", str(machine.control)
+        )
+        system = machine.system()
+        await system.begin()
+        assert (system.life, system.setup.cpus, system.setup.tick_ns) == (
+            Life.RUNNING,
+            1,
+            4_000_000,
+        )
+        assert system.own_pids == {4711, 4712}
+        assert system.take()["kind"].tolist() == [Kind.START]
+        machine.tell(1, Kind.MARK)
+        assert system.take()["kind"].tolist() == [Kind.MARK]
+        machine.says("3,2,6140900,-;sched_ext: words\n SUBSYSTEM=x\n")
+        assert system.take_log() == ["[    6.140900] sched_ext: words"]
+
+        assert (await system.read_status()).policy == "rr"
+        assert [(each.name, each.value) for each in await system.read_tunables()] == [("slice", 1)]
+        await obey(system, machine)
+
+        machine.tell(2, Kind.END, 3)
+        await until(lambda: len(system.take()) == 0 and system.life is Life.ENDED)
+        assert "the kernel's own class" in await refusal(system.set_policy("rr"))
+        await system.end()
+
+    asyncio.run(work())
+
+
+async def obey(system: LinuxHostSystem, machine: Machine) -> None:
+    """Each command is one write."""
+    for command, file, line in (
+        (system.set_policy("mlfq"), "sched_status", "mlfq"),
+        (system.set_tunable("slice", 7), "sched_tunables", "slice=7"),
+        (system.set_attribute(12, AttributeKind.WEIGHT, 3), "sched_status", "12 weight 3"),
+    ):
+        (machine.control / file).write_text("")
+        await command
+        assert (machine.control / file).read_text() == line
+    (machine.control / "sched_status").unlink()
+    assert "nobody serves" in await refusal(system.set_policy("rr"))
+    (machine.control / "sched_problem").write_text("rr: no such policy\n")
+    assert await refusal(system.set_policy("rr")) == "policy rr: rr: no such policy"
+
+
+def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> None:
+    async def work() -> None:
+        machine.serve("--trace", str(machine.trace), "--control", str(machine.control))
+        system = machine.system()
+        await system.begin()
+        pid = await system.start_workload("interactive")
+        other = await system.start_workload("interactive")
+        assert "not started from the monitor" in await refusal(system.kill(os.getpid()))
+        await system.kill(pid)
+        await until(lambda: not Path(f"/proc/{pid}/exe").exists())
+        assert "there is no process" in await refusal(system.kill(pid))
+        await system.end()
+        assert not Path(f"/proc/{other}").exists()
+
+    asyncio.run(work())
+
+
+def test_a_server_without_a_trace_cannot_be_watched(machine: Machine) -> None:
+    machine.serve("--control", str(machine.control))
+    with pytest.raises(MachineUnfit, match=r"writes no trace.*begin again with --trace FILE"):
+        asyncio.run(machine.system().begin())
+
+
+def test_without_a_server_it_takes_root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(MachineUnfit, match=r"only root may begin.*sudo build/linux/schedlab-linux"):
+        asyncio.run(machine.system().begin())

@@ -227,6 +227,7 @@ def test_a_recording_that_is_discarded_leaves_nothing(tmp_path: Path) -> None:
 def test_all_that_runs_is_measured_whoever_says_what_he_measures(tmp_path: Path) -> None:
     header, records = recorded()
     start = begin_of_work(records, {1})
+    assert start is not None
     assert records["process"][start] == 1
     standing = Standing(header.cpus)
     standing.apply(records[:start])
@@ -245,9 +246,10 @@ def test_all_that_runs_is_measured_whoever_says_what_he_measures(tmp_path: Path)
 
 
 def test_work_begins_where_no_text_goes_on() -> None:
-    header, records = recorded()
-    assert begin_of_work(records, set()) == 0
+    _, records = recorded()
+    assert begin_of_work(records, set()) is None
     start = begin_of_work(records, {1})
+    assert start is not None
     torn = records.copy()
     torn["kind"][start + 1] = Kind.TEXT
     torn["cpu"][start + 1] = 1 - torn["cpu"][start]

@@ -142,6 +142,7 @@ def test_nobody_without_the_token_is_heard(path: str) -> None:
         {"Host": "elsewhere.example"},
         {"Host": "localhost.elsewhere.example"},
         {"Host": "["},
+        {"Host": "127.0.0.1"},
     ],
 )
 def test_a_page_from_elsewhere_is_not_heard(headers: dict[str, str]) -> None:
@@ -373,8 +374,35 @@ def test_the_socket_takes_no_more_questions_than_it_can_answer() -> None:
             await client.next("hello")
             (there,) = server.clients
             assert isinstance(there, Socket)
-            there._tasks |= {asyncio.ensure_future(asyncio.sleep(60)) for _ in range(70)}
+            there._questions = 64
             answer = await client.ask("status")
             assert answer["error"] == "too many questions at once"
 
     asyncio.run(ask())
+
+
+def test_what_was_asked_is_done_though_the_page_goes_away() -> None:
+    async def leave() -> None:
+        async with served() as server:
+            watched = server.session.systems["a"]
+            await until(lambda: watched.is_on)
+            begun = asyncio.Event()
+            go_on = asyncio.Event()
+
+            async def slow(policy: str) -> None:
+                begun.set()
+                await go_on.wait()
+                done.append(policy)
+
+            done: list[str] = []
+            assert isinstance(watched.system, StandIn)
+            watched.system.set_policy = slow  # type: ignore[method-assign]
+            client = await connected(server)
+            await client.connection.write_message('{"id": 1, "do": "policy", "policy": "lottery"}')
+            await begun.wait()
+            client.connection.close()
+            await until(lambda: not server.clients)
+            go_on.set()
+            await until(lambda: done == ["lottery"])
+
+    asyncio.run(leave())

@@ -20,6 +20,7 @@ from schedlab import metrics, paths, results, trace
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.commands import perform
 from schedlab.monitor.rates import Allowance, HostClock
+from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Refused, Setup
 from schedlab.policies import PolicyChoice
@@ -416,7 +417,7 @@ async def test_recording_begins_at_the_click_and_ends_at_the_next(runs: Path) ->
 
 @in_loop
 async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path) -> None:
-    async with bench(speed=0, record=True) as table:
+    async with bench(setup(workloads=("mixed",)), speed=0, record=True) as table:
         await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
         records = table.system().records
     (folder,) = table.session.kept
@@ -425,6 +426,7 @@ async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path)
     forked = records["first"][records["kind"] == Kind.FORK].tolist()
     kept = metrics.load(folder / "metrics").processes
     assert set(kept.filter(role="workload")["pid"]) == set(forked) - {1}
+    assert kept.filter(pid=1)["name"].to_list() == ["[init]"]
     assert kept.filter(role="workload")["fork_ns"].null_count() == 0
     assert results.read_manifest(folder)["repeatable"]
     assert (folder / "console.log").read_text() == "it begins\n"
@@ -485,14 +487,13 @@ async def test_a_night_does_not_grow() -> None:
         return Night(setup, folder, (header, body))
 
     async with bench(make=night) as table:
-        watched = table.session.systems["a"]
-        sizes = []
-        for _ in range(2):
-            goal = table.session.systems["a"].standing.count + 150_000  # type: ignore[union-attr]
-            await until(lambda: watched.standing.count > goal, 50)  # type: ignore[union-attr] # noqa: B023
-            assert watched.recent
-            assert watched.recent.count <= 1_000_000
-            sizes.append(len(pickle.dumps(watched.standing)))
+        tape = table.session.systems["a"].tape
+        assert tape
+        sizes: list[int] = []
+        for goal in (150_000, 300_000):
+            await until(lambda: tape.standing.count > goal, 50)  # noqa: B023
+            assert tape._recent.count <= 1_000_000
+            sizes.append(len(pickle.dumps(tape.standing)))
             history = await table.do("history")
             assert len(history["timeline"]["runs"]) <= 20_000
             assert len(history["marks"]) <= 1_000
@@ -536,3 +537,42 @@ def test_there_are_one_to_four() -> None:
     with pytest.raises(WrongUsage, match="5 systems"):
         Session([setup()] * 5, choices())
     assert Ability.SEEK in StandIn(setup(), Path()).abilities
+
+
+@in_loop
+async def test_a_recording_that_cannot_be_written_is_given_up_and_the_rest_goes_on(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(recorder: Recorder, records: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    async with bench() as table:
+        monkeypatch.setattr(Recorder, "add", full)
+        await table.do("record", on=True)
+        frame = await table.shown(lambda frame: not frame["recording"] and frame["marks"])
+        assert any("No space left" in mark["text"] for mark in frame["marks"])
+        assert frame["life"] == "running"
+        assert not list(runs.glob("*"))
+        with pytest.raises(Refused, match="nothing is being recorded"):
+            await table.do("record", on=False)
+
+
+@in_loop
+async def test_what_is_started_anew_is_recorded_anew(runs: Path) -> None:
+    async with bench(setup("rr"), setup("lottery"), speed=0.1, record=True) as table:
+        await until(lambda: all(each.recording for each in table.session.systems.values()))
+        await table.do("restart", system="a")
+        await until(lambda: table.session.systems["a"].recording)
+    names = [folder.name for folder in table.session.kept]
+    assert sorted(names) == ["a-rr-2cpu-seed1", "a-rr-2cpu-seed1-2", "b-rr-2cpu-seed1"]
+
+
+@in_loop
+async def test_a_model_that_breaks_is_said_and_the_others_go_on() -> None:
+    async with bench(setup("rr"), setup("lottery")) as table:
+        model = table.session.systems["a"].model
+        assert model
+        model.frame = None  # type: ignore[assignment, method-assign]
+        frame = await table.shown(lambda frame: frame["life"] == "failed")
+        assert "TypeError" in frame["message"]
+        await table.shown(lambda frame: frame["life"] == "running", "b")

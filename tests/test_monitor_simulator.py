@@ -447,6 +447,9 @@ def test_a_time_too_far_away_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
         assert before > 1_000 and len(taken(system)) > 1_000
         await system.seek(20 * MS)
         assert system.now_ns == 20 * MS
+        monkeypatch.setattr(simulator, "SEEK_SECONDS_MAX", 0.0)
+        with pytest.raises(Refused, match="too far"):
+            await system.seek(10**17)
 
     with_system(tmp_path, setup(), travel)
 

@@ -14,6 +14,7 @@ from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor import worker
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
+from schedlab.monitor.tape import Request
 from schedlab.monitor.watched import Watched
 from schedlab.paths import new_runs_folder
 from schedlab.policies import PolicyChoice, parse_choices, unknown
@@ -305,29 +306,32 @@ async def _record(
     return folders
 
 
-def start_recording(session: Session, systems: Sequence[Watched], label: str) -> None:
+def start_recording(
+    session: Session, systems: Sequence[Watched], label: str, from_start: bool = False
+) -> None:
     """Runs that are recorded together are in one folder. Refused: one of them cannot be."""
     for each in systems:
-        if each.recorder:
-            raise Refused(f"{each.letter} is being recorded already, into {each.recorder.place}")
-    if session.recordings is None or not any(each.recorder for each in session.systems.values()):
+        if each.recording:
+            raise Refused(f"{each.letter} is being recorded already, into {each.recording}")
+    if session.recordings is None or not any(each.recording for each in session.systems.values()):
         session.recordings = new_runs_folder("monitor")
         session.recorded = []
     begun: list[Watched] = []
     try:
         for each in systems:
             prefix = f"{each.letter}-" if len(session.systems) > 1 else ""
-            each.start_recording(session.recordings, prefix, label)
+            each.record(Request(session.recordings, prefix, label, from_start, session.software))
             begun.append(each)
     except BaseException:
         for each in begun:
-            each.discard_recording()
+            if each.tape:
+                each.tape.discard()
         raise
 
 
 async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[str, str]:
     """The folders of the runs, by system. Refused: nothing was being recorded."""
-    on = [each for each in systems if each.recorder]
+    on = [each for each in systems if each.recording]
     if not on:
         raise Refused("nothing is being recorded")
     done = await asyncio.gather(*(each.stop_recording() for each in on), return_exceptions=True)
@@ -347,7 +351,7 @@ async def _report(
     session: Session, systems: Sequence[Watched], message: Message, tell: Tell
 ) -> str:
     """Of all that was recorded together; what is still being recorded ends with it."""
-    if any(each.recorder for each in session.systems.values()):
+    if any(each.recording for each in session.systems.values()):
         tell("the metrics of what was recorded")
         await stop_recording(session, list(session.systems.values()))
     if not session.recorded:

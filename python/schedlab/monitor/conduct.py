@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 import webbrowser
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 from schedlab.errors import SchedlabError
@@ -61,8 +64,9 @@ async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> Non
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    if any(each.recorder for each in session.systems.values()):
-        say("schedlab: keeping what was recorded")
+    if any(each.recording for each in session.systems.values()):
+        with suppress(OSError):  # the terminal may be gone
+            say("schedlab: keeping what was recorded")
     await session.close()
 
 
@@ -97,14 +101,20 @@ def page(how: Page) -> Front:
         server = Server(session, how.address, how.port)
         try:
             _announce(server.url, server.is_local)
-            if how.browser:
-                # It may wait for a browser that is started in a terminal.
-                asyncio.get_running_loop().run_in_executor(None, webbrowser.open, server.url)
+            if how.browser and has_screen():
+                # It may wait until the browser ends; we do not.
+                Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
             await asyncio.Event().wait()
         finally:
             await server.close()
 
     return show
+
+
+def has_screen() -> bool:
+    """Else, a browser would take this terminal."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in names)
 
 
 def _announce(url: str, is_local: bool) -> None:

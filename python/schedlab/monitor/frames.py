@@ -161,6 +161,8 @@ class Frame(TypedDict):
     """tickets, weight or equal."""
     levels: bool
     """Does the policy have levels?"""
+    levels_rise: bool
+    """Is a higher number served first, as under mlfq? Else a lower one is."""
     shared_queue: bool
     cpus: list[CpuFrame]
     processes: ProcessColumns

@@ -141,3 +141,11 @@ def _room(setup: Setup) -> dict[str, Any]:
     if setup.machine == "sim":
         return {"costs": setup.costs, "boot_arguments": f"--costs {setup.costs}"}
     return {"memory_mib": setup.memory_mib}
+
+
+def free_name(place: Path) -> Path:
+    """The same, or with a number: what was started anew is recorded anew, beside the others."""
+    found, number = place, 2
+    while found.exists():
+        found, number = place.with_name(f"{place.name}-{number}"), number + 1
+    return found

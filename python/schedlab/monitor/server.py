@@ -75,6 +75,8 @@ class Server:
         self._published: dict[str, Path] = {}
         """Folders that may be read, by names that nobody can guess: pages in them lead to others."""
         self.clients: set[Socket] = set()
+        self.work: set[asyncio.Task[None]] = set()
+        """What pages have asked for: it is done though a page goes away meanwhile."""
         try:
             self._sockets = bind_sockets(port, address, family=socket.AF_UNSPEC)
         except OSError as error:
@@ -114,6 +116,9 @@ class Server:
         self._http.stop()
         for client in list(self.clients):
             client.close(1001, "the monitor has ended")
+        for task in self.work:
+            task.cancel()
+        await asyncio.gather(*self.work, return_exceptions=True)
         await self._http.close_all_connections()
 
     def _application(self) -> Application:
@@ -145,7 +150,7 @@ class Server:
             name, port = parts.hostname or "", parts.port
         except ValueError:
             return False
-        return port in (self.port, None if self.port != 80 else 80) and name in self._names
+        return (port or 80) == self.port and name in self._names
 
     def _own_names(self, address: str) -> frozenset[str]:
         """What a browser may call it by."""
@@ -274,7 +279,9 @@ class Socket(WebSocketHandler):
         self._others: deque[bytes] = deque()
         """Hellos and answers, of which none is left out."""
         self._work = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._questions = 0
+        """That have no answer yet."""
+        self._sending: asyncio.Task[None] | None = None
 
     def prepare(self) -> None:
         request = self.request
@@ -295,13 +302,13 @@ class Socket(WebSocketHandler):
 
     def open(self, *_: str, **__: str) -> None:
         self.server.clients.add(self)
-        self._begin(self._send())
+        self._sending = asyncio.ensure_future(self._send())
         self.put(encode(self.server.session.hello()))
 
     def on_close(self) -> None:
         self.server.clients.discard(self)
-        for task in list(self._tasks):
-            task.cancel()
+        if self._sending:
+            self._sending.cancel()
 
     # --- what it is told
 
@@ -348,10 +355,13 @@ class Socket(WebSocketHandler):
             content = None
         if not isinstance(content, dict):
             self.close(1007, "a JSON object is expected")
-        elif len(self._tasks) > _QUESTIONS_MAX:
+        elif self._questions >= _QUESTIONS_MAX:
             self._answer(content.get("id"), error="too many questions at once")
         else:
-            self._begin(self._perform(content))
+            self._questions += 1
+            task = asyncio.ensure_future(self._perform(content))
+            self.server.work.add(task)
+            task.add_done_callback(self.server.work.discard)
 
     async def _perform(self, message: dict[str, Any]) -> None:
         number = message.get("id")
@@ -367,12 +377,9 @@ class Socket(WebSocketHandler):
             self._answer(number, error=f"{type(error).__name__}: {error}")
         else:
             self._answer(number, result=result)
+        finally:
+            self._questions -= 1
 
     def _answer(self, number: Any, result: Any = None, error: str | None = None) -> None:
         said = {"result": result} if error is None else {"error": error}
         self.put(encode({"type": "answer", "id": number, "ok": error is None, **said}))
-
-    def _begin(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

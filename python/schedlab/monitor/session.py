@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from schedlab import __version__
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.frames import Frame
-from schedlab.monitor.making import Choices, Maker, cpus_max, make_system
+from schedlab.monitor.making import RECORDED, Choices, Maker, cpus_max, make_system
 from schedlab.monitor.model.model import WINDOW_NS
 from schedlab.monitor.rates import Allowance
 from schedlab.monitor.system import Life, Refused, Setup, StepKind
@@ -72,6 +72,7 @@ class Session:
         self.pace = speed
         self.window_ns = window_ns
         self.record_from_start = record
+        self.software = dict(software or {})
         self._scratch = tempfile.TemporaryDirectory(prefix="schedlab-monitor-")
         self.scratch = Path(self._scratch.name)
         self.kept: list[Path] = []
@@ -80,7 +81,6 @@ class Session:
             choices,
             make,
             self.scratch,
-            dict(software or {}),
             window_ns,
             self.tell_change,
             self._first,
@@ -131,7 +131,7 @@ class Session:
         if self.record_from_start:
             from schedlab.monitor.commands import start_recording
 
-            start_recording(self, [each], "")
+            start_recording(self, [each], "", from_start=True)
 
     async def close(self) -> None:
         """Ends all, and keeps what is being recorded."""
@@ -170,7 +170,9 @@ class Session:
             ],
             "window_ns": self.window_ns,
             "cpus_max": {
-                each.setup.machine: cpus_max(each.setup.machine) for each in self.systems.values()
+                each.setup.machine: cpus_max(each.setup.machine)
+                for each in self.systems.values()
+                if each.setup.machine != RECORDED
             },
         }
 

@@ -141,14 +141,14 @@ def _without_window(records: Records) -> None:
     records["first"][rows] = MarkKind.NOTE
 
 
-def begin_of_work(records: Records, own: Iterable[int]) -> int:
+def begin_of_work(records: Records, own: Iterable[int]) -> int | None:
     """Before which record a trace begins to be of what people have started: the first fork of a
-    process by one of the monitor's `own`; 0, if there is none. No text goes on there."""
+    process by one of the monitor's `own`; None: there is none. No text goes on there."""
     ours = np.fromiter(own, np.int64)
     forks = np.flatnonzero(records["kind"] == Kind.FORK)
     by_us = np.isin(records["process"][forks], ours) & ~np.isin(records["first"][forks], ours)
     if not by_us.any():
-        return 0
+        return None
     at = int(forks[by_us][0])
     while _goes_on(records, at):
         at += 1

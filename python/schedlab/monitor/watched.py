@@ -7,21 +7,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from schedlab.errors import SchedlabError
-from schedlab.monitor import worker
+from schedlab.monitor.blank import blank, still
 from schedlab.monitor.frames import Frame, Mark
 from schedlab.monitor.making import RECORDED, Choices, Maker
 from schedlab.monitor.model import Model, ModelFrame
 from schedlab.monitor.rates import HostClock, Rate
-from schedlab.monitor.recorder import Recorder, facts_of
-from schedlab.monitor.standing import Standing
 from schedlab.monitor.system import (
     Ability,
     Life,
@@ -32,7 +30,8 @@ from schedlab.monitor.system import (
     Status,
     System,
 )
-from schedlab.monitor.trace_file import Recent, begin_of_work
+from schedlab.monitor.tape import Request, Tape
+from schedlab.monitor.trace_file import begin_of_work
 from schedlab.outcome import Outcome
 from schedlab.trace.format import AttributeKind
 
@@ -44,6 +43,8 @@ _PIECE = 4096
 """Records that the model is given at once: it takes some 20 ms for them."""
 _PATIENCE_S = 30.0
 """For an answer; adapters have limits of their own, which are shorter."""
+_NO_WORK = 20_000
+"""Records, after which one need not wait any more for workloads to begin."""
 _SILENT_NS = 250_000_000
 """What a system does is in its trace after so long at most, with `trace-delay` and the way here."""
 _ITS_OWN_CLOCK = "spike"
@@ -57,8 +58,6 @@ class Terms:
     choices: Choices
     make: Maker
     scratch: Path
-    software: Mapping[str, Any]
-    """For manifests."""
     window_ns: int
     changed: Callable[[], None]
     """Is told when there is something else to be introduced."""
@@ -90,9 +89,7 @@ class Watched:
         """As before its start."""
         self.system: System | None = None
         self.model: Model | None = None
-        self.standing: Standing | None = None
-        self.recent: Recent | None = None
-        self.recorder: Recorder | None = None
+        self.tape: Tape | None = None
         self.paused = False
         self.held = False
         """It stands still, since it was ahead of the others."""
@@ -107,9 +104,6 @@ class Watched:
         self._marks: list[Mark] = []
         self._backlog: deque[Records] = deque()
         self._shown: ModelFrame | None = None
-        self._steered: list[str] = []
-        self._from_start = False
-        """Is the recording all of the trace?"""
         self._is_new = True
         """Was nothing taken of its trace?"""
         self._seeking = False
@@ -125,7 +119,10 @@ class Watched:
         if self.system is None:
             return Life.STARTING
         life = self.system.life
-        return Life.PAUSED if life is Life.RUNNING and self.paused else life
+        if life not in (Life.RUNNING, Life.PAUSED):
+            return life
+        # One that has to wait for others goes on, for who watches.
+        return Life.PAUSED if self.paused else Life.RUNNING
 
     @property
     def message(self) -> str:
@@ -161,7 +158,9 @@ class Watched:
         """How far it has come, of its own time."""
         if self.is_paced:
             return self.paced.now_ns
-        taken = self.standing.time_ns if self.standing else 0
+        taken = self.tape.standing.time_ns if self.tape else 0
+        if not self.is_on:
+            return taken
         return max(taken, self.clock.time_ns(time.monotonic()) - _SILENT_NS)
 
     @property
@@ -173,6 +172,12 @@ class Watched:
     def is_behind(self) -> bool:
         """Is there something that the model has not taken in?"""
         return bool(self._backlog)
+
+    @property
+    def recording(self) -> str:
+        """Where to; "": nothing is recorded."""
+        recorder = self.tape.recorder if self.tape else None
+        return str(recorder.place) if recorder else ""
 
     @property
     def title(self) -> str:
@@ -262,41 +267,49 @@ class Watched:
         policy = self.setup.policy
         shares_by = self.terms.choices.shares_by(policy)
         self.model = Model(header, str(policy), shares_by, self.window_ns)
-        self.standing = Standing(header.cpus)
-        self.recent = Recent(header)
+        self.tape = Tape(header, self.setup)
         return True
 
     def _take_records(self, records: Records) -> None:
-        assert self.standing and self.system
+        assert self.tape
         if self._is_new and len(records):
-            self._is_new = False
-            work = 0
-            if self.setup.machine != RECORDED:
-                work = begin_of_work(records, self.system.own_pids)
-            self._take_part(records[:work])
-            self.terms.first(self)
-            records = records[work:]
+            records = self._before_work(records)
         self._take_part(records)
         now = time.monotonic()
         self.speed.note(now, self.now_ns)
-        self.events.note(now, self.standing.count)
+        self.events.note(now, self.tape.standing.count)
+
+    def _before_work(self, records: Records) -> Records:
+        """Takes what comes before the workloads that it begins with, which is of no interest to a
+        recording; gives the rest."""
+        assert self.tape and self.system
+        at = 0
+        if self.setup.workloads:
+            found = begin_of_work(records, self.system.own_pids)
+            if found is None and self.tape.standing.count + len(records) < _NO_WORK:
+                return records
+            at = found or 0
+        self._take_part(records[:at])
+        self._is_new = False
+        self.terms.first(self)
+        return records[at:]
 
     def _take_part(self, records: Records) -> None:
-        assert self.standing and self.recent
+        assert self.tape
         if len(records) == 0:
             return
-        self.standing.apply(records)
-        self.recent.add(records)
-        if self.recorder:
-            self.recorder.add(records)
+        try:
+            self.tape.add(records)
+        except OSError as error:
+            self.note(f"the recording was given up: {error}")
         self._backlog.extend(records[at : at + _PIECE] for at in range(0, len(records), _PIECE))
-        self.clock.heard(time.monotonic(), self.standing.time_ns)
+        self.clock.heard(time.monotonic(), self.tape.standing.time_ns)
 
     def _take_log(self, lines: list[str]) -> None:
         self.log.extend(lines)
         self._new_log.extend(lines)
-        if self.recorder:
-            self.recorder.add_log(lines)
+        if self.tape:
+            self.tape.add_log(lines)
 
     def feed(self) -> bool:
         """Gives the model a piece of what it has not yet. False: it has all."""
@@ -320,13 +333,18 @@ class Watched:
     def frame(self, pace: float) -> Frame:
         """What is the case, and what has happened since the last one."""
         self.number += 1
-        if self.model and not self.failure:
-            self._shown = self.model.frame()
-        elif self._shown:
-            self._shown = _nothing_new(self._shown)
+        self._shown = self._new_shown()
         log, self._new_log = list(self._new_log), deque(maxlen=LOG_MAX)
         marks, self._marks = self._marks, []
         return self._framed(self._shown, log, marks, pace)
+
+    def _new_shown(self) -> ModelFrame | None:
+        if self.model and not self.failure:
+            try:
+                return self.model.frame()
+            except Exception as error:  # of its model: the others go on
+                self.fail(error)
+        return still(self._shown) if self._shown else None
 
     def history(self, pace: float) -> Frame:
         """The same, but with all of the past that is kept."""
@@ -340,8 +358,10 @@ class Watched:
     def _framed(
         self, shown: ModelFrame | None, log: list[str], marks: list[Mark], pace: float
     ) -> Frame:
-        parts = shown or _empty(self.setup, self.window_ns)
-        behind = self.standing.time_ns - parts["now_ns"] if self.standing and self._backlog else 0
+        parts = shown or blank(self.setup, self.window_ns)
+        behind = 0
+        if self.tape and self._backlog:
+            behind = self.tape.standing.time_ns - parts["now_ns"]
         return {
             **parts,
             "marks": [*parts["marks"], *marks],
@@ -356,7 +376,7 @@ class Watched:
             "events_per_s": self.events.per_second,
             "behind_ns": max(behind, 0),
             "skipped_frames": self.skipped,
-            "recording": str(self.recorder.place) if self.recorder else "",
+            "recording": self.recording,
         }
 
     def note(self, text: str) -> None:
@@ -396,8 +416,8 @@ class Watched:
     async def steer(self, what: str, doing: Awaitable[T]) -> T:
         """Has the system do something that changes what it does; a recording's manifest says it."""
         done = await limited(doing)
-        if self.recorder:
-            self._steered.append(what)
+        if self.tape:
+            self.tape.note_steering(what)
         return done
 
     async def read_status(self) -> Status:
@@ -496,7 +516,7 @@ class Watched:
                 await limited(self.paced.seek(time_ns))
             finally:
                 self._seeking = False
-                self.model, self.standing, self.recent = None, None, None
+                self.model, self.tape = None, None
                 self._shown = None
                 self._backlog.clear()
                 self.speed, self.events = Rate(), Rate()
@@ -510,82 +530,43 @@ class Watched:
 
     # --- recording
 
-    def start_recording(self, folder: Path, prefix: str, label: str) -> None:
-        """From here on, into a folder in `folder`. Refused: there is nothing to record."""
-        if self.system is None or (self.model is None and not self._set_up()):
-            raise Refused(f"there is nothing to record: {self.message or self.life.value}")
-        assert self.system.header and self.standing
-        title = self.workload
-        setup = self._setup_shown()
-        facts = facts_of(setup, title, label, self.standing, self.terms.software)
-        name = f"{prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}".replace(":", "-")
-        own = self.system.own_pids
-        # A playback's marks say what was measured when it was recorded.
-        marks = self.setup.machine == RECORDED
-        self.recorder = Recorder(
-            folder / name, self.system.header, facts, self.standing, own, marks
-        )
-        self._steered = []
-        self._from_start = not self._backlog and self._shown is None
-        if self._from_start:
-            self.recorder.add_log(self.log)
-        self.note("recording begins")
-
-    def discard_recording(self) -> None:
-        """Nothing of it is kept."""
-        recorder, self.recorder = self.recorder, None
-        if recorder:
-            recorder.discard()
-
     @property
     def workload(self) -> str:
         """What has been started, in words."""
         return " and ".join(dict.fromkeys(self.started)) or "as it was found"
 
-    def _setup_shown(self) -> Setup:
-        """As a manifest tells it: a playback is of the machine that was recorded."""
-        header = self.system.header if self.system else None
-        if header is None:
-            return self.setup
-        return replace(self.setup, tick_ns=header.tick_ns, seed=header.seed)
+    def record(self, wanted: Request) -> None:
+        """From here on. Refused: there is nothing to record."""
+        tape = self._whole_tape("record")
+        assert self.system
+        tape.record(wanted, self.workload, self.system.own_pids, self.log)
+        self.note("recording begins")
 
     async def stop_recording(self) -> Path | None:
         """The run's folder; None: nothing was recorded."""
-        recorder, self.recorder = self.recorder, None
-        if recorder is None:
+        if self.tape is None or self.tape.recorder is None:
             return None
         self.note("recording ends")
-        ended = self.life is Life.ENDED
-        whole = self._from_start and ended and not self._steered
-        repeatable = whole and self.system is not None and self.system.repeatable
-        facts = {
-            "workload": self.workload,
-            "repeatable": repeatable,
-            "monitor": {"from_start": self._from_start, "steered": self._steered},
-        }
         failed = self.life is Life.FAILED
         outcome = Outcome("failed", self.message) if failed else Outcome("success")
-        folder = await recorder.stop(outcome, facts)
-        self.terms.kept.append(folder)
+        ended = self.life is Life.ENDED
+        repeatable = ended and self.system is not None and self.system.repeatable
+        folder = await self.tape.stop(outcome, self.workload, repeatable)
+        if folder:
+            self.terms.kept.append(folder)
         return folder
 
     async def export(self, folder: Path) -> Path:
-        """A file for ui.perfetto.dev: of what is being recorded, else of the last seconds."""
-        if self.recent is None or self.system is None:
-            raise Refused("there is nothing to show yet")
+        """A file for ui.perfetto.dev (Tape.export)."""
+        tape = self._whole_tape("show")
+        assert self.system
         self._exports += 1
-        name = f"{self.letter}-{self._exports}"
-        trace = folder / f"{name}.bin"
-        if self.recorder:
-            self.recorder.copy_trace(trace)
-        else:
-            self.recent.write(trace, self.system.own_pids)
-        file = folder / f"{name}.perfetto-trace"
-        try:
-            await worker.perfetto(trace, file)
-        finally:
-            trace.unlink()
-        return file
+        return await tape.export(folder / f"{self.letter}-{self._exports}", self.system.own_pids)
+
+    def _whole_tape(self, purpose: str) -> Tape:
+        if self.system is None or self.tape is None:
+            raise Refused(f"there is nothing to {purpose}: {self.message or self.life.value}")
+        return self.tape
 
 
 async def limited(doing: Awaitable[T]) -> T:
@@ -594,50 +575,3 @@ async def limited(doing: Awaitable[T]) -> T:
         return await asyncio.wait_for(doing, _PATIENCE_S)
     except (TimeoutError, asyncio.TimeoutError):
         raise Refused(f"no answer within {_PATIENCE_S:.0f} s") from None
-
-
-def _nothing_new(shown: ModelFrame) -> ModelFrame:
-    timeline = {"runs": [], "idle_while_queued": [], "thinned": 0}
-    return cast(ModelFrame, {**shown, "timeline": timeline, "marks": [], "decisions": []})
-
-
-_COLUMNS = (
-    *("pid", "parent", "name", "state", "reason", "cpu", "group", "own", "priority", "tickets"),
-    *("weight", "level", "slice_left_ns", "run_ns", "waiting_ns", "wait_now_ns", "selections"),
-    *("share", "ideal"),
-)
-_MEASURES = (
-    *("turnaround_ns", "response_ns", "waiting_ns", "wakeup_median_ns", "wakeup_p99_ns"),
-    *("wakeup_maximum_ns", "fairness", "fairness_turnaround", "overhead"),
-)
-_COUNTS = (
-    *("wakeups", "finished", "throughput_per_s", "utilisation", "switches_per_s"),
-    *("migrations_per_s", "idle_while_queued_ns"),
-)
-
-
-def _empty(setup: Setup, window_ns: int) -> ModelFrame:
-    """Of a system that has said nothing yet."""
-    return cast(
-        ModelFrame,
-        {
-            "now_ns": 0,
-            "policy": str(setup.policy),
-            "shares_by": "equal",
-            "levels": False,
-            "shared_queue": False,
-            "cpus": [],
-            "processes": {name: [] for name in _COLUMNS},
-            "metrics": {
-                "window_ns": window_ns,
-                **dict.fromkeys(_MEASURES),
-                **dict.fromkeys(_COUNTS, 0),
-            },
-            "cost": {"steering": 0.0, "tracing": 0.0, "total": 0.0},
-            "timeline": {"runs": [], "idle_while_queued": [], "thinned": 0},
-            "marks": [],
-            "decisions": [],
-            "events": 0,
-            "lost": 0,
-        },
-    )

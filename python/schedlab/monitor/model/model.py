@@ -73,6 +73,7 @@ class ModelFrame(Past):
     policy: str
     shares_by: str
     levels: bool
+    levels_rise: bool
     shared_queue: bool
     cpus: list[CpuFrame]
     processes: ProcessColumns
@@ -226,6 +227,7 @@ class Model:
             "policy": self._policy.text,
             "shares_by": self._policy.shares_by,
             "levels": self._policy.levels,
+            "levels_rise": self._policy.levels_rise,
             "shared_queue": self._policy.shared_queue,
             "cpus": self._cpus(sums),
             "processes": self._columns(living[:PROCESSES_SHOWN], shares),

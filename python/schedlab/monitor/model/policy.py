@@ -9,6 +9,8 @@ from schedlab.trace.format import AttributeKind
 _LEVELS_IN_REMARK = {"mlfq", "priority"}
 """Policies whose DECISION says the level."""
 _LEVELS = _LEVELS_IN_REMARK | {"hybrid"}
+_RISING = {"mlfq"}
+"""Policies of which the highest number is the best level; of the others it is 0."""
 _WITHOUT_LEVELS = {"rr", "lottery", "stride", "wrr", "fair"}
 """Whose `task->level`, if they set it, is no level."""
 _TICKETS = {"lottery", "hybrid", "stride"}
@@ -68,6 +70,11 @@ class PolicyNow:
         """Does it have levels? Of a policy that we do not know: if it has shown any."""
         unknown = self.name not in _LEVELS and self.name not in _WITHOUT_LEVELS
         return self.name in _LEVELS or (unknown and self._levels_seen)
+
+    @property
+    def levels_rise(self) -> bool:
+        """Is a higher number served first?"""
+        return self.name in _RISING
 
     @property
     def shared_queue(self) -> bool:

@@ -25,6 +25,7 @@ export const TABLE_KEYS = [
     ["p, t, w", "set priority, tickets, weight"],
     ["Delete, twice", "kill it"],
     ["Escape", "choose none"],
+    ["↓ in the filter", "to the first that was found"],
 ];
 
 /**

@@ -72,7 +72,7 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """What a machine starts from."""
 
     catalogue: Catalogue
@@ -114,7 +114,7 @@ class KernelSystem:
         """Of the trace, since blocks of it were last given back."""
         self._records_s = time.monotonic()
         """When there were records last."""
-        self._prepared: _Prepared | None = None
+        self._prepared: Prepared | None = None
         self._steer_pid = 0
         self._record_cost_ns = 0.0
         self._cost = SteeringCost(0)
@@ -154,7 +154,7 @@ class KernelSystem:
     async def begin(self) -> None:
         try:
             await self._begin()
-        except Refused as refused:
+        except (Refused, TraceError) as refused:
             why = self._message or f"{refused}{tail_of(self._console.tail)}"
             await self.end()
             raise SchedlabError(why) from None
@@ -176,7 +176,7 @@ class KernelSystem:
         for name in self.setup.workloads:
             await self.start_workload(name)
 
-    async def _start_machine(self, prepared: _Prepared) -> None:
+    async def _start_machine(self, prepared: Prepared) -> None:
         setup = self.setup
         self._control = QemuControl() if self._machine.controlled else None
         control = self._control.theirs.fileno() if self._control else None
@@ -436,7 +436,7 @@ class KernelSystem:
             self._life = after
 
 
-def prepare(setup: Setup, folder: Path) -> _Prepared:
+def prepare(setup: Setup, folder: Path) -> Prepared:
     """All that takes time before the start: what is to be built and compiled.
 
     WrongUsage: there can be no such machine.
@@ -453,7 +453,7 @@ def prepare(setup: Setup, folder: Path) -> _Prepared:
         )
     machine.release()
     parts = supply((*KERNEL_PARTS, *machine.tools))
-    return _Prepared(catalogue, parts, make_live_disk(setup, folder, parts))
+    return Prepared(catalogue, parts, make_live_disk(setup, folder, parts))
 
 
 def check_range(option: str, value: int, least: int, most: int) -> None:

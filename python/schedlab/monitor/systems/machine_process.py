@@ -27,7 +27,7 @@ _REST_S = 0.002
 class MachineProcess:
     """`heard` gets what it prints, from the moment of `start` to the last, before `ended` is set."""
 
-    def __init__(self, heard: Callable[[bytes], None]) -> None:
+    def __init__(self, heard: Callable[[bytes], object]) -> None:
         self._heard = heard
         self._loop = asyncio.get_running_loop()
         self._output = -1

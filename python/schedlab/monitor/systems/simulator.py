@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TypeVar
 
 import numpy as np
@@ -52,6 +53,8 @@ PUNCH_BYTES = 64 << 20
 """What was read of the trace leaves the disk in pieces of this size."""
 SEEK_RECORDS_MAX = 10_000_000
 """Of a trace that is made, and read, once more."""
+SEEK_SECONDS_MAX = 20.0
+"""Of ours: centuries in which nothing happens have no records."""
 _PATIENCE_S = 0.02
 """Of a seek, between two looks at whether it has become too long."""
 
@@ -230,15 +233,16 @@ class SimulatorSystem:
 
     async def _reach(self, machine: SimulatedMachine, time_ns: int) -> None:
         """Refused: it takes too long."""
+        end = monotonic() + SEEK_SECONDS_MAX
         while machine.now_ns < time_ns:
             try:
                 await self._in_thread(lambda: machine.advance(time_ns, _PATIENCE_S))
             except RunFailed as error:
                 raise Refused(f"the machine fails before that time: {error}") from None
-            if machine.records > SEEK_RECORDS_MAX:
+            if machine.records > SEEK_RECORDS_MAX or monotonic() > end:
                 raise Refused(
-                    f"too far from the machine's beginning, from where it has to go there: "
-                    f"{SEEK_RECORDS_MAX} records come at {machine.now_ns / 1e9:.3f} s already"
+                    f"too far from the machine's beginning, from where it has to go there: it has"
+                    f" come to {machine.now_ns / 1e9:.3f} s, with {machine.records} records"
                 )
 
     # ---- help

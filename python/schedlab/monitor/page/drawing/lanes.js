@@ -3,7 +3,7 @@
 // Where each CPU has its lane on a time line, and each level its row in there.
 
 const LARGEST_FIRST = new Set(["mlfq"]); // of their levels; others serve the smallest number first
-const ROWS_ALL = 8; // levels of which even those that nobody was at have a row
+const ROWS_MOST = 16;
 const ROOM = 300; // pixels, that all rows have together if they are neither too low nor too high
 const LANE_HEIGHTS = [12, 34]; // the least and the most, of a lane of one row
 const LEVEL_HEIGHTS = [5, 21]; // of a level's row
@@ -79,10 +79,10 @@ export class LevelsSeen {
             for (const { level, queue } of frame.cpus) for (const each of [level, ...queue.map((waiting) => waiting[1])]) this.#seen.add(each);
         }
         this.#seen.delete(-1);
-        const seen = [...this.#seen].sort((one, other) => one - other);
-        const last = seen.at(-1) ?? -1;
-        const levels = last < ROWS_ALL ? [...Array(last + 1).keys()] : seen.slice(0, 2 * ROWS_ALL);
-        return LARGEST_FIRST.has(frame.policy.split(":")[0]) ? levels.reverse() : levels;
+        const levels = [...this.#seen].sort((one, other) => one - other);
+        if (!LARGEST_FIRST.has(frame.policy.split(":")[0])) return levels.slice(0, ROWS_MOST);
+        // Processes sink through all of them, also where nobody was yet.
+        return [...Array((levels.at(-1) ?? -1) + 1).keys()].reverse().slice(0, ROWS_MOST);
     }
 
     #addTrack(track) {

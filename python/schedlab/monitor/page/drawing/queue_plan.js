@@ -16,6 +16,7 @@ const TILE_LEAST = 15;
 const TILE_GAP = 3;
 const MORE = 46; // for "+37 more"
 const LABEL = 18; // of a shelf
+const GROWTH_LEAST = 0.7; // to have all in sight; what needs more room than that is scrolled to
 const GROWTH_MOST = 1.5;
 const LINES = 2; // of tiles on the one shelf of a policy without levels
 
@@ -35,11 +36,9 @@ const LINES = 2; // of tiles on the one shelf of a policy without levels
  */
 export function plan(frame, levels, width, room, scale) {
     const usual = planWith(frame, levels, width, scale, 1);
-    const free = room - usual.height;
-    if (free <= 0 || !usual.cards.length) return usual;
-    const growth = Math.min(GROWTH_MOST, 1 + free / usual.height);
-    const grown = planWith(frame, levels, width, scale, growth);
-    return grown.height <= room ? grown : usual;
+    const growth = Math.min(GROWTH_MOST, room / Math.max(1, usual.height));
+    if (growth < GROWTH_LEAST || !usual.cards.length) return usual;
+    return planWith(frame, levels, width, scale, growth < 1 ? growth * growth : growth);
 }
 
 function planWith(frame, levels, width, scale, growth) {
@@ -104,7 +103,7 @@ function planShared(frame, levels, width, measures, least) {
 function planCard({ x, y, width }, title, cpu, levels, measures, hasSeat) {
     const { tileHeight, seatWidth, strip, scale } = measures;
     const rows = Math.max(1, levels.length);
-    const shelfHeight = levels.length ? tileHeight + (levels.length > 6 ? 3 : 8) : LINES * (tileHeight + TILE_GAP) + 6;
+    const shelfHeight = levels.length ? tileHeight + (levels.length > 4 ? 4 : 8) : LINES * (tileHeight + TILE_GAP) + 6;
     const shelvesHeight = Math.max(rows * shelfHeight, hasSeat ? tileHeight * 1.9 : 0);
     const top = y + HEAD * scale + strip;
     const label = levels.length ? LABEL * scale : 0;

@@ -3,6 +3,7 @@
 // What is at a place of the time line, in words; and the runs that are to be seen, as a list.
 
 import { duration, moment } from "../elements.js";
+import { signOf } from "./mark_painter.js";
 import { ENDINGS } from "./paint.js";
 
 const NEAR = 3; // pixels at each side of a pointer
@@ -26,6 +27,18 @@ export function findAt(state, cpu, time, pixel) {
     const exact = track.firstAfter(time);
     const at = exact < track.length && track.begin[exact] <= time ? exact : nearest(track, from, until, time);
     return at < 0 ? idle(state, cpu, time) : runAt(state, cpu, at);
+}
+
+/**
+ * The marks at a time, of which not all have room for their words.
+ * @param {SystemState} state @param {number} time @param {number} pixel nanoseconds that one has
+ */
+export function markAt(state, time, pixel) {
+    const near = state.marks.items.filter(({ time_ns }) => Math.abs(time_ns - time) <= 2 * NEAR * pixel);
+    if (!near.length) return null;
+    const lines = near.slice(0, 2 * SUMMED_MOST).map(({ kind, text, time_ns }) => `${signOf(kind)} ${text}, ${moment(time_ns)}`);
+    if (near.length > lines.length) lines.push(`and ${near.length - lines.length} more`);
+    return { title: near.length > 1 ? `${near.length} marks` : "Mark", lines, pid: near[0].pid, place: null };
 }
 
 /** @param {SystemState} state @param {number} cpu @param {number} at its place in the CPU's track */

@@ -81,14 +81,14 @@ export function lines(tokens, width, height, scale) {
         type: "line", from: { data: "facet" },
         encode: { update: {
             x: { scale: "time", field: "time" }, y: { scale: "part", field }, stroke: { field: "colour" },
-            strokeWidth: { value: dash ? 1.25 : 2 }, strokeDash: { value: dash }, strokeOpacity: { signal: `datum.faint ? 0.2 : ${opacity}` },
+            strokeWidth: { value: dash ? 1.25 : 2 }, strokeDash: { value: dash }, strokeOpacity: { signal: `chosen && datum.key !== chosen ? 0.2 : ${opacity}` },
             defined: { signal: `datum['${field}'] >= 0` },
         } },
     });
     return {
         width: Math.max(60, width - left - right), height: height - bottom - 8, padding: { left, right, top: 8, bottom }, autosize: "none", background: null,
         data: [{ name: "points" }, { name: "ends" }],
-        signals: [{ name: "from", value: 0 }, { name: "until", value: 1 }, { name: "most", value: 1 }],
+        signals: [{ name: "chosen", value: "" }, { name: "from", value: 0 }, { name: "until", value: 1 }, { name: "most", value: 1 }],
         scales: [
             { name: "time", type: "linear", domain: { signal: "[from, until]" }, range: "width", zero: false },
             { name: "part", type: "linear", domain: { signal: "[0, most]" }, range: "height", nice: true },
@@ -109,14 +109,14 @@ export function lines(tokens, width, height, scale) {
                 encode: { update: {
                     x: { signal: "width + 6" }, y: { scale: "part", field: "place" }, baseline: { value: "middle" }, text: { field: "label" },
                     fill: { value: tokens.ink }, fontSize: { value: FONT * scale }, font: { value: tokens.sans }, limit: { value: right - 8 },
-                    fillOpacity: { signal: "datum.faint ? 0.4 : 1" },
+                    fillOpacity: { signal: "chosen && datum.key !== chosen ? 0.4 : 1" },
                 } },
             },
             {
                 type: "symbol", from: { data: "ends" },
                 encode: { update: {
                     x: { scale: "time", field: "time" }, y: { scale: "part", field: "share" }, fill: { field: "colour" }, size: { value: 45 },
-                    fillOpacity: { signal: "datum.faint ? 0.4 : 1" },
+                    fillOpacity: { signal: "chosen && datum.key !== chosen ? 0.4 : 1" },
                 } },
             },
         ],

@@ -7,7 +7,8 @@ import { select } from "../store.js";
 import { dress, name, process, swatch } from "../swatch.js";
 import { count } from "../words.js";
 
-const ROWS = 60;
+/** While the list is held, there is time to look further back. */
+const HELD_ROWS = 200;
 const CANDIDATES = 8;
 
 /**
@@ -20,6 +21,7 @@ export function create(panel, system) {
         setIcon(hold, held ? "play" : "pause");
         setLabel(hold, held ? "Go on with the list" : "Hold the list");
         hold.setAttribute("aria-pressed", String(held));
+        shown = { newest: -1, wanted: 0 };
         panel.redraw();
     });
     panel.tools.append(hold);
@@ -30,7 +32,7 @@ export function create(panel, system) {
     /** @type {Row[]} */
     const rows = [];
     let held = false;
-    let newest = -1;
+    let shown = { newest: -1, wanted: 0 };
 
     body.addEventListener("click", (event) => {
         const pid = Number(event.target.closest("[data-of]")?.dataset.of ?? 0);
@@ -38,18 +40,19 @@ export function create(panel, system) {
     });
 
     panel.draws((state) => {
-        if (held) return;
         const list = state.decisions.items;
-        const last = list.at(-1);
-        panel.note(last ? `${count(last.number)} in all` : "");
-        if (last?.number === newest && rows.length) {
+        const newest = list.at(-1)?.number ?? -1;
+        const wanted = held ? HELD_ROWS : fitting(panel.body, rows[0]);
+        const same = wanted === shown.wanted && (held || newest === shown.newest);
+        if (same) {
             for (const row of rows) row.select(state.selected);
             return;
         }
-        newest = last?.number ?? -1;
-        const seen = Math.min(ROWS, list.length);
+        shown = { newest, wanted };
+        panel.note(newest > 0 ? `${count(newest)} in all` : "");
+        const seen = Math.min(wanted, list.length);
         while (rows.length < seen) {
-            rows.push(new Row(system));
+            rows.push(new Row());
             body.append(rows.at(-1).element);
         }
         rows.forEach((row, place) => {
@@ -57,6 +60,12 @@ export function create(panel, system) {
             if (place < seen) row.show(list[list.length - 1 - place], state);
         });
     });
+}
+
+/** As many rows as one sees: to lay out others five times a second would be in vain. */
+function fitting(body, row) {
+    const height = row?.element.offsetHeight || 24;
+    return Math.max(1, Math.ceil(body.clientHeight / height) - 1);
 }
 
 class Row {
@@ -77,6 +86,7 @@ class Row {
         this.picked.dataset.of = String(decision.pid);
         name(this.picked.firstChild, decision.pid, decision.name);
         setText(this.text, decision.text);
+        this.text.title = decision.text;
         const others = decision.candidates;
         this.candidates.forEach((each, place) => each.show(others[place], state));
         const more = Math.max(decision.waited, others.length) - CANDIDATES;

@@ -6,13 +6,12 @@ import { notice } from "../banners.js";
 import { setTheme, theme } from "../colours.js";
 import { ask } from "../connection.js";
 import { announce, button, element, setIcon, setLabel, setText } from "../elements.js";
-import { allStates, hello, onHello, subscribe } from "../store.js";
+import { allStates, onHello, subscribe } from "../store.js";
 import { times } from "../words.js";
 
 /** Of a system's time beside ours; 0: as fast as it goes. */
 const PACES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 0];
 const STEPS = [["event", "event"], ["decision", "decision"], ["tick", "tick"], ["millisecond", "1 ms"]];
-const WINDOWS_S = [1, 2, 5, 10, 30, 60];
 const THEMES = ["auto", "light", "dark"];
 const THEME_WORDS = { auto: "as the system has it", light: "light", dark: "dark" };
 
@@ -26,7 +25,7 @@ export function create(place, page) {
     const time = timeControls();
     const saving = savingControls();
     const look = button("auto", "Theme", switchTheme);
-    const tools = element("div", { className: "bar-group bar-tools" }, windowSelect(), look, button("help", "Help, and all keys", page.help));
+    const tools = element("div", { className: "bar-group bar-tools" }, look, button("help", "Help, and all keys", page.help));
     place.append(home, time.element, saving.element, tools);
 
     function switchTheme() {
@@ -207,19 +206,4 @@ function each(answer) {
 // An address that leads elsewhere is none that the monitor gives.
 function isOurs(address) {
     return new URL(address, location.href).origin === location.origin;
-}
-
-function windowSelect() {
-    const made = element("select", { "aria-label": "Window of all metrics and shares" });
-    made.dataset.tip = "The window of metrics, shares and waits";
-    for (const seconds of WINDOWS_S) made.append(element("option", { value: seconds, textContent: `${seconds} s` }));
-    made.addEventListener("change", () => tell("window", { seconds: Number(made.value) }));
-    onHello(() => {
-        const seconds = hello().window_ns / 1e9;
-        if (!WINDOWS_S.includes(seconds) && ![...made.options].some(({ value }) => Number(value) === seconds)) {
-            made.append(element("option", { value: seconds, textContent: `${seconds} s` }));
-        }
-        made.value = String(seconds);
-    });
-    return element("label", { className: "window" }, element("span", { textContent: "window" }), made);
 }

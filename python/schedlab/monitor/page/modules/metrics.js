@@ -89,7 +89,7 @@ class MetricsPanel {
             const { key, format } = card.metric;
             setText(card.value, format(frame.metrics[key]));
             const range = drawSparkline(card.line, pointsOf(recent, key), colour);
-            setText(card.range, range ? `${format(range.least)} – ${format(range.most)}` : "nothing to compute it from");
+            setText(card.range, range ? `${format(range.least)} – ${format(range.most)}` : "none in the window");
             card.element.classList.toggle("warns", key === "idle_while_queued_ns" && frame.metrics[key] > 0);
         }
         setText(this.cards.find(({ metric }) => metric.key === "wakeup_median_ns").extra, `${count(frame.metrics.wakeups)} wake-ups`);

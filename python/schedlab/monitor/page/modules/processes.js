@@ -66,6 +66,12 @@ class ProcessTable {
                 this.panel.redraw();
             });
         }
+        this.filter.addEventListener("keydown", (event) => {
+            if (event.key !== "Enter" && event.key !== "ArrowDown") return;
+            event.preventDefault();
+            this.grid.focus({ preventScroll: true });
+            this.#move(1);
+        });
         this.grid.addEventListener("scroll", () => this.#scroll(), { passive: true });
         this.grid.addEventListener("click", (event) => this.#click(event));
         this.grid.addEventListener("dblclick", (event) => this.#edit(event.target.closest("[data-attribute]")));
@@ -162,6 +168,7 @@ class ProcessTable {
     }
 
     #scroll() {
+        this.grid.classList.toggle("moved-aside", this.grid.scrollLeft > 0);
         this.scheduled ||= requestAnimationFrame(() => {
             this.scheduled = 0;
             this.render();

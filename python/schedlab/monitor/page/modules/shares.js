@@ -13,7 +13,8 @@ import { colourOfRow, Convergence, OTHERS, shareRows } from "../drawing/share_ro
 import { Chart } from "../drawing/chart.js";
 
 const GAP_MS = 400; // between two drawings
-const SAMPLES_MAX = 240;
+const SAMPLE_GAP_MS = 1000; // between two points of a line: to draw them all takes Vega 20 ms
+const SAMPLES_MAX = 120;
 const PIES_PART = 0.45; // of the panel's height
 const LINES_PART = 0.46;
 const LINES_LEAST = 110; // pixels
@@ -29,14 +30,17 @@ class Shares {
     #byGroup = false;
     #inWindow = false;
     #convergence = new Convergence();
-    /** @type {{time: number, key: string, segment: number, share: number, ideal: number, colour: string, faint: boolean}[][]} by moment */
+    /** @type {{time: number, key: string, segment: number, share: number, ideal: number, colour: string, label: string}[][]} by moment */
     #samples = [];
     #keys = [];
     #drawn_ms = -Infinity;
+    #sampled_ms = -Infinity;
     #frame = -1;
     #epoch = -1;
     #size = "";
     #building = false;
+    #linesAreDrawn = false;
+    #chosen = "";
     #timer = 0;
 
     constructor(panel, system) {
@@ -60,7 +64,8 @@ class Shares {
         this.groupButton.setAttribute("aria-pressed", String(this.#byGroup));
         this.windowButton.setAttribute("aria-pressed", String(this.#inWindow));
         this.#forget();
-        this.#drawn_ms = -Infinity;
+        this.#drawn_ms = this.#sampled_ms = -Infinity;
+        this.#frame = -1;
         this.panel.redraw();
     }
 
@@ -90,20 +95,24 @@ class Shares {
         this.#epoch = epoch;
         this.rows = shareRows(this.state, this.#byGroup, this.#keys);
         this.#keys = this.rows.map(({ key }) => key);
-        if (frame.number !== this.#frame) this.#sample(frame);
+        if (frame.number !== this.#frame) this.#sample(frame, now);
         this.#frame = frame.number;
         this.#fillList(frame);
         this.#build().catch((error) => this.panel.fail(error.message));
     }
 
-    #sample(frame) {
+    #sample(frame, now) {
         const changes = this.state.marks.items.findLast(({ kind }) => kind === "policy" || kind === "tunable")?.time_ns ?? 0;
         const since = this.#convergence.take(this.rows, `${frame.policy} ${changes}`, frame.now_ns);
         const { segment } = this.#convergence;
+        const changed = segment !== this.#samples.at(-1)?.[0]?.segment;
+        if (!changed && now - this.#sampled_ms < SAMPLE_GAP_MS) return;
+        this.#sampled_ms = now;
+        this.#linesAreDrawn = false;
         const sample = this.rows
             .map((row) => ({
                 time: frame.now_ns / 1e9, key: row.key, segment, ideal: row.ideal, colour: colourOfRow(row, tokens()),
-                share: this.#inWindow ? row.share : since.get(row.key) ?? -1, label: row.label, faint: this.#isFaint(row),
+                share: this.#inWindow ? row.share : since.get(row.key) ?? -1, label: row.label,
             }))
             .filter(({ share }) => share >= 0);
         this.#samples.push(sample);
@@ -126,6 +135,7 @@ class Shares {
                 await this.pieChart.embed(pies(tokens(), width, PIES_PART * height, letterScale()));
                 await this.lineChart.embed(lines(tokens(), width, Math.max(LINES_LEAST, LINES_PART * height), letterScale()));
                 this.#size = size;
+                this.#linesAreDrawn = false;
             }
             await this.#draw();
             this.panel.fail("");
@@ -135,21 +145,30 @@ class Shares {
     }
 
     async #draw() {
-        const began = performance.now();
         const slices = this.#slices();
+        const held = HELD[this.state.frame.shares_by] ?? HELD.equal;
+        await this.pieChart.update((view) => view.signal("held", held).data("slices", slices));
+        const chosen = this.#byGroup || !this.state.selected ? "" : String(this.state.selected);
+        if (!this.#linesAreDrawn || chosen !== this.#chosen) await this.#drawLines(chosen);
+        this.panel.body.drawn = { ...this.panel.body.drawn, slices: slices.length };
+    }
+
+    /** @param {string} chosen the key of the process that is selected; the others are faint */
+    async #drawLines(chosen) {
+        this.#linesAreDrawn = true;
+        this.#chosen = chosen;
+        const began = performance.now();
         // Of many, the others together would press the lines of each to the ground.
         const points = this.#samples.flat().filter(({ key }) => key !== OTHERS);
         const ends = this.#ends();
-        const held = HELD[this.state.frame.shares_by] ?? HELD.equal;
-        await this.pieChart.update((view) => view.signal("held", held).data("slices", slices));
         await this.lineChart.update((view) => {
             const most = Math.max(0.05, ...points.map(({ share, ideal }) => Math.max(share, ideal))) * 1.08;
             const gap = (LABEL_GAP * letterScale() * most) / Math.max(1, view.height());
             view.signal("from", this.#samples[0]?.[0]?.time ?? points[0]?.time ?? 0).signal("until", points.at(-1)?.time ?? 1);
-            view.signal("most", Math.min(1, most)).data("points", points).data("ends", placed(ends, gap, Math.min(1, most)));
+            view.signal("chosen", chosen).signal("most", Math.min(1, most)).data("points", points).data("ends", placed(ends, gap, Math.min(1, most)));
         });
         this.panel.body.drawn = {
-            slices: slices.length, points: points.length, samples: this.#samples.length, ends: ends.length, segment: this.#convergence.segment,
+            ...this.panel.body.drawn, points: points.length, samples: this.#samples.length, ends: ends.length, segment: this.#convergence.segment,
             cost_ms: performance.now() - began,
         };
     }

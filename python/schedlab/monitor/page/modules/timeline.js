@@ -6,7 +6,7 @@
 import { ask } from "../connection.js";
 import { onTheme, tokens } from "../colours.js";
 import { announce, button, count, duration, element, setIcon, setText } from "../elements.js";
-import { select, stateOf } from "../store.js";
+import { allStates, select, stateOf } from "../store.js";
 import { ticksOf } from "../drawing/axis.js";
 import { followKeys, followPointer } from "../drawing/gestures.js";
 import { Lanes, LevelsSeen } from "../drawing/lanes.js";
@@ -14,7 +14,7 @@ import { paintMarks } from "../drawing/mark_painter.js";
 import { ENDINGS, drawEnding, font, hatching, letterScale, widthOf } from "../drawing/paint.js";
 import { Layer } from "../drawing/layer.js";
 import { openInPerfetto } from "../drawing/perfetto.js";
-import { findAt, indexOf, moment6, named, runAt, runsBetween } from "../drawing/run_finder.js";
+import { findAt, indexOf, markAt, moment6, named, runAt, runsBetween } from "../drawing/run_finder.js";
 import { RunPainter } from "../drawing/run_painter.js";
 import { Scrolled } from "../drawing/scrolled.js";
 import { Surface } from "../drawing/surface.js";
@@ -110,7 +110,7 @@ class Timeline {
     /** Its system is not shown any more. */
     #leaveView(end) {
         end();
-        view.forget(this.state.id);
+        if (!allStates().includes(this.state)) view.forget(this.state.id);
         this.surface.end();
     }
 
@@ -333,7 +333,8 @@ class Timeline {
     #found() {
         const { left, right, begin, end } = this.#span;
         const { x, y } = this.#pointer;
-        if (x < left || y < this.#top()) return null;
+        if (x < left) return null;
+        if (y < this.#top()) return markAt(this.state, begin + ((x - left) * (end - begin)) / (right - left), (end - begin) / (right - left));
         const cpu = this.#lanes.cpuAt(y - this.#top() + this.scrolled.offset);
         const pixel = (end - begin) / (right - left);
         return findAt(this.state, cpu, begin + (x - left) * pixel, pixel);

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab top`: the monitor's modules in a terminal, from the same session and frames as the page.
+
+Textual draws it: tables, keys, mouse and colours in any terminal, by the makers of rich.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from rich.console import RenderableType
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import Footer, RichLog, Static, TabbedContent, TabPane
+
+from schedlab.errors import SchedlabError
+from schedlab.monitor.commands import perform
+from schedlab.monitor.frames import Explanation, Frame
+from schedlab.monitor.session import Session
+from schedlab.monitor.terminal import pictures
+from schedlab.monitor.terminal.dialogs import Ask, Choose, Tell
+from schedlab.monitor.terminal.kept import Kept
+from schedlab.monitor.terminal.process_table import ProcessTable
+
+_SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
+"""Of the time line, from 10 µs to 50 s."""
+_SPEEDS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, 0.0)
+"""0: as fast as it goes."""
+_ATTRIBUTES = (
+    ("priority", "0, the highest, to 10"),
+    ("tickets", "1 to 1,000,000"),
+    ("weight", "1 to 10"),
+)
+
+HELP = """\
+space  pause, go on            p  policy            1-4  which system, side by side
+.      one decision further    t  tunable           F2-F8 what is shown
+,      one tick further        a  attribute         < >  sort by another column
+[ ]    slower, faster          k  kill              o    in the other order
++ -    time line: closer, farther                   /    only some processes
+w      start a workload        r  record, stop      H    the monitor's own processes, too
+c      start again with other CPUs                  q    leave, and end all that runs
+
+Commands go to the system whose letter is marked; policies, workloads and pauses of systems side by
+side to all of them with the capital letters P, T, W.
+"""
+
+
+class MonitorApp(App[None]):
+    """Shows a session, and hands on what is asked of it."""
+
+    TITLE = "schedlab"
+    CSS = """
+    #heads { height: auto; max-height: 12; }
+    #meters { height: auto; max-height: 18; padding: 0 1; }
+    TabbedContent { height: 1fr; }
+    TabPane { padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", "pause"),
+        Binding("full_stop", "step('decision')", "step"),
+        Binding("comma", "step('tick')", "tick", show=False),
+        Binding("p", "policy('')", "policy"),
+        Binding("P", "policy('*')", show=False),
+        Binding("t", "tunable('')", "tunable"),
+        Binding("T", "tunable('*')", show=False),
+        Binding("a", "attribute", "attribute"),
+        Binding("k", "kill", "kill"),
+        Binding("w", "workload('')", "start"),
+        Binding("W", "workload('*')", show=False),
+        Binding("c", "cpus", "CPUs"),
+        Binding("r", "record", "record"),
+        Binding("slash", "filter", "filter"),
+        Binding("H", "own", show=False),
+        Binding("left_square_bracket", "speed(-1)", "slower", show=False),
+        Binding("right_square_bracket", "speed(1)", "faster", show=False),
+        Binding("plus,equals_sign", "zoom(-1)", "closer", show=False),
+        Binding("minus", "zoom(1)", "farther", show=False),
+        *(Binding(str(n), f"system({n - 1})", show=False) for n in range(1, 5)),
+        *(
+            Binding(f"f{n}", f"tab('{name}')", show=False)
+            for n, name in enumerate(
+                ("processes", "timeline", "queues", "metrics", "waits", "decisions", "console"), 2
+            )
+        ),
+        Binding("question_mark,f1", "help", "help"),
+        Binding("q", "quit", "leave"),
+    ]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.kept = {letter: Kept(letter) for letter in session.systems}
+        self.current = next(iter(self.kept))
+        self.span = _SPANS_NS.index(1_000_000_000)
+        self.explanation: Explanation | None = None
+        self._logged = dict.fromkeys(self.kept, 0)
+        self._stop_listening: Callable[[], None] = lambda: None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="heads")
+        yield Static(id="meters")
+        with TabbedContent(initial="processes"):
+            with TabPane("Processes", id="processes"):
+                yield ProcessTable()
+            for title, name in (
+                ("Time line", "timeline"),
+                ("Run queues", "queues"),
+                ("Metrics", "metrics"),
+                ("Waits", "waits"),
+                ("Decisions", "decisions"),
+            ):
+                with TabPane(title, id=name), VerticalScroll():
+                    yield Static(id=f"{name}-picture")
+            with TabPane("Console", id="console"):
+                yield RichLog(max_lines=2000, id="log")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self._stop_listening = self.session.listen(self)
+        self.query_one(ProcessTable).focus()
+
+    def on_unmount(self) -> None:
+        self._stop_listening()
+
+    # --- what the session says (session.Listener)
+
+    def show(self, frames: Sequence[Frame]) -> None:
+        """Takes the next frames; draws what can be seen."""
+        for frame in frames:
+            self.kept[frame["system"]].take(frame)
+        if self.is_running:
+            self.draw()
+
+    def changed(self) -> None:
+        """All that is asked is asked of the session itself, at its time."""
+
+    # --- drawing
+
+    @property
+    def here(self) -> Kept:
+        """The system whose details are shown."""
+        return self.kept[self.current]
+
+    def draw(self) -> None:
+        """Heads and meters, and the one tab that is open."""
+        heads = [pictures.head(kept, kept is self.here) for kept in self.kept.values()]
+        picture = heads[0]
+        for each in heads[1:]:
+            picture.append("\n").append_text(each)
+        self.query_one("#heads", Static).update(picture)
+        width = self.size.width - 4
+        self.query_one("#meters", Static).update(pictures.meters(self.here, width))
+        tab = self.query_one(TabbedContent).active
+        if tab == "processes" and self.here.frame is not None:
+            self.query_one(ProcessTable).show(self.here.frame["processes"])
+        elif tab == "console":
+            self.draw_log()
+        elif tab in self.pictures:
+            drawn = self.pictures[tab](width - 2)
+            self.query_one(f"#{tab}-picture", Static).update(drawn)
+
+    @property
+    def pictures(self) -> dict[str, Callable[[int], RenderableType]]:
+        """By tab: what draws it, in so many columns."""
+        return {
+            "timeline": lambda width: pictures.time_line(self.here, width, _SPANS_NS[self.span]),
+            "queues": lambda width: pictures.queues(self.here),
+            "metrics": lambda width: pictures.figures(list(self.kept.values())),
+            "waits": lambda width: pictures.waits(self.explanation, width),
+            "decisions": lambda width: pictures.decisions(self.here, max(self.size.height - 8, 5)),
+        }
+
+    def draw_log(self) -> None:
+        """Lines that have come since it was drawn last."""
+        log = self.query_one("#log", RichLog)
+        new = self.here.lines - self._logged[self.current]
+        for line in list(self.here.log)[-new:] if new else []:
+            log.write(line)
+        self._logged[self.current] = self.here.lines
+
+    # --- what is asked of the session
+
+    async def ask(self, do: str, system: str = "", **what: Any) -> Any:
+        """Of the current system, or of `system`. None: it was refused, which is shown."""
+        try:
+            return await perform(self.session, {"do": do, "system": system or self.current, **what})
+        except SchedlabError as error:
+            self.notify(str(error), severity="error", timeout=10, markup=False)
+            return None
+
+    def told(self, text: str) -> None:
+        """Says that something was done."""
+        self.notify(text, timeout=4, markup=False)
+
+    async def action_pause(self) -> None:
+        frame = self.here.frame
+        await self.ask("resume" if frame is not None and frame["paused"] else "pause", "*")
+
+    async def action_step(self, kind: str) -> None:
+        await self.ask("step", kind=kind)
+
+    async def action_speed(self, by: int) -> None:
+        speeds = [*_SPEEDS]
+        nearest = min(range(len(speeds)), key=lambda at: abs(speeds[at] - self.session.pace))
+        speed = speeds[min(max(nearest + by, 0), len(speeds) - 1)]
+        await self.ask("pace", "*", speed=speed)
+        if self.session.pace == speed:
+            self.told("as fast as it goes" if speed == 0 else f"speed {speed:g}")
+
+    def action_zoom(self, by: int) -> None:
+        self.span = min(max(self.span + by, 0), len(_SPANS_NS) - 1)
+        self.draw()
+
+    def action_policy(self, system: str) -> None:
+        options = []
+        for policy in self.session.choices.policies:
+            options.append((policy["name"], policy["meaning"]))
+            for name, preset in policy["presets"].items():
+                options.append((f"{policy['name']}:{name}", preset["meaning"]))
+        frame = self.here.frame
+        screen = Choose("policy", options, frame["policy"] if frame is not None else "")
+        self.push_screen(screen, lambda chosen: self.soon(self.set_policy(chosen, system)))
+
+    async def set_policy(self, chosen: str | None, system: str) -> None:
+        if chosen:
+            await self.ask("policy", system, policy=chosen)
+
+    async def action_tunable(self, system: str) -> None:
+        found = await self.ask("tunables")
+        if not found:
+            self.told("the policy has no tunables")
+            return
+        options = [
+            (
+                f"{each['name']}={each['value']}",
+                f"{each['minimum']} to {each['maximum']}: {each['meaning']}",
+            )
+            for each in found
+        ]
+        self.push_screen(Choose("tunable", options), lambda chosen: self.ask_value(chosen, system))
+
+    def ask_value(self, chosen: str | None, system: str) -> None:
+        if chosen:
+            name, _, value = chosen.partition("=")
+            self.push_screen(
+                Ask(f"{name}: the value", value),
+                lambda text: self.soon(self.set_tunable(name, text, system)),
+            )
+
+    async def set_tunable(self, name: str, text: str | None, system: str) -> None:
+        number = self.number(text)
+        if number is not None:
+            await self.ask("tunable", system, name=name, value=number)
+
+    def number(self, text: str | None) -> int | None:
+        """What was typed, as a whole number. None: it is none, which is said, or nothing."""
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            self.notify(f"{text}: a whole number is expected", severity="error", markup=False)
+            return None
+
+    def action_attribute(self) -> None:
+        pid = self.query_one(ProcessTable).chosen
+        if not pid:
+            self.told("choose a process in the table first")
+            return
+        self.push_screen(
+            Choose(f"attribute of process {pid}", _ATTRIBUTES),
+            lambda kind: self.ask_attribute(pid, kind),
+        )
+
+    def ask_attribute(self, pid: int, kind: str | None) -> None:
+        if kind:
+            value = self.query_one(ProcessTable).value_of(pid, kind)
+            self.push_screen(
+                Ask(f"{kind} of process {pid}", "" if value is None else str(value)),
+                lambda text: self.soon(self.set_attribute(pid, kind, text)),
+            )
+
+    async def set_attribute(self, pid: int, kind: str, text: str | None) -> None:
+        number = self.number(text)
+        if number is not None:
+            await self.ask("attribute", pid=pid, kind=kind, value=number)
+
+    async def action_kill(self) -> None:
+        pid = self.query_one(ProcessTable).chosen
+        if not pid:
+            self.told("choose a process in the table first")
+        elif await self.ask("kill", pid=pid):
+            self.told(f"process {pid} was killed")
+
+    def action_workload(self, system: str) -> None:
+        options = [(each.name, each.title) for each in self.session.choices.palette.values()]
+        self.push_screen(
+            Choose("start a workload", options),
+            lambda chosen: self.soon(self.start_workload(chosen, system)),
+        )
+
+    async def start_workload(self, name: str | None, system: str) -> None:
+        if name and (pid := await self.ask("start", system, workload=name)):
+            self.told(f"{name} was started: process {pid}")
+
+    def action_cpus(self) -> None:
+        cpus = str(self.session.systems[self.current].setup.cpus)
+        self.push_screen(
+            Ask("start again with so many CPUs", cpus), lambda text: self.soon(self.restart(text))
+        )
+
+    async def restart(self, text: str | None) -> None:
+        number = self.number(text)
+        if number is not None:
+            await self.ask("restart", "*", cpus=number)
+
+    async def action_record(self) -> None:
+        recording = any(each.recorder for each in self.session.systems.values())
+        kept = await self.ask("record", "*", on=not recording)
+        if kept:
+            self.told(f"kept in {kept}")
+
+    # --- what is shown
+
+    def action_filter(self) -> None:
+        table = self.query_one(ProcessTable)
+        self.push_screen(Ask("only processes with", table.filter), self.filter_by)
+
+    def filter_by(self, text: str | None) -> None:
+        if text is not None:
+            table = self.query_one(ProcessTable)
+            table.filter = text
+            table.rearrange()
+
+    def action_own(self) -> None:
+        table = self.query_one(ProcessTable)
+        table.with_own = not table.with_own
+        table.rearrange()
+
+    def action_system(self, number: int) -> None:
+        if number < len(self.kept):
+            self.current = list(self.kept)[number]
+            self.explanation = None
+            self.query_one("#log", RichLog).clear()
+            self._logged[self.current] = max(self.here.lines - len(self.here.log), 0)
+            self.draw()
+
+    def action_tab(self, name: str) -> None:
+        self.query_one(TabbedContent).active = name
+
+    async def on_tabbed_content_tab_activated(self) -> None:
+        await self.explain()
+        self.draw()
+
+    def action_help(self) -> None:
+        self.push_screen(Tell(HELP))
+
+    async def on_process_table_selected(self, event: ProcessTable.Selected) -> None:
+        await self.explain(event.pid)
+
+    async def explain(self, pid: int = 0) -> None:
+        """Who ran while the chosen process waited; asked again whenever the tab is opened."""
+        pid = pid or self.query_one(ProcessTable).chosen
+        if pid:
+            self.explanation = await self.ask("explain", pid=pid)
+
+    def soon(self, work: Any) -> None:
+        """Does it while the screen goes on."""
+        self.run_worker(work, exit_on_error=False)
+
+
+async def run_app(session: Session) -> None:
+    """Until whoever watches leaves."""
+    app = MonitorApp(session)
+    try:
+        await app.run_async()
+    except asyncio.CancelledError:
+        app.exit()
+        raise

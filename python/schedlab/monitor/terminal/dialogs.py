@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""What is asked before something is done: one of several, or a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+_STYLE = """
+{name} {{ align: center middle; }}
+{name} > Vertical {{
+    width: 90%; max-width: 100; height: auto; max-height: 90%;
+    border: round $accent; background: $surface; padding: 0 1;
+}}
+{name} OptionList {{ height: auto; max-height: 24; }}
+"""
+
+
+class Choose(ModalScreen[str | None]):
+    """One of several; typing narrows them down. None: nothing was chosen."""
+
+    DEFAULT_CSS = _STYLE.format(name="Choose")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "dismiss(None)", "leave"),
+        ("down", "app.focus_next", "to the list"),
+    ]
+
+    def __init__(self, title: str, options: Sequence[tuple[str, str]], present: str = "") -> None:
+        """`options`: what is chosen, and what it means. `present`: what is in force now."""
+        super().__init__()
+        self.heading = title
+        self.options = options
+        self.present = present
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(self.heading)
+            yield Input(placeholder="type to find, Enter to choose")
+            yield OptionList()
+
+    def on_mount(self) -> None:
+        self.narrow("")
+
+    def narrow(self, text: str) -> None:
+        """Leaves those in which the text is."""
+        found = [each for each in self.options if text.lower() in " ".join(each).lower()]
+        choices = self.query_one(OptionList)
+        choices.clear_options()
+        for name, meaning in found:
+            mark = "●" if name == self.present else " "
+            choices.add_option(Option(f"{mark} {name:<28} {meaning}".replace("[", "\\["), id=name))
+        if found:
+            choices.highlighted = 0
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.narrow(event.value)
+
+    def on_input_submitted(self, _event: Input.Submitted) -> None:
+        choices = self.query_one(OptionList)
+        if choices.highlighted is not None:
+            self.dismiss(choices.get_option_at_index(choices.highlighted).id)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option.id)
+
+
+class Ask(ModalScreen[str | None]):
+    """A text. None: it was not given."""
+
+    DEFAULT_CSS = _STYLE.format(name="Ask")
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
+
+    def __init__(self, question: str, value: str = "") -> None:
+        super().__init__()
+        self.question = question
+        self.value = value
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(self.question)
+            yield Input(value=self.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())
+
+
+class Tell(ModalScreen[None]):
+    """A text to read."""
+
+    DEFAULT_CSS = _STYLE.format(name="Tell")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape,enter,q,question_mark", "dismiss", "leave"),
+    ]
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(self.text, markup=False)

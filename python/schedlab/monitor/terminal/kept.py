@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""What a terminal remembers of a system: its last frame, and a bounded part of what went before."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from schedlab.monitor.frames import Decision, Frame, Mark
+
+RUNS_MAX = 5_000
+"""Of each CPU."""
+LOG_MAX = 2_000
+
+Run = tuple[int, int, int, int]
+"""PID, begin, end, level."""
+
+
+class Kept:
+    """Of one system."""
+
+    def __init__(self, letter: str) -> None:
+        self.letter = letter
+        self.frame: Frame | None = None
+        self.runs: dict[int, deque[Run]] = {}
+        self.idle: dict[int, deque[tuple[int, int]]] = {}
+        self.decisions: deque[Decision] = deque(maxlen=200)
+        self.marks: deque[Mark] = deque(maxlen=200)
+        self.log: deque[str] = deque(maxlen=LOG_MAX)
+        self.lines = 0
+        """Of the log, all that there ever were."""
+
+    def take(self, frame: Frame) -> None:
+        """The next frame. One whose time is before the last one's is of a new beginning."""
+        if self.frame is not None and frame["now_ns"] < self.frame["now_ns"]:
+            self.forget()
+        self.frame = frame
+        for cpu, pid, begin, end, level, _ in frame["timeline"]["runs"]:
+            self._add_run(cpu, (pid, begin, end, level))
+        for cpu, begin, end in frame["timeline"]["idle_while_queued"]:
+            self.idle.setdefault(cpu, deque(maxlen=RUNS_MAX)).append((begin, end))
+        self.decisions.extend(frame["decisions"])
+        self.marks.extend(frame["marks"])
+        self.log.extend(frame["log"])
+        self.lines += len(frame["log"])
+
+    def forget(self) -> None:
+        """What happened is no more: the system was started again, or goes back."""
+        self.runs.clear()
+        self.idle.clear()
+        self.decisions.clear()
+        self.marks.clear()
+
+    def _add_run(self, cpu: int, run: Run) -> None:
+        runs = self.runs.setdefault(cpu, deque(maxlen=RUNS_MAX))
+        while runs and runs[-1][1] >= run[1]:
+            runs.pop()  # it goes on: the same run, longer
+        runs.append(run)
+
+    def name_of(self, pid: int) -> str:
+        """As the last frame calls it."""
+        if pid == 0:
+            return "idle"
+        if self.frame is not None:
+            for each, name in zip(
+                self.frame["processes"]["pid"], self.frame["processes"]["name"], strict=True
+            ):
+                if each == pid:
+                    return str(name)
+        return f"process {pid}"
+
+    def names(self) -> dict[int, str]:
+        """Of all that live."""
+        if self.frame is None:
+            return {}
+        columns = self.frame["processes"]
+        return {
+            int(pid): str(name) for pid, name in zip(columns["pid"], columns["name"], strict=True)
+        }

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT
+"""What happens, drawn with characters: CPUs, the time line, run queues, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.monitor.frames import CpuFrame, Explanation, Frame, Metrics
+from schedlab.monitor.terminal.kept import Kept
+from schedlab.monitor.terminal.words import duration, moment, per_second, percent, times
+
+_COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
+"""Of processes, by PID. A letter beside it tells apart those who look alike."""
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_LEVELS_MAX = 16
+_QUEUE_MAX = 24
+"""Processes of one queue that are drawn."""
+_MARKS_SHOWN = 3
+
+
+def style_of(pid: int) -> str:
+    """Its colour."""
+    return _COLOURS[pid % len(_COLOURS)] if pid else "bright_black"
+
+
+def letter_of(pid: int) -> str:
+    """One character for it."""
+    return _LETTERS[pid % len(_LETTERS)] if pid else "·"
+
+
+def head(kept: Kept, current: bool) -> Text:
+    """A line: which system, how it is, and under which policy."""
+    frame = kept.frame
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(f" {kept.letter} ", "bold reverse" if current else "bold")
+    if frame is None:
+        return text.append(" starting", "yellow")
+    life = "paused" if frame["paused"] else frame["life"]
+    text.append(f" {frame['policy']} ", "bold")
+    text.append(
+        f" {life} ", "green" if life == "running" else "bold red" if life == "failed" else "yellow"
+    )
+    text.append(f" {moment(frame['now_ns'])}  {times(frame['speed'])}")
+    text.append(f"  {frame['events_per_s']:,.0f} events/s", "dim")
+    cost = frame["cost"]["total"]
+    text.append(f"  watching takes {percent(cost)}", "bold red" if cost > 0.05 else "dim")
+    if frame["lost"]:
+        text.append(f"  {frame['lost']:,} events lost", "bold red")
+    if frame["skipped_frames"]:
+        text.append(f"  {frame['skipped_frames']:,} pictures skipped", "dim")
+    if frame["recording"]:
+        text.append("  ● recording", "bold red")
+    if frame["message"]:
+        text.append(f"\n{frame['message'].strip()}", "red")
+    return text
+
+
+def meters(kept: Kept, width: int) -> Text:
+    """A bar for each CPU, several beside each other: how busy it was, whom it runs, who waits."""
+    frame = kept.frame
+    text = Text()
+    if frame is None or not frame["cpus"]:
+        return text
+    across = max(1, min(4, width // 44))
+    each = width // across
+    names = kept.names()
+    for number, cpu in enumerate(frame["cpus"]):
+        text.append_text(_meter(number, cpu, each, names))
+        if number % across == across - 1:
+            text.append("\n")
+    text.rstrip()
+    return text
+
+
+def _meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -> Text:
+    size = max(width - 34, 6)
+    filled = round(cpu["busy"] * size)
+    pid = cpu["running"]
+    text = Text(f"{number:>3} ")
+    text.append("█" * filled, "green").append("░" * (size - filled), "bright_black")
+    text.append(f" {100 * cpu['busy']:3.0f} % ")
+    text.append(f"{names.get(pid, 'idle' if pid == 0 else str(pid))[:12]:<12} ", style_of(pid))
+    text.append(f"+{len(cpu['queue']):<4}", "yellow" if cpu["queue"] else "dim")
+    text.truncate(width, pad=True)
+    return text
+
+
+def time_line(kept: Kept, width: int, span_ns: int) -> Text:
+    """The last stretch of time: a line for each CPU, or, with levels, for each of its levels."""
+    frame = kept.frame
+    text = Text(no_wrap=True)
+    size = width - 8
+    if frame is None or size < 10:
+        return text
+    begin = max(frame["now_ns"] - span_ns, 0)
+    cell_ns = max(span_ns / size, 1.0)
+    for cpu in range(len(frame["cpus"])):
+        runs = [run for run in kept.runs.get(cpu, ()) if run[2] > begin]
+        seen = {run[3] for run in runs}
+        levels = sorted(seen, reverse=frame["levels_rise"])[:_LEVELS_MAX] or [-1]
+        for level in levels:
+            label = f"{cpu:>3}" if level == levels[0] else "   "
+            text.append(f"{label} {f'L{level}' if level >= 0 else '':<4}", "bold")
+            wanted = [run for run in runs if run[3] == level]
+            text.append_text(_lane(wanted, kept.idle.get(cpu, ()), begin, cell_ns, size))
+            text.append("\n")
+    text.append_text(_axis(begin, span_ns, size))
+    return text.append_text(_legend(kept, begin))
+
+
+def _lane(
+    runs: Sequence[tuple[int, int, int, int]],
+    idle: Iterable[tuple[int, int]],
+    begin: int,
+    cell_ns: float,
+    size: int,
+) -> Text:
+    """One line: each cell is whoever ran longest in it."""
+    longest = [0.0] * size
+    who = [0] * size
+    for pid, start, end, _ in runs:
+        first = max(int((start - begin) / cell_ns), 0)
+        last = min(int((end - begin) / cell_ns), size - 1)
+        for cell in range(first, last + 1):
+            edge = begin + cell * cell_ns
+            ran = min(end, edge + cell_ns) - max(start, edge)
+            if ran > longest[cell]:
+                longest[cell], who[cell] = ran, pid
+    warned = _cells_of(idle, begin, cell_ns, size)
+    text = Text()
+    for cell, pid in enumerate(who):
+        if pid:
+            text.append(letter_of(pid), f"black on {style_of(pid)}")
+        elif cell in warned:
+            text.append("!", "bold red")
+        else:
+            text.append("·", "bright_black")
+    return text
+
+
+def _cells_of(spans: Iterable[tuple[int, int]], begin: int, cell_ns: float, size: int) -> set[int]:
+    found: set[int] = set()
+    for start, end in spans:
+        if end > begin:
+            first = max(int((start - begin) / cell_ns), 0)
+            found.update(range(first, min(int((end - begin) / cell_ns), size - 1) + 1))
+    return found
+
+
+def _axis(begin: int, span_ns: int, size: int) -> Text:
+    left, right = moment(begin), moment(begin + span_ns)
+    gap = max(size - len(left) - len(right), 1)
+    return Text(f"{'':8}{left}{' ' * gap}{right}\n", "dim")
+
+
+def _legend(kept: Kept, begin: int) -> Text:
+    """Who is who, what was steered, and what the signs mean."""
+    ran: dict[int, int] = {}
+    for runs in kept.runs.values():
+        for pid, start, end, _ in runs:
+            if end > begin:
+                ran[pid] = ran.get(pid, 0) + end - start
+    names = kept.names()
+    text = Text("\n")
+    for pid in sorted(ran, key=lambda each: -ran[each])[:12]:
+        text.append(f" {letter_of(pid)} ", f"black on {style_of(pid)}")
+        text.append(f" {names.get(pid, '')} {pid}   ")
+    text.append("\n · idle    ! idle while a process waits elsewhere\n", "dim")
+    for mark in list(kept.marks)[-_MARKS_SHOWN:]:
+        text.append(f" {moment(mark['time_ns'])}  {mark['kind']}: {mark['text']}\n", "cyan")
+    return text
+
+
+def queues(kept: Kept) -> Text:
+    """Each CPU's run queue as it stands; the processes of a level on a line of their own."""
+    frame = kept.frame
+    text = Text()
+    if frame is None:
+        return text
+    names = kept.names()
+    for number, cpu in enumerate(frame["cpus"]):
+        title = "all CPUs" if frame["shared_queue"] else f"CPU {number}"
+        if frame["shared_queue"] and number:
+            break
+        text.append(f"{title}: {len(cpu['queue'])} waiting\n", "bold")
+        text.append_text(_running(frame, number, names))
+        text.append_text(_waiting(cpu, frame, names))
+    return text
+
+
+def _running(frame: Frame, number: int, names: dict[int, str]) -> Text:
+    cpus = frame["cpus"] if frame["shared_queue"] else [frame["cpus"][number]]
+    text = Text("  runs  ")
+    for cpu in cpus:
+        pid = cpu["running"]
+        level = f" at level {cpu['level']}" if pid and cpu["level"] >= 0 else ""
+        text.append(f"[{names.get(pid, 'idle')} {pid or ''}{level}]", style_of(pid)).append(" ")
+    return text.append("\n")
+
+
+def _waiting(cpu: CpuFrame, frame: Frame, names: dict[int, str]) -> Text:
+    """In the order in which they came, level by level."""
+    text = Text()
+    by_level: dict[int, list[int]] = {}
+    for pid, level, _ in cpu["queue"]:
+        by_level.setdefault(level if frame["levels"] else -1, []).append(pid)
+    for level in sorted(by_level, reverse=frame["levels_rise"]):
+        label = f"level {level}" if level >= 0 else "waits"
+        text.append(f"  {label:<9}", "bold")
+        pids = by_level[level]
+        for pid in pids[:_QUEUE_MAX]:
+            text.append(f"{names.get(pid, '')} {pid}", style_of(pid)).append("  ")
+        more = len(pids) - _QUEUE_MAX
+        text.append(f"and {more} more\n" if more > 0 else "\n")
+    return text
+
+
+_ROWS: tuple[tuple[str, str, str], ...] = (
+    ("response", "response_ns", "ns"),
+    ("turnaround", "turnaround_ns", "ns"),
+    ("waiting", "waiting_ns", "ns"),
+    ("wake-up latency, median", "wakeup_median_ns", "ns"),
+    ("  99th percentile", "wakeup_p99_ns", "ns"),
+    ("  maximum", "wakeup_maximum_ns", "ns"),
+    ("wake-ups", "wakeups", "count"),
+    ("processes that ended", "finished", "count"),
+    ("throughput", "throughput_per_s", "rate"),
+    ("fairness of shares", "fairness", "index"),
+    ("fairness of turnaround", "fairness_turnaround", "index"),
+    ("scheduler's overhead", "overhead", "part"),
+    ("utilisation", "utilisation", "part"),
+    ("switches", "switches_per_s", "rate"),
+    ("migrations", "migrations_per_s", "rate"),
+    ("idle while queued", "idle_while_queued_ns", "ns"),
+)
+
+
+def _figure(metrics: Metrics, key: str, unit: str) -> str:
+    value = metrics[key]  # type: ignore[literal-required]
+    if value is None:
+        return "–"
+    if unit == "index":
+        return f"{value:.3f}"
+    if unit == "count":
+        return f"{value:,}"
+    return {"ns": duration, "part": percent, "rate": per_second}[unit](value)
+
+
+def figures(all_kept: Sequence[Kept]) -> Table:
+    """The metrics of all systems, beside each other."""
+    shown = [(kept, kept.frame) for kept in all_kept if kept.frame is not None]
+    window = duration(shown[0][1]["metrics"]["window_ns"]) if shown else ""
+    table = Table(title=f"the last {window}", title_justify="left", box=None, padding=(0, 2))
+    table.add_column("")
+    for kept, frame in shown:
+        table.add_column(f"{kept.letter}: {frame['policy']}", justify="right")
+    for title, key, unit in _ROWS:
+        table.add_row(title, *(_figure(frame["metrics"], key, unit) for _, frame in shown))
+    return table
+
+
+def decisions(kept: Kept, lines: int) -> Table:
+    """The last choices of the policy, the newest first."""
+    table = Table(box=None, padding=(0, 1))
+    for title, justify in (("TIME", "right"), ("CPU", "right"), ("PICKED", "left")):
+        table.add_column(title, justify=justify)  # type: ignore[arg-type]
+    table.add_column("WAITED", justify="right")
+    table.add_column("WHY")
+    for each in list(kept.decisions)[: -lines - 1 : -1]:
+        picked = Text(f"{each['name']} {each['pid']}", style_of(each["pid"]))
+        table.add_row(
+            moment(each["time_ns"]), str(each["cpu"]), picked, str(each["waited"]), each["text"]
+        )
+    return table
+
+
+def waits(found: Explanation | None, width: int) -> Text:
+    """Who ran while a process waited."""
+    text = Text()
+    if found is None:
+        return text.append("Choose a process in the table, and see here who ran while it waited.")
+    total = found["total_ns"]
+    text.append(f"{found['name']} {found['pid']} waited {duration(total)} in the window, ", "bold")
+    text.append(f"{duration(found['idle_elsewhere_ns'])} of it while another CPU idled\n\n")
+    size = max(width - 60, 10)
+    for part in found["parts"][:12]:
+        share = part["ran_ns"] / total if total else 0.0
+        name = f"{part['name'] or 'idle'} {part['pid'] or ''} on CPU {part['cpu']}"
+        text.append(f"{name:<32}", style_of(part["pid"]))
+        text.append("█" * round(share * size), style_of(part["pid"]))
+        text.append(f" {duration(part['ran_ns'])} in {part['runs']} turns\n")
+    text.append("\nlast waits\n", "bold")
+    for wait in found["waits"][:-13:-1]:
+        took = duration(wait["end_ns"] - wait["begin_ns"])
+        text.append(
+            f"{moment(wait['begin_ns']):>14}  {took:>9}  CPU {wait['cpu']}  {wait['why']}\n"
+        )
+    return text

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""All processes, of which only the lines that can be seen are drawn: 4,096 cost no more than 40."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.binding import BindingType
+from textual.events import Click
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from schedlab.monitor.frames import ProcessColumns
+from schedlab.monitor.terminal.words import duration, percent, state
+
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One that is shown."""
+
+    title: str
+    key: str
+    """Of ProcessColumns, by which it is sorted."""
+    width: int
+    show: Callable[[Columns, int], str]
+    """Of the process in that row."""
+    left: bool = False
+
+
+def _number(key: str) -> Callable[[Columns, int], str]:
+    return lambda columns, row: f"{int(columns[key][row]):,}"
+
+
+def _time(key: str) -> Callable[[Columns, int], str]:
+    return lambda columns, row: duration(float(columns[key][row]))
+
+
+def _part(key: str) -> Callable[[Columns, int], str]:
+    return lambda columns, row: percent(float(columns[key][row]))
+
+
+def _signed(key: str) -> Callable[[Columns, int], str]:
+    return lambda columns, row: str(columns[key][row]) if columns[key][row] >= 0 else "–"
+
+
+COLUMNS = (
+    Column("PID", "pid", 6, _number("pid")),
+    Column("NAME", "name", 15, lambda columns, row: str(columns["name"][row]), left=True),
+    Column("GROUP", "group", 8, lambda columns, row: str(columns["group"][row]), left=True),
+    Column(
+        "STATE",
+        "state",
+        8,
+        lambda columns, row: state(int(columns["state"][row]), int(columns["reason"][row])),
+        left=True,
+    ),
+    Column("CPU", "cpu", 3, _signed("cpu")),
+    Column("PRIO", "priority", 4, _number("priority")),
+    Column("LEVEL", "level", 5, _signed("level")),
+    Column("SLICE", "slice_left_ns", 8, _time("slice_left_ns")),
+    Column("TICKETS", "tickets", 9, _number("tickets")),
+    Column("WEIGHT", "weight", 6, _number("weight")),
+    Column("SHARE", "share", 7, _part("share")),
+    Column("IDEAL", "ideal", 7, _part("ideal")),
+    Column("WAITS", "wait_now_ns", 8, _time("wait_now_ns")),
+    Column("WAITED", "waiting_ns", 8, _time("waiting_ns")),
+    Column("RAN", "run_ns", 8, _time("run_ns")),
+    Column("PICKED", "selections", 9, _number("selections")),
+)
+
+_HEAD = Style(bold=True, reverse=True)
+_CHOSEN = Style(reverse=True)
+_BY_STATE = (Style(color="yellow"), Style(color="green", bold=True), Style(dim=True))
+
+
+class ProcessTable(ScrollView, can_focus=True):
+    """Sorted by one column, of those whose name, group or PID has a text in it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "move(-1)", "up"),
+        ("down", "move(1)", "down"),
+        ("pageup", "page(-1)", "page up"),
+        ("pagedown", "page(1)", "page down"),
+        ("home", "move(-1000000)", "first"),
+        ("end", "move(1000000)", "last"),
+        ("less_than_sign", "sort(-1)", "sort by the column before"),
+        ("greater_than_sign", "sort(1)", "sort by the next column"),
+        ("o", "reverse", "other order"),
+    ]
+
+    class Selected(Message):
+        """Another process was chosen."""
+
+        def __init__(self, pid: int) -> None:
+            self.pid = pid
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: Columns = {}
+        self.order: np.ndarray[Any, np.dtype[np.int64]] = np.empty(0, np.int64)
+        self.sort_by = 0
+        self.descending = False
+        self.filter = ""
+        self.with_own = False
+        self.chosen = 0
+        """PID."""
+
+    def show(self, columns: ProcessColumns) -> None:
+        """All processes as they are now."""
+        self.columns = dict(columns)
+        self.rearrange()
+
+    def rearrange(self) -> None:
+        """Sorts and filters anew."""
+        rows = self._wanted_rows()
+        values = self.columns.get(COLUMNS[self.sort_by].key, ())
+        keys = np.asarray([values[row] for row in rows.tolist()])
+        order = np.argsort(keys, kind="stable") if len(keys) else np.empty(0, np.int64)
+        self.order = rows[order[::-1] if self.descending else order]
+        self.virtual_size = Size(sum(column.width + 1 for column in COLUMNS), len(self.order) + 1)
+        self.refresh()
+
+    def _wanted_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        if not self.columns:
+            return np.empty(0, np.int64)
+        wanted = [
+            row
+            for row in range(len(self.columns["pid"]))
+            if (self.with_own or not self.columns["own"][row]) and self._matches(row)
+        ]
+        return np.asarray(wanted, np.int64)
+
+    def _matches(self, row: int) -> bool:
+        texts = (self.columns[key][row] for key in ("name", "group", "pid"))
+        return any(self.filter in str(text) for text in texts)
+
+    def pids(self) -> list[int]:
+        """In the order shown."""
+        return [int(self.columns["pid"][row]) for row in self.order.tolist()]
+
+    def value_of(self, pid: int, key: str) -> Any:
+        """Of a process that is shown; None: it is not."""
+        for row in self.order.tolist():
+            if int(self.columns["pid"][row]) == pid:
+                return self.columns[key][row]
+        return None
+
+    # --- drawing
+
+    def render_line(self, y: int) -> Strip:
+        """The head stays; lines below it scroll."""
+        across, down = self.scroll_offset
+        at = y - 1 + down
+        if y == 0:
+            strip = self._head()
+        elif at < len(self.order):
+            strip = self._row(int(self.order[at]))
+        else:
+            strip = Strip([])
+        return strip.crop_extend(across, across + self.size.width, self.rich_style)
+
+    def _head(self) -> Strip:
+        arrow = "▼" if self.descending else "▲"
+        titles = [
+            f"{column.title}{arrow if number == self.sort_by else ''}"
+            for number, column in enumerate(COLUMNS)
+        ]
+        return Strip([Segment(_joined(titles), _HEAD)])
+
+    def _row(self, row: int) -> Strip:
+        text = _joined([column.show(self.columns, row) for column in COLUMNS])
+        number = int(self.columns["state"][row])
+        style = _BY_STATE[number] if 0 <= number < len(_BY_STATE) else Style.null()
+        if int(self.columns["pid"][row]) == self.chosen:
+            style += _CHOSEN
+        return Strip([Segment(text, style)])
+
+    # --- keys
+
+    def _place(self) -> int:
+        pids = self.pids()
+        return pids.index(self.chosen) if self.chosen in pids else -1
+
+    def choose(self, place: int) -> None:
+        """The process in that line."""
+        if not len(self.order):
+            return
+        place = min(max(place, 0), len(self.order) - 1)
+        self.chosen = int(self.columns["pid"][self.order[place]])
+        self.scroll_to_region(Region(self.scroll_offset.x, place, 1, 2), animate=False)
+        self.refresh()
+        self.post_message(self.Selected(self.chosen))
+
+    def action_move(self, by: int) -> None:
+        self.choose(max(self._place(), 0 if by > 1 else -1) + by)
+
+    def action_page(self, by: int) -> None:
+        self.choose(max(self._place(), 0) + by * max(self.size.height - 2, 1))
+
+    def action_sort(self, by: int) -> None:
+        self.sort_by = (self.sort_by + by) % len(COLUMNS)
+        self.rearrange()
+
+    def action_reverse(self) -> None:
+        self.descending = not self.descending
+        self.rearrange()
+
+    def on_click(self, event: Click) -> None:
+        if event.y > 0:
+            self.choose(event.y - 1 + self.scroll_offset.y)
+            return
+        edge = -self.scroll_offset.x
+        for number, column in enumerate(COLUMNS):
+            edge += column.width + 1
+            if event.x < edge:
+                self.descending = number == self.sort_by and not self.descending
+                self.sort_by = number
+                self.rearrange()
+                return
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """A line, each text in its column's width."""
+    cells = []
+    for column, text in zip(COLUMNS, texts, strict=True):
+        cell = Text(text, end="")
+        cell.truncate(column.width, overflow="ellipsis", pad=column.left)
+        cells.append(cell.plain if column.left else cell.plain.rjust(column.width))
+    return " ".join(cells) + " "

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab monitor` and `top`: what is asked for becomes a session, or a clear error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from schedlab import cli_monitor
+from schedlab.cli import cli
+from schedlab.errors import WrongUsage
+from schedlab.monitor import conduct
+from schedlab.monitor.session import Session
+from schedlab.policies import PolicyChoice
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
+    """Sessions that would have been watched."""
+    sessions: list[Session] = []
+
+    def watch(make: Any, front: Any) -> None:
+        sessions.append(make())
+
+    monkeypatch.setattr(conduct, "watch", watch)
+    return sessions
+
+
+def call(*arguments: str) -> None:
+    CliRunner().invoke(cli, ["monitor", *arguments], catch_exceptions=False, standalone_mode=False)
+
+
+def test_without_options_there_is_something_to_see(made: list[Session]) -> None:
+    call()
+    (session,) = made
+    (watched,) = session.systems.values()
+    setup = watched.setup
+    assert (setup.machine, str(setup.policy), setup.cpus) == ("qemu", "rr", 2)
+    assert (setup.tick_ns, setup.seed, setup.memory_mib) == (10_000_000, 1, 512)
+    assert setup.workloads == cli_monitor.DEFAULT_WORKLOADS
+    assert session.pace == 1
+    assert not session.record_from_start
+
+
+def test_policies_with_commas_are_side_by_side(made: list[Session], tmp_path: Path) -> None:
+    own = tmp_path / "mine.json"
+    own.write_text(json.dumps({"tasks": {"a": {"run": "1ticks"}}}))
+    given = ("--machine", "sim", "--policy", "lottery:thesis,mlfq", "--cpus", "3", "--tick", "1ms")
+    call(*given, "--workload", "hog", "--workload", str(own), "--speed", "0", "--record")
+    (session,) = made
+    assert list(session.systems) == ["a", "b"]
+    setups = [each.setup for each in session.systems.values()]
+    assert [setup.policy for setup in setups] == [
+        PolicyChoice("lottery", "thesis"),
+        PolicyChoice("mlfq"),
+    ]
+    assert {setup.cpus for setup in setups} == {3}
+    assert setups[0].workloads == ("hog", "mine")
+    assert setups[0].files == (own,)
+    assert session.choices.palette["mine"].kind == "own"
+    assert session.pace == 0
+    assert session.record_from_start
+
+
+def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
+    (tmp_path / "trace.bin").write_bytes(b"")
+    manifest = {"policy": "mlfq", "tunables": {}, "cpus": 4, "tick_ns": 1_000_000, "seed": 9}
+    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "machine": "spike"}))
+    call(str(tmp_path), "--speed", "4")
+    (session,) = made
+    (watched,) = session.systems.values()
+    assert (watched.setup.machine, watched.setup.source) == ("recorded", tmp_path)
+    assert (watched.setup.cpus, watched.setup.seed) == (4, 9)
+    assert session.software["machine"] == "spike"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--policy", "rrr"], "did you mean 'rr'"),
+        (["--policy", "fair"], "Linux kernel's own class"),
+        (["--policy", "rr", "--set", "slices=1"], "slices"),
+        (["--policy", "rr", "--set", "slice=1", "--set", "slice=2"], "more than once"),
+        (["--policy", "rr,mlfq,lottery,stride,wrr"], "at most 4"),
+        (["--workload", "nothing"], "no workload is called 'nothing'"),
+        (["--workload", "no/such/file.json"], "there is no such file"),
+        (["--machine", "qemu", "--cpus", "65"], "only 1 to 64"),
+        (["--machine", "sim", "--memory", "64"], "has none"),
+        ([".", "--machine", "sim"], "a recorded run says itself"),
+        ([".", "--policy", "rr", "--cpus", "2"], "Leave out --policy and --cpus"),
+        (["."], "holds no run"),
+    ],
+)
+def test_what_cannot_be_is_said_with_its_cure(
+    made: list[Session], arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    arguments = [str(tmp_path) if each == "." else each for each in arguments]
+    with pytest.raises(WrongUsage, match=said):
+        call(*arguments)
+    assert not made
+
+
+def test_top_takes_the_same_but_where_a_page_is_served() -> None:
+    options = {parameter.name for parameter in cli_monitor.monitor.params}
+    of_top = {parameter.name for parameter in cli_monitor.top.params}
+    assert options - of_top == {"listen", "port", "no_browser"}
+    assert of_top < options

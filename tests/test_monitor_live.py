@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""The whole monitor at once: our kernel on QEMU, its server, and a real browser. What is done on the
+page is read back from the kernel's own sched_status."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+from schedlab import paths
+from schedlab.monitor.making import read_choices, software_of
+from schedlab.monitor.server import Server
+from schedlab.monitor.session import Session
+from schedlab.monitor.system import Life, Setup, Status, System
+from schedlab.parts import supply
+from schedlab.policies import PolicyChoice
+from schedlab.tools import BROWSERS, find_browser
+from test_monitor_page import browser, panel, wait_for_frames
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+BROWSER = find_browser()
+pytestmark = [
+    pytest.mark.qemu,
+    pytest.mark.skipif(
+        not BROWSER,
+        reason=f"NO BROWSER: the monitor's page is NOT TESTED. Install one of {BROWSERS}",
+    ),
+    pytest.mark.xdist_group("monitor_page"),
+]
+PATIENCE_S = 120
+
+T = TypeVar("T")
+
+__all__ = ["browser"]
+
+
+class Monitor:
+    """A session and its server, in a thread of their own."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+        self.session, self.server = self.do(self._begin(setup))
+        self.running = asyncio.run_coroutine_threadsafe(self.session.run(), self.loop)
+
+    async def _begin(self, setup: Setup) -> tuple[Session, Server]:
+        session = Session([setup], read_choices(), software=software_of(setup))
+        return session, Server(session)
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE_S)
+
+    @property
+    def system(self) -> System:
+        system = self.session.systems["a"].system
+        assert system is not None
+        return system
+
+    def status(self) -> Status:
+        """What the kernel says itself."""
+        return self.do(self.system.read_status())
+
+    def close(self) -> None:
+        self.running.cancel()
+        self.do(self._end())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+    async def _end(self) -> None:
+        await self.server.close()
+        await self.session.close()
+
+
+@pytest.fixture(scope="module")
+def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
+    supply(("kernel", "disk", "simulator", "mkfs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "RUNS", tmp_path_factory.mktemp("runs"))
+        monitor = Monitor(Setup("qemu", PolicyChoice("rr"), workloads=("two-hogs", "interactive")))
+        try:
+            yield monitor
+        finally:
+            monitor.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, monitor: Monitor) -> Iterator[Page]:
+    """Says nothing on the console from its beginning to its end."""
+    context = browser.new_context(viewport={"width": 1500, "height": 2000}, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
+    trouble: list[str] = []
+    page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.goto(monitor.server.url)
+    wait_for_frames(page)
+    yield page
+    context.close()
+    assert trouble == []
+
+
+def until(page: Page, condition: Callable[[], Any]) -> None:
+    for _ in range(PATIENCE_S * 10):
+        if condition():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it did not come to that")
+
+
+def row(page: Page, name: str) -> Any:
+    return panel(page, "processes").get_by_role("row").filter(has_text=name).first
+
+
+def test_what_the_kernel_does_is_seen(page: Page, monitor: Monitor) -> None:
+    row(page, "hog").wait_for()
+    row(page, "typist").wait_for()
+    panel(page, "decisions").get_by_text("hog").first.wait_for()
+    panel(page, "selections").get_by_text("hog").first.wait_for()
+    clock = page.locator(".strip-clock")
+    before = clock.inner_text()
+    until(page, lambda: clock.inner_text() != before)
+    # Wake-ups of the typist are measured, and watching takes something, but little.
+    panel(page, "metrics").get_by_text("wake-ups").wait_for()
+    cost = panel(page, "cost").get_by_text("within 5 %")
+    cost.wait_for()
+
+
+def test_a_policy_and_its_tunable_reach_the_kernel(page: Page, monitor: Monitor) -> None:
+    policy = panel(page, "policy")
+    policy.get_by_label("Policy", exact=True).select_option("mlfq:four-quanta")
+    until(page, lambda: monitor.status().policy == "mlfq:four-quanta")
+    levels = policy.get_by_label("boost", exact=True)
+    levels.fill("77")
+    levels.press("Enter")
+    until(page, lambda: monitor.status().changed == {"boost": 77})
+    policy.get_by_label("Policy", exact=True).select_option("lottery")
+    until(page, lambda: monitor.status().policy == "lottery")
+    page.locator(".strip-policy", has_text="lottery").wait_for()
+
+
+def test_attributes_reach_the_kernel(page: Page, monitor: Monitor) -> None:
+    hog = row(page, "hog")
+    pid = int(hog.locator(".cell-pid").inner_text())
+    hog.locator(".cell-tickets").dblclick()
+    field = panel(page, "processes").locator(".edit-field")
+    field.fill("55")
+    field.press("Enter")
+    until(page, lambda: {each.pid: each.tickets for each in monitor.status().rows}[pid] == 55)
+    hog.locator(".cell-tickets", has_text="55").wait_for()
+
+
+def test_processes_are_started_and_killed(page: Page, monitor: Monitor) -> None:
+    def balls() -> list[int]:
+        return [each.pid for each in monitor.status().rows if each.name in ("ping", "pong")]
+
+    workloads = panel(page, "workloads")
+    workloads.get_by_label("Start: two processes that wake each other").click()
+    until(page, lambda: len(balls()) == 2)
+    row(page, "pong").wait_for()
+    victim = row(page, "ping")
+    victim.hover()
+    victim.locator(".kill").click()
+    victim.locator(".kill").click()
+    until(page, lambda: len(balls()) == 1)
+
+
+def test_its_time_stands_still(page: Page, monitor: Monitor) -> None:
+    page.get_by_label("Pause", exact=True).click()
+    page.get_by_label("Go on", exact=True).wait_for()
+    until(page, lambda: monitor.system.life is Life.PAUSED)
+    clock = page.locator(".strip-clock")
+    page.wait_for_timeout(600)
+    before = clock.inner_text()
+    page.wait_for_timeout(600)
+    assert clock.inner_text() == before
+    page.get_by_label("Go on", exact=True).click()
+    until(page, lambda: clock.inner_text() != before)
+
+
+def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) -> None:
+    page.get_by_label("Record all systems").click()
+    page.get_by_label("End the recording").wait_for()
+    page.wait_for_timeout(1500)
+    page.get_by_label("End the recording").click()
+    page.get_by_text("Recorded:").first.wait_for()
+    (kept,) = monitor.session.kept
+    assert (kept / "trace.bin").stat().st_size > 10_000
+    assert (kept / "manifest.json").is_file()
+    page.get_by_label("Make the report").click()
+    link = page.get_by_role("link", name="open it")
+    link.wait_for()
+    report = page.context.new_page()
+    report.goto(f"http://127.0.0.1:{monitor.server.port}{link.get_attribute('href')}")
+    report.get_by_text("two-hogs").first.wait_for()
+    report.close()
+
+
+def test_a_killed_guest_is_shown_and_started_again(page: Page, monitor: Monitor) -> None:
+    machine: Any = monitor.system
+    os.kill(machine._process.pid, signal.SIGKILL)
+    banner = page.locator("#system-a > .banner")
+    banner.wait_for()
+    assert "failed" in banner.inner_text()
+    banner.get_by_label("Start the system again").click()
+    banner.wait_for(state="hidden")
+    row(page, "hog").wait_for()
+    until(page, lambda: monitor.system is not machine and monitor.status().policy == "rr")
+
+
+def test_other_cpus(page: Page, monitor: Monitor) -> None:
+    workloads = panel(page, "workloads")
+    workloads.get_by_label("CPUs").fill("1")
+    workloads.get_by_text("Start again", exact=True).click()
+    page.locator(".strip-setup", has_text="1 CPU").wait_for()
+    row(page, "hog").wait_for()
+    until(page, lambda: monitor.system.header is not None and monitor.system.header.cpus == 1)
+
+
+def test_a_lost_connection_is_made_again(page: Page, monitor: Monitor) -> None:
+    async def drop() -> None:
+        for client in list(monitor.server.clients):
+            client.close()
+
+    monitor.do(drop())
+    lost = page.get_by_text("The connection to the monitor is lost")
+    lost.wait_for()
+    lost.wait_for(state="hidden")
+    clock = page.locator(".strip-clock")
+    before = clock.inner_text()
+    until(page, lambda: clock.inner_text() != before)
+
+
+def test_the_report_is_where_runs_are(monitor: Monitor) -> None:
+    """Nothing is written anywhere else."""
+    (kept,) = monitor.session.kept
+    assert Path(paths.RUNS) in kept.parents

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""The monitor in a terminal: Textual's pilot presses keys, and a simulated system obeys."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Static, TabbedContent
+
+from schedlab.monitor.making import read_choices
+from schedlab.monitor.session import Session
+from schedlab.monitor.system import Life, Setup
+from schedlab.monitor.terminal import pictures, words
+from schedlab.monitor.terminal.app import MonitorApp
+from schedlab.monitor.terminal.dialogs import Ask
+from schedlab.monitor.terminal.kept import Kept
+from schedlab.monitor.terminal.process_table import COLUMNS, ProcessTable
+from schedlab.parts import supply
+from schedlab.policies import PolicyChoice
+
+Story = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
+PATIENCE_S = 30
+
+
+def setup(policy: str) -> Setup:
+    return Setup("sim", PolicyChoice(policy), workloads=("tickets-3-2-1", "interactive"))
+
+
+def play(story: Story, *policies: str) -> None:
+    """A session of simulated systems behind a terminal that nobody sees."""
+    supply(("simulator",))
+
+    async def run() -> None:
+        session = Session([setup(policy) for policy in policies], read_choices(), speed=2.0)
+        app = MonitorApp(session)
+        async with app.run_test(size=(160, 50)) as pilot:
+            driving = asyncio.ensure_future(session.run())
+            try:
+                await until(pilot, lambda: all(ready(kept) for kept in app.kept.values()))
+                await story(app, pilot)
+            finally:
+                driving.cancel()
+                await asyncio.wait([driving])
+                await session.close()
+
+    asyncio.run(run())
+
+
+def ready(kept: Kept) -> bool:
+    return kept.frame is not None and kept.frame["now_ns"] > 500_000_000
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], Any]) -> None:
+    for _ in range(PATIENCE_S * 20):
+        if condition():
+            return
+        await pilot.pause(0.05)
+    raise AssertionError("it did not come to that")
+
+
+async def choose(pilot: Pilot[None], text: str) -> None:
+    """In a dialog: writes a text, and takes it, or what is found first."""
+    await until(pilot, lambda: pilot.app.screen.query(Input))
+    pilot.app.screen.query_one(Input).value = text
+    await pilot.pause(0.05)
+    await pilot.press("enter")
+
+
+def picture(app: MonitorApp, name: str) -> str:
+    return str(app.query_one(f"#{name}", Static).render())
+
+
+def rows(app: MonitorApp) -> list[str]:
+    """Lines of the table, its head among them."""
+    table = app.query_one(ProcessTable)
+    return [table.render_line(y).text for y in range(len(table.order) + 1)]
+
+
+def test_every_tab_shows_the_system() -> None:
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        assert "mlfq" in picture(app, "heads")
+        assert "█" in picture(app, "meters")
+        assert all(column.title in rows(app)[0] for column in COLUMNS)
+        assert any("typist" in row for row in rows(app)[1:])
+        for key, name, word in (
+            ("f3", "timeline", "CPU"),
+            ("f4", "queues", "waiting"),
+            ("f5", "metrics", "wake-up latency"),
+            ("f7", "decisions", "level"),
+        ):
+            await pilot.press(key)
+            await pilot.pause(0.5)
+            assert app.query_one(TabbedContent).active == name
+            if name == "timeline":
+                text = str(pictures.time_line(app.here, 150, 1_000_000_000))
+                assert "L3" in text
+                assert "typist" in text
+            elif name == "metrics":
+                assert [column.header for column in pictures.figures([app.here]).columns]
+            elif name == "decisions":
+                assert pictures.decisions(app.here, 10).row_count > 0
+            else:
+                assert word in picture(app, f"{name}-picture")
+
+    play(story, "mlfq")
+
+
+def test_what_is_asked_is_done() -> None:
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        system = app.session.systems["a"].system
+        assert system is not None
+        await pilot.press("p")
+        await choose(pilot, "lottery:thesis")
+        await until(pilot, lambda: app.here.frame and app.here.frame["policy"] == "lottery:thesis")
+        assert (await system.read_status()).policy == "lottery:thesis"
+
+        await pilot.press("p")
+        await choose(pilot, "rr")
+        await until(pilot, lambda: app.here.frame and app.here.frame["policy"].startswith("rr"))
+        await pilot.press("t")
+        await pilot.pause(0.5)
+        await choose(pilot, "slice")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await choose(pilot, "7")
+        await pilot.pause(0.5)
+        found = {each.name: each.value for each in await system.read_tunables()}
+        assert found["slice"] == 7
+
+        table = app.query_one(ProcessTable)
+        await pilot.press("end")
+        pid = table.chosen
+        assert pid in table.pids()
+        await pilot.press("a")
+        await choose(pilot, "tickets")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await choose(pilot, "42")
+        await until(pilot, lambda: table.value_of(pid, "tickets") == 42)
+        assert {row.pid: row.tickets for row in (await system.read_status()).rows}[pid] == 42
+        await pilot.press("k")
+        await until(pilot, lambda: pid not in table.pids())
+
+        before = set(table.pids())
+        await pilot.press("w")
+        await choose(pilot, "two-hogs")
+        await until(pilot, lambda: len(set(table.pids()) - before) >= 2)
+
+    play(story, "rr")
+
+
+def test_a_refusal_is_told() -> None:
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        told: list[str] = []
+        app.notify = lambda text, **_: told.append(text)  # type: ignore[method-assign]
+        await app.set_policy("nonsense", "")
+        await app.set_tunable("slice", "many", "")
+        assert "nonsense" in told[0]
+        assert "whole number" in told[1]
+
+    play(story, "rr")
+
+
+def test_two_systems_pause_and_step_together() -> None:
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        assert picture(app, "heads").count("CPU") + picture(app, "heads").count("events/s") >= 2
+        await pilot.press("space")
+        await until(
+            pilot, lambda: all(kept.frame["paused"] for kept in app.kept.values() if kept.frame)
+        )
+        before = [each.common_ns for each in app.session.systems.values()]
+        await pilot.press("comma")
+        await pilot.pause(0.5)
+        after = [each.common_ns for each in app.session.systems.values()]
+        assert after[0] == after[1] > max(before)
+        await pilot.press("2")
+        assert app.current == "b"
+        await pilot.press("space")
+        await until(pilot, lambda: app.here.frame and not app.here.frame["paused"])
+
+    play(story, "rr", "mlfq")
+
+
+def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        table = app.query_one(ProcessTable)
+        everyone = set(table.pids())
+        await pilot.press("H")
+        assert set(table.pids()) > everyone
+        await pilot.press("H", "o")
+        assert table.pids() == sorted(everyone, reverse=True)
+        await pilot.press("slash")
+        await pilot.pause(0.1)
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await choose(pilot, "typist")
+        await pilot.pause(0.2)
+        assert 0 < len(table.pids()) < len(everyone)
+        assert all("typist" in row for row in rows(app)[1:])
+
+    play(story, "stride")
+
+
+def test_four_thousand_processes_cost_what_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all rows, only those on the screen are made into text."""
+    drawn: list[int] = []
+
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app._stop_listening()
+        app._stop_listening = lambda: None
+        table = app.query_one(ProcessTable)
+        many = {key: list(values) * 1024 for key, values in table.columns.items()}
+        count = len(many["pid"])
+        many["pid"] = list(range(1, count + 1))
+        many["own"] = [False] * count
+        assert count >= 4096
+        row = ProcessTable._row
+        monkeypatch.setattr(
+            ProcessTable, "_row", lambda self, at: drawn.append(at) or row(self, at)
+        )
+        table.show(many)  # type: ignore[arg-type]
+        await pilot.pause(0.3)
+        assert len(table.pids()) == count
+        assert 0 < len(set(drawn)) <= 50
+        await pilot.press("end")
+        await pilot.pause(0.3)
+        assert table.chosen == count
+        assert str(count) in table.render_line(table.size.height - 1).text.replace(",", "")
+
+    play(story, "rr")
+
+
+def test_waits_are_explained() -> None:
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await pilot.press("end", "f6")
+        await until(pilot, lambda: app.explanation is not None)
+        assert app.explanation is not None
+        assert app.explanation["pid"] == app.query_one(ProcessTable).chosen
+        await until(pilot, lambda: "waited" in picture(app, "waits-picture"))
+
+    play(story, "rr")
+
+
+def test_a_failed_system_is_shown() -> None:
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.session.systems["a"].fail(RuntimeError("the machine is gone"))
+        await until(pilot, lambda: "the machine is gone" in picture(app, "heads"))
+        assert app.session.systems["a"].life is Life.FAILED
+
+    play(story, "rr")
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"), [(None, "–"), (0, "0"), (999, "999 ns"), (12_345, "12.3 µs"), (2e9, "2.00 s")]
+)
+def test_durations(ns: float | None, text: str) -> None:
+    assert words.duration(ns) == text
+
+
+def test_the_time_line_says_who_ran() -> None:
+    """A lane of ten cells: 7 ran in the first half, nobody then, with somebody waiting elsewhere."""
+    lane = pictures._lane([(7, 0, 50, -1)], [(81, 100)], 0, 10.0, 10)
+    assert lane.plain == pictures.letter_of(7) * 5 + "···!!"
