@@ -437,19 +437,19 @@ def test_decisions_say_why_in_words(tmp_path: Path, policy: str, words: str) -> 
 def test_memory_stays_the_same_however_long_it_goes_on() -> None:
     """Forks, runs and ends without end: objects and arrays stay as many as the window needs."""
     header = Header(1, 1_000_000, 1_000_000_000, 1)
-    model = Model(header, "rr", "equal", window_ns=20_000_000)
+    model = Model(header, "rr", "equal", window_ns=5_000_000)
     life = np.zeros(7, RECORD)
     life["kind"] = [
         Kind.FORK, Kind.SCHEDULER_ENTER, Kind.SWITCH, Kind.SCHEDULER_EXIT, Kind.EXIT,
         Kind.SCHEDULER_ENTER, Kind.SWITCH,
     ]  # fmt: skip
-    lives, turns = 4_000, 6
+    lives, turns = 1_000, 6
     objects, memory = [], []
     tracemalloc.start()
     for turn in range(turns):
         records = np.tile(life, lives)
         number = np.repeat(np.arange(lives), 7)
-        pid = 2 + (number + turn * lives) % 6_000
+        pid = 2 + (number + turn * lives) % 1_500
         place = np.tile(np.arange(7), lives)
         records["time"] = (turn * lives + number) * 7_000 + place * 1_000
         records["first"] = np.where(np.isin(place, (0, 6)), pid, 0)

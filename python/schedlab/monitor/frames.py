@@ -59,7 +59,8 @@ class ProcessColumns(TypedDict):
     """How long it has waited now; 0: it does not."""
     selections: Column
     share: Column
-    """Of all CPU time that processes (but our own) got in the window; 0 to 1."""
+    """Of all CPU time that the workload's processes got in the window; 0 to 1. Who is not of the
+    workload, such as the monitor's own, has one that is no part of that sum."""
     ideal: Column
     """The weighted max-min allocation in the window (docs/metrics.md); -1: not defined."""
 
@@ -69,9 +70,11 @@ class Metrics(TypedDict):
 
     window_ns: int
     turnaround_ns: float | None
-    """Mean of processes that ended in the window; the same for the others of its kind."""
+    """Mean of processes that ended in the window."""
     response_ns: float | None
+    """Mean of processes that ran for the first time in it."""
     waiting_ns: float | None
+    """In the window: mean of all processes that lived in it."""
     wakeup_median_ns: float | None
     wakeup_p99_ns: float | None
     wakeup_maximum_ns: float | None
@@ -204,7 +207,7 @@ class Wait(TypedDict):
     cpu: int
     """In whose queue; -1: not known."""
     why: str
-    """forked, woken, preempted, slice over, yielded, moved."""
+    """forked, woken, preempted, slice over, yielded, moved; found: it waited before the trace."""
     parts: list[WaitPart]
 
 
@@ -217,7 +220,7 @@ class Explanation(TypedDict):
     """The last 50."""
     total_ns: int
     parts: list[WaitPart]
-    """Of all of them together, the longest first. Their times add up to total_ns, but where CPUs
-    idled elsewhere."""
+    """Of all of them together, the longest first. Their times add up to total_ns; with one queue for
+    all CPUs, to as many times as much."""
     idle_elsewhere_ns: int
     """Of total_ns: while another CPU idled."""
