@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -197,7 +197,8 @@ def colours(page: Page, module: str) -> int:
 
 
 def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
-    with shown(browser, "timeline", systems={"a": {"cpus": 2, "policy": "mlfq"}}) as page:
+    systems = {"a": {"cpus": 2, "policy": "mlfq"}}
+    with shown(browser, "timeline", systems=systems, reduced_motion="reduce") as page:
         play(page, 5)
         found = drawn(page)
         assert (found["lanes"], found["levels"], found["live"]) == (2, [3, 2, 1, 0], True)
@@ -436,7 +437,10 @@ def test_time_line_begins_anew_after_a_restart(browser: Browser) -> None:
 
 
 def stand_in_for_perfetto(route: Route) -> None:
-    route.fulfill(body=PERFETTO_PAGE, content_type="text/html")
+    from playwright.sync_api import Error
+
+    with suppress(Error):  # the window may be closed by now
+        route.fulfill(body=PERFETTO_PAGE, content_type="text/html")
 
 
 def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:

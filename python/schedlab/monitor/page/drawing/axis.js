@@ -2,7 +2,9 @@
 //
 // Where a time axis has its ticks, and what stands at them.
 
+import { tokens } from "../colours.js";
 import { moment } from "../elements.js";
+import { font, widthOf } from "./paint.js";
 
 const UNITS = [
     { name: "s", ns: 1e9, base: Infinity },
@@ -38,4 +40,29 @@ function roundStep(least) {
 
 function baseLabel(origin, base) {
     return base >= 1e6 ? moment(origin) : `${(origin / 1e9).toFixed(6)} s`;
+}
+
+/**
+ * Draws the labels of an axis at the top of a drawing, and a line down from each tick.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{base: string, ticks: {time: number, label: string}[]}} ticks
+ * @param {import("./run_painter.js").Span} span @param {number} height of the axis @param {number} bottom
+ */
+export function paintAxis(context, { base, ticks }, span, height, bottom) {
+    const scale = (span.right - span.left) / (span.end - span.begin);
+    const middle = height / 2 - 1;
+    context.textBaseline = "middle";
+    context.font = font(11, 650);
+    const free = base ? 4 + widthOf(context, base) + 8 : 4;
+    context.fillStyle = tokens().soft;
+    if (base) context.fillText(base, 4, middle);
+    context.font = font(11);
+    for (const { time, label } of ticks) {
+        const x = span.left + (time - span.begin) * scale;
+        context.fillStyle = tokens().line;
+        context.fillRect(x, height - 4, 1, bottom - height + 4);
+        context.fillStyle = tokens().soft;
+        const fits = x + 4 > free && x + 4 + widthOf(context, label) <= span.right;
+        if (fits) context.fillText(label, x + 4, middle);
+    }
 }

@@ -5,7 +5,8 @@
 const DRAG_LEAST = 4; // pixels, below which it is a click
 const STEP = 0.1; // of the span, by an arrow
 const LARGE_STEP = 0.5;
-const ZOOM = 1.5; // by a key
+/** By a key, or a button. */
+export const ZOOM = 1.5;
 const WHEEL = 0.0015; // of a factor's logarithm, per pixel that a wheel turns
 
 /**

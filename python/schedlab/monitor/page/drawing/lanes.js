@@ -76,7 +76,10 @@ export class LevelsSeen {
         if (frame.levels) {
             if (this.#kept) for (const run of frame.timeline.runs) this.#seen.add(run[4]);
             for (const level of frame.processes.level) this.#seen.add(level);
-            for (const { level, queue } of frame.cpus) for (const each of [level, ...queue.map((waiting) => waiting[1])]) this.#seen.add(each);
+            for (const { level, queue } of frame.cpus) {
+                this.#seen.add(level);
+                for (const waiting of queue) this.#seen.add(waiting[1]);
+            }
         }
         this.#seen.delete(-1);
         const levels = [...this.#seen].sort((one, other) => one - other);

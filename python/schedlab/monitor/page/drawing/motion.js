@@ -41,7 +41,9 @@ export class Motion {
     /** @param {number} wall_ms @returns {(Tile & {alpha: number})[]} where they are; those that run last */
     now(wall_ms) {
         const part = this.#part(wall_ms);
-        const tiles = [...this.#tiles.values()].map((each) => ({ ...this.#between(each, wall_ms), alpha: Math.max(each.alpha, part) }));
+        const tiles = [...this.#tiles.values()].map((each) => {
+            return { ...this.#between(each, wall_ms), alpha: Math.max(each.alpha, part) };
+        });
         return tiles.sort((one, other) => Number(one.runs) - Number(other.runs));
     }
 

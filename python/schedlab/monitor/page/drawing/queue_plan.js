@@ -11,6 +11,7 @@ const PADDING = 10;
 const HEAD = 22;
 const FOOT = 20;
 const STRIP = 40; // height of the last draw, with its pointer
+const SEAT = 1.9; // tiles high is the place of who runs
 const TILE_MOST = 84;
 const TILE_LEAST = 15;
 const TILE_GAP = 3;
@@ -45,7 +46,7 @@ function planWith(frame, levels, width, scale, growth) {
     const cpus = frame.cpus.length;
     const small = cpus > MANY;
     const least = (small ? CARD_LEAST_MANY : CARD_LEAST) * scale;
-    const columns = Math.max(1, Math.min(frame.shared_queue ? Infinity : cpus, Math.floor((width + GAP) / (least + GAP))));
+    const columns = Math.max(1, Math.floor((width + GAP) / (least + GAP)));
     const measures = {
         tileHeight: Math.round((small ? 19 : 26) * scale * growth),
         seatWidth: Math.round((small ? 84 : 118) * scale * Math.sqrt(growth)),
@@ -85,14 +86,16 @@ function planShared(frame, levels, width, measures, least) {
     fill(queue, frame.cpus[0]?.queue ?? [], 0, tiles, measures);
     const columns = Math.max(1, Math.min(frame.cpus.length, Math.floor((width + GAP) / (least * 0.6 + GAP))));
     const cardWidth = (width - GAP * (columns - 1)) / columns;
-    const height = (HEAD + FOOT) * measures.scale + measures.tileHeight * 1.9 + PADDING;
+    const height = (HEAD + FOOT) * measures.scale + measures.tileHeight * SEAT + PADDING;
     const cards = [queue];
     frame.cpus.forEach((cpu, number) => {
         const x = (number % columns) * (cardWidth + GAP);
         const y = queue.height + GAP + Math.floor(number / columns) * (height + GAP);
-        const box = { x: x + PADDING, y: y + HEAD * measures.scale, width: cardWidth - 2 * PADDING, height: measures.tileHeight * 1.9 };
-        const foot = { x: x + PADDING, y: y + height - FOOT * measures.scale, width: cardWidth - 2 * PADDING, height: FOOT * measures.scale };
-        const card = { x, y, width: cardWidth, height, cpu: number, title: `CPU ${number}`, shelves: [], strip: null, seat: box, foot };
+        const inside = { x: x + PADDING, width: cardWidth - 2 * PADDING };
+        const box = { ...inside, y: y + HEAD * measures.scale, height: measures.tileHeight * SEAT };
+        const foot = { ...inside, y: y + height - FOOT * measures.scale, height: FOOT * measures.scale };
+        const place = { x, y, width: cardWidth, height, foot };
+        const card = { ...place, cpu: number, title: `CPU ${number}`, shelves: [], strip: null, seat: box };
         cards.push(card);
         seat(card, cpu, number, tiles);
     });
@@ -104,7 +107,7 @@ function planCard({ x, y, width }, title, cpu, levels, measures, hasSeat) {
     const { tileHeight, seatWidth, strip, scale } = measures;
     const rows = Math.max(1, levels.length);
     const shelfHeight = levels.length ? tileHeight + (levels.length > 4 ? 4 : 8) : LINES * (tileHeight + TILE_GAP) + 6;
-    const shelvesHeight = Math.max(rows * shelfHeight, hasSeat ? tileHeight * 1.9 : 0);
+    const shelvesHeight = Math.max(rows * shelfHeight, hasSeat ? tileHeight * SEAT : 0);
     const top = y + HEAD * scale + strip;
     const label = levels.length ? LABEL * scale : 0;
     const shelfWidth = width - 2 * PADDING - label - (hasSeat ? seatWidth + 26 * scale : 0);
@@ -113,12 +116,15 @@ function planCard({ x, y, width }, title, cpu, levels, measures, hasSeat) {
         level: levels.length ? levels[row] : -1, more: 0, label: levels.length ? String(levels[row]) : "",
     }));
     const height = HEAD * scale + strip + shelvesHeight + FOOT * scale + PADDING;
-    const seatHeight = tileHeight * 1.9;
+    const seatHeight = tileHeight * SEAT;
     return {
         x, y, width, height, cpu, title, shelves,
         strip: strip ? { x: x + PADDING, y: y + HEAD * scale, width: width - 2 * PADDING, height: strip } : null,
         seat: hasSeat
-            ? { x: x + width - PADDING - seatWidth, y: top + (shelvesHeight - seatHeight) / 2, width: seatWidth, height: seatHeight }
+            ? {
+                x: x + width - PADDING - seatWidth, y: top + (shelvesHeight - seatHeight) / 2,
+                width: seatWidth, height: seatHeight,
+            }
             : null,
         foot: { x: x + PADDING, y: y + height - FOOT * scale - 2, width: width - 2 * PADDING, height: FOOT * scale },
     };
@@ -135,11 +141,13 @@ function fill(card, queue, cpu, tiles, measures) {
 
 function fillShelf(shelf, here, cpu, tiles, { tileHeight, scale }) {
     const lines = shelf.level < 0 ? LINES : 1;
-    const room = (more) => Math.floor((shelf.width - (more ? MORE * scale : 0) + TILE_GAP) / (TILE_LEAST * scale + TILE_GAP));
-    const shown = here.length <= lines * room(false) ? here.length : Math.max(0, lines * room(true));
+    const room = (taken) => Math.floor((shelf.width - taken + TILE_GAP) / (TILE_LEAST * scale + TILE_GAP));
+    const all = here.length <= lines * room(0);
+    const shown = all ? here.length : Math.max(0, lines * room(MORE * scale));
     shelf.more = here.length - shown;
     const width = shelf.width - (shelf.more ? MORE * scale : 0);
-    const perLine = Math.max(Math.ceil(shown / lines), Math.min(shown, Math.floor(width / (TILE_MOST * scale + TILE_GAP))));
+    const wide = Math.floor(width / (TILE_MOST * scale + TILE_GAP));
+    const perLine = Math.max(Math.ceil(shown / lines), Math.min(shown, wide));
     const each = Math.min(TILE_MOST * scale, (width + TILE_GAP) / Math.max(1, perLine) - TILE_GAP);
     const used = Math.max(1, Math.ceil(shown / Math.max(1, perLine)));
     const top = shelf.y + (shelf.height - 2 - used * (tileHeight + TILE_GAP) + TILE_GAP) / 2;

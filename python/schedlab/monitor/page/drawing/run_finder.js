@@ -36,7 +36,8 @@ export function findAt(state, cpu, time, pixel) {
 export function markAt(state, time, pixel) {
     const near = state.marks.items.filter(({ time_ns }) => Math.abs(time_ns - time) <= 2 * NEAR * pixel);
     if (!near.length) return null;
-    const lines = near.slice(0, 2 * SUMMED_MOST).map(({ kind, text, time_ns }) => `${signOf(kind)} ${text}, ${moment(time_ns)}`);
+    const words = ({ kind, text, time_ns }) => `${signOf(kind)} ${text}, ${moment(time_ns)}`;
+    const lines = near.slice(0, 2 * SUMMED_MOST).map(words);
     if (near.length > lines.length) lines.push(`and ${near.length - lines.length} more`);
     return { title: near.length > 1 ? `${near.length} marks` : "Mark", lines, pid: near[0].pid, place: null };
 }
@@ -109,8 +110,8 @@ function summed(state, cpu, from, until) {
     const most = [...times].sort((one, other) => other[1] - one[1]);
     const lines = most.slice(0, SUMMED_MOST).map(([each, time]) => `${named(state, each)}: ${duration(time)}`);
     if (most.length > SUMMED_MOST) lines.push(`and ${most.length - SUMMED_MOST} more`);
-    const length = end[until - 1] - begin[from];
-    return { title: `${until - from} runs in ${duration(length)}`, lines: [`CPU ${cpu}`, ...lines], pid: most[0][0], place: null };
+    const title = `${until - from} runs in ${duration(end[until - 1] - begin[from])}`;
+    return { title, lines: [`CPU ${cpu}`, ...lines], pid: most[0][0], place: null };
 }
 
 function idle(state, cpu, time) {

@@ -32,7 +32,8 @@ export function pies(tokens, width, room, scale) {
     const title = (text, x) => ({
         type: "text",
         encode: { update: {
-            x: { signal: x }, y: { value: height - 5 * scale }, text: { signal: text }, align: { value: "center" }, fill: { value: tokens.soft },
+            x: { signal: x }, y: { value: height - 5 * scale }, text: { signal: text }, align: { value: "center" },
+            fill: { value: tokens.soft },
             fontSize: { value: (FONT + 1) * scale }, font: { value: tokens.sans },
         } },
     });
@@ -51,7 +52,8 @@ function arcs(data, radius, tokens) {
     return {
         type: "arc", from: { data },
         encode: { update: {
-            startAngle: { field: "startAngle" }, endAngle: { field: "endAngle" }, outerRadius: { value: radius }, innerRadius: { value: radius * 0.42 },
+            startAngle: { field: "startAngle" }, endAngle: { field: "endAngle" },
+            outerRadius: { value: radius }, innerRadius: { value: radius * 0.42 },
             fill: { field: "colour" }, stroke: { value: tokens.raised }, strokeWidth: { value: 1.5 },
             fillOpacity: { signal: "datum.faint ? 0.35 : 1" },
         } },
@@ -62,8 +64,10 @@ function pieLabels(data, radius, scale) {
     return {
         type: "text", from: { data },
         encode: { update: {
-            radius: { value: radius * 0.72 }, theta: { signal: "(datum.startAngle + datum.endAngle) / 2" }, align: { value: "center" },
-            baseline: { value: "middle" }, fill: { field: "ink" }, fontSize: { value: FONT * scale }, fontWeight: { value: 600 },
+            radius: { value: radius * 0.72 }, theta: { signal: "(datum.startAngle + datum.endAngle) / 2" },
+            align: { value: "center" },
+            baseline: { value: "middle" }, fill: { field: "ink" },
+            fontSize: { value: FONT * scale }, fontWeight: { value: 600 },
             text: { signal: `datum.endAngle - datum.startAngle > ${LABEL_LEAST} ? datum.short : ''` },
         } },
     };
@@ -75,26 +79,34 @@ export function lines(tokens, width, height, scale) {
     const left = 40 * scale;
     const bottom = 22 * scale;
     const axis = {
-        labelColor: tokens.soft, labelFontSize: FONT * scale, labelFont: tokens.sans, domain: false, tickColor: tokens.line, gridColor: tokens.line,
+        labelColor: tokens.soft, labelFontSize: FONT * scale, labelFont: tokens.sans, domain: false,
+        tickColor: tokens.line, gridColor: tokens.line,
     };
     const line = (field, dash, opacity) => ({
         type: "line", from: { data: "facet" },
         encode: { update: {
             x: { scale: "time", field: "time" }, y: { scale: "part", field }, stroke: { field: "colour" },
-            strokeWidth: { value: dash ? 1.25 : 2 }, strokeDash: { value: dash }, strokeOpacity: { signal: `chosen && datum.key !== chosen ? 0.2 : ${opacity}` },
+            strokeWidth: { value: dash ? 1.25 : 2 }, strokeDash: { value: dash },
+            strokeOpacity: { signal: `chosen && datum.key !== chosen ? 0.2 : ${opacity}` },
             defined: { signal: `datum['${field}'] >= 0` },
         } },
     });
     return {
-        width: Math.max(60, width - left - right), height: height - bottom - 8, padding: { left, right, top: 8, bottom }, autosize: "none", background: null,
+        width: Math.max(60, width - left - right), height: height - bottom - 8,
+        padding: { left, right, top: 8, bottom }, autosize: "none", background: null,
         data: [{ name: "points" }, { name: "ends" }],
-        signals: [{ name: "chosen", value: "" }, { name: "from", value: 0 }, { name: "until", value: 1 }, { name: "most", value: 1 }],
+        signals: [
+            { name: "chosen", value: "" }, { name: "from", value: 0 }, { name: "until", value: 1 }, { name: "most", value: 1 },
+        ],
         scales: [
             { name: "time", type: "linear", domain: { signal: "[from, until]" }, range: "width", zero: false },
             { name: "part", type: "linear", domain: { signal: "[0, most]" }, range: "height", nice: true },
         ],
         axes: [
-            { orient: "bottom", scale: "time", format: ".4~r", tickCount: { signal: "max(2, floor(width / 90))" }, encode: { labels: { update: { text: { signal: "datum.label + ' s'" } } } }, ...axis },
+            {
+                orient: "bottom", scale: "time", format: ".4~r", tickCount: { signal: "max(2, floor(width / 90))" },
+                encode: { labels: { update: { text: { signal: "datum.label + ' s'" } } } }, ...axis,
+            },
             { orient: "left", scale: "part", format: ".0%", grid: true, tickCount: 4, ...axis },
         ],
         marks: [
@@ -107,15 +119,18 @@ export function lines(tokens, width, height, scale) {
             {
                 type: "text", from: { data: "ends" },
                 encode: { update: {
-                    x: { signal: "width + 6" }, y: { scale: "part", field: "place" }, baseline: { value: "middle" }, text: { field: "label" },
-                    fill: { value: tokens.ink }, fontSize: { value: FONT * scale }, font: { value: tokens.sans }, limit: { value: right - 8 },
+                    x: { signal: "width + 6" }, y: { scale: "part", field: "place" }, baseline: { value: "middle" },
+                    text: { field: "label" },
+                    fill: { value: tokens.ink }, fontSize: { value: FONT * scale }, font: { value: tokens.sans },
+                    limit: { value: right - 8 },
                     fillOpacity: { signal: "chosen && datum.key !== chosen ? 0.4 : 1" },
                 } },
             },
             {
                 type: "symbol", from: { data: "ends" },
                 encode: { update: {
-                    x: { scale: "time", field: "time" }, y: { scale: "part", field: "share" }, fill: { field: "colour" }, size: { value: 45 },
+                    x: { scale: "time", field: "time" }, y: { scale: "part", field: "share" }, fill: { field: "colour" },
+                    size: { value: 45 },
                     fillOpacity: { signal: "chosen && datum.key !== chosen ? 0.4 : 1" },
                 } },
             },
@@ -129,8 +144,11 @@ export function lines(tokens, width, height, scale) {
  * @returns {any[]} with the `place` of each
  */
 export function placed(ends, gap, most) {
-    const sorted = ends.map((end) => ({ ...end, place: Math.max(0, end.share) })).sort((one, other) => one.place - other.place);
-    for (let at = 1; at < sorted.length; at++) sorted[at].place = Math.max(sorted[at].place, sorted[at - 1].place + gap);
+    const sorted = ends.map((end) => ({ ...end, place: Math.max(0, end.share) }));
+    sorted.sort((one, other) => one.place - other.place);
+    for (let at = 1; at < sorted.length; at++) {
+        sorted[at].place = Math.max(sorted[at].place, sorted[at - 1].place + gap);
+    }
     let ceiling = most;
     for (let at = sorted.length - 1; at >= 0; at--) {
         sorted[at].place = Math.min(sorted[at].place, ceiling);

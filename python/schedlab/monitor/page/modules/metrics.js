@@ -5,7 +5,7 @@
 
 import { ask } from "../connection.js";
 import { tokens } from "../colours.js";
-import { count, duration, element, percent, setText } from "../elements.js";
+import { button, count, duration, element, percent, setText } from "../elements.js";
 import { allStates, stateOf, subscribe } from "../store.js";
 import { drawSparkline } from "../drawing/sparkline.js";
 
@@ -13,29 +13,73 @@ const WINDOWS_S = [1, 5, 10, 60];
 const POINTS_MOST = 600;
 const SAME = 0.005; // parts of a value: no difference
 
-const each = (value) => (value === null ? "–" : `${value >= 100 ? count(value) : value.toFixed(value >= 10 ? 1 : 2)} /s`);
+const digits = (value) => (value >= 100 ? count(value) : value.toFixed(value >= 10 ? 1 : 2));
+const each = (value) => (value === null ? "–" : `${digits(value)} /s`);
 const index = (value) => (value === null ? "–" : value.toFixed(3));
 const part = (value) => (value === null ? "–" : percent(value, value < 0.1 ? 2 : 1));
 
 /**
  * `better`: which direction is; "": neither. The definitions are those of docs/metrics.md.
- * @type {{key: string, title: string, better: "less" | "more" | "", format: (value: number) => string, about: string}[]}
+ * @typedef {{key: string, title: string, better: string, format: (value: number) => string, about: string}} Metric
+ * @type {Metric[]}
  */
 const METRICS = [
-    { key: "response_ns", title: "Response", better: "less", format: duration, about: "From fork to first run: mean of those that first ran in the window." },
-    { key: "turnaround_ns", title: "Turnaround", better: "less", format: duration, about: "From fork to end: mean of those that ended in the window." },
-    { key: "waiting_ns", title: "Waiting", better: "less", format: duration, about: "Time spent runnable and not running: mean." },
-    { key: "wakeup_median_ns", title: "Wake-up, median", better: "less", format: duration, about: "From a wake-up to the next run: half of all wake-ups took less." },
-    { key: "wakeup_p99_ns", title: "Wake-up, 99 %", better: "less", format: duration, about: "From a wake-up to the next run: one of a hundred took longer." },
-    { key: "wakeup_maximum_ns", title: "Wake-up, maximum", better: "less", format: duration, about: "The longest time from a wake-up to the next run." },
-    { key: "throughput_per_s", title: "Throughput", better: "more", format: each, about: "Processes that ended, per second." },
-    { key: "fairness", title: "Fairness", better: "more", format: index, about: "Jain's index over share ÷ ideal share: 1 if each got its due, 1/n if one of n got all." },
-    { key: "fairness_turnaround", title: "Fairness of turnaround", better: "more", format: index, about: "Jain's index over the turnaround of those that ended." },
-    { key: "overhead", title: "Overhead", better: "less", format: part, about: "CPU time between leaving one process and entering the next ÷ (CPUs × window); idle time apart." },
-    { key: "utilisation", title: "Utilisation", better: "", format: part, about: "Part of the CPUs' time in which processes ran." },
-    { key: "switches_per_s", title: "Context switches", better: "", format: each, about: "Switches from a process to another one, per second." },
-    { key: "migrations_per_s", title: "Migrations", better: "", format: each, about: "How often a process went on at another CPU, per second." },
-    { key: "idle_while_queued_ns", title: "Idle while queued", better: "less", format: duration, about: "CPU time spent idle while a process waited at another CPU." },
+    {
+        key: "response_ns", title: "Response", better: "less", format: duration,
+        about: "From fork to first run: mean of those that first ran in the window.",
+    },
+    {
+        key: "turnaround_ns", title: "Turnaround", better: "less", format: duration,
+        about: "From fork to end: mean of those that ended in the window.",
+    },
+    {
+        key: "waiting_ns", title: "Waiting", better: "less", format: duration,
+        about: "Time spent runnable and not running: mean.",
+    },
+    {
+        key: "wakeup_median_ns", title: "Wake-up, median", better: "less", format: duration,
+        about: "From a wake-up to the next run: half of all wake-ups took less.",
+    },
+    {
+        key: "wakeup_p99_ns", title: "Wake-up, 99 %", better: "less", format: duration,
+        about: "From a wake-up to the next run: one of a hundred took longer.",
+    },
+    {
+        key: "wakeup_maximum_ns", title: "Wake-up, maximum", better: "less", format: duration,
+        about: "The longest time from a wake-up to the next run.",
+    },
+    {
+        key: "throughput_per_s", title: "Throughput", better: "more", format: each,
+        about: "Processes that ended, per second.",
+    },
+    {
+        key: "fairness", title: "Fairness", better: "more", format: index,
+        about: "Jain's index over share ÷ ideal share: 1 if each got its due, 1/n if one of n got all.",
+    },
+    {
+        key: "fairness_turnaround", title: "Fairness of turnaround", better: "more", format: index,
+        about: "Jain's index over the turnaround of those that ended.",
+    },
+    {
+        key: "overhead", title: "Overhead", better: "less", format: part,
+        about: "CPU time between leaving one process and entering the next ÷ (CPUs × window); idle time apart.",
+    },
+    {
+        key: "utilisation", title: "Utilisation", better: "", format: part,
+        about: "Part of the CPUs' time in which processes ran.",
+    },
+    {
+        key: "switches_per_s", title: "Context switches", better: "", format: each,
+        about: "Switches from a process to another one, per second.",
+    },
+    {
+        key: "migrations_per_s", title: "Migrations", better: "", format: each,
+        about: "How often a process went on at another CPU, per second.",
+    },
+    {
+        key: "idle_while_queued_ns", title: "Idle while queued", better: "less", format: duration,
+        about: "CPU time spent idle while a process waited at another CPU.",
+    },
 ];
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
@@ -69,11 +113,11 @@ class MetricsPanel {
     }
 
     #windowButton(seconds) {
-        const made = element("button", { type: "button", className: "button", textContent: `${seconds} s`, data: { seconds } });
-        made.setAttribute("aria-label", `Window of ${seconds} s`);
-        made.addEventListener("click", () => {
+        const choose = () => {
             ask("window", { seconds }).then(() => this.panel.fail(""), (error) => this.panel.fail(error.message));
-        });
+        };
+        const made = button("", `Window of ${seconds} s`, choose, `${seconds} s`);
+        made.dataset.seconds = String(seconds);
         return made;
     }
 
@@ -92,10 +136,14 @@ class MetricsPanel {
             setText(card.range, range ? `${format(range.least)} – ${format(range.most)}` : "none in the window");
             card.element.classList.toggle("warns", key === "idle_while_queued_ns" && frame.metrics[key] > 0);
         }
-        setText(this.cards.find(({ metric }) => metric.key === "wakeup_median_ns").extra, `${count(frame.metrics.wakeups)} wake-ups`);
-        setText(this.cards.find(({ metric }) => metric.key === "throughput_per_s").extra, `${count(frame.metrics.finished)} ended`);
+        this.#addExtra("wakeup_median_ns", `${count(frame.metrics.wakeups)} wake-ups`);
+        this.#addExtra("throughput_per_s", `${count(frame.metrics.finished)} ended`);
         this.#compare();
         this.panel.body.drawn = { points: recent.length, values: this.cards.map(({ value }) => value.textContent) };
+    }
+
+    #addExtra(key, text) {
+        setText(this.cards.find(({ metric }) => metric.key === key).extra, text);
     }
 
     #compare() {
@@ -118,10 +166,13 @@ function createCard(metric) {
         range: element("span", { className: "metric-range" }),
         compared: element("span", { className: "metric-compared" }),
     };
-    const title = element("span", { className: "metric-title", textContent: metric.title, tabIndex: 0, data: { tip: metric.about } });
+    const title = element("span", { className: "metric-title", textContent: metric.title, tabIndex: 0 });
+    title.dataset.tip = metric.about;
     title.setAttribute("aria-description", metric.about);
     const figures = element("span", { className: "metric-figures" }, made.value, made.extra);
-    return { ...made, element: element("div", { className: "metric", data: { metric: metric.key } }, title, figures, made.line, made.range, made.compared) };
+    const card = element("div", { className: "metric", data: { metric: metric.key } },
+        title, figures, made.line, made.range, made.compared);
+    return { ...made, element: card };
 }
 
 function pointsOf(series, key) {
@@ -139,7 +190,8 @@ function comparison({ key, better, format }, metrics, other) {
     const size = Number.isFinite(difference) ? ` ${amount(difference)}` : "";
     const good = (difference < 0) === (better === "less");
     const words = better ? `${good ? "better" : "worse"} than` : "beside";
-    return { text: `${arrow}${size} ${words} ${other.id}: ${format(theirs)}`, verdict: better && (good ? "good" : "bad") };
+    const verdict = better && (good ? "good" : "bad");
+    return { text: `${arrow}${size} ${words} ${other.id}: ${format(theirs)}`, verdict };
 }
 
 function amount(difference) {

@@ -56,7 +56,8 @@ class Queues {
         this.notice = document.createElement("p");
         this.notice.className = "drawing-notice";
         panel.body.append(this.scrolled.frame, this.notice);
-        this.surface = new Surface(panel, this.canvas, (context, width, height, time) => this.#paint(context, width, height, time));
+        this.surface = new Surface(panel, this.canvas, (context, width, height, time) =>
+            this.#paint(context, width, height, time));
         this.#listen();
         panel.draws(() => this.#take());
     }
@@ -183,7 +184,8 @@ class Queues {
         context.setLineDash([]);
         context.fillStyle = soft;
         context.font = font(11);
-        if (!running) context.fillText("idle", seat.x + seat.width / 2 - widthOf(context, "idle") / 2, seat.y + seat.height / 2);
+        const left = seat.x + (seat.width - widthOf(context, "idle")) / 2;
+        if (!running) context.fillText("idle", left, seat.y + seat.height / 2);
         if (!shelves.length) return;
         const x = seat.x - 15 * letterScale();
         const y = seat.y + seat.height / 2;
@@ -221,7 +223,8 @@ class Queues {
             context.fillStyle = pid ? colourOf(pid) : tokens().line;
             context.fillRect(x, won ? top - 2 : top, Math.max(1, width - 1.5), won ? height + 4 : height);
             context.globalAlpha = 1;
-            this.#paintTicketText(context, won ? inkOn(colourOf(pid)) : tokens().ink, pid ? String(tickets) : "others", x, top, width, height);
+            context.fillStyle = won ? inkOn(colourOf(pid)) : tokens().ink;
+            this.#paintTicketText(context, pid ? String(tickets) : "others", x, top + height / 2, width);
             if (pid === decision.pid) this.#paintPointer(context, x + width / 2, top);
             x += width;
         }
@@ -238,11 +241,9 @@ class Queues {
         return more > 0 ? [...parts, [0, more * mean]] : parts;
     }
 
-    #paintTicketText(context, colour, text, x, y, width, height) {
+    #paintTicketText(context, text, x, middle, room) {
         context.font = font(10.5, 600);
-        if (widthOf(context, text) + 6 > width) return;
-        context.fillStyle = colour;
-        context.fillText(text, x + 4, y + height / 2);
+        if (widthOf(context, text) + 6 <= room) context.fillText(text, x + 4, middle);
     }
 
     #paintPointer(context, x, top) {
@@ -281,7 +282,8 @@ class Queues {
         const both = by && widthOf(context, `${text} ${by}`) + 12 <= tile.width;
         const x = tile.width < 30 ? tile.x + (tile.width - widthOf(context, text)) / 2 : tile.x + margin;
         if (text) this.#paintText(context, tile.pid, text, x, tile.y + tile.height / 2);
-        if (both) this.#paintText(context, tile.pid, by, tile.x + tile.width - widthOf(context, by) - 5, tile.y + tile.height / 2);
+        const right = tile.x + tile.width - widthOf(context, by) - 5;
+        if (both) this.#paintText(context, tile.pid, by, right, tile.y + tile.height / 2);
     }
 
     /** What the policy shares by: tickets or a weight, in short. */
@@ -354,7 +356,8 @@ class Queues {
 
     #tell({ pid, cpu, level, since, runs }) {
         const { frame } = this.state;
-        const lines = [`${runs ? "runs on" : "waits at"} CPU ${cpu} for ${duration(Math.max(0, frame.now_ns - since))}`];
+        const long = duration(Math.max(0, frame.now_ns - since));
+        const lines = [`${runs ? "runs on" : "waits at"} CPU ${cpu} for ${long}`];
         if (level >= 0) lines.push(`level ${level}`);
         const row = this.state.row(pid);
         if (row >= 0 && frame.shares_by === "tickets") lines.push(`${frame.processes.tickets[row]} tickets`);

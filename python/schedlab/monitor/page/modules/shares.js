@@ -18,8 +18,16 @@ const SAMPLES_MAX = 120;
 const PIES_PART = 0.45; // of the panel's height
 const LINES_PART = 0.46;
 const LINES_LEAST = 110; // pixels
+const LEAST_HIGH = 0.05; // a share that the axis has room for, at least
 const LABEL_GAP = 13; // pixels between two names at the right
+const COLUMNS = { tickets: "Tickets", weight: "Weight", equal: "Parts" };
 const HELD = { tickets: "Tickets held", weight: "Weights", equal: "Equal parts" };
+
+/**
+ * Of a line. `segment`: with another one, another line begins.
+ * @typedef {{time: number, key: string, segment: number, share: number, ideal: number,
+ *     colour: string, label: string}} Point
+ */
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
 export function create(panel, system) {
@@ -30,7 +38,7 @@ class Shares {
     #byGroup = false;
     #inWindow = false;
     #convergence = new Convergence();
-    /** @type {{time: number, key: string, segment: number, share: number, ideal: number, colour: string, label: string}[][]} by moment */
+    /** @type {Point[][]} by moment */
     #samples = [];
     #keys = [];
     #drawn_ms = -Infinity;
@@ -47,7 +55,8 @@ class Shares {
         this.panel = panel;
         this.state = stateOf(system);
         this.groupButton = button("", "Put processes of a group together", () => this.#choose("group"), "Groups");
-        this.windowButton = button("", "Shares in the sliding window, instead of since the last change", () => this.#choose("window"), "Window");
+        const inWindow = "Shares in the sliding window, instead of since the last change";
+        this.windowButton = button("", inWindow, () => this.#choose("window"), "Window");
         panel.tools.append(this.groupButton, this.windowButton);
         this.pieChart = new Chart(element("div", { className: "shares-pies", "aria-hidden": "true" }));
         this.lineChart = new Chart(element("div", { className: "shares-lines", "aria-hidden": "true" }));
@@ -102,8 +111,8 @@ class Shares {
     }
 
     #sample(frame, now) {
-        const changes = this.state.marks.items.findLast(({ kind }) => kind === "policy" || kind === "tunable")?.time_ns ?? 0;
-        const since = this.#convergence.take(this.rows, `${frame.policy} ${changes}`, frame.now_ns);
+        const change = this.state.marks.items.findLast(({ kind }) => kind === "policy" || kind === "tunable");
+        const since = this.#convergence.take(this.rows, `${frame.policy} ${change?.time_ns}`, frame.now_ns);
         const { segment } = this.#convergence;
         const changed = segment !== this.#samples.at(-1)?.[0]?.segment;
         if (!changed && now - this.#sampled_ms < SAMPLE_GAP_MS) return;
@@ -133,7 +142,8 @@ class Shares {
         try {
             if (size !== this.#size) {
                 await this.pieChart.embed(pies(tokens(), width, PIES_PART * height, letterScale()));
-                await this.lineChart.embed(lines(tokens(), width, Math.max(LINES_LEAST, LINES_PART * height), letterScale()));
+                const room = Math.max(LINES_LEAST, LINES_PART * height);
+                await this.lineChart.embed(lines(tokens(), width, room, letterScale()));
                 this.#size = size;
                 this.#linesAreDrawn = false;
             }
@@ -162,14 +172,16 @@ class Shares {
         const points = this.#samples.flat().filter(({ key }) => key !== OTHERS);
         const ends = this.#ends();
         await this.lineChart.update((view) => {
-            const most = Math.max(0.05, ...points.map(({ share, ideal }) => Math.max(share, ideal))) * 1.08;
+            const highest = Math.max(LEAST_HIGH, ...points.map(({ share, ideal }) => Math.max(share, ideal)));
+            const most = Math.min(1, highest * 1.08);
             const gap = (LABEL_GAP * letterScale() * most) / Math.max(1, view.height());
-            view.signal("from", this.#samples[0]?.[0]?.time ?? points[0]?.time ?? 0).signal("until", points.at(-1)?.time ?? 1);
-            view.signal("chosen", chosen).signal("most", Math.min(1, most)).data("points", points).data("ends", placed(ends, gap, Math.min(1, most)));
+            view.signal("from", points[0]?.time ?? 0).signal("until", points.at(-1)?.time ?? 1);
+            view.signal("chosen", chosen).signal("most", most);
+            view.data("points", points).data("ends", placed(ends, gap, most));
         });
         this.panel.body.drawn = {
-            ...this.panel.body.drawn, points: points.length, samples: this.#samples.length, ends: ends.length, segment: this.#convergence.segment,
-            cost_ms: performance.now() - began,
+            ...this.panel.body.drawn, points: points.length, samples: this.#samples.length, ends: ends.length,
+            segment: this.#convergence.segment, cost_ms: performance.now() - began,
         };
     }
 
@@ -180,7 +192,9 @@ class Shares {
             const short = row.pid ? (this.#byGroup ? row.label : String(row.pid)) : `+${row.count}`;
             return { kind, value: Math.max(0, value), order, colour, ink, short, faint: this.#isFaint(row) };
         };
-        return this.rows.flatMap((row, order) => [slice(row, "held", row.held, order), slice(row, "received", row.share, order)]);
+        return this.rows.flatMap((row, order) => [
+            slice(row, "held", row.held, order), slice(row, "received", row.share, order),
+        ]);
     }
 
     #ends() {
@@ -189,25 +203,29 @@ class Shares {
 
     /** All in figures: legend, and what is said to who sees no chart. */
     #fillList({ shares_by: by, now_ns: now }) {
-        const heads = ["", "Process", by === "weight" ? "Weight" : by === "tickets" ? "Tickets" : "Parts", "Ideal", "Received", "Off"];
-        if (this.#byGroup) heads[1] = "Group";
+        const heads = ["", this.#byGroup ? "Group" : "Process", COLUMNS[by] ?? COLUMNS.equal, "Ideal", "Received", "Off"];
         const keys = `${heads.join()} ${this.#keys.join()}`;
         if (this.list.dataset.keys !== keys) {
             this.list.dataset.keys = keys;
             this.list.replaceChildren(
-                element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { textContent: text, scope: "col" })))),
+                element("thead", {}, element("tr", {}, ...heads.map(headCell))),
                 element("tbody", {}, ...this.rows.map((row) => this.#listRow(row))));
         }
         this.rows.forEach((row, at) => {
-            const cells = this.list.tBodies[0].rows[at].cells;
-            const off = 100 * (row.share - row.ideal);
-            const texts = [count(row.held), row.ideal < 0 ? "–" : percent(row.ideal), percent(row.share), row.ideal < 0 ? "–" : signed(off)];
-            texts.forEach((text, column) => setText(cells[column + 2], text));
-            this.list.tBodies[0].rows[at].classList.toggle("selected", row.pid > 0 && !this.#byGroup && row.pid === this.state.selected);
+            const shown = this.list.tBodies[0].rows[at];
+            const ideal = row.ideal < 0 ? "–" : percent(row.ideal);
+            const off = row.ideal < 0 ? "–" : signed(100 * (row.share - row.ideal));
+            const texts = [count(row.held), ideal, percent(row.share), off];
+            texts.forEach((text, column) => setText(shown.cells[column + 2], text));
+            shown.classList.toggle("selected", this.#isOne(row) && row.pid === this.state.selected);
         });
-        setText(this.caption, this.#inWindow
-            ? "Share in the sliding window; dashed: its ideal."
-            : `Share since the last change, ${((now - this.#convergence.since_ns) / 1e9).toFixed(1)} s ago; dashed: its ideal.`);
+        const since = `since the last change, ${((now - this.#convergence.since_ns) / 1e9).toFixed(1)} s ago`;
+        setText(this.caption, `Share ${this.#inWindow ? "in the sliding window" : since}; dashed: its ideal.`);
+    }
+
+    /** Is it one process, that can be selected? */
+    #isOne({ pid }) {
+        return pid > 0 && !this.#byGroup;
     }
 
     #listRow(row) {
@@ -216,9 +234,14 @@ class Shares {
         else mark.classList.add("others-swatch");
         const made = element("tr", {}, element("td", {}, mark), element("td", { textContent: row.label }),
             ...[0, 1, 2, 3].map(() => element("td", { className: "number" })));
-        if (row.pid && !this.#byGroup) made.addEventListener("click", () => select(this.state.id, row.pid === this.state.selected ? 0 : row.pid));
+        const choose = () => select(this.state.id, row.pid === this.state.selected ? 0 : row.pid);
+        if (this.#isOne(row)) made.addEventListener("click", choose);
         return made;
     }
+}
+
+function headCell(text) {
+    return element("th", { textContent: text, scope: "col" });
 }
 
 /** @param {number} points @returns {string} percentage points with their sign */

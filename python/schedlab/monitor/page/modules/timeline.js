@@ -3,30 +3,31 @@
 // The time line: who ran on which CPU, and when. A lane a CPU; under a policy with levels, a row a
 // level in it. All systems show the same range of time (drawing/view.js).
 
-import { ask } from "../connection.js";
 import { onTheme, tokens } from "../colours.js";
 import { announce, button, count, duration, element, setIcon, setText } from "../elements.js";
 import { allStates, select, stateOf } from "../store.js";
-import { ticksOf } from "../drawing/axis.js";
-import { followKeys, followPointer } from "../drawing/gestures.js";
+import { paintAxis, ticksOf } from "../drawing/axis.js";
+import { followKeys, followPointer, ZOOM } from "../drawing/gestures.js";
 import { Lanes, LevelsSeen } from "../drawing/lanes.js";
 import { paintMarks } from "../drawing/mark_painter.js";
-import { ENDINGS, drawEnding, font, hatching, letterScale, widthOf } from "../drawing/paint.js";
+import { font, hatching, letterScale } from "../drawing/paint.js";
 import { Layer } from "../drawing/layer.js";
-import { openInPerfetto } from "../drawing/perfetto.js";
-import { findAt, indexOf, markAt, moment6, named, runAt, runsBetween } from "../drawing/run_finder.js";
+import { legend } from "../drawing/legend.js";
+import { findAt, markAt, moment6, runAt } from "../drawing/run_finder.js";
 import { RunPainter } from "../drawing/run_painter.js";
+import { RunTable } from "../drawing/run_table.js";
+import { RunWalk } from "../drawing/run_walk.js";
 import { Scrolled } from "../drawing/scrolled.js";
 import { Surface } from "../drawing/surface.js";
+import { traceButtons } from "../drawing/trace_buttons.js";
 import { view } from "../drawing/view.js";
 
 const AXIS_HEIGHT = 22;
 const MARK_HEIGHT = 17;
 const MARK_ROWS = 2;
 const TICK_GAP = 92; // pixels between two ticks, about
-const TABLE_ROWS = 200;
-const TABLE_GAP_MS = 1000;
 const LABEL_GAP_MS = 2000;
+const THIN_SAID = 20; // runs that are put together, before it is said
 const REST_MS = 150; // after a move, until names are put where they are to be seen
 const GUTTER = 60; // pixels, where the CPUs' names are
 const GUTTER_NARROW = 38;
@@ -49,15 +50,14 @@ class Timeline {
     #span = { left: 0, right: 1, begin: 0, end: 1 };
     /** @type {{x: number, y: number} | null} the pointer, in pixels of the canvas */
     #pointer = null;
-    /** @type {import("../drawing/run_finder.js").Place | null} where the keyboard is */
-    #focus = null;
-    #tableTime = -Infinity;
+    #walk;
     #labelTime = -Infinity;
     #shown = false;
 
     constructor(panel, system) {
         this.panel = panel;
         this.state = stateOf(system);
+        this.#walk = new RunWalk(this.state);
         this.#build();
         this.surface = new Surface(panel, this.canvas, (context, width, height, time) =>
             this.#paint(context, width, height, time));
@@ -67,15 +67,15 @@ class Timeline {
 
     #build() {
         this.live = button("", "Follow now (L)", () => view.follow(), "● Live");
-        this.stop = button("pause", "Stop the drawing, not the machine (P)", () => (view.live ? view.freeze() : view.follow()));
+        const toggle = () => (view.live ? view.freeze() : view.follow());
+        this.stop = button("pause", "Stop the drawing, not the machine (P)", toggle);
         this.tableButton = button("", "The runs seen, as a table", () => this.#toggleTable(), "Table");
-        this.perfetto = button("perfetto", "Open the same data in ui.perfetto.dev", () => this.#openPerfetto());
-        const download = button("", "Download the file for ui.perfetto.dev, for a machine without a network", () => this.#download(), "⤓");
         this.panel.tools.append(
             this.live, this.stop,
-            button("", "See more time (−)", () => view.zoom(1.5), "−"), button("", "See less time (+)", () => view.zoom(1 / 1.5), "+"),
+            button("", "See more time (−)", () => view.zoom(ZOOM), "−"),
+            button("", "See less time (+)", () => view.zoom(1 / ZOOM), "+"),
             button("", "See all that is kept (0)", () => view.fit(), "Fit"),
-            this.tableButton, this.perfetto, download,
+            this.tableButton, ...traceButtons(this.panel, this.state),
         );
         this.scrolled = new Scrolled(this.panel, "timeline", false);
         this.canvas = this.scrolled.canvas;
@@ -83,9 +83,9 @@ class Timeline {
         this.scroll.setAttribute("role", "application");
         this.scroll.setAttribute("aria-label", `Time line. ${KEYS}`);
         this.notice = element("p", { className: "drawing-notice" });
-        this.table = element("div", { className: "timeline-table", hidden: true });
+        this.table = new RunTable(this.state);
         const foot = element("div", { className: "timeline-foot" }, legend(), this.notice);
-        this.panel.body.append(this.scrolled.frame, foot, this.table);
+        this.panel.body.append(this.scrolled.frame, foot, this.table.element);
     }
 
     #listen() {
@@ -142,6 +142,12 @@ class Timeline {
         return Math.round((AXIS_HEIGHT + MARK_ROWS * MARK_HEIGHT) * letterScale());
     }
 
+    #toggleTable() {
+        this.table.toggle();
+        this.tableButton.setAttribute("aria-pressed", String(this.table.shown));
+        this.surface.invalidate();
+    }
+
     #paint(context, width, height, wall_ms) {
         if (!this.state.frame) return false;
         const { begin, end } = view.range(wall_ms);
@@ -151,11 +157,10 @@ class Timeline {
         this.#span = { left, right: width, ...onPixels(begin, end, width - left) };
         context.clearRect(0, 0, width, height);
         const ticks = ticksOf(begin, end, (width - left) / (TICK_GAP * scale));
-        this.#paintGrid(context, ticks, height);
+        paintAxis(context, ticks, this.#span, AXIS_HEIGHT * scale, height);
         this.#paintLanes(context, height, narrow);
-        this.#paintAxis(context, ticks);
-        this.labels = paintMarks(context, this.state.marks.items, this.#span,
-            { top: AXIS_HEIGHT * scale, rows: MARK_ROWS, rowHeight: MARK_HEIGHT * scale, bottom: height });
+        const place = { top: AXIS_HEIGHT * scale, rows: MARK_ROWS, rowHeight: MARK_HEIGHT * scale, bottom: height };
+        this.labels = paintMarks(context, this.state.marks.items, this.#span, place);
         this.#paintNow(context, height);
         this.#paintFocus(context);
         this.#tell();
@@ -163,34 +168,13 @@ class Timeline {
         return view.flows(wall_ms);
     }
 
-    #paintGrid(context, { ticks }, height) {
-        context.fillStyle = tokens().line;
-        for (const { time } of ticks) context.fillRect(this.#x(time), AXIS_HEIGHT * letterScale() - 4, 1, height);
-    }
-
-    #paintAxis(context, { ticks, base }) {
-        const middle = (AXIS_HEIGHT * letterScale()) / 2 - 1;
-        context.font = font(11);
-        context.textBaseline = "middle";
-        context.fillStyle = tokens().soft;
-        const from = base ? this.#span.left + context.measureText(base).width + 12 : this.#span.left;
-        if (base) {
-            context.font = font(11, 650);
-            context.fillText(base, 4, middle);
-            context.font = font(11);
-        }
-        for (const { time, label } of ticks) {
-            const x = this.#x(time) + 4;
-            if (x + widthOf(context, label) > this.#span.right) continue;
-            if (x > (base ? Math.max(0, from - this.#span.left + 8) : 0) && x > 4) context.fillText(label, x, middle);
-        }
-    }
-
     #paintLanes(context, height, narrow) {
         const top = this.#top();
+        const { frame, selected, epoch } = this.state;
+        const { cpus, levels, rowHeight } = this.#lanes;
         const wish = {
-            span: this.#span, top, height: height - top, live: view.live, frame: this.state.frame.number, now: this.state.frame.now_ns,
-            key: `${this.scrolled.offset} ${this.#lanes.cpus} ${this.#lanes.levels} ${this.#lanes.rowHeight} ${this.state.selected} ${this.state.epoch}`,
+            span: this.#span, top, height: height - top, live: view.live, frame: frame.number, now: frame.now_ns,
+            key: [this.scrolled.offset, cpus, levels, rowHeight, selected, epoch].join(" "),
         };
         this.#layer.paint(context, wish, (layer, span, home) => this.#paintRuns(layer, span, home, height - top));
         this.#putNamesRight();
@@ -248,7 +232,9 @@ class Timeline {
         context.fillStyle = tokens().sunken;
         context.fillRect(from, y, width, laneHeight);
         context.fillStyle = tokens().line;
-        for (let row = 1; row < levels.length && rowHeight > 5; row++) context.fillRect(from, y + row * rowHeight - 1, width, 1);
+        for (let row = 1; row < levels.length && rowHeight > 5; row++) {
+            context.fillRect(from, y + row * rowHeight - 1, width, 1);
+        }
         const idle = this.state.idleWhileQueued[cpu];
         if (!idle) return;
         context.fillStyle = hatching(context, tokens().bad);
@@ -280,10 +266,10 @@ class Timeline {
     }
 
     #paintFocus(context) {
-        const at = this.#focus ? indexOf(this.state, this.#focus) : -1;
+        const { at, place } = this.#walk;
         if (at < 0) return;
-        const { begin, end } = this.state.runs[this.#focus.cpu];
-        const y = this.#top() - this.scrolled.offset + this.#lanes.top(this.#focus.cpu);
+        const { begin, end } = this.state.runs[place.cpu];
+        const y = this.#top() - this.scrolled.offset + this.#lanes.top(place.cpu);
         const x = this.#x(begin[at]);
         context.strokeStyle = tokens().ink;
         context.lineWidth = 2;
@@ -302,23 +288,25 @@ class Timeline {
         const { frame } = this.state;
         this.canvas.drawn = {
             begin, end, bars, thin, live: view.live, lanes: this.#lanes.cpus, levels: this.#lanes.levels,
-            labels: this.labels.map(({ text }) => text), focus: this.#focus, selected: this.state.selected,
+            labels: this.labels.map(({ text }) => text), focus: this.#walk.place, selected: this.state.selected,
         };
         const notes = [];
         if (!view.live) notes.push(`Stands still; the machine is ${duration(Math.max(0, frame.now_ns - end))} further on.`);
-        if (thin > 20) notes.push("Runs thinner than two pixels are put together: columns show how their time was shared.");
-        if (frame.timeline.thinned) notes.push(`${count(frame.timeline.thinned)} short runs of the last moment came put together.`);
+        if (thin > THIN_SAID) notes.push("Runs thinner than two pixels are put together: columns show how their time was shared.");
+        const { thinned } = frame.timeline;
+        if (thinned) notes.push(`${count(thinned)} short runs of the last moment came put together.`);
         setText(this.notice, notes.join(" "));
         this.panel.note(`${duration(view.span)} seen`);
-        if (!this.table.hidden) this.#fillTable();
+        if (this.table.shown) this.table.fill(begin, end);
     }
 
     #label() {
         if (performance.now() - this.#labelTime < LABEL_GAP_MS) return;
         this.#labelTime = performance.now();
         const { begin, end, bars, thin, lanes } = this.canvas.drawn;
-        this.canvas.setAttribute("aria-label",
-            `${lanes} CPUs from ${moment6(Math.max(0, begin))} to ${moment6(end)}: ${bars + thin} runs. The table has them as text.`);
+        const when = `from ${moment6(Math.max(0, begin))} to ${moment6(end)}`;
+        const label = `${lanes} CPUs ${when}: ${bars + thin} runs. The table has them as text.`;
+        this.canvas.setAttribute("aria-label", label);
     }
 
     // --- pointer and keys ------------------------------------------------------------------------
@@ -334,10 +322,10 @@ class Timeline {
         const { left, right, begin, end } = this.#span;
         const { x, y } = this.#pointer;
         if (x < left) return null;
-        if (y < this.#top()) return markAt(this.state, begin + ((x - left) * (end - begin)) / (right - left), (end - begin) / (right - left));
-        const cpu = this.#lanes.cpuAt(y - this.#top() + this.scrolled.offset);
         const pixel = (end - begin) / (right - left);
-        return findAt(this.state, cpu, begin + (x - left) * pixel, pixel);
+        const time = begin + (x - left) * pixel;
+        if (y < this.#top()) return markAt(this.state, time, pixel);
+        return findAt(this.state, this.#lanes.cpuAt(y - this.#top() + this.scrolled.offset), time, pixel);
     }
 
     #press(event) {
@@ -347,44 +335,33 @@ class Timeline {
     }
 
     #key(key) {
+        const middle = () => view.range().begin + view.span / 2;
         const acts = {
-            n: () => this.#step(1),
-            b: () => this.#step(-1),
-            Enter: () => this.#selectFocused(),
+            n: () => this.#walk.step(1, middle()) && this.#showWalk(),
+            b: () => this.#walk.step(-1, middle()) && this.#showWalk(),
+            Enter: () => this.#walk.pid && select(this.state.id, this.#walk.pid),
         };
-        if (this.#focus || this.state.selected) acts.Escape = () => this.#leave();
-        if (this.#focus) Object.assign(acts, { ArrowUp: () => this.#otherCpu(-1), ArrowDown: () => this.#otherCpu(1) });
+        if (this.#walk.place || this.state.selected) acts.Escape = () => this.#leave();
+        if (this.#walk.place) {
+            acts.ArrowUp = () => this.#walk.change(-1) && this.#showWalk();
+            acts.ArrowDown = () => this.#walk.change(1) && this.#showWalk();
+        }
         acts[key]?.();
         return key in acts;
     }
 
-    /** The run after or before the one where the keyboard is; at first, that in the middle. */
-    #step(direction) {
-        const { begin, end } = view.range();
-        const known = this.#focus ? indexOf(this.state, this.#focus) : -1;
-        const cpu = this.#focus?.cpu ?? 0;
-        const track = this.state.runs[cpu];
-        if (!track?.length) return;
-        const next = known >= 0 ? known + direction : track.firstAfter((begin + end) / 2);
-        this.#focusOn(cpu, Math.max(0, Math.min(track.length - 1, next)));
-    }
-
-    #otherCpu(direction) {
-        const cpu = Math.max(0, Math.min(this.#lanes.cpus - 1, this.#focus.cpu + direction));
-        const track = this.state.runs[cpu];
-        if (track?.length) this.#focusOn(cpu, Math.min(track.length - 1, track.firstAfter(this.#focus.begin)));
-    }
-
-    #focusOn(cpu, at) {
-        const { begin, end } = this.state.runs[cpu];
+    /** Has the run in sight where the keyboard stands, and tells of it. */
+    #showWalk() {
+        const { at, place } = this.#walk;
+        const { begin, end } = this.state.runs[place.cpu];
         const range = view.range();
-        this.#focus = { cpu, begin: begin[at] };
-        if (begin[at] < range.begin || end[at] > range.end) view.show(begin[at] - view.span / 2, begin[at] + view.span / 2);
+        const middle = begin[at] - view.span / 2;
+        if (begin[at] < range.begin || end[at] > range.end) view.show(middle, middle + view.span);
         else if (view.live) view.freeze();
-        this.#scrollTo(cpu);
-        const run = runAt(this.state, cpu, at);
+        this.#scrollTo(place.cpu);
         this.#span = { ...this.#span, ...view.range() };
-        const y = this.#top() - this.scrolled.offset + this.#lanes.top(cpu) + this.#lanes.laneHeight;
+        const run = runAt(this.state, place.cpu, at);
+        const y = this.#top() - this.scrolled.offset + this.#lanes.top(place.cpu) + this.#lanes.laneHeight;
         this.scrolled.showTip(run, { x: this.#x(begin[at]), y });
         announce(`${run.title}: ${run.lines.join(", ")}`);
         this.surface.invalidate();
@@ -397,87 +374,11 @@ class Timeline {
         else if (top > this.scrolled.offset + room) this.scroll.scrollTop = top - room + this.#lanes.gap;
     }
 
-    #selectFocused() {
-        const at = this.#focus ? indexOf(this.state, this.#focus) : -1;
-        if (at >= 0) select(this.state.id, this.state.runs[this.#focus.cpu].pid[at]);
-    }
-
     #leave() {
-        if (this.#focus) this.#focus = null;
+        if (this.#walk.place) this.#walk.leave();
         else select(this.state.id, 0);
         this.scrolled.showTip(null, null);
         this.surface.invalidate();
-    }
-
-    // --- the table -------------------------------------------------------------------------------
-
-    #toggleTable() {
-        this.table.hidden = !this.table.hidden;
-        this.tableButton.setAttribute("aria-pressed", String(!this.table.hidden));
-        this.#tableTime = -Infinity;
-        this.surface.invalidate();
-    }
-
-    #fillTable() {
-        const now = performance.now();
-        // Who reads or tabs through it wants it to stay.
-        if (now - this.#tableTime < TABLE_GAP_MS || this.table.contains(document.activeElement)) return;
-        this.#tableTime = now;
-        const { begin, end } = view.range();
-        const { total, runs } = runsBetween(this.state, begin, end, TABLE_ROWS);
-        const heads = ["Process", "CPU", "Begin", "Length", "Level", "Then"];
-        const caption = total > runs.length ? `The last ${runs.length} of ${count(total)} runs seen` : `${count(total)} runs seen`;
-        this.table.replaceChildren(element("table", {},
-            element("caption", { textContent: caption }),
-            element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { textContent: text, scope: "col" })))),
-            element("tbody", {}, ...runs.map((run) => this.#tableRow(run))),
-        ));
-    }
-
-    #tableRow({ cpu, at }) {
-        const { begin, end, pid, level, how } = this.state.runs[cpu];
-        const process = pid[at];
-        const title = named(this.state, process);
-        const name = button("", `Select ${title}`, () => select(this.state.id, process), title);
-        const texts = [String(cpu), moment6(begin[at]), duration(end[at] - begin[at]), level[at] < 0 ? "–" : String(level[at]), ENDINGS[how[at]]];
-        return element("tr", {}, element("td", {}, name), ...texts.map((text) => element("td", { textContent: text })));
-    }
-
-    // --- Perfetto --------------------------------------------------------------------------------
-
-    async #address() {
-        return new URL(await ask("perfetto", { system: this.state.id }), location.href);
-    }
-
-    async #openPerfetto() {
-        const load = async () => {
-            const address = await this.#address();
-            const answer = await fetch(address);
-            if (!answer.ok) throw new Error(`The trace could not be fetched: ${answer.status} ${answer.statusText}`);
-            const title = `schedlab: ${this.state.info?.title ?? this.state.id}, ${this.state.frame.policy}`;
-            return { buffer: await answer.arrayBuffer(), title, fileName: fileOf(address) };
-        };
-        await this.#guard(this.perfetto, () => openInPerfetto(load));
-    }
-
-    async #download() {
-        await this.#guard(this.perfetto, async () => {
-            const address = await this.#address();
-            element("a", { href: address.href, download: fileOf(address) }).click();
-        });
-    }
-
-    /** Says what went wrong, and lets nobody ask twice meanwhile. */
-    async #guard(pressed, act) {
-        pressed.disabled = true;
-        try {
-            await act();
-            this.panel.fail("");
-        } catch (error) {
-            this.panel.fail(error.message);
-        } finally {
-            pressed.disabled = false;
-        }
     }
 }
 
@@ -486,27 +387,4 @@ function onPixels(begin, end, width) {
     const pixel = (end - begin) / (width * (window.devicePixelRatio || 1));
     const from = Math.round(begin / pixel) * pixel;
     return { begin: from, end: from + (end - begin) };
-}
-
-function fileOf(address) {
-    return address.pathname.split("/").pop() || "trace.perfetto-trace";
-}
-
-/** What the shapes and the grounds mean. */
-function legend() {
-    const shapes = [2, 1, 3, 4].map((how) => {
-        const sign = element("canvas", { width: 24, height: 24, className: "legend-sign" });
-        const context = sign.getContext("2d");
-        const draw = () => {
-            context.clearRect(0, 0, 24, 24);
-            context.fillStyle = context.strokeStyle = tokens().ink;
-            drawEnding(context, how, 20, 12, 15);
-        };
-        draw();
-        onTheme(draw);
-        return element("span", {}, sign, ENDINGS[how]);
-    });
-    const grounds = [["legend-idle", "idle"], ["legend-queued", "idle while a process waits elsewhere"]].map(([name, text]) =>
-        element("span", {}, element("i", { className: name }), text));
-    return element("div", { className: "drawing-legend" }, ...shapes, ...grounds);
 }

@@ -4,7 +4,7 @@
 // long other CPUs idled.
 
 import { ask } from "../connection.js";
-import { count, duration, element, moment, percent, setText } from "../elements.js";
+import { button, count, duration, element, moment, percent, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
 import { dress, swatch } from "../swatch.js";
 import { named } from "../drawing/run_finder.js";
@@ -13,6 +13,8 @@ const GAP_MS = 1000; // between two questions
 const PARTS_SEEN = 8;
 const WAITS_SEEN = 50;
 const LONGEST_SEEN = 8;
+const SOME_WAIT = "Choose a process, here or anywhere. Waiting longest now:";
+const NOBODY_WAITS = "Nobody waits now. Choose a process to see why it waited.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
 export function create(panel, system) {
@@ -40,7 +42,8 @@ class Waits {
     #take() {
         const { frame, selected } = this.state;
         const { idle_while_queued_ns: idle, window_ns: window } = frame.metrics;
-        setText(this.total, `In the last ${duration(window)}, CPUs idled for ${duration(idle)} while a process waited at another.`);
+        const idled = `CPUs idled for ${duration(idle)} while a process waited at another`;
+        setText(this.total, `In the last ${duration(window)}, ${idled}.`);
         this.total.classList.toggle("bad", idle > 0);
         if (selected !== this.#askedFor) {
             this.#explanation = null;
@@ -91,35 +94,39 @@ class Waits {
 
     /** Nobody is chosen: those who have waited longest now are worth a look. */
     #drawChoice({ processes }) {
-        const waiting = [...processes.wait_now_ns.keys()].filter((row) => processes.wait_now_ns[row] > 0 && !processes.own[row]);
-        waiting.sort((one, other) => processes.wait_now_ns[other] - processes.wait_now_ns[one]);
-        setText(this.head, waiting.length ? "Choose a process, here or anywhere. Waiting longest now:" : "Nobody waits now. Choose a process to see why it waited.");
+        const { wait_now_ns: waits, own } = processes;
+        const waiting = [...waits.keys()].filter((row) => waits[row] > 0 && !own[row]);
+        waiting.sort((one, other) => waits[other] - waits[one]);
+        setText(this.head, waiting.length ? SOME_WAIT : NOBODY_WAITS);
         const pids = waiting.slice(0, LONGEST_SEEN);
         const key = pids.map((row) => processes.pid[row]).join();
         if (this.content.dataset.key !== key || !this.content.children.length) {
             this.content.dataset.key = key;
-            this.content.replaceChildren(element("div", { className: "waits-choice" }, ...pids.map((row) => this.#choice(processes.pid[row]))));
+            const choices = pids.map((row) => this.#choice(processes.pid[row]));
+            this.content.replaceChildren(element("div", { className: "waits-choice" }, ...choices));
         }
-        pids.forEach((row, at) => setText(this.content.firstChild.children[at].lastChild, duration(processes.wait_now_ns[row])));
+        pids.forEach((row, at) => setText(this.content.firstChild.children[at].lastChild, duration(waits[row])));
     }
 
     #choice(pid) {
         const mark = swatch();
         dress(mark, pid);
-        const made = element("button", { type: "button", className: "button" }, mark, element("span", { textContent: named(this.state, pid) }), element("span", { className: "waits-time" }));
-        made.addEventListener("click", () => select(this.state.id, pid));
+        const title = named(this.state, pid);
+        const made = button("", `Explain ${title}`, () => select(this.state.id, pid), title);
+        made.prepend(mark);
+        made.append(element("span", { className: "waits-time" }));
         return made;
     }
 
     #drawExplanation({ pid, name, waits, total_ns: total, parts, idle_elsewhere_ns: elsewhere }, window) {
         delete this.content.dataset.key;
         const title = name ? `${name} (${pid})` : named(this.state, pid);
-        setText(this.head, total
-            ? `In the last ${duration(window)}, ${title} waited ${duration(total)}${ofWindow(total, window)}. Meanwhile:`
-            : `In the last ${duration(window)}, ${title} never waited.`);
+        const waited = total ? `waited ${duration(total)}${ofWindow(total, window)}. Meanwhile:` : "never waited.";
+        setText(this.head, `In the last ${duration(window)}, ${title} ${waited}`);
         const scrolled = this.content.querySelector(".waits-list")?.scrollTop ?? 0;
         const idle = element("p", { className: elsewhere ? "waits-idle bad" : "waits-idle" });
-        idle.textContent = elsewhere ? `⚠ Another CPU idled for ${duration(elsewhere)} of that time.` : "No other CPU idled meanwhile.";
+        const warning = `⚠ Another CPU idled for ${duration(elsewhere)} of that time.`;
+        idle.textContent = elsewhere ? warning : "No other CPU idled meanwhile.";
         this.content.replaceChildren(
             ...(total ? [bar(parts, total, "waits-bar"), this.#partList(parts, total), idle] : []),
             ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
@@ -131,17 +138,23 @@ class Waits {
     #partList(parts, total) {
         const seen = parts.slice(0, PARTS_SEEN);
         const rest = parts.slice(PARTS_SEEN);
-        const rows = seen.map((part) => element("li", {}, mark(part.pid),
-            element("span", { className: "waits-name", textContent: part.pid ? part.name || named(this.state, part.pid) : "nobody: the CPU idled" }),
-            element("span", { className: "waits-pid", textContent: part.pid ? String(part.pid) : "" }),
-            element("span", { className: "waits-cpu", textContent: part.cpu < 0 ? "" : `CPU ${part.cpu}` }),
-            element("span", { className: "waits-runs", textContent: part.pid ? `${count(part.runs)} ${part.runs === 1 ? "run" : "runs"}` : "" }),
-            element("span", { className: "waits-time", textContent: duration(part.ran_ns) }),
-            element("span", { className: "waits-part", textContent: percent(part.ran_ns / total, 0) }),
-        ));
-        const left = rest.reduce((sum, { ran_ns: time }) => sum + time, 0);
-        if (rest.length) rows.push(element("li", { className: "waits-rest", textContent: `and ${rest.length} more, ${duration(left)} together` }));
+        const rows = seen.map((part) => this.#partRow(part, total));
+        const left = duration(rest.reduce((sum, { ran_ns: time }) => sum + time, 0));
+        const more = `and ${rest.length} more, ${left} together`;
+        if (rest.length) rows.push(element("li", { className: "waits-rest", textContent: more }));
         return element("ul", { className: "waits-parts" }, ...rows);
+    }
+
+    #partRow({ pid, name, cpu, runs, ran_ns: time }, total) {
+        const cells = {
+            name: pid ? name || named(this.state, pid) : "nobody: the CPU idled",
+            pid: pid || "",
+            cpu: cpu < 0 ? "" : `CPU ${cpu}`,
+            runs: pid ? `${count(runs)} ${runs === 1 ? "run" : "runs"}` : "",
+            time: duration(time),
+            part: percent(time / total, 0),
+        };
+        return element("li", {}, mark(pid), ...Object.entries(cells).map(([key, text]) => cell(key, text)));
     }
 
     #waitList(waits) {
@@ -151,16 +164,17 @@ class Waits {
             const drawn = bar(wait.parts, length, "waits-bar small");
             drawn.style.width = `${Math.max(1, (100 * length) / longest)}%`;
             return element("li", {},
-                element("span", { className: "waits-moment", textContent: moment(wait.begin_ns) }),
-                element("span", { className: "waits-why", textContent: wait.why }),
-                element("span", { className: "waits-cpu", textContent: wait.cpu < 0 ? "" : `CPU ${wait.cpu}` }),
-                element("span", { className: "waits-lane" }, drawn),
-                element("span", { className: "waits-time", textContent: duration(length) }));
+                cell("moment", moment(wait.begin_ns)), cell("why", wait.why), cell("cpu", wait.cpu < 0 ? "" : `CPU ${wait.cpu}`),
+                element("span", { className: "waits-lane" }, drawn), cell("time", duration(length)));
         });
         const list = element("ul", { className: "waits-list", tabIndex: 0 }, ...rows);
         list.setAttribute("aria-label", "Its last waits, the latest first");
         return list;
     }
+}
+
+function cell(name, text) {
+    return element("span", { className: `waits-${name}`, textContent: String(text) });
 }
 
 function ofWindow(total, window) {

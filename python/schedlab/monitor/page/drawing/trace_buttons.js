@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// The way of a system's trace to ui.perfetto.dev: handed over to its page, or as a file.
+
+import { ask } from "../connection.js";
+import { button, element } from "../elements.js";
+import { openInPerfetto } from "./perfetto.js";
+
+/**
+ * @param {any} panel that says what went wrong @param {import("../store.js").SystemState} state
+ * @returns {HTMLButtonElement[]}
+ */
+export function traceButtons(panel, state) {
+    const guarded = (act) => async (event) => {
+        const pressed = event.currentTarget;
+        pressed.disabled = true; // nobody asks twice meanwhile
+        try {
+            await act(state);
+            panel.fail("");
+        } catch (error) {
+            panel.fail(error.message);
+        } finally {
+            pressed.disabled = false;
+        }
+    };
+    const without = "Download the file for ui.perfetto.dev, for a machine without a network";
+    return [
+        button("perfetto", "Open the same data in ui.perfetto.dev", guarded((each) => openInPerfetto(() => load(each)))),
+        button("", without, guarded(download), "⤓"),
+    ];
+}
+
+async function addressOf(state) {
+    return new URL(await ask("perfetto", { system: state.id }), location.href);
+}
+
+async function load(state) {
+    const address = await addressOf(state);
+    const answer = await fetch(address);
+    if (!answer.ok) throw new Error(`The trace could not be fetched: ${answer.status} ${answer.statusText}`);
+    const title = `schedlab: ${state.info?.title ?? state.id}, ${state.frame.policy}`;
+    return { buffer: await answer.arrayBuffer(), title, fileName: fileOf(address) };
+}
+
+async function download(state) {
+    const address = await addressOf(state);
+    element("a", { href: address.href, download: fileOf(address) }).click();
+}
+
+function fileOf(address) {
+    return address.pathname.split("/").pop() || "trace.perfetto-trace";
+}
