@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from schedlab import trace
-from schedlab.build import build
+from schedlab.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.metrics.lives import descendants, lives
 from schedlab.monitor.model import Model
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 def _library() -> Iterator[None]:
     """Built once, not by each machine."""
     with pytest.MonkeyPatch.context() as patch:
-        build(simulator.LIBRARY)
+        build(SIMULATOR_LIBRARY)
         patch.setattr(simulator, "build", lambda *targets: None)
         yield
 

@@ -24,6 +24,8 @@ KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
 PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": sim.PROGRAM, "mkfs": BUILD / "mkfs"}
 """What machines start from, by the names that manifests have for them; and what makes disks."""
+SIMULATOR_LIBRARY = "build/sim/libschedlab-sim.so"
+"""Of its Python binding."""
 POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
 

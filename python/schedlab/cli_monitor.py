@@ -189,7 +189,7 @@ class _Request:
 
 def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Session]:
     """What makes the session, in the loop that it belongs to. WrongUsage: there is no such one."""
-    from schedlab.monitor.making import read_choices, software_of
+    from schedlab.monitor.making import make_ready, read_choices, software_of
     from schedlab.monitor.session import SYSTEMS_MAX, Session
     from schedlab.monitor.systems.recorded import recorded_setup
 
@@ -211,6 +211,7 @@ def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Se
     for setup in setups:
         choices.check(setup)
     software = software_of(setups[0])
+    make_ready(setups[0])
     return lambda: Session(
         setups,
         choices,

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import results
+from schedlab.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import WrongUsage
+from schedlab.loading import TOOLS
 from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.machines.sim import Simulator
 from schedlab.monitor.palette import Entry, palette
 from schedlab.monitor.system import Setup, System
+from schedlab.parts import supply
 from schedlab.plan import TICK_NS
 from schedlab.policies import (
     FAIR,
@@ -55,6 +58,17 @@ def make_system(setup: Setup, folder: Path) -> System:
     module, name = _ADAPTERS[setup.machine]
     system: System = getattr(import_module(f"{_SYSTEMS}.{module}"), name)(setup, folder)
     return system
+
+
+def make_ready(setup: Setup) -> None:
+    """Builds and fetches what the setup's machine starts from, with progress in the terminal: so
+    that the page, when it opens, has little to wait for. The adapters look again, in silence."""
+    if setup.machine in (RECORDED, HOST):
+        return
+    if setup.machine == SIMULATOR:
+        build(SIMULATOR_LIBRARY)
+        return
+    supply((*machine_named(setup.machine).parts, *TOOLS))
 
 
 @dataclass(frozen=True)

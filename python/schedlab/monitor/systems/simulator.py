@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from schedlab import workload_files
-from schedlab.build import build
+from schedlab.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.palette import palette
 from schedlab.monitor.system import (
@@ -46,7 +46,6 @@ from schedlab_simulator import (
     WorkloadRefused,
 )
 
-LIBRARY = "build/sim/libschedlab-sim.so"
 UNREAD_BYTES_MAX = 64 << 20
 """Of its trace: the machine waits for who reads it."""
 PUNCH_BYTES = 64 << 20
@@ -107,7 +106,7 @@ class SimulatorSystem:
     async def begin(self) -> None:
         """Makes the machine, and starts the workloads of its setup."""
         try:
-            await asyncio.to_thread(build, LIBRARY)
+            await asyncio.to_thread(build, SIMULATOR_LIBRARY)
             path = self._new_trace()
             self._machine = await self._in_thread(partial(SimulatedMachine, self.setup, path))
             self._follow(path)
