@@ -103,12 +103,14 @@ COMMANDS = (
     "dask",
     "doctor",
     "linux",
+    "monitor",
     "new-policy",
     "policies",
     "report",
     "run",
     "sweep",
     "test",
+    "top",
     "trace",
 )
 

@@ -169,6 +169,14 @@ def test_own_processes_are_no_part_of_the_workload(tmp_path: Path) -> None:
     roles = dict(metrics.compute(trace.read(path)).processes.select("pid", "role").iter_rows())
     assert roles.pop(own) == "other"
     assert "workload" in roles.values()
+    again = Standing(header.cpus)
+    again.apply(standing.opening({own}).records)
+    name = standing.people[own].name
+    assert again.people[own].name == f"[{name}]"
+    # Recorded again, it has no more brackets than before.
+    once_more = Standing(header.cpus)
+    once_more.apply(again.opening({own}).records)
+    assert once_more.people[own].name == f"[{name}]"
 
 
 def test_the_last_records_are_kept_and_no_more(tmp_path: Path) -> None:

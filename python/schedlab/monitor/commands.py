@@ -175,7 +175,7 @@ async def _start(session: Session, each: Watched, message: Message) -> int:
     session.choices.check_workloads([name])
     async with each.asking(Ability.START) as system:
         pid = await each.steer(f"start {name}", system.start_workload(name))
-    each.started.append(name)
+    each.started[name] = None
     return pid
 
 
@@ -351,6 +351,11 @@ async def _report(
     session: Session, systems: Sequence[Watched], message: Message, tell: Tell
 ) -> str:
     """Of all that was recorded together; what is still being recorded ends with it."""
+    async with session.reporting:
+        return await _make_report(session, tell)
+
+
+async def _make_report(session: Session, tell: Tell) -> str:
     if any(each.recording for each in session.systems.values()):
         tell("the metrics of what was recorded")
         await stop_recording(session, list(session.systems.values()))

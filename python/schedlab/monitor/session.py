@@ -94,6 +94,8 @@ class Session:
         """Folders of the runs that were recorded together last."""
         self.recordings: Path | None = None
         """The folder of those that are being recorded."""
+        self.reporting = asyncio.Lock()
+        """Held while a report is made: each takes the place of the one before."""
         self._listeners: list[Listener] = []
         self._allowance = Allowance(_AIM_S)
         self._asking: dict[str, asyncio.Task[None]] = {}

@@ -299,7 +299,9 @@ class _OpeningWriter:
         person = self.standing.people[pid]
         state = self.standing.state.get(pid, ProcessState.BLOCKED)
         state = ProcessState.RUNNING if state == EXITING else state
-        name = f"[{person.name}]" if pid in self.own else person.name
+        name = person.name
+        if pid in self.own and not name.startswith("["):
+            name = f"[{name}]"
         self._add_text(Kind.FOUND, name, cpu, pid, state, person.thread_of)
 
     def _in_force(self) -> None:

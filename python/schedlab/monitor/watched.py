@@ -44,6 +44,8 @@ _PIECE = 4096
 """Records that the model is given at once: it takes some 20 ms for them."""
 _PATIENCE_S = 30.0
 """For an answer; adapters have limits of their own, which are shorter."""
+_EXPORTS_MAX = 4
+"""Files that were made for Perfetto: older ones go."""
 _NO_WORK = 20_000
 """Records, after which one need not wait any more for workloads to begin."""
 _SILENT_NS = 250_000_000
@@ -80,8 +82,8 @@ class Watched:
         self.number = 0
         self.skipped = 0
         self._exports = 0
-        self.started: list[str] = list(setup.workloads)
-        """What has been asked to run, for a recording's title."""
+        self.started = dict.fromkeys(setup.workloads)
+        """What has been asked to run, in that order, for a recording's title."""
         self.lock = asyncio.Lock()
         """Held while the system does something: one thing at a time."""
         self._reset()
@@ -233,7 +235,7 @@ class Watched:
         await self.end()
         self._reset()
         self.setup = setup
-        self.started = list(setup.workloads)
+        self.started = dict.fromkeys(setup.workloads)
         await self.begin()
 
     def join(self, common_ns: int) -> None:
@@ -538,7 +540,7 @@ class Watched:
     @property
     def workload(self) -> str:
         """What has been started, in words."""
-        return " and ".join(dict.fromkeys(self.started)) or "as it was found"
+        return " and ".join(self.started) or "as it was found"
 
     def record(self, wanted: Request) -> None:
         """From here on. Refused: there is nothing to record."""
@@ -566,7 +568,11 @@ class Watched:
         tape = self._whole_tape("show")
         assert self.system
         self._exports += 1
-        return await tape.export(folder / f"{self.letter}-{self._exports}", self.system.own_pids)
+        own = self.system.own_pids
+        file = await tape.export(folder / f"{self.letter}-{self._exports}", own)
+        old = file.with_name(f"{self.letter}-{self._exports - _EXPORTS_MAX}{file.suffix}")
+        old.unlink(missing_ok=True)
+        return file
 
     def _whole_tape(self, purpose: str) -> Tape:
         if self.system is None or self.tape is None:
