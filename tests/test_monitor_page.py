@@ -304,7 +304,7 @@ def test_workloads_are_started_and_systems_begun_anew(browser: Browser) -> None:
         wanted |= {"policy": "stride", "workloads": ["hog"]}
         assert sent(page, stand_in, "restart") == wanted
         until(page, "document.querySelector('#title-b').textContent.includes('3 CPUs')")
-        assert page.locator("#system-b .strip-policy").inner_text() == "stride"
+        until(page, f"{text_of('#system-b .strip-policy')} === 'stride'")
         stand_in.refusals["start"] = "no memory"
         panel(page, "workloads", "a").get_by_label("Start: one CPU-bound process").click()
         panel(page, "workloads", "a").get_by_text("no memory").wait_for()
