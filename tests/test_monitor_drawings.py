@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from conftest import ROOT
-from monitor_stand_in import PAGE, STRICT
+from schedlab.monitor.server import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
 from schedlab.tools import BROWSERS, find_browser
 
@@ -84,7 +84,7 @@ class Files(BaseHTTPRequestHandler):
         if body is None:
             body = (PAGE / name).read_bytes()
         self.send_response(200)
-        self.send_header("Content-Security-Policy", STRICT)
+        self.send_header("Content-Security-Policy", POLICY)
         self.send_header("Content-Type", f"{TYPES.get(Path(name).suffix, 'text/html')}")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
