@@ -428,7 +428,7 @@ class StandIn:
         systems = [
             {
                 "system": made.system,
-                "title": f"Simulator {made.system}",
+                "title": f"Simulator {made.system}, {len(made.running)} CPUs",
                 "machine": "sim",
                 "cpus": len(made.running),
                 "tick_ns": TICK,

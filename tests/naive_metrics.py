@@ -191,6 +191,8 @@ class Naive:
     def fork(self, row: int, record: Record) -> None:
         """A new life, like its parent."""
         parent = self.now.get(record.process)
+        if not record.process and not any(each.fork_row < 0 for each in self.lives):
+            parent = self.lives[0] if self.lives else None  # the first process takes it in
         life = Life(
             record.first, parent, row, record.time,
             parent.name if parent else None, parent.label if parent else None,

@@ -262,6 +262,7 @@ def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
         ["run", "study-5"],
         ["run", "study-5", "--machine", "linux"],
         ["linux", "boot"],
+        ["monitor", "--machine", "linux"],
         ["test"],
     ],
 )
@@ -284,6 +285,8 @@ def test_commands_that_boot_linux_get_what_that_needs(host: Host, arguments: lis
         ["linux", "status"],
         ["bench", "agreement"],
         ["boot"],
+        ["monitor", "--machine", "sim"],
+        ["top"],
     ],
 )
 def test_others_do_without(host: Host, arguments: list[str]) -> None:

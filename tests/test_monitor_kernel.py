@@ -375,17 +375,25 @@ def test_a_machine_that_is_killed(live: Live) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_it_ends_with_a_whole_trace(tmp_path: Path, machine: str) -> None:
-    """Also if it is paused then."""
-    live = Live(Setup(machine, PolicyChoice("rr"), cpus=CPUS), tmp_path)
+    """Also if it is paused then, and if others come before init for ever."""
+    crowd = tmp_path / "crowd.json"
+    hog = {"instance": CPUS, "priority": 0, "loop": -1, "run": 10_000}
+    crowd.write_text(json.dumps({"tasks": {"hog": hog}}))
+    folder = tmp_path / "system"
+    folder.mkdir()
+    strict = Setup(machine, PolicyChoice("priority"), (("aging_interval", 0),), CPUS)
+    setup = replace(strict, files=(crowd,), workloads=("crowd",))
+    live = Live(setup, folder)
     live.system.keep_trace = True
     live.do(live.system.begin())
+    live.until(lambda: [row.name for row in live.status().rows].count("hog") == CPUS)
     live.take()
     live.do(live.system.pause())
     live.do(live.system.end())
     live.take()
-    assert live.system.life is Life.ENDED
-    assert sorted(path.name for path in tmp_path.iterdir()) == [TRACE_FILE]
-    whole = trace.read(tmp_path / TRACE_FILE)
+    assert (live.life(), live.system.message) == (Life.ENDED, "it was ended")
+    assert [path.name for path in folder.iterdir()] == [TRACE_FILE]
+    whole = trace.read(folder / TRACE_FILE)
     trace.validate(whole)
     assert not whole.truncated
     assert len(np.concatenate(live.records)) == len(whole.events)

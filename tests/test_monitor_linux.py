@@ -105,9 +105,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 @asynccontextmanager
 async def begun(seen: Seen) -> AsyncIterator[LinuxGuestSystem]:
     """A guest under round-robin; what its trace says is taken all the time, as a session does."""
-    setup = Setup(
-        "linux", PolicyChoice("rr"), (("slice", 2),), memory_mib=768, workloads=("two-hogs",)
-    )
+    setup = Setup("linux", PolicyChoice("rr"), (("slice", 2),), workloads=("two-hogs",))
     system = LinuxGuestSystem(setup, seen.folder, objects=PLACE)
     system.keep_trace = True
     await system.begin()
@@ -504,3 +502,57 @@ def test_without_a_server_it_takes_root(machine: Machine, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MachineUnfit, match=r"only root may begin.*sudo build/linux/schedlab-linux"):
         asyncio.run(machine.system().begin())
+
+
+SERVER = """
+import pathlib, signal, sys
+
+if "nosuch" in sys.argv:
+    sys.exit("schedlab-linux: nosuch: no such policy")
+options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+header, control = sys.argv[0] + ".header", pathlib.Path(sys.argv[0] + ".control")
+pathlib.Path(options["--trace"]).write_bytes(pathlib.Path(header).read_bytes())
+control.mkdir()
+print("schedlab-linux: serving", flush=True)
+(control / "sched_status").write_text(" ".join(sys.argv[1:]))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+while True:
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def program(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Acts as schedlab-linux, for root."""
+    program = machine.folder / "bin" / "schedlab-linux"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n{SERVER}")
+    program.chmod(0o755)
+    program.with_name("schedlab-linux.header").write_bytes(machine.trace.read_bytes())
+    monkeypatch.setattr(linux_host, "LINUX", program.parent)
+    monkeypatch.setattr(linux_host, "CONTROL", program.with_name("schedlab-linux.control"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return program
+
+
+def test_root_begins_to_serve_and_ends_it(machine: Machine, program: Path) -> None:
+    async def work() -> None:
+        system = machine.system()
+        await system.begin()
+        status = program.with_name("schedlab-linux.control") / "sched_status"
+        words = status.read_text()
+        assert words.startswith("serve --policy rr --seed 1 --trace ")
+        assert words.endswith("/trace.bin --trace-queues")
+        assert system.take()["kind"].tolist() == [Kind.START]
+        assert "schedlab-linux: serving" in system.take_log()
+        await system.end()
+        assert (system.life, system.message) == (Life.ENDED, "it was ended")
+
+    asyncio.run(work())
+
+
+def test_a_server_that_cannot_begin_says_why(machine: Machine, program: Path) -> None:
+    system = machine.system()
+    system.setup = Setup("host", PolicyChoice("nosuch"))
+    with pytest.raises(SchedlabError, match=r"ended with status 1.*\n.*no such policy"):
+        asyncio.run(system.begin())

@@ -3,21 +3,39 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import tracemalloc
 from collections import Counter
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive_model import Queues, Sliding, idle_while_queued
-from schedlab.metrics import compute, jain_index
+from schedlab.metrics import compute, cpu_intervals, jain_index
 from schedlab.monitor.model import Model, ModelFrame
-from schedlab.trace import Header, Kind, ProcessState, Trace
+from schedlab.monitor.system import Status, StatusRow
+from schedlab.trace import (
+    AttributeKind,
+    BlockReason,
+    Header,
+    Kind,
+    MarkKind,
+    ProcessState,
+    Trace,
+    read,
+)
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD
+from schedlab.trace.writer import TraceWriter
+from schedlab_simulator import Simulator
+from test_perf_traces import imported
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
 FOREVER_NS = 1 << 60
@@ -264,3 +282,291 @@ def test_nobody_is_not_explained() -> None:
         model.explain(7)
     frame = model.frame()
     assert frame["cpus"][0]["running"] == 0 and len(frame["processes"]["pid"]) == 0
+
+
+WORKLOAD = """
+program root
+  loop 4
+    fork hog
+    fork talker
+    sleep 3ms
+  end
+  sleep 60ms
+program hog
+  tickets 3
+  weight 8
+  priority 6
+  run 20ms
+  loop
+    run 3ms
+    sleep 1ms
+  end
+program talker
+  tickets 2
+  loop
+    run 40us
+    sleep 900us
+    yield
+    run 10us
+  end
+"""
+
+POLICIES = (
+    "rr", "rr:table-scan", "lottery", "lottery:equal-lfsr", "mlfq", "priority", "stride", "wrr",
+    "hybrid",
+)  # fmt: skip
+
+
+def simulated(folder: Path, policy: str, cpus: int, queues: bool = True) -> Trace:
+    """A run of 60 ms, in which all is done that a policy can see."""
+    path = folder / f"{policy}-{cpus}-{queues}.bin"
+    with Simulator(
+        WORKLOAD, policy=policy, cpus=cpus, tick_ns=500_000, trace=path, trace_queues=queues
+    ) as machine:
+        machine.run(60_000_000)
+    return read(path)
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 4])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_simulated_runs_are_measured_as_by_the_house(
+    tmp_path: Path, policy: str, cpus: int
+) -> None:
+    """All policies, with their queues told."""
+    trace = simulated(tmp_path, policy, cpus)
+    frame = fed(trace, records_of(trace), 7).frame()
+    assert_same_metrics(frame, trace)
+    assert_same_processes(frame, trace)
+    assert frame["policy"] == policy
+    assert frame["shared_queue"] == (policy in ("rr:table-scan", "lottery:equal-lfsr"))
+    assert frame["levels"] == (policy in ("mlfq", "priority", "hybrid"))
+
+
+@pytest.mark.parametrize("policy", ["rr", "rr:table-scan", "lottery", "mlfq", "wrr"])
+def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, policy: str) -> None:
+    """All but of who was forked just now: only QUEUED says where to."""
+    trace = simulated(tmp_path, policy, 3)
+    records = records_of(trace)
+    told, derived = (Model(trace.header, policy, "equal") for _ in range(2))
+    compared = 0
+    for part in np.array_split(records, 60):
+        told.feed(part)
+        derived.feed(part[part["kind"] != Kind.QUEUED])
+        queues, guessed = told.alive().queues, derived.alive().queues
+        unsure = {pid for pid in sum(guessed, ()) if not derived.is_sure_of_queue(pid)}
+        for queue, guess in zip(queues, guessed, strict=True):
+            assert set(queue) - unsure == set(guess) - unsure
+            compared += len(queue)
+    assert compared > 50
+
+
+def test_levels_are_the_same_if_only_decisions_tell_them(tmp_path: Path) -> None:
+    """Of those who run: a decision without record is one for level 0."""
+    trace = simulated(tmp_path, "mlfq", 2)
+    records = records_of(trace)
+    told, derived = (Model(trace.header, "mlfq", "equal") for _ in range(2))
+    levels = set()
+    for part in np.array_split(records, 50):
+        told.feed(part)
+        derived.feed(part[part["kind"] != Kind.QUEUED])
+        frames = told.frame(), derived.frame()
+        assert [cpu["level"] for cpu in frames[0]["cpus"] if cpu["running"]] == [
+            cpu["level"] for cpu in frames[1]["cpus"] if cpu["running"]
+        ]
+        levels |= {cpu["level"] for cpu in frames[0]["cpus"]}
+    assert len(levels) > 2
+
+
+def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
+    """What frames gave, put together by CPU and begin, covers what each CPU ran; so does the past."""
+    trace = simulated(tmp_path, "mlfq", 2)
+    model = Model(trace.header, "mlfq", "tickets")
+    drawn: dict[tuple[int, int], tuple[int, ...]] = {}
+    for part in np.array_split(records_of(trace), 20):
+        model.feed(part)
+        drawn.update({(run[0], run[2]): run for run in model.frame()["timeline"]["runs"]})
+    past = model.history()["timeline"]
+    assert set(past["runs"]) == set(drawn.values()) and past["thinned"] == 0
+    intervals = cpu_intervals(trace).filter(pl.col("pid") != 0)
+    for cpu in range(2):
+        runs = sorted(run[2:4] for run in drawn.values() if run[0] == cpu)
+        assert all(one[1] <= other[0] for one, other in pairwise(runs))
+        of_cpu = intervals.filter(pl.col("cpu") == cpu)
+        ran = (of_cpu["end_ns"] - of_cpu["begin_ns"]).sum()
+        assert sum(end - begin for begin, end in runs) == ran
+    assert {run[5] for run in drawn.values()} >= {1, 2, 3}
+
+
+def test_few_runs_are_drawn_if_there_is_no_room(tmp_path: Path) -> None:
+    """Neighbours are put together, and the frame says how many; nothing else changes."""
+    trace = simulated(tmp_path, "mlfq", 2)
+    one, other = (Model(trace.header, "mlfq", "tickets") for _ in range(2))
+    one.feed(records_of(trace))
+    other.feed(records_of(trace))
+    whole, thinned = one.frame(100_000), other.frame(40)
+    runs = thinned["timeline"]["runs"]
+    assert len(runs) <= 45
+    assert len(runs) + thinned["timeline"]["thinned"] == len(whole["timeline"]["runs"])
+    assert whole["metrics"] == thinned["metrics"]
+    for cpu in range(2):
+        spans = sorted(run[2:4] for run in runs if run[0] == cpu)
+        assert all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("mlfq", "level "),
+        ("hybrid", " at level "),
+        ("lottery:linux", " of "),
+        ("stride", "pass"),
+        ("wrr", "next in turn"),
+    ],
+)
+def test_decisions_say_why_in_words(tmp_path: Path, policy: str, words: str) -> None:
+    """As the policy's source means its remark."""
+    trace = simulated(tmp_path, policy, 1)
+    model = fed(trace, records_of(trace))
+    decisions = model.history()["decisions"]
+    assert decisions and all(words in one["text"] for one in decisions if one["waited"])
+    numbers = [one["number"] for one in decisions]
+    assert numbers == sorted(set(numbers))
+    assert all(len(one["candidates"]) == min(one["waited"], 16) for one in decisions)
+
+
+def test_memory_stays_the_same_however_long_it_goes_on() -> None:
+    """Forks, runs and ends without end: objects and arrays stay as many as the window needs."""
+    header = Header(1, 1_000_000, 1_000_000_000, 1)
+    model = Model(header, "rr", "equal", window_ns=20_000_000)
+    life = np.zeros(7, RECORD)
+    life["kind"] = [
+        Kind.FORK, Kind.SCHEDULER_ENTER, Kind.SWITCH, Kind.SCHEDULER_EXIT, Kind.EXIT,
+        Kind.SCHEDULER_ENTER, Kind.SWITCH,
+    ]  # fmt: skip
+    lives, turns = 4_000, 6
+    objects, memory = [], []
+    tracemalloc.start()
+    for turn in range(turns):
+        records = np.tile(life, lives)
+        number = np.repeat(np.arange(lives), 7)
+        pid = 2 + (number + turn * lives) % 6_000
+        place = np.tile(np.arange(7), lives)
+        records["time"] = (turn * lives + number) * 7_000 + place * 1_000
+        records["first"] = np.where(np.isin(place, (0, 6)), pid, 0)
+        records["process"] = np.where(np.isin(place, (2, 3, 4, 5)), pid, 0)
+        records["second"] = np.where(place == 6, ProcessState.ZOMBIE, 0)
+        for part in np.array_split(records, 10):
+            model.feed(part)
+            model.frame(max_runs=20)
+        gc.collect()
+        objects.append(len(gc.get_objects()))
+        memory.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert max(objects[2:]) - objects[1] < 100
+    assert max(memory[2:]) - memory[1] < 100_000
+    assert model.events == turns * 7 * lives
+
+
+@pytest.mark.parametrize("name", ["perf-7.3.txt", "ftrace.txt"])
+def test_recordings_of_linux_are_measured_as_by_the_house(name: str, tmp_path: Path) -> None:
+    """They begin in the middle of things, tell neither queues nor visits, and clocks differ."""
+    trace = read(imported(name, tmp_path).folder / "trace.bin")
+    frame = fed(trace, records_of(trace), 7).frame()
+    assert_same_metrics(frame, trace)
+    assert_same_processes(frame, trace)
+    assert frame["metrics"]["overhead"] is None
+
+
+def test_records_that_were_lost_are_no_end_of_it(tmp_path: Path) -> None:
+    """Holes of any size: nothing fails, and what is left makes sense."""
+    trace = simulated(tmp_path, "mlfq", 3)
+    records = records_of(trace)
+    source = random.Random(3)
+    for _ in range(20):
+        kept = np.array([source.random() < 0.8 for _ in records])
+        kept[source.randrange(len(records)) :][:200] = False
+        frame = fed(trace, records[kept], 5).frame()
+        running = [cpu["running"] for cpu in frame["cpus"] if cpu["running"]]
+        assert set(running) <= set(frame["processes"]["pid"])
+        assert 0 <= frame["metrics"]["utilisation"] <= 1
+        assert np.min(frame["processes"]["run_ns"], initial=0) >= 0
+
+
+def test_what_sched_status_says_is_shown_until_the_trace_says_more() -> None:
+    """Slices are told by it alone, and count down while the process runs."""
+    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+    model.feed(
+        array_of(
+            [
+                Record(0, 0, 0, Kind.START, 0, 0, 0),
+                Record(0, 1, 0, Kind.FORK, 0, 1, 0),
+                Record(1000, 2, 1, Kind.SWITCH, 0, 0, 0),
+            ]
+        )
+    )
+    rows = (
+        StatusRow("init", 1, "running", 3, 10_000, 7),
+        StatusRow("x", 9, "sleeping", 1, None, 1),
+    )
+    model.apply_status(Status("rr", {}, rows))
+    columns = model.frame()["processes"]
+    assert (columns["priority"], columns["tickets"]) == ([3], [7])
+    assert columns["slice_left_ns"] == [10_000]
+    model.reach(5_000)
+    assert model.frame()["processes"]["slice_left_ns"] == [6_000]
+    model.feed(array_of([Record(5_000, 3, 1, Kind.ATTRIBUTE, 0, AttributeKind.TICKETS, 4)]))
+    frame = model.frame()
+    assert frame["processes"]["tickets"] == [4]
+    assert [mark["kind"] for mark in frame["marks"]] == ["attribute"]
+    model.reach(90_000)
+    assert model.frame()["processes"]["slice_left_ns"] == [0]
+
+
+def test_who_lives_and_what_holds_is_told() -> None:
+    """As a recording that begins here needs it."""
+    writer = TraceWriter(2, 1_000_000, 1_000_000_000)
+    writer.add(0, 0, Kind.FORK, 0, 1)
+    writer.add_text(5, 0, Kind.POLICY, "lottery:thesis", process=2)
+    writer.add_text(5, 0, Kind.TUNABLE, "slice", process=2, second=3)
+    writer.add(10, 0, Kind.SWITCH, 1)
+    writer.add_text(11, 0, Kind.EXEC, "a name of some length", process=1)
+    writer.add(12, 0, Kind.ATTRIBUTE, 1, AttributeKind.TICKETS, 5)
+    writer.add(13, 0, Kind.MARK, 1, MarkKind.GROUP, int.from_bytes(b"team", "little"))
+    writer.add(14, 0, Kind.FORK, 1, 2, 1)
+    writer.add(15, 0, Kind.FORK, 1, 3)
+    writer.add(20, 1, Kind.SWITCH, 2)
+    writer.add(25, 1, Kind.BLOCK, 2, BlockReason.DISK)
+    writer.add(26, 1, Kind.SWITCH, 0, 2, ProcessState.BLOCKED)
+    records = [
+        Record(time, number, process, kind, cpu, first, second)
+        for number, (time, process, kind, cpu, first, second) in enumerate(
+            filter(None, writer.records)
+        )
+    ]
+    model = Model(Header(2, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+    for record in records:
+        model.feed(array_of([record]))
+    held = model.alive()
+    assert (held.policy, held.shares_by, dict(held.tunables)) == ("lottery:thesis", 2, {"slice": 3})
+    assert (held.running, held.queues) == ((1, 0), ((3,), ()))
+    one, two, three = held.processes
+    assert (one.name, one.group, one.state, one.cpu) == (
+        "a name of some length", "team", ProcessState.RUNNING, 0,
+    )  # fmt: skip
+    assert (two.thread_of, two.state, two.reason) == (1, ProcessState.BLOCKED, BlockReason.DISK)
+    assert (three.parent, three.group, three.attributes) == (1, "team", {AttributeKind.TICKETS: 5})
+    marks = {mark["kind"]: mark["text"] for mark in model.history()["marks"]}
+    assert (marks["policy"], marks["tunable"]) == ("lottery:thesis", "slice = 3")
+
+
+def test_a_longer_window_fills_as_time_goes_on() -> None:
+    """What has left the window does not come back."""
+    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal", window_ns=100)
+    model.feed(array_of([Record(0, 0, 0, Kind.START, 0, 0, 0)]))
+    model.reach(1000)
+    assert model.frame()["metrics"]["window_ns"] == 100
+    model.set_window(10_000)
+    model.reach(1050)
+    assert model.frame()["metrics"]["window_ns"] == 150
+    model.reach(20_000)
+    assert model.frame()["metrics"]["window_ns"] == 10_000

@@ -303,9 +303,7 @@ def test_workloads_are_started_and_systems_begun_anew(browser: Browser) -> None:
         wanted = {"system": "b", "cpus": 3, "seed": 9, "tick_ns": 10_000_000}
         wanted |= {"policy": "stride", "workloads": ["hog"]}
         assert sent(page, stand_in, "restart") == wanted
-        until(
-            page, "document.querySelector('#system-b .strip-setup').textContent.includes('3 CPUs')"
-        )
+        until(page, "document.querySelector('#title-b').textContent.includes('3 CPUs')")
         assert page.locator("#system-b .strip-policy").inner_text() == "stride"
         stand_in.refusals["start"] = "no memory"
         panel(page, "workloads", "a").get_by_label("Start: one CPU-bound process").click()
@@ -402,7 +400,7 @@ def test_a_failed_system_says_why_and_is_started_again(browser: Browser) -> None
         made.life = "failed"
         banner = page.locator("#system-b > .banner")
         banner.wait_for()
-        assert "Simulator b has failed." in banner.inner_text()
+        assert "Simulator b, 4 CPUs has failed." in banner.inner_text()
         assert "panic: out of tea" in banner.inner_text()
         assert page.locator("#system-a > .banner").is_hidden()
         banner.get_by_label("Start the system again").click()
@@ -438,7 +436,12 @@ def test_the_page_does_not_grow(browser: Browser) -> None:
     with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
         made = stand_in.made[0]
         panel(page, "log").scroll_into_view_if_needed()
-        stand_in.call(lambda: [made.say(f"line {number}") for number in range(6000)] and None)
+
+        def say_much() -> None:
+            for number in range(6000):
+                made.say(f"line {number}")
+
+        stand_in.call(say_much)
         panel(page, "log").get_by_text("line 5999", exact=True).wait_for()
         assert page.locator("#log-a .log > div").count() == 2000
         sizes = page.evaluate(

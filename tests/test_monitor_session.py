@@ -564,7 +564,7 @@ async def test_what_is_started_anew_is_recorded_anew(runs: Path) -> None:
         await table.do("restart", system="a")
         await until(lambda: table.session.systems["a"].recording)
     names = [folder.name for folder in table.session.kept]
-    assert sorted(names) == ["a-rr-2cpu-seed1", "a-rr-2cpu-seed1-2", "b-rr-2cpu-seed1"]
+    assert sorted(names) == ["a-rr-2cpu-seed1", "a-rr-2cpu-seed1-2", "b-lottery-2cpu-seed1"]
 
 
 @in_loop

@@ -16,6 +16,8 @@ import pytest
 from schedlab import trace
 from schedlab.build import build
 from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.metrics.lives import descendants, lives
+from schedlab.monitor.model import Model
 from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, Setup, StepKind
 from schedlab.monitor.systems import simulated, simulator
@@ -273,6 +275,29 @@ def test_shares_of_tickets_are_as_its_name_says(tmp_path: Path) -> None:
     run = with_system(tmp_path, setup("stride", cpus=1), shares)
     assert run["three"] / run["one"] == pytest.approx(3, rel=0.02)
     assert run["two"] / run["one"] == pytest.approx(2, rel=0.02)
+
+
+def test_what_is_started_is_the_workload(tmp_path: Path) -> None:
+    """In metrics of its trace, and in the monitor's: it was forked by nobody, and init took it in."""
+
+    async def run(system: SimulatorSystem) -> None:
+        assert system.header
+        model = Model(system.header, "rr", "equal", 1_000 * MS)
+        model.own_pids = set(system.own_pids)
+        await system.start_workload("two-hogs")
+        await system.advance(500 * MS, FOREVER)
+        model.feed(taken(system))
+        model.reach(system.now_ns)
+        shown = dict(
+            zip(*(model.frame()["processes"][key] for key in ("pid", "share")), strict=True)
+        )
+        assert shown[4] + shown[5] == pytest.approx(1, abs=0.01)
+        assert abs(shown[4] - shown[5]) < 1.1 / 49  # a tick, of 49
+
+    with_system(tmp_path, setup(cpus=1), run)
+    (path,) = tmp_path.iterdir()
+    found = lives(trace.read(path))
+    assert descendants(found, found.pid.tolist().index(1)).sum() == len(found) - 1
 
 
 def test_own_files_and_wrong_ones(tmp_path: Path) -> None:

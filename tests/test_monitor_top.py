@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.widgets import Input, Static, TabbedContent
 
 from schedlab.monitor.making import read_choices
@@ -216,9 +217,12 @@ def test_four_thousand_processes_cost_what_is_seen(monkeypatch: pytest.MonkeyPat
         many["own"] = [False] * count
         assert count >= 4096
         row = ProcessTable._row
-        monkeypatch.setattr(
-            ProcessTable, "_row", lambda self, at: drawn.append(at) or row(self, at)
-        )
+
+        def noted(self: ProcessTable, at: int) -> Strip:
+            drawn.append(at)
+            return row(self, at)
+
+        monkeypatch.setattr(ProcessTable, "_row", noted)
         table.show(many)  # type: ignore[arg-type]
         await pilot.pause(0.3)
         assert len(table.pids()) == count

@@ -271,11 +271,12 @@ static void announce(struct queue *queue, struct process *process)
         call_idle(UINT64_MAX);
 }
 
-/* An idle one, or the one that it is on: any will give way. */
+/* The one that it is on, which gives way, unless that is busy and another one idle. */
 static uint32_t choose_cpu_for_urgent(const struct process *process)
 {
     uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED);
-    return idle ? (uint32_t)__builtin_ctzl(idle) : process->task.cpu;
+    bool stays = !idle || idle & 1ul << process->task.cpu;
+    return stays ? process->task.cpu : (uint32_t)__builtin_ctzl(idle);
 }
 
 /* The first process begins where the machine boots, since no other CPU runs before it does. */

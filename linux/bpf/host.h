@@ -47,7 +47,7 @@ struct thread_slot {
     uint32_t known;   /* to the policy: by task_init() */
     uint32_t turn;    /* how its turn is to end: enum enqueue_reason + 1; 0: it goes on */
     uint32_t fresh;   /* it was forked and has not been queued yet */
-    uint32_t reserved;
+    uint32_t traced;  /* PID by which the trace calls it; if that is told of queues */
 };
 typedef struct thread_slot SHARED_MEMORY slot_t;
 

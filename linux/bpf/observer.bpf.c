@@ -29,21 +29,6 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* What the trace knows of a thread. */
-struct observed {
-    uint32_t pid;   /* by which it calls it, also if exec() has changed it since */
-    uint32_t state; /* enum process_state; PROCESS_NEW: it knows nothing of it */
-    uint32_t waker; /* of a wake-up that came before the thread had left its CPU */
-    uint32_t fresh; /* 1: has never run */
-};
-
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct observed);
-} observed SEC(".maps");
-
 /* What the trace knows of a CPU. Only that CPU touches it. */
 struct observed_cpu {
     uint32_t started;   /* 1: its START is written */
@@ -535,15 +520,20 @@ static bool same_name(struct task_struct *one, struct task_struct *other)
            ((one->flags ^ other->flags) & THREAD_OF_KERNEL) == 0;
 }
 
-/* Where a policy has put it just now, if one has: this CPU runs on in between. */
-static void tell_queue(struct task_struct *task)
+/* Tells of a new thread, once. Interrupts are off. */
+static void tell_fork(struct trace_state *state, struct task_struct *task)
 {
-    uint32_t cpu = bpf_get_smp_processor_id();
-    struct forked_queue *word = bpf_map_lookup_elem(&forked_queues, &cpu);
-    if (!word || word->pid != task->pid)
+    started_cpu(state);
+    struct observed *thread = observed_of(state, task);
+    if (!thread || thread->state != PROCESS_NEW)
         return;
-    word->pid = 0;
-    trace_emit(TRACE_QUEUED, (uint32_t)task->pid, word->queue, word->level);
+    uint32_t parent = actor();
+    thread->pid = (uint32_t)task->pid;
+    thread->fresh = 1;
+    thread->state = PROCESS_RUNNABLE;
+    trace_emit(TRACE_FORK, parent, thread->pid, thread_of(task));
+    if (parent == 0 || !same_name(task, bpf_get_current_task_btf()))
+        emit_name(state, thread->pid, task->comm, task->flags);
 }
 
 /* A new thread may run. Interrupts are off. */
@@ -553,20 +543,23 @@ int BPF_PROG(observe_fork, struct task_struct *task)
     struct trace_state *state = trace_recording();
     if (!state || task->pid == 0)
         return 0;
-    struct observed_cpu *cpu = started_cpu(state);
-    struct observed *thread = observed_of(state, task);
-    if (!thread || thread->state != PROCESS_NEW)
+    tell_fork(state, task);
+    this_cpu()->forked_to = task->thread_info.cpu + 1;
+    return 0;
+}
+
+/* … and is about to be put into a queue, of which its policy tells: before that, the trace must
+ * know it. Only where queues are told. */
+SEC("fentry/wake_up_new_task")
+int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
+{
+    unsigned long flags;
+    struct trace_state *state = trace_recording();
+    if (!state || task->pid == 0)
         return 0;
-    uint32_t parent = actor();
-    thread->pid = (uint32_t)task->pid;
-    thread->fresh = 1;
-    thread->state = PROCESS_RUNNABLE;
-    trace_emit(TRACE_FORK, parent, thread->pid, thread_of(task));
-    if (parent == 0 || !same_name(task, bpf_get_current_task_btf()))
-        emit_name(state, thread->pid, task->comm, task->flags);
-    if (told_queues)
-        tell_queue(task);
-    cpu->forked_to = task->thread_info.cpu + 1;
+    bpf_local_irq_save(&flags);
+    tell_fork(state, task);
+    bpf_local_irq_restore(&flags);
     return 0;
 }
 

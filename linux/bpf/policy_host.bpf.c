@@ -131,6 +131,10 @@ static __noinline void ask_loader(enum host_request_kind kind, int32_t pid)
 
 /* ---- what the trace is told of queues ---- */
 
+/* Is it told of each enqueue()? The loader says so before it loads this; if not, nothing is left of
+ * what follows. */
+const volatile bool told_queues SEC(".rodata.trace");
+
 /*
  * A QUEUED in the making. Its number is taken while the queue is locked, so that
  * nobody who picks the thread can have a lower one; and since nothing of the
@@ -162,7 +166,7 @@ static __always_inline void queued_note(struct queued *queued, const slot_t *slo
     if (!told_queues || !queued->state || !queued->state->on)
         return;
     queued->record.kind = TRACE_QUEUED;
-    queued->record.process = (uint32_t)slot->task.pid;
+    queued->record.process = slot->traced;
     queued->record.first = queue_number(slot->task.cpu);
     queued->record.second = slot->task.level;
     if (queued->has_place)
@@ -183,16 +187,14 @@ static __always_inline void queued_end(struct queued *queued)
     }
 }
 
-/* For the observer, which tells of the thread itself only now. */
-static __always_inline void leave_word_of_fork(const slot_t *slot)
+/* A thread that calls exec() may have another PID before the trace says so. Not while it is queued.
+ */
+static __always_inline void learn_traced_pid(slot_t *slot, struct task_struct *thread)
 {
-    uint32_t cpu = bpf_get_smp_processor_id();
-    struct forked_queue *word = bpf_map_lookup_elem(&forked_queues, &cpu);
-    if (!told_queues || !word)
+    if (!told_queues)
         return;
-    word->pid = slot->task.pid;
-    word->queue = queue_number(slot->task.cpu);
-    word->level = slot->task.level;
+    struct observed *known = bpf_task_storage_get(&observed, thread, NULL, 0);
+    slot->traced = known && known->pid ? known->pid : (uint32_t)thread->pid;
 }
 
 /* ---- a thread comes ---- */
@@ -213,13 +215,10 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
     queue->view.now = now;
     slot->task.cpu = cpu;
     queue_add(queue, slot, reason);
-    if (reason != ENQUEUE_NEW)
-        queued_note(&queued, slot);
+    queued_note(&queued, slot);
     uint64_t errand = announce(queue, slot);
     bpf_res_spin_unlock(&lock->spin);
     queued_end(&queued);
-    if (reason == ENQUEUE_NEW)
-        leave_word_of_fork(slot);
     run_errand(errand);
     return true;
 }
@@ -315,6 +314,7 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
     if (slot->place != PLACE_NOWHERE)
         take_away(slot, STOP_RUNNABLE);
     slot->custody = CUSTODY_OURS;
+    learn_traced_pid(slot, thread);
     if (!add_thread(slot, cpu, reason))
         give_up("a run queue stays locked");
     check();
@@ -449,8 +449,9 @@ static __noinline void send(const struct choice *choice, uint32_t cpu)
 static __always_inline void trace_choice(const struct choice *choice)
 {
     if (choice->remark)
-        trace_emit(TRACE_DECISION, (uint32_t)choice->slot->task.pid, choice->queued,
-                   choice->remark);
+        trace_emit(TRACE_DECISION,
+                   told_queues ? choice->slot->traced : (uint32_t)choice->slot->task.pid,
+                   choice->queued, choice->remark);
 }
 
 /* May the policy have it now? Not if it is ending, or must stay on its CPU for a moment. */
@@ -474,6 +475,8 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
         scx_bpf_task_set_slice(previous, HOLD_NS);
         return;
     }
+    if (leaving)
+        learn_traced_pid(leaving, previous);
     uint32_t picks_max = unseen(PICKS_MAX);
     for (uint32_t picks = unseen(0); picks < picks_max && can_loop; picks++) {
         struct choice choice = {0};

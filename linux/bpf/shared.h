@@ -36,11 +36,12 @@ struct trace_state {
     uint32_t reserved;
 };
 
-/* Where a policy has queued the thread that a CPU has just forked. */
-struct forked_queue {
-    int32_t pid;
-    uint32_t queue;
-    uint64_t level;
+/* What the trace knows of a thread. */
+struct observed {
+    uint32_t pid;   /* by which it calls it, also if exec() has changed it since */
+    uint32_t state; /* enum process_state; PROCESS_NEW: it knows nothing of it */
+    uint32_t waker; /* of a wake-up that came before the thread had left its CPU */
+    uint32_t fresh; /* 1: has never run */
 };
 
 #define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */

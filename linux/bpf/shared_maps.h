@@ -42,17 +42,12 @@ struct {
     __type(value, uint32_t);
 } preempt_reasons SEC(".maps");
 
-/* Of each CPU: Linux has a new thread queued before it tells that there is one, so that the
- * observer, on the same CPU, tells of its queue, too. */
+/* The observer alone writes it. */
 struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, HOST_CPUS);
-    __type(key, uint32_t);
-    __type(value, struct forked_queue);
-} forked_queues SEC(".maps");
-
-/* Is the trace told of each enqueue() of a policy? The loader says so before it loads an object; if
- * not, nothing is left of what goes by this. */
-const volatile bool told_queues SEC(".rodata.trace");
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct observed);
+} observed SEC(".maps");
 
 #endif

@@ -73,7 +73,7 @@ static struct bpf_object *open_object(const char *folder, const char *name, char
 static int reuse_shared_maps(struct bpf_object *object, const struct shared_objects *shared)
 {
     static const char *const names[] = {"attributes", "events", "trace_state", "preempt_reasons",
-                                        "forked_queues"};
+                                        "observed"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
         struct bpf_map *own = bpf_object__find_map_by_name(shared->observer, names[i]);
@@ -81,18 +81,6 @@ static int reuse_shared_maps(struct bpf_object *object, const struct shared_obje
         if (error)
             return error;
     }
-    return 0;
-}
-
-/* Before it is loaded: what is not wanted, the kernel leaves out. */
-static int set_constants(struct bpf_object *object, const struct shared_objects *shared)
-{
-    size_t size = 0;
-    struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.trace");
-    bool *told_queues = map ? bpf_map__initial_value(map, &size) : NULL;
-    if (!told_queues || size != sizeof(*told_queues))
-        return -ENOENT;
-    *told_queues = shared->tell_queues;
     return 0;
 }
 
@@ -137,10 +125,8 @@ static int load_observer(struct shared_objects *shared, char *log)
     shared->observer = open_object(shared->folder, "observer", log);
     if (!shared->observer)
         return -errno;
-    observer_fit(shared->observer);
-    int error = set_constants(shared->observer, shared);
-    if (!error)
-        error = bpf_object__load(shared->observer);
+    observer_fit(shared->observer, shared->tell_queues);
+    int error = bpf_object__load(shared->observer);
     if (error)
         return error;
     shared->attributes = map_of(shared->observer, "attributes");
@@ -224,6 +210,18 @@ static int find_parts(struct policy_object *object)
     return 0;
 }
 
+/* Before it is loaded: what is not wanted, the kernel leaves out. */
+static int set_constants(struct policy_object *object)
+{
+    size_t size = 0;
+    struct bpf_map *map = bpf_object__find_map_by_name(object->object, ".rodata.trace");
+    bool *told_queues = map ? bpf_map__initial_value(map, &size) : NULL;
+    if (!told_queues || size != sizeof(*told_queues))
+        return -ENOENT;
+    *told_queues = object->shared->tell_queues;
+    return 0;
+}
+
 static int load(struct policy_object *object, char *log)
 {
     object->object = open_object(object->shared->folder, object->policy->name, log);
@@ -231,7 +229,7 @@ static int load(struct policy_object *object, char *log)
         return -errno;
     int error = reuse_shared_maps(object->object, object->shared);
     if (!error)
-        error = set_constants(object->object, object->shared);
+        error = set_constants(object);
     if (error)
         return error;
     say("%s: loading %zu instructions", object->policy->name, count_instructions(object->object));

@@ -111,7 +111,9 @@ static void fit_yield(const struct btf *kernel, struct bpf_object *observer)
     }
 }
 
-void observer_fit(struct bpf_object *observer)
+#define BEFORE_QUEUES "observe_fork_before_it_is_queued"
+
+void observer_fit(struct bpf_object *observer, bool tell_queues)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
     if (!kernel)
@@ -119,7 +121,8 @@ void observer_fit(struct bpf_object *observer)
     struct bpf_program *program;
     bpf_object__for_each_program(program, observer)
     {
-        bpf_program__set_autoload(program, can_attach(kernel, program));
+        bool wanted = tell_queues || strcmp(bpf_program__name(program), BEFORE_QUEUES) != 0;
+        bpf_program__set_autoload(program, wanted && can_attach(kernel, program));
     }
     fit_yield(kernel, observer);
     size_t size = 0;

@@ -12,7 +12,7 @@
  * leaves them. There is one trace at a time, and one in an object's life.
  *
  *     object = bpf_object__open_file(…);
- *     observer_fit(object);
+ *     observer_fit(object, false);
  *     bpf_object__load(object);
  *     observer_start(object);
  *     trace_begin(&trace, object, &settings, …);   if one is wanted
@@ -48,8 +48,9 @@ struct trace_settings {
 #define TRACE_DELAY_MS     50
 #define TRACE_DELAY_MS_MAX 1000
 
-/* Before the object is loaded: leaves out what watches things that this kernel does not have. */
-void observer_fit(struct bpf_object *observer);
+/* Before the object is loaded: leaves out what watches things that this kernel does not have, or
+ * that are of no use unless the trace is told of queues. */
+void observer_fit(struct bpf_object *observer, bool tell_queues);
 
 /* After it was loaded: from now on, forked threads inherit attributes. */
 int observer_start(struct bpf_object *observer);

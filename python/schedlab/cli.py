@@ -13,7 +13,7 @@ import click
 
 from schedlab import __version__
 from schedlab.cli_agreement import bench_agreement
-from schedlab.cli_bench import bench_monitor, bench_simulator
+from schedlab.cli_bench import bench_monitor, bench_monitor_model, bench_simulator
 from schedlab.cli_bench_linux import bench_shares_on_linux, bench_throughput
 from schedlab.cli_calibrate import calibrate
 from schedlab.cli_linux import linux
@@ -304,7 +304,8 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
     status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
     `bench simulator` the simulator, which `bench agreement` holds against the kernel;
-    `bench throughput` what policies cost on Linux, `bench monitor` what it costs to be watched.
+    `bench throughput` what policies cost on Linux, `bench monitor` what it costs to be watched,
+    `bench monitor-model` how many records a second the monitor takes in.
     """
     if context.invoked_subcommand is None:
         bench_instructions(of_host, as_json)
@@ -374,6 +375,7 @@ def policies_table(rows: list[PolicyRow]) -> Table:
 
 bench.add_command(bench_simulator)
 bench.add_command(bench_monitor)
+bench.add_command(bench_monitor_model)
 bench.add_command(bench_agreement)
 bench.add_command(bench_throughput)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench simulator` and `./schedlab bench monitor`."""
+"""`./schedlab bench simulator`, `./schedlab bench monitor` and `./schedlab bench monitor-model`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from schedlab.monitor_bench import Watching
+    from schedlab.monitor_model_bench import Measured
     from schedlab.peers import Peer
     from schedlab.simulator_bench import Aim, Decision
 
@@ -139,5 +140,45 @@ def watching_table(rows: list[Watching]) -> Table:
             f"{row.read_instructions:,.0f}",
             f"{row.share:.3%}",
             row.verdict,
+        )
+    return table
+
+
+@click.command("monitor-model")
+@json_option
+def bench_monitor_model(as_json: bool) -> None:
+    """Measure how many records a second the live monitor takes in on this host.
+
+    In CPU time of one core, with five frames for each 200,000 records. Exit status 1 if it is less
+    than the aim.
+    """
+    from schedlab import monitor_model_bench
+    from schedlab.build import build
+
+    build("simulator")
+    measured = monitor_model_bench.measure()
+    if as_json:
+        echo_json({"scenes": [one.to_dict() for one in measured]})
+    else:
+        results().print(model_table(measured))
+    if any(one.verdict != "met" for one in measured):
+        raise SystemExit(1)
+
+
+def model_table(measured: list[Measured]) -> Table:
+    """A row for each scene."""
+    table = new_table("Records that the monitor takes in on one core of this host (CPU time)")
+    table.add_column("policy and processes")
+    for heading in ("records", "a second", "aim: at least", "a frame"):
+        table.add_column(heading, justify="right")
+    table.add_column("aim")
+    for one in measured:
+        table.add_row(
+            one.name,
+            f"{one.records:,}",
+            f"{one.records_per_second:,.0f}",
+            f"{one.aim:,}",
+            f"{one.frame_ms:.1f} ms",
+            one.verdict,
         )
     return table

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from schedlab.trace import (
@@ -20,6 +21,8 @@ from schedlab.trace import (
 )
 from schedlab.trace.model import Integers
 
+Mask = npt.NDArray[np.bool_]
+
 _NONE = -1
 
 
@@ -30,7 +33,7 @@ class Lives:
     steps: Timeline
     pid: Integers
     parent: Integers
-    """The parent's life."""
+    """The parent's life; of who was forked from outside, that of the first process, which reaps it."""
     fork_row: Integers
     first_run_row: Integers
     exit_row: Integers
@@ -51,11 +54,22 @@ def lives(trace: Trace) -> Lives:
     return Lives(
         steps=steps,
         pid=pid,
-        parent=np.where(forked & (parent_pid != 0), parent, _NONE),
+        parent=_parents(parent, forked, forked & (parent_pid == 0), fork_row),
         fork_row=fork_row,
         first_run_row=_first_row(steps, Step.IN, len(pid)),
         exit_row=_first_row(steps, Step.ENDED, len(pid)),
     )
+
+
+def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) -> Integers:
+    """`parent`: as the trace has it. `outside`: who was forked by nobody. In the middle of things
+    it is not known who was first."""
+    parent = np.where(forked & ~outside, parent, _NONE)
+    if outside.any() and forked.all():
+        first = int(fork_row.argmin())
+        parent[outside] = first
+        parent[first] = _NONE
+    return parent
 
 
 def _first_row(steps: Timeline, step: Step, count: int) -> Integers:
@@ -65,13 +79,13 @@ def _first_row(steps: Timeline, step: Step, count: int) -> Integers:
     return rows
 
 
-def descendants(who: Lives, root: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def descendants(who: Lives, root: int) -> Mask:
     """Which lives come from `root` by forks, without itself."""
     mark = np.full(len(who), _NONE)
     if root < 0:
         return np.zeros(len(who), bool)
     mark[root] = 1
-    result: np.ndarray[tuple[int], np.dtype[np.bool_]] = _resolve(mark, who.parent) == 1
+    result: Mask = _resolve(mark, who.parent) == 1
     result[root] = False
     return result
 

@@ -143,10 +143,13 @@ def _without_window(records: Records) -> None:
 
 def begin_of_work(records: Records, own: Iterable[int]) -> int | None:
     """Before which record a trace begins to be of what people have started: the first fork of a
-    process by one of the monitor's `own`; None: there is none. No text goes on there."""
+    process by one of the monitor's `own`, or from outside, by nobody; None: there is none. No text
+    goes on there."""
     ours = np.fromiter(own, np.int64)
     forks = np.flatnonzero(records["kind"] == Kind.FORK)
-    by_us = np.isin(records["process"][forks], ours) & ~np.isin(records["first"][forks], ours)
+    parents, children = records["process"][forks], records["first"][forks]
+    from_outside = (parents == 0) & (len(ours) > 0)  # else it may be the machine's first process
+    by_us = (np.isin(parents, ours) | from_outside) & ~np.isin(children, ours)
     if not by_us.any():
         return None
     at = int(forks[by_us][0])

@@ -20,6 +20,7 @@ from schedlab.monitor.frames import Frame, Mark
 from schedlab.monitor.making import RECORDED, Choices, Maker
 from schedlab.monitor.model import Model, ModelFrame
 from schedlab.monitor.rates import HostClock, Rate
+from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.system import (
     Ability,
     Life,
@@ -174,10 +175,14 @@ class Watched:
         return bool(self._backlog)
 
     @property
+    def recorder(self) -> Recorder | None:
+        """The recording under way."""
+        return self.tape.recorder if self.tape else None
+
+    @property
     def recording(self) -> str:
         """Where to; "": nothing is recorded."""
-        recorder = self.tape.recorder if self.tape else None
-        return str(recorder.place) if recorder else ""
+        return str(self.recorder.place) if self.recorder else ""
 
     @property
     def title(self) -> str:
@@ -544,7 +549,7 @@ class Watched:
 
     async def stop_recording(self) -> Path | None:
         """The run's folder; None: nothing was recorded."""
-        if self.tape is None or self.tape.recorder is None:
+        if self.tape is None or self.recorder is None:
             return None
         self.note("recording ends")
         failed = self.life is Life.FAILED

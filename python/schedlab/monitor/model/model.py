@@ -276,6 +276,11 @@ class Model:
             running=tuple(process.pid if process else 0 for process in story.running),
         )
 
+    def is_sure_of_queue(self, pid: int) -> bool:
+        """Has the trace said in whose queue a living process is? Else it is a guess: where it was
+        forked, until it runs. KeyError: no such process lives."""
+        return self._story.by_pid[pid].sure
+
     # --- taking in
 
     def _take(self, records: Records) -> None:

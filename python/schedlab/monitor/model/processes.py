@@ -61,6 +61,7 @@ class Process:
         "sure",
         "thread_of",
         "tickets",
+        "told",
         "wait_since",
         "waiting_ns",
         "weight",
@@ -88,6 +89,8 @@ class Process:
         """Of which CPU, while it waits."""
         self.sure = False
         """The trace has said so; else it is a guess."""
+        self.told = False
+        """A QUEUED has said so since it ran last. (Who is urgent is in no queue of the policy's.)"""
         self.level = 0
         self.next_level = 0
         """At which it runs from its next turn on."""

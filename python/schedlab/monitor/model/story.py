@@ -188,14 +188,18 @@ class Story:
     # --- a CPU changes to another process
 
     def _switch(self, time: int, cpu: int, pid: int, left: int, state: int) -> None:
-        if left:
-            before = self.by_pid.get(left) or self._appear(left, time, RUNNING, cpu)
-            self._leave(before, time, cpu, state)
+        current = self.running[cpu]
+        if (current.pid if current is not None else 0) != left:
+            current = self._mend(left, time, cpu)
+        if current is not None:
+            self._leave(current, time, cpu, state)
         else:
             self._stop_idling(cpu, time)
         self.since[cpu] = time
         if pid:
             process = self.by_pid.get(pid) or self._appear(pid, time, RUNNABLE, cpu)
+            if process.state == RUNNING:
+                self._take_off(process, time)
             self.running[cpu] = process
             self._enter(process, time, cpu)
             if left:
@@ -203,6 +207,31 @@ class Story:
         else:
             self.running[cpu] = None
             self.idle_since[cpu] = self.clock if self.clock > time else time
+
+    def _mend(self, left: int, time: int, cpu: int) -> Process | None:
+        """Records were lost: whoever was taken to run here has left, and this one has come."""
+        current = self.running[cpu]
+        if current is not None:
+            self._take_off(current, time)
+        if not left:
+            return None
+        process = self.by_pid.get(left)
+        if process is None:
+            return self._appear(left, time, RUNNING, cpu)
+        if process.state == RUNNING:
+            self._take_off(process, time)
+        self._stop_idling(cpu, time)
+        self._enter(process, time, cpu)
+        return process
+
+    def _take_off(self, process: Process, time: int) -> None:
+        """Records were lost: it has left its CPU; nobody knows when, nor in which state."""
+        cpu = process.cpu
+        self.running[cpu] = None
+        self.since[cpu] = time
+        self.idle_since[cpu] = self.clock if self.clock > time else time
+        ended = ProcessState.ZOMBIE if process.exited else ProcessState.BLOCKED
+        self._leave(process, max(time, process.since), cpu, ended)
 
     def _leave(self, process: Process, time: int, cpu: int, state: int) -> None:
         """The process's run is over."""
@@ -218,7 +247,7 @@ class Story:
             process.state = RUNNABLE
             process.wait_since = time
             process.sure = True
-            if not self.tells_queues:
+            if not process.told:
                 process.queue = 0 if self.policy.shared_queue else cpu
             self._enqueue(process, process.queue, time)
         elif state == ProcessState.BLOCKED:
@@ -237,7 +266,7 @@ class Story:
             self._dequeue(process, time)
             if not process.sure:
                 queue = cpu
-            elif queue != cpu and self.tells_queues and not self.policy.shared_queue:
+            elif queue != cpu and process.told and not self.policy.shared_queue:
                 self.policy.shared_seen = True
             end = time if time > begin else begin
             self.spells.extend((process.slot, WAIT, queue, process.level, process.why, begin, end))
@@ -260,6 +289,7 @@ class Story:
         process.since = process.picked_at = time
         process.cpu = cpu
         process.sure = True
+        process.told = False
         process.stops = 0
         process.picks += 1
 
@@ -331,7 +361,7 @@ class Story:
             self._move(process, queue, time)
         else:
             process.queue = queue
-        process.sure = True
+        process.sure = process.told = True
 
     def _migrate(self, time: int, cpu: int, pid: int, come_from: int, to: int) -> None:
         process = self.by_pid.get(pid)
@@ -490,7 +520,8 @@ class Story:
         process = self._add(child, time, parent, cpu)
         process.thread_of = thread_of
         process.forked_at = time
-        process.kin = (parent is not None and parent.kin) or self._first
+        # Who is forked from outside, by nobody, is taken in by the first process.
+        process.kin = parent.kin if parent is not None else self._first or pid == 0
         if self.in_the_middle:
             self.slots.outside[process.slot] = process.name.startswith("[")
         else:

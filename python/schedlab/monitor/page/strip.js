@@ -43,18 +43,17 @@ export function createStrip(system) {
         life.dataset.life = frame.life;
         setText(clock, `${(frame.now_ns / 1e9).toFixed(2)} s`);
         setText(speed, times(frame.speed));
-        setText(events, `${count(frame.events_per_s)} events/s`);
-        setText(troubles, troublesOf(state).join(" · "));
+        const wrong = troublesOf(state).join(" · ");
+        setText(events, wrong ? "" : `${count(frame.events_per_s)} events/s`);
+        setText(troubles, wrong);
         tell(state, before);
         before = { policy: frame.policy, life: frame.life };
     });
     return { element: made, titleId, end };
 }
 
-function setupWords({ machine, cpus, tick_ns, repeatable }) {
-    const parts = [machine, `${cpus} ${cpus === 1 ? "CPU" : "CPUs"}`, `tick ${duration(tick_ns)}`];
-    if (repeatable) parts.push("repeatable");
-    return parts.join(" · ");
+function setupWords({ tick_ns, repeatable }) {
+    return `tick ${duration(tick_ns)}${repeatable ? " · repeatable" : ""}`;
 }
 
 function troublesOf({ frame, missed }) {
@@ -63,7 +62,7 @@ function troublesOf({ frame, missed }) {
     const troubles = [];
     if (lost) troubles.push(`! ${count(lost)} records lost`);
     if (behind_ns > 1e8) troubles.push(`! ${duration(behind_ns)} behind`);
-    if (skipped) troubles.push(`${count(skipped)} drawings skipped, no metrics`);
+    if (skipped) troubles.push(`${count(skipped)} drawings skipped`);
     return troubles;
 }
 

@@ -49,6 +49,7 @@ START_PATIENCE_S = 300.0
 """Of ours, for the boot and the first policy: 6 s on a host that has nothing else to do."""
 END_PATIENCE_S = 20.0
 """Of ours, for a guest that was asked to end."""
+_SERVER = "schedlab-linux"
 _PUNCH_BYTES = 16 << 20
 _READ_BYTES = 1 << 16
 
@@ -86,7 +87,8 @@ class LinuxGuestSystem:
         self._family = Family()
         self._compiled = Compiled()
         self._record_cost_ns = 0.0
-        self._cost = SteeringCost(0)
+        self._costs: dict[int, SteeringCost] = {}
+        """By the PIDs of who steers, and of who serves the policies and answers him."""
 
     # --- what it is -------------------------------------------------------------------------------
 
@@ -116,7 +118,7 @@ class LinuxGuestSystem:
     @property
     def status_period_s(self) -> float:
         """As of our own kernel."""
-        return self._cost.period_s
+        return max((cost.period_s for cost in self._costs.values()), default=1.0)
 
     # --- its beginning ----------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ class LinuxGuestSystem:
             why = self._message or f"{problem}{tail_of(self._console.tail)}"
             raise SchedlabError(why) from None
         self._family.founder = ready.pid
-        self._cost = SteeringCost(ready.pid)
+        self._costs[ready.pid] = SteeringCost(ready.pid)
         self._record_cost_ns = ready.record_cost_ps / 1000
         limit = time.monotonic() + START_PATIENCE_S
         while self._follower.header is None:  # it has left the guest before
@@ -247,8 +249,9 @@ class LinuxGuestSystem:
         except (TraceError, OSError) as error:
             self._lose_trace(f"its trace cannot be read: {error}")
             return np.empty(0, RECORD)
-        self._cost.feed(records)
         self._family.feed(records)
+        for cost in self._costs.values():
+            cost.feed(records)
         return records
 
     def _poll(self) -> Records:
@@ -276,8 +279,13 @@ class LinuxGuestSystem:
 
     async def read_status(self) -> Status:
         steering = self._told()
-        self._cost.asked()
-        return parse_status(await steering.read("sched_status"))
+        for cost in self._costs.values():
+            cost.asked()
+        status = parse_status(await steering.read("sched_status"))
+        if len(self._costs) < 2:
+            servers = (row.pid for row in status.rows if row.name == _SERVER)
+            self._costs |= {pid: SteeringCost(pid) for pid in servers}
+        return status
 
     async def read_tunables(self) -> tuple[TunableNow, ...]:
         return parse_tunables(await self._told().read("sched_tunables"))

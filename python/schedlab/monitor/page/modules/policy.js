@@ -22,7 +22,7 @@ export function create(panel, system) {
     /** @type {HTMLSelectElement} */
     let choice = null;
     let greeting = null;
-    let shown = { policy: "", marks: 0, generation: -1, info: null };
+    let shown = { policy: "", marks: 0, generation: -1, info: null, life: "" };
     /** @type {Map<string, Tunable>} */
     let tunables = new Map();
 
@@ -69,13 +69,13 @@ export function create(panel, system) {
 
     panel.draws((state) => {
         if (greeting !== hello()) buildChoice(state);
-        const { policy } = state.frame;
+        const { policy, life } = state.frame;
         const marks = state.marks.since(shown.marks).some(({ kind }) => CHANGES.has(kind));
-        const stale = policy !== shown.policy || marks || state.generation !== shown.generation || state.info !== shown.info;
+        const stale = policy !== shown.policy || marks || state.generation !== shown.generation || state.info !== shown.info || life !== shown.life;
         if (choice.value !== policy && document.activeElement !== choice) showPolicy(policy);
         if (!stale) return;
         showPolicy(policy);
-        shown = { policy, marks: state.marks.total, generation: state.generation, info: state.info };
+        shown = { policy, marks: state.marks.total, generation: state.generation, info: state.info, life };
         readTunables(policy);
     });
 
