@@ -405,7 +405,7 @@ def test_time_line_keeps_no_more_than_its_share(browser: Browser) -> None:
 
 
 def test_time_lines_of_two_systems_show_the_same_time(browser: Browser) -> None:
-    systems = {"a": {"cpus": 1}, "b": {"cpus": 4, "policy": "lottery"}}
+    systems: dict[str, dict[str, Any]] = {"a": {"cpus": 1}, "b": {"cpus": 4, "policy": "lottery"}}
     with shown(browser, "timeline", systems=systems) as page:
         for _ in range(4):
             play(page, 1)
