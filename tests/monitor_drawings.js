@@ -51,7 +51,8 @@ class MadeUp {
 
     fork(at) {
         const made = {
-            pid: at + 3, name: NAMES[at % NAMES.length], level: this.policy === "mlfq" ? TOP : 0, since: this.now, run: 0, waited: 0,
+            pid: at + 3, name: NAMES[at % NAMES.length], level: this.policy === "mlfq" ? TOP : 0,
+            since: this.now, run: 0, waited: 0,
             tickets: 10 * (1 + (at % 4)), picks: 0, sleeps: at % 3 === 2,
         };
         this.processes.push(made);
@@ -142,8 +143,12 @@ class MadeUp {
             stopped.level = stopped.pid % (TOP + 1);
         }
         stopped.since = this.now;
-        if (!stopped.sleeps) queue.push(stopped);
-        else this.sleeping.push(Object.assign(stopped, { queue, wakes: this.now + (3 + Math.floor(9 * this.random())) * this.slice_ns }));
+        if (!stopped.sleeps) {
+            queue.push(stopped);
+            return;
+        }
+        const wakes = this.now + (3 + Math.floor(9 * this.random())) * this.slice_ns;
+        this.sleeping.push(Object.assign(stopped, { queue, wakes }));
     }
 
     frame() {
@@ -153,6 +158,7 @@ class MadeUp {
         const frame = {
             type: "frame", system: this.system, number: this.number, now_ns: this.now, life: "running", message: "",
             paused: false, speed: 1, pace: 1, policy: this.policy, shares_by: policy.by, levels: policy.levels,
+            levels_rise: this.policy === "mlfq",
             shared_queue: this.shared, cpus: this.running.map((process, cpu) => this.cpu(process, cpu)),
             processes: this.columns(policy), metrics: this.metrics(),
             cost: { steering: 0.004, tracing: 0.006, total: 0.01 },
@@ -162,6 +168,13 @@ class MadeUp {
         };
         this.fresh();
         return frame;
+    }
+
+    /** What `history` gives: the last frame with all that was before it. */
+    whole() {
+        const frame = this.frame();
+        this.number -= 1;
+        return { ...frame, number: this.number, timeline: { ...frame.timeline, runs: this.kept } };
     }
 
     cpu(process, cpu) {
@@ -203,7 +216,7 @@ class MadeUp {
 }
 
 /** The server's side of the socket: what it answers, and what it was asked. */
-const answers = { history: ({ system }) => made.get(system)?.whole?.() ?? null };
+const answers = { history: ({ system }) => made.get(system).whole() };
 const asked = [];
 
 window.WebSocket = class extends EventTarget {

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from conftest import ROOT
-from monitor_stand_in import PAGE, STRICT
+from schedlab.monitor.server import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
 from schedlab.tools import BROWSERS, find_browser
 
@@ -84,7 +84,7 @@ class Files(BaseHTTPRequestHandler):
         if body is None:
             body = (PAGE / name).read_bytes()
         self.send_response(200)
-        self.send_header("Content-Security-Policy", STRICT)
+        self.send_header("Content-Security-Policy", POLICY)
         self.send_header("Content-Type", f"{TYPES.get(Path(name).suffix, 'text/html')}")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -405,7 +405,7 @@ def test_time_line_keeps_no_more_than_its_share(browser: Browser) -> None:
 
 
 def test_time_lines_of_two_systems_show_the_same_time(browser: Browser) -> None:
-    systems = {"a": {"cpus": 1}, "b": {"cpus": 4, "policy": "lottery"}}
+    systems: dict[str, dict[str, Any]] = {"a": {"cpus": 1}, "b": {"cpus": 4, "policy": "lottery"}}
     with shown(browser, "timeline", systems=systems) as page:
         for _ in range(4):
             play(page, 1)

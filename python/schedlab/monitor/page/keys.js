@@ -19,6 +19,17 @@ export const KEYS = [
     ["?", "this help"],
     ["Escape", "back: out of a field, an enlarged panel, this help"],
 ];
+export const TIMELINE_KEYS = [
+    ["← →", "pan; with Shift by half of what is seen"],
+    ["+ −", "see less time, or more; so does the wheel, after a click or with Ctrl"],
+    ["0, Home", "all that is kept, or its beginning"],
+    ["l", "follow now"],
+    ["p", "stop the drawing, not the machine; or go on"],
+    ["n, b", "to the next run, or back"],
+    ["↑ ↓", "to another CPU, from a run"],
+    ["Enter", "select the run's process"],
+    ["Escape", "leave the run, then select none"],
+];
 export const TABLE_KEYS = [
     ["↑ ↓ Page Home End", "choose a process"],
     ["Enter", "set what the policy shares by (or priority)"],

@@ -2,7 +2,6 @@
 //
 // Where each CPU has its lane on a time line, and each level its row in there.
 
-const LARGEST_FIRST = new Set(["mlfq"]); // of their levels; others serve the smallest number first
 const ROWS_MOST = 16;
 const ROOM = 300; // pixels, that all rows have together if they are neither too low nor too high
 const LANE_HEIGHTS = [12, 34]; // the least and the most, of a lane of one row
@@ -83,7 +82,7 @@ export class LevelsSeen {
         }
         this.#seen.delete(-1);
         const levels = [...this.#seen].sort((one, other) => one - other);
-        if (!LARGEST_FIRST.has(frame.policy.split(":")[0])) return levels.slice(0, ROWS_MOST);
+        if (!frame.levels_rise) return levels.slice(0, ROWS_MOST);
         // Processes sink through all of them, also where nobody was yet.
         return [...Array((levels.at(-1) ?? -1) + 1).keys()].reverse().slice(0, ROWS_MOST);
     }

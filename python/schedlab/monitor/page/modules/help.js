@@ -3,13 +3,13 @@
 // All keys, and what every panel and sign means.
 
 import { button, element } from "../elements.js";
-import { KEYS, TABLE_KEYS } from "../keys.js";
+import { KEYS, TABLE_KEYS, TIMELINE_KEYS } from "../keys.js";
 import { resetLayout } from "../panel.js";
 import { PANELS } from "../panels.js";
 
 const SIGNS = [
     ["colour and pattern", "Each process has its own: the same in all panels. Names and PIDs stand beside, so nothing is told by colour alone."],
-    ["window", "The time that shares and metrics look back. It is set at the top."],
+    ["window", "The time that shares and metrics look back. It is set beside the metrics."],
     ["time", "The system's own. Under a pace of 0.1×, one of its seconds takes ten of ours."],
     ["drawings skipped", "There was more to draw than time for it. What is counted and measured is never skipped."],
     ["records lost", "The trace has a gap; metrics say what the rest of it tells."],
@@ -26,6 +26,7 @@ export function create(place) {
         element("header", {}, element("h2", { id: "help-title", textContent: "Help" }), close),
         element("div", { className: "help-columns" },
             element("section", {}, element("h3", { textContent: "Keys" }), keyTable(KEYS),
+                element("h3", { textContent: "In the time line" }), keyTable(TIMELINE_KEYS),
                 element("h3", { textContent: "In the table of processes" }), keyTable(TABLE_KEYS),
                 button("reset", "Unfold all panels, enlarge none", resetLayout, "All panels as at first")),
             element("section", {}, element("h3", { textContent: "Panels" }), definitions(PANELS.map(({ title, about, help }) => [title, `${about} ${help}`])),
