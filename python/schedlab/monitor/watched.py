@@ -273,7 +273,9 @@ class Watched:
             return False
         policy = self.setup.policy
         shares_by = self.terms.choices.shares_by(policy)
-        self.model = Model(header, str(policy), shares_by, self.window_ns)
+        self.model = Model(
+            header, str(policy), shares_by, self.window_ns, self.terms.choices.catalogue
+        )
         self.tape = Tape(header, self.setup)
         return True
 
