@@ -64,9 +64,12 @@ echo kill_after=20 >"$control/sched_tunables"
 hog &
 wait $!
 echo "status: $?" >/result/doomed
-echo wrr >"$control/sched_status"
+schedlab-linux stop
 
-# Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs.
+# Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs; nobody traces them.
+schedlab-linux serve --policy fair --seed 1 --background || exit 1
+schedlab-linux policy lottery
+schedlab-linux policy wrr
 hogs=
 for value in 1 3 6; do
     hog &
