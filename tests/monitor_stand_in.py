@@ -344,6 +344,8 @@ class StandIn:
     playing: bool = True
     """Frames are sent."""
     abilities: tuple[str, ...] = ABILITIES
+    end_ns: int | None = None
+    """As of a recording."""
     sockets: set[_Socket] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -433,6 +435,7 @@ class StandIn:
                 "cpus": len(made.running),
                 "tick_ns": TICK,
                 "repeatable": True,
+                "end_ns": self.end_ns,
                 "abilities": self.abilities,
                 "setup": made.setup,
             }

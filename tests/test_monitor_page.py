@@ -325,6 +325,7 @@ def test_time_is_in_ones_hand(browser: Browser) -> None:
         pace.press("End")
         assert sent(page, stand_in, "pace") == {"speed": 0}
         assert pace.get_attribute("aria-valuetext") == "at full speed"
+        assert page.get_by_label("Place in the recording").is_hidden()
         page.get_by_label("Go to this second").fill("0.25")
         page.get_by_label("Go to this second").press("Enter")
         assert sent(page, stand_in, "seek") == {"time_ns": 250_000_000}
@@ -332,6 +333,14 @@ def test_time_is_in_ones_hand(browser: Browser) -> None:
         stand_in.refusals["pause"] = "it has ended"
         page.locator(".play").click()
         page.locator(".notice.bad", has_text="it has ended").wait_for()
+
+
+def test_a_place_in_a_recording_is_gone_to(browser: Browser) -> None:
+    with StandIn(systems=1, end_ns=4_000_000_000) as stand_in, opened(browser, stand_in) as page:
+        place = page.get_by_label("Place in the recording")
+        place.fill("500")
+        assert sent(page, stand_in, "seek") == {"time_ns": 2_000_000_000}
+        until(page, "document.querySelector('.seek-place').ariaValueText?.endsWith('of 4.000 s')")
 
 
 def test_what_cannot_be_done_is_not_offered(browser: Browser) -> None:

@@ -188,6 +188,7 @@ class Session:
             "cpus": header.cpus if header else each.setup.cpus,
             "tick_ns": header.tick_ns if header else each.setup.tick_ns,
             "repeatable": bool(system and system.repeatable),
+            "end_ns": each.paced.end_ns if each.is_paced else None,
             "abilities": sorted(ability.value for ability in system.abilities) if system else [],
             "setup": _told(each.setup),
         }

@@ -7,7 +7,7 @@ import { setTheme, theme } from "../colours.js";
 import { ask } from "../connection.js";
 import { announce, button, element, setIcon, setLabel, setText } from "../elements.js";
 import { allStates, onHello, subscribe } from "../store.js";
-import { times } from "../words.js";
+import { moment, times } from "../words.js";
 
 /** Of a system's time beside ours; 0: as fast as it goes. */
 const PACES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 0];
@@ -132,13 +132,28 @@ function nearest(pace) {
 function seekControl() {
     const field = element("input", { type: "number", min: 0, step: "any", className: "seek-field", placeholder: "go to s", "aria-label": "Go to this second of the systems' time" });
     field.dataset.tip = "Go to this second of the systems' time: Enter";
-    const form = element("form", { className: "bar-group", hidden: true, noValidate: true }, field);
+    const place = element("input", { type: "range", min: 0, max: 1000, step: 1, className: "seek-place", hidden: true, "aria-label": "Place in the recording" });
+    place.dataset.tip = "Place in the recording: from its beginning to its end";
+    const form = element("form", { className: "bar-group", hidden: true, noValidate: true }, place, field);
+    let end_ns = 0;
+    let held = false;
+    place.addEventListener("pointerdown", () => { held = true; });
+    place.addEventListener("change", () => {
+        held = false;
+        tell("seek", { time_ns: Math.round((Number(place.value) / 1000) * end_ns) });
+    });
     form.addEventListener("submit", (event) => {
         event.preventDefault();
         if (field.value !== "" && field.validity.valid) tell("seek", { time_ns: Math.round(Number(field.value) * 1e9) });
     });
     const follow = (states) => {
         form.hidden = !states.some((state) => state.can("seek"));
+        end_ns = Math.max(0, ...states.map((state) => state.info?.end_ns ?? 0));
+        place.hidden = !end_ns;
+        const now_ns = states[0]?.frame?.now_ns;
+        if (!end_ns || held || now_ns === undefined) return;
+        place.value = String(Math.round((1000 * now_ns) / end_ns));
+        place.setAttribute("aria-valuetext", `${moment(now_ns)} of ${moment(end_ns)}`);
     };
     return { element: form, follow };
 }
