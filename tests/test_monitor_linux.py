@@ -484,7 +484,7 @@ def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> Non
         other = await system.start_workload("interactive")
         assert "not started from the monitor" in await refusal(system.kill(os.getpid()))
         await system.kill(pid)
-        await until(lambda: not Path(f"/proc/{pid}/exe").exists())
+        await until(lambda: Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
         assert "there is no process" in await refusal(system.kill(pid))
         await system.end()
         assert not Path(f"/proc/{other}").exists()
