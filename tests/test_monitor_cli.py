@@ -66,6 +66,12 @@ def test_policies_with_commas_are_side_by_side(made: list[Session], tmp_path: Pa
     assert session.record_from_start
 
 
+def test_a_real_machine_is_left_as_it_is_unless_a_policy_is_named(made: list[Session]) -> None:
+    call("--machine", "host")
+    call("--machine", "host", "--policy", "lottery")
+    assert [str(session.systems["a"].setup.policy) for session in made] == ["fair", "lottery"]
+
+
 def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     (tmp_path / "trace.bin").write_bytes(b"")
     manifest = {"policy": "mlfq", "tunables": {}, "cpus": 4, "tick_ns": 1_000_000, "seed": 9}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ from schedlab.cli_options import (
 from schedlab.cli_run import one_value_each
 from schedlab.errors import WrongUsage
 from schedlab.machines.sim import Simulator
-from schedlab.policies import PolicyChoice
+from schedlab.policies import FAIR, PolicyChoice
 
 if TYPE_CHECKING:
     from schedlab.monitor.making import Choices
@@ -67,9 +67,9 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         "--policy",
         "policies",
         default="rr",
-        show_default=True,
         type=POLICIES,
-        help="POLICY or POLICY:PRESET; several with commas run side by side, in step.",
+        help="POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: rr; of"
+        " host fair, which changes nothing]",
     ),
     click.option(
         "--cpus",
@@ -203,6 +203,9 @@ def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Se
     }
     if request.run:
         _check_alone(request.run, list(given.values()))
+    if request.machine == "host" and "policies" not in given:
+        # To watch a real machine changes nothing about it.
+        request = replace(request, policies=(PolicyChoice(FAIR.name),))
     files, names = _workloads(request, given)
     choices = read_choices(files)
     setups = (
