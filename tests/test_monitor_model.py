@@ -17,10 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import ROOT
 from naive_model import Queues, Sliding, idle_while_queued
+from schedlab import workload_files
 from schedlab.metrics import compute, cpu_intervals, jain_index
 from schedlab.monitor.model import Model, ModelFrame
 from schedlab.monitor.system import Status, StatusRow
+from schedlab.policies import read_catalogue
 from schedlab.trace import (
     AttributeKind,
     BlockReason,
@@ -570,3 +573,50 @@ def test_a_longer_window_fills_as_time_goes_on() -> None:
     assert model.frame()["metrics"]["window_ns"] == 150
     model.reach(20_000)
     assert model.frame()["metrics"]["window_ns"] == 10_000
+
+
+def test_a_boost_lifts_all_who_wait_in_the_picture_too(tmp_path: Path) -> None:
+    """The level that is shown of one who waits is that at which the policy picks it next, if it is
+    picked before anything else is told of it, and before the next boost."""
+    path = tmp_path / "trace.bin"
+    tick_ns, boost = 1_000_000, 50
+    with Simulator(
+        workload_files.read(ROOT / "workloads" / "files" / "study4-trace.json").text(1, tick_ns),
+        policy="mlfq",
+        tunables={"boost": boost},
+        costs="none",
+        trace=path,
+        trace_queues=True,
+    ) as simulator:
+        simulator.run(1_000_000_000)
+    trace = read(path)
+    records = records_of(trace)
+    model = Model(trace.header, "mlfq", "equal", FOREVER_NS, read_catalogue())
+    shown = lifted = 0
+    for at in range(0, len(records), 31):
+        model.feed(records[at : at + 31])
+        columns = model.frame()["processes"]
+        epoch = model.now_ns // (boost * tick_ns)
+        for pid, state, level in zip(
+            columns["pid"], columns["state"], columns["level"], strict=True
+        ):
+            said = next_word(records[at + 31 :], pid)
+            if state != 0 or said is None or said["time"] // (boost * tick_ns) != epoch:
+                continue
+            if said["kind"] == Kind.DECISION:
+                assert int(said["second"]) == level
+                shown += 1
+                queued = records[: at + 31]
+                last = queued[(queued["process"] == pid) & (queued["kind"] == Kind.QUEUED)][-1]
+                lifted += int(last["second"]) != level
+    assert shown > 20
+    assert lifted > 0
+
+
+def next_word(records: Records, pid: int) -> Any:
+    """The next record that says at which level a process is."""
+    found = records[
+        (records["process"] == pid)
+        & ((records["kind"] == Kind.DECISION) | (records["kind"] == Kind.QUEUED))
+    ]
+    return found[0] if len(found) else None

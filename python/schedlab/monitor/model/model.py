@@ -359,13 +359,20 @@ class Model:
                 "since_ns": story.since[cpu],
                 "level": process.level if process and levels else -1,
                 "queue": [
-                    (waiting.pid, waiting.level if levels else -1, waiting.since)
+                    (waiting.pid, self._level_now(waiting) if levels else -1, waiting.since)
                     for waiting in story.queues[cpu].values()
                 ],
                 "busy": int(sums.busy[cpu]) / elapsed,
             }
             for cpu, process in enumerate(story.running)
         ]
+
+    def _level_now(self, process: Process) -> int:
+        """Of one that waits, that at which it is served by now."""
+        if process.state != RUNNABLE:
+            return process.level
+        tick_ns = self.header.tick_ns
+        return self._policy.level_of_waiting(process.level, process.since, self._now, tick_ns)
 
     def _columns(self, living: list[Process], shares: Shares) -> ProcessColumns:
         now, levels = self._now, self._policy.levels
@@ -395,7 +402,7 @@ class Model:
             "priority": [process.priority for process in living],
             "tickets": [process.tickets for process in living],
             "weight": [process.weight for process in living],
-            "level": [process.level if levels else -1 for process in living],
+            "level": [self._level_now(process) if levels else -1 for process in living],
             "slice_left_ns": [_slice_left(process, now) for process in living],
             "run_ns": run + np.where(state == RUNNING, going_on, 0),
             "waiting_ns": waiting + wait_now,

@@ -98,6 +98,17 @@ class PolicyNow:
             return preset.values[name]
         return policy.tunables[name].default if name in policy.tunables else otherwise
 
+    def level_of_waiting(self, level: int, since_ns: int, now_ns: int, tick_ns: int) -> int:
+        """At which someone is served now who was queued at `level`.
+
+        A boost of mlfq lifts all who wait at once, and no trace tells of it: it comes at each
+        multiple of its time, to all but those above the top (policies/mlfq.c).
+        """
+        length_ns = self.tunable("boost", 0) * tick_ns if self.name == "mlfq" else 0
+        if length_ns <= 0 or since_ns // length_ns == now_ns // length_ns:
+            return level
+        return max(level, self.tunable("levels", 1) - 1)
+
     def in_words(self, remark: int, level: int, tickets: int | None) -> str:
         """What a decision's remark means. `tickets`: of all among whom was drawn, if known."""
         if self.name == "mlfq" or self.name == "priority":
