@@ -221,7 +221,7 @@ def test_other_cpus(page: Page, monitor: Monitor) -> None:
     workloads = panel(page, "workloads")
     workloads.get_by_label("CPUs").fill("1")
     workloads.get_by_text("Start again", exact=True).click()
-    page.locator(".strip-setup", has_text="1 CPU").wait_for()
+    page.locator(".strip h2", has_text="1 CPU").wait_for()
     row(page, "hog").wait_for()
     until(page, lambda: monitor.system.header is not None and monitor.system.header.cpus == 1)
 

@@ -31,7 +31,7 @@ def copy_checkout(place: Path) -> Path:
     """A checkout to write into, with what is built already."""
     for folder in (*FOLDERS, "workloads", "build"):
         ignored = shutil.ignore_patterns("__pycache__", ".*_cache")
-        shutil.copytree(ROOT / folder, place / folder, ignore=ignored)
+        shutil.copytree(ROOT / folder, place / folder, ignore=ignored, symlinks=True)
     for file in ("Makefile", "pyproject.toml", ".clang-format"):
         shutil.copy2(ROOT / file, place / file)
     return place
