@@ -14,7 +14,10 @@ from schedlab.linux.guest import GuestJob, boot
 from schedlab.linux.parts import build_linux
 from schedlab.paths import BUILD
 
-pytestmark = pytest.mark.qemu
+pytestmark = [
+    pytest.mark.qemu,
+    pytest.mark.xdist_group("linux_server"),  # one boot for all
+]
 
 PLACE = BUILD / "linux-tests"
 FAIR, OURS = "disabled", "enabled"

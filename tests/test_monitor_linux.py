@@ -191,6 +191,7 @@ async def end_workload(seen: Seen, system: LinuxGuestSystem) -> None:
 
 
 @pytest.mark.qemu
+@pytest.mark.xdist_group("monitor_linux")
 class TestGuest:
     """What was seen of it."""
 
