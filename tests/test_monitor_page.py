@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from contrast import CONTRAST_SCRIPT
 from monitor_stand_in import StandIn
 from schedlab.monitor.server import PAGE
 from schedlab.tools import BROWSERS, find_browser
@@ -584,33 +585,7 @@ def test_nothing_in_the_page_runs_that_is_not_a_file() -> None:
     assert len(re.findall("<script", html)) == len(re.findall("<script src=", html))
 
 
-LOOK = """
-const channels = colour => {
-    const canvas = document.createElement('canvas').getContext('2d');
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    return canvas.getImageData(0, 0, 1, 1).data;
-};
-const luminance = colour => {
-    const [red, green, blue] = [...channels(colour)].slice(0, 3).map(value => {
-        const part = value / 255;
-        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-};
-const ground = element => {
-    for (let at = element; at; at = at.parentElement) {
-        const colour = getComputedStyle(at).backgroundColor;
-        if (channels(colour)[3] === 255) return colour;
-    }
-    return 'white';
-};
-const contrast = (one, two) => {
-    const [first, second] = [luminance(one), luminance(two)];
-    return (Math.max(first, second) + 0.05) / (Math.min(first, second) + 0.05);
-};
-"""
-FAINT_WORDS = f"""least => {{ {LOOK}
+FAINT_WORDS = f"""least => {{ {CONTRAST_SCRIPT}
     const seen = element => element.checkVisibility() && getComputedStyle(element).opacity === '1';
     const says = element => [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
     return [...document.querySelectorAll('body *:not(svg *, option, optgroup, script, noscript)')]
@@ -618,7 +593,7 @@ FAINT_WORDS = f"""least => {{ {LOOK}
         .map(element => [contrast(getComputedStyle(element).color, ground(element)), element])
         .filter(([value]) => value < least)
         .map(([value, element]) => `${{value.toFixed(2)}} ${{element.className}} ${{element.textContent}}`); }}"""
-FAINT_EDGES = f"""least => {{ {LOOK}
+FAINT_EDGES = f"""least => {{ {CONTRAST_SCRIPT}
     return [...document.querySelectorAll('select, input[type=number], input[type=search]')]
         .filter(field => !field.disabled && field.checkVisibility())
         .map(field => [contrast(getComputedStyle(field).borderTopColor, ground(field.parentElement)), field])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from contrast import CONTRAST_SCRIPT
 from report_samples import sample_report, small_runs
 from schedlab import collection as runs
 from schedlab.report import build
@@ -165,42 +166,14 @@ def test_charts_follow_the_window(browser: Browser, sample: Path) -> None:
         assert overflow(page) <= 0
 
 
-LUMINANCE = """
-const channels = colour => {
-    const canvas = document.createElement('canvas').getContext('2d');
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    return canvas.getImageData(0, 0, 1, 1).data;
-};
-const luminance = colour => {
-    const [red, green, blue] = [...channels(colour)].slice(0, 3).map(value => {
-        const part = value / 255;
-        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-};
-const ground = element => {
-    for (let at = element; at; at = at.parentElement) {
-        const colour = getComputedStyle(at).backgroundColor;
-        if (channels(colour)[3] === 255) return colour;
-    }
-    return 'white';
-};
-const contrast = (colour, element) => {
-    const [one, two] = [luminance(colour), luminance(ground(element))];
-    return (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
-};
-"""
-
-
 def contrasts(page: Page, selector: str, attribute: str) -> list[float]:
     """Of each element to its ground, by this property of its computed style."""
     found: list[float] = page.evaluate(
-        f"""([selector, attribute]) => {{ {LUMINANCE}
+        f"""([selector, attribute]) => {{ {CONTRAST_SCRIPT}
         return [...document.querySelectorAll(selector)]
             .map(each => [getComputedStyle(each)[attribute], each])
             .filter(([colour]) => colour !== 'none')
-            .map(([colour, each]) => contrast(colour, each)); }}""",
+            .map(([colour, each]) => contrast(colour, ground(each))); }}""",
         [selector, attribute],
     )
     assert found, f"nothing is {selector}"

@@ -145,20 +145,19 @@ class Decision(TypedDict):
     """Up to 16 of those that waited with it: PID, level or tickets."""
 
 
-class Frame(TypedDict):
-    """All of one system at one time."""
+class Past(TypedDict):
+    """What has happened."""
 
-    system: str
-    """"a", "b" …"""
-    number: int
+    timeline: Timeline
+    marks: list[Mark]
+    decisions: list[Decision]
+
+
+class ModelFrame(Past):
+    """Those parts of a Frame that the trace decides. timeline, marks and decisions: what is new
+    since the frame before."""
+
     now_ns: int
-    life: str
-    message: str
-    paused: bool
-    speed: float
-    """Of its time beside ours, measured over the last second."""
-    pace: float
-    """That was asked for; 0: as fast as it goes; -1: its clock is its own."""
     policy: str
     shares_by: str
     """tickets, weight or equal."""
@@ -171,14 +170,27 @@ class Frame(TypedDict):
     processes: ProcessColumns
     metrics: Metrics
     cost: Cost
-    timeline: Timeline
-    marks: list[Mark]
-    decisions: list[Decision]
+    events: int
+    """Records so far."""
+    lost: int
+
+
+class Frame(ModelFrame):
+    """All of one system at one time."""
+
+    system: str
+    """"a", "b" …"""
+    number: int
+    life: str
+    message: str
+    paused: bool
+    speed: float
+    """Of its time beside ours, measured over the last second."""
+    pace: float
+    """That was asked for; 0: as fast as it goes; -1: its clock is its own."""
     log: list[str]
     events_per_s: float
     """Of our time."""
-    events: int
-    lost: int
     behind_ns: int
     """What the model has not taken in yet, of the system's time."""
     skipped_frames: int

@@ -7,7 +7,6 @@ from array import array
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 import numpy as np
 
@@ -17,9 +16,9 @@ from schedlab.monitor.frames import (
     Decision,
     Explanation,
     Mark,
-    Metrics,
+    ModelFrame,
+    Past,
     ProcessColumns,
-    Timeline,
 )
 from schedlab.monitor.model.drawing import Drawing
 from schedlab.monitor.model.idle import IdleWhileQueued
@@ -55,33 +54,6 @@ _STATES = {
     RUNNING: ProcessState.RUNNING,
     BLOCKED: ProcessState.BLOCKED,
 }
-
-
-class Past(TypedDict):
-    """What has happened."""
-
-    timeline: Timeline
-    marks: list[Mark]
-    decisions: list[Decision]
-
-
-class ModelFrame(Past):
-    """Those parts of a Frame that the trace decides. timeline, marks and decisions: what is new
-    since the frame before."""
-
-    now_ns: int
-    policy: str
-    shares_by: str
-    levels: bool
-    levels_rise: bool
-    shared_queue: bool
-    cpus: list[CpuFrame]
-    processes: ProcessColumns
-    metrics: Metrics
-    cost: Cost
-    events: int
-    """Records so far."""
-    lost: int
 
 
 @dataclass(frozen=True)

@@ -56,18 +56,6 @@ class Kept:
             runs.pop()  # it goes on: the same run, longer
         runs.append(run)
 
-    def name_of(self, pid: int) -> str:
-        """As the last frame calls it."""
-        if pid == 0:
-            return "idle"
-        if self.frame is not None:
-            for each, name in zip(
-                self.frame["processes"]["pid"], self.frame["processes"]["name"], strict=True
-            ):
-                if each == pid:
-                    return str(name)
-        return f"process {pid}"
-
     def names(self) -> dict[int, str]:
         """Of all that live."""
         if self.frame is None:
