@@ -101,8 +101,8 @@ machine_trap:
     ld t5, 16(t6)
     bnez t5, machine_halt
     li t5, SUPERVISOR_SOFTWARE
-    csrw mip, t5                    # not csrs: Spike would make a device's signal stick (its
-                                    # issue 2360); no other bit here is ours to keep
+    csrs sip, t5                    # in sip only this bit is written. A write to mip may erase a
+                                    # device's signal in QEMU, and makes it stick in Spike (2360)
     ld t5, 0(t6)
     csrrw t6, mscratch, t6
     mret
