@@ -664,3 +664,10 @@ def main() -> None:
     except OSError as error:
         say(f"schedlab: {error}")
         sys.exit(1)
+    except SystemExit:
+        raise
+    except BaseException as error:  # libraries in Rust raise what is no Exception
+        from schedlab.internal_error import describe
+
+        say(f"schedlab: {describe(error)}")
+        sys.exit(1)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""An error that is not foreseen: one line for the user, and the rest of it in a log."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from schedlab import __version__
+from schedlab.paths import cache_folder
+
+
+def describe(error: BaseException) -> str:
+    """One line: what kind of error, and the path of the log that was written about it."""
+    text = " ".join("".join(traceback.format_exception_only(error)).split())
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    try:
+        where = f"details are in {_write(error)}"
+    except OSError as problem:
+        where = f"no log could be written ({problem})"
+    return f"internal error, a fault of schedlab: {shown}; {where}"
+
+
+_SHOWN = 200
+
+
+def _write(error: BaseException) -> Path:
+    """In the cache folder, or where temporary files go. Raises OSError if neither takes a file."""
+    try:
+        folder = cache_folder() / "errors"
+        folder.mkdir(parents=True, exist_ok=True)
+        return _write_in(folder, error)
+    except (OSError, RuntimeError):  # the latter: no home is known
+        return _write_in(Path(tempfile.gettempdir()), error)
+
+
+def _write_in(folder: Path, error: BaseException) -> Path:
+    handle, name = tempfile.mkstemp(prefix="schedlab-error-", suffix=".log", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(_log(error))
+    return Path(name)
+
+
+def _log(error: BaseException) -> str:
+    return (
+        f"schedlab {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"command line: {sys.argv!r}\n"
+        f"folder: {_folder()}\n\n" + "".join(traceback.format_exception(error))
+    )
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "it is gone"

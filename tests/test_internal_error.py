@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""What is not foreseen: one line, status 1, and a log with all that a report of the fault needs."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import schedlab.cli
+from schedlab import __version__
+
+
+def ended(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that main() leaves on standard error."""
+    with pytest.raises(SystemExit) as end:
+        schedlab.cli.main()
+    assert end.value.code == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith("schedlab: internal error")
+    return line
+
+
+def log_of(line: str) -> Path:
+    """The file that it names."""
+    found = re.search(r"details are in (/.*\.log)$", line)
+    assert found, line
+    return Path(found[1])
+
+
+def fails(error: BaseException) -> object:
+    """In the place of the command line."""
+
+    def command(**_: object) -> None:
+        raise error
+
+    return command
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache folder, which is not there yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("sys.argv", ["schedlab", "report", "a\nb"])
+    return tmp_path / "cache"
+
+
+def test_an_error_that_is_not_foreseen_is_one_line_and_a_log(
+    cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedlab.cli, "cli", fails(KeyError("one\ntwo")))
+    line = ended(capsys)
+    log = log_of(line)
+    assert cache in log.parents
+    assert "KeyError: 'one\\ntwo'" in line
+    text = log.read_text(encoding="utf-8")
+    for part in (__version__, r"['schedlab', 'report', 'a\nb']", "Traceback", "in command"):
+        assert part in text
+
+
+def test_a_panic_of_a_library_is_one_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panic = pl.exceptions.PanicException("index out of bounds")
+    assert not isinstance(panic, Exception)
+    monkeypatch.setattr(schedlab.cli, "cli", fails(panic))
+    assert "PanicException: index out of bounds" in log_of(ended(capsys)).read_text()
+
+
+@pytest.mark.parametrize("home", ["a file", "unknown"])
+def test_without_a_cache_the_log_goes_where_temporary_files_do(
+    cache: Path,
+    home: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if home == "a file":
+        cache.write_text("")
+    else:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setattr(Path, "home", fails(RuntimeError("no home")))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(schedlab.cli, "cli", fails(ValueError("x" * 10_000)))
+    line = ended(capsys)
+    assert len(line) < 1_000
+    log = log_of(line)
+    assert log.parent == tmp_path
+    assert "x" * 10_000 in log.read_text()
+
+
+def test_where_no_log_can_be_written_the_line_says_so(
+    cache: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cache.write_text("")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(schedlab.cli, "cli", fails(ZeroDivisionError()))
+    assert "ZeroDivisionError; no log could be written" in ended(capsys)
