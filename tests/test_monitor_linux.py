@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,10 +29,12 @@ from schedlab.monitor.system import Life, Records, Refused, Setup, Status, Tunab
 from schedlab.monitor.systems import linux_guest, linux_host
 from schedlab.monitor.systems.linux import LinuxGuestSystem, LinuxHostSystem
 from schedlab.monitor.systems.linux_family import Family
+from schedlab.monitor.systems.linux_server import ControlFiles, Places, _check_process, find_server
 from schedlab.paths import BUILD
 from schedlab.policies import PolicyChoice
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.writer import header_bytes
+from schedlab.trusted_path import Untrusted
 
 PLACE = BUILD / "linux-tests"
 PATIENCE_S = 300
@@ -385,6 +388,14 @@ class Machine:
     def trace(self) -> Path:
         return self.folder / "trace.bin"
 
+    @property
+    def program(self) -> Path:
+        return self.folder / "bin" / "schedlab-linux"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "lock"
+
     def serve(self, *options: str) -> None:
         """There is a server with these options."""
         self.control.mkdir()
@@ -394,8 +405,23 @@ class Machine:
         )
         for thread in (4711, 4712):
             (self.folder / "proc" / "4711" / "task" / str(thread)).mkdir(parents=True)
+        self.claim(4711, *options)
+        (self.folder / "proc" / "4711" / "exe").symlink_to(self.program)
+        status = self.lock.stat()
+        place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        (self.folder / "proc" / "locks").write_text(
+            f"1: FLOCK  ADVISORY  WRITE 12 {place} 0 EOF\n2: POSIX  ADVISORY  READ 13 {place} 0 EOF\n"
+            f"3: POSIX  ADVISORY  WRITE 4711 {place} 0 EOF\n3: -> POSIX  ADVISORY  WRITE 14 {place} 0 EOF\n"
+        )
+
+    def claim(self, pid: int, *options: str, user: int | None = None) -> None:
+        """A process says that it is such a server."""
+        proc = self.folder / "proc" / str(pid)
+        proc.mkdir(parents=True, exist_ok=True)
         words = ("/some/where/schedlab-linux", "serve", *options)
-        (self.folder / "proc" / "4711" / "cmdline").write_text("".join(f"{w}\0" for w in words))
+        (proc / "cmdline").write_text("".join(f"{word}\0" for word in words))
+        users = "\t".join([str(os.getuid() if user is None else user), *3 * [str(os.getuid())]])
+        (proc / "status").write_text(f"Name:\tschedlab-linux\nUid:\t{users}\nGid:\t0\t0\t0\t0\n")
 
     def tell(self, sequence: int, kind: Kind, second: int = 0) -> None:
         """One more record in the trace."""
@@ -410,7 +436,11 @@ class Machine:
         setup = Setup("host", PolicyChoice("rr"))
         own = self.folder / "own"
         own.mkdir()
-        return LinuxHostSystem(setup, own, self.folder / "proc", log)
+        return LinuxHostSystem(setup, own, self.places)
+
+    @property
+    def places(self) -> Places:
+        return Places(self.folder / "proc", self.folder / "kmsg", self.lock, self.program)
 
     def says(self, text: str) -> None:
         """The kernel does."""
@@ -424,6 +454,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(linux_host, "record_cost_ns", lambda: 5.0)
     (tmp_path / "proc").mkdir()
     made = Machine(tmp_path)
+    made.lock.touch()
+    made.program.parent.mkdir()
+    made.program.write_text("no program")
     made.trace.write_bytes(header_bytes(1, 4_000_000, 10**9))
     made.tell(0, Kind.START)
     return made
@@ -499,6 +532,71 @@ def test_a_server_without_a_trace_cannot_be_watched(machine: Machine) -> None:
         asyncio.run(machine.system().begin())
 
 
+def test_a_process_that_only_says_so_is_no_server(machine: Machine) -> None:
+    """Any user can call a process what he likes; only root can hold the lock."""
+    machine.claim(66, "--trace", "/etc/shadow", "--control", "/etc")
+    assert find_server(machine.places) is None
+
+
+def test_who_serves_is_of_a_trusted_user(machine: Machine) -> None:
+    machine.serve("--trace", str(machine.trace))
+    machine.claim(4711, "--trace", "/etc/shadow", user=4242)  # a set-user-ID program of root's
+    with pytest.raises(MachineUnfit, match="belongs to user 4242"):
+        find_server(machine.places)
+
+
+def test_who_serves_is_our_program(machine: Machine) -> None:
+    machine.serve("--trace", str(machine.trace))
+    copy = machine.program.with_name("copy")
+    copy.write_bytes(machine.program.read_bytes())
+    exe = machine.folder / "proc" / "4711" / "exe"
+    exe.unlink()
+    exe.symlink_to(copy)
+    with pytest.raises(MachineUnfit, match="another program"):
+        find_server(machine.places)
+
+
+def test_a_program_that_was_built_anew_meanwhile_is_ours(tmp_path: Path) -> None:
+    """With a real process, since a link to a file that is gone is a thing of /proc alone."""
+    program, other = tmp_path / "program", tmp_path / "other"
+    for each in (program, other):
+        each.write_bytes(Path("/bin/sleep").read_bytes())
+        each.chmod(0o700)
+    process = subprocess.Popen([program, "60"])
+    try:
+        folder = Path("/proc") / str(process.pid)
+        _check_process(process.pid, folder, program)
+        other.replace(program)
+        _check_process(process.pid, folder, program)
+        with pytest.raises(MachineUnfit, match="another program"):
+            _check_process(process.pid, folder, other)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to be another user")
+def test_what_a_stranger_makes_is_neither_read_nor_written(machine: Machine) -> None:
+    """The stranger owns the folder that root's server was told of, and bends what lies there."""
+    secret = machine.folder / "secret"
+    secret.write_text("kept")
+    machine.serve("--trace", str(machine.trace), "--control", str(machine.control))
+    files = ControlFiles(machine.control)
+    assert "Scheduler status" in files.read("sched_status")
+    (machine.control / "sched_status").unlink()
+    (machine.control / "sched_status").symlink_to(secret)
+    os.lchown(machine.control / "sched_status", 4242, 4242)
+    with pytest.raises(Untrusted, match="another user's link"):
+        files.read("sched_status")
+    os.chown(machine.control, 4242, 4242)
+    for use in (lambda: files.read("sched_problem"), lambda: files.write("sched_problem", "x", "")):
+        with pytest.raises(Untrusted, match="another user's folder"):
+            use()
+    with pytest.raises(Untrusted, match="another user's folder"):
+        asyncio.run(machine.system().begin())
+    assert secret.read_text() == "kept"
+
+
 def test_without_a_server_it_takes_root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MachineUnfit, match=r"only root may begin.*sudo build/linux/schedlab-linux"):
@@ -525,12 +623,10 @@ while True:
 @pytest.fixture
 def program(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Acts as schedlab-linux, for root."""
-    program = machine.folder / "bin" / "schedlab-linux"
-    program.parent.mkdir()
+    program = machine.program
     program.write_text(f"#!{sys.executable}\n{SERVER}")
     program.chmod(0o755)
     program.with_name("schedlab-linux.header").write_bytes(machine.trace.read_bytes())
-    monkeypatch.setattr(linux_host, "LINUX", program.parent)
     monkeypatch.setattr(linux_host, "CONTROL", program.with_name("schedlab-linux.control"))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return program

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "text.h"
+#include "trusted_path.h"
 
 #include "policies/policy.h"
 
@@ -121,7 +122,7 @@ void machine_release_lock(void)
 /* ---- checks: each gives true, or the reason ---- */
 
 struct reason {
-    char text[512];
+    char text[300 + TRUSTED_WHY_BYTES];
 };
 
 static bool has_rights(const struct machine_wishes *wishes, struct reason *why)
@@ -246,6 +247,15 @@ static bool folder_is_empty(const char *path)
     return folder && entries == 2; /* . and .. */
 }
 
+static bool has_trusted_control(const struct machine_wishes *wishes, struct reason *why)
+{
+    char bent[TRUSTED_WHY_BYTES];
+    if (trusted_folder(wishes->control, bent))
+        return true;
+    snprintf(why->text, sizeof(why->text), "%.300s: %s", wishes->control, bent);
+    return false;
+}
+
 static bool has_room_for_control(const struct machine_wishes *wishes, struct reason *why)
 {
     struct stat status;
@@ -277,6 +287,7 @@ bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all)
         {"one server", nobody_else_serves},
         {"the fair class is in force", no_other_scheduler},
         {"BPF objects", has_objects},
+        {"way to the control folder", has_trusted_control},
         {"control folder", has_room_for_control},
     };
     bool fit = true;

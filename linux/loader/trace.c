@@ -364,8 +364,12 @@ static int open_file(struct trace *trace, const struct trace_settings *settings,
     };
     int error = trace_file_open(&trace->file, settings->path, &header, settings->memory_bytes);
     trace->has_file = !error;
-    return error ? fail(problem, size, error, "the trace cannot be written to %s", settings->path)
-                 : 0;
+    if (error && trace->file.why[0])
+        snprintf(problem, size, "the trace is not written to %s: %s", settings->path,
+                 trace->file.why);
+    else if (error)
+        fail(problem, size, error, "the trace cannot be written to %s", settings->path);
+    return error;
 }
 
 static void turn(struct trace *trace, bool on)

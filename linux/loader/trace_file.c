@@ -119,9 +119,9 @@ int trace_file_open(struct trace_file *file, const char *path, const struct trac
     *file = (struct trace_file){.header = *header, .hurry = -1};
     file->in_memory = memory_bytes > 0;
     file->room = memory_bytes > 0 ? memory_bytes / sizeof(struct trace_record) : UINT64_MAX;
-    file->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
+    file->descriptor = trusted_create(path, O_WRONLY | O_NONBLOCK, 0644, file->why);
     if (file->descriptor < 0)
-        return -errno;
+        return file->descriptor;
     file->is_stream = fstat(file->descriptor, &status) || !S_ISREG(status.st_mode);
     write_bytes(file, &file->header, sizeof(file->header));
     int error = file->error;

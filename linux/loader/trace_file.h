@@ -9,6 +9,8 @@
 
 #include "../bpf/shared.h"
 
+#include "trusted_path.h"
+
 /*
  * The file of an event trace, in the making: takes records in the order of each
  * CPU, keeps them in memory or writes them on, and completes what a trace needs
@@ -27,11 +29,12 @@ struct cpu_progress {
 struct trace_file {
     struct trace_header header;
     int descriptor;
-    int hurry;        /* readable once nobody has time to wait for a reader any more; -1: always */
-    int error;        /* errno of the first write that failed; 0 */
-    bool is_stream;   /* a pipe or a device: its beginning cannot be written again */
-    bool in_memory;   /* nothing is written until the end */
-    uint64_t room;    /* records that may be taken yet */
+    int hurry; /* readable once nobody has time to wait for a reader any more; -1: always */
+    char why[TRUSTED_WHY_BYTES]; /* what of its path is not to be trusted */
+    int error;                   /* errno of the first write that failed; 0 */
+    bool is_stream;              /* a pipe or a device: its beginning cannot be written again */
+    bool in_memory;              /* nothing is written until the end */
+    uint64_t room;               /* records that may be taken yet */
     uint64_t dropped; /* records for which there was no room, or that could not be written */
     struct record_chunk *first;
     struct record_chunk *last;
@@ -39,11 +42,11 @@ struct trace_file {
 };
 
 /*
- * Makes the file and writes its header. It may be a pipe that somebody reads, or a
- * character device. Writing waits for its reader, as long as `hurry` allows; the
- * kernel's ring takes what comes meanwhile. `memory_bytes`: 0, or what records may take of memory,
- * where they then stay until the end. 0, or a negative errno, and nothing needs to be
- * closed.
+ * Makes the file, on a way that is to be trusted, and writes its header. It may be a pipe that
+ * somebody reads, or a character device. Writing waits for its reader, as long as `hurry` allows;
+ * the kernel's ring takes what comes meanwhile. `memory_bytes`: 0, or what records may take of
+ * memory, where they then stay until the end. 0, or a negative errno, and nothing needs to be
+ * closed; `why` may tell more.
  */
 int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
                     uint64_t memory_bytes);

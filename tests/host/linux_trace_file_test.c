@@ -16,7 +16,9 @@
 
 #include "check.h"
 
+#include "linux/loader/text.c"
 #include "linux/loader/trace_file.c"
+#include "linux/loader/trusted_path.c"
 
 #define READ_MAX 100000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,15 +31,22 @@ class Follower:
     """Gives a growing trace's records in the order of their sequence, each once.
 
     What has a gap before it is held back until the gap is filled: a CPU's block that is not full
-    has not been written yet. The file may not be there yet, nor its header be whole.
+    has not been written yet. The file may not be there yet, nor its header be whole. `opener` is that of
+    open(): it may be more careful than os.open.
     """
 
-    def __init__(self, path: Path, held_records: int = HELD_RECORDS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        held_records: int = HELD_RECORDS,
+        opener: Callable[[str, int], int] = os.open,
+    ) -> None:
         self.path = path
         self.missing = 0
         """Sequence numbers that were given up: when their turn came, they were not in the file."""
         self._held_most = held_records
         self._header: Header | None = None
+        self._opener = opener
         self._descriptor = -1
         self._offset = 0
         """Of the first byte that was not read."""
@@ -106,7 +114,7 @@ class Follower:
         end = self._offset // block * block
         if end <= begin:
             return True
-        done = _punch_hole(self.path, begin, end - begin)
+        done = _punch_hole(self.path, self._descriptor, begin, end - begin)
         self._punched = end if done else self._punched
         return done
 
@@ -119,7 +127,7 @@ class Follower:
     def _open(self) -> bool:
         if self._descriptor < 0:
             try:
-                self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+                self._descriptor = self._opener(str(self.path), os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 return False
         return True
@@ -192,13 +200,15 @@ class Follower:
         return given
 
 
-def _punch_hole(path: Path, offset: int, length: int) -> bool:
+def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
     """fallocate(2) with a mode: Python's own os.posix_fallocate has none."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
+        if not os.path.sameopenfile(descriptor, reading):
+            return False  # its path leads elsewhere by now
         call = ctypes.CDLL(None, use_errno=True).fallocate
         call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
         return bool(call(descriptor, _KEEP_SIZE_AND_PUNCH_HOLE, offset, length) == 0)

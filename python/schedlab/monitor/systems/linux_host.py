@@ -31,8 +31,10 @@ from schedlab.monitor.systems.linux_kernel_log import KernelLog
 from schedlab.monitor.systems.linux_palette import Compiled, compile_palette
 from schedlab.monitor.systems.linux_server import (
     CONTROL,
+    HERE,
     PROGRAM,
     ControlFiles,
+    Places,
     Server,
     find_server,
     threads_of,
@@ -46,6 +48,7 @@ from schedlab.trace.errors import TraceError
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind
 from schedlab.trace.model import Header
+from schedlab.trusted_path import open_trusted
 
 START_PATIENCE_S = 150.0
 """Of ours: a policy may take the kernel's verifier up to two minutes before it is given up."""
@@ -55,8 +58,7 @@ _PUNCH_BYTES = 16 << 20
 
 
 class LinuxHostSystem:
-    """See System. `folder` is empty and there; `proc` and `kernel_log` are of this machine unless a
-    test has others."""
+    """See System. `folder` is empty and there; `places` are this machine's unless a test has others."""
 
     repeatable = False
 
@@ -64,16 +66,15 @@ class LinuxHostSystem:
         self,
         setup: Setup,
         folder: Path,
-        proc: Path = Path("/proc"),
-        kernel_log: Path = Path("/dev/kmsg"),
+        places: Places = HERE,
     ) -> None:
         self.setup = setup
         self.folder = folder.resolve()
         self.abilities = frozenset({Ability.POLICY, Ability.ATTRIBUTES, Ability.START})
-        self._proc = proc
+        self._places = places
         self._life = Life.STARTING
         self._message = ""
-        self._log = KernelLog(kernel_log)
+        self._log = KernelLog(places.kernel_log)
         self._console = Console()
         self._process: MachineProcess | None = None
         """The server that we have started; None: it was there."""
@@ -114,7 +115,7 @@ class LinuxHostSystem:
         if time.monotonic() - self._own_s > _OWN_PERIOD_S:
             self._own_s = time.monotonic()
             ours = (os.getpid(), self._server.pid)
-            self._own = frozenset(tid for pid in ours for tid in threads_of(pid, self._proc))
+            self._own = frozenset(tid for pid in ours for tid in threads_of(pid, self._places.proc))
         return self._own
 
     @property
@@ -131,12 +132,14 @@ class LinuxHostSystem:
             raise
 
     async def _begin(self) -> None:
-        server = await asyncio.to_thread(find_server, self._proc)
+        server = await asyncio.to_thread(find_server, self._places)
         if server is None:
             server = await self._serve()
         self._server = server
         self._files = ControlFiles(server.control)
-        self._follower = Follower(self._trace_of(server))
+        path = self._trace_of(server)
+        # Ours is in a folder of ours; where another's is, others may be at home, too.
+        self._follower = Follower(path, opener=os.open if self._process else open_trusted)
         await self._await_header()
         await to_the_end(asyncio.to_thread(self._prepare))
         self._life = Life.RUNNING
@@ -151,7 +154,9 @@ class LinuxHostSystem:
                 f" could be watched: end it by `{PROGRAM} stop`, and begin again with --trace FILE"
                 " --trace-queues"
             )
-        if not os.access(server.control / "sched_status", os.W_OK):
+        try:
+            os.close(open_trusted(server.control / "sched_status", os.O_RDWR))
+        except OSError:  # it is root's
             self.abilities -= {Ability.POLICY, Ability.ATTRIBUTES}
         return path
 
@@ -180,7 +185,7 @@ class LinuxHostSystem:
             words += ["--set", f"{name}={value}"]
         words += ["--trace", str(trace), "--trace-queues"]
         self._process = MachineProcess(self._hear)
-        await self._process.start([str(LINUX / PROGRAM), *words], self.folder, ())
+        await self._process.start([str(self._places.program), *words], self.folder, ())
         self._watching = asyncio.create_task(self._watch(self._process))
         return Server(self._process.pid, trace, CONTROL)
 

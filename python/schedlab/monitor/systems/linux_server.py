@@ -9,7 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.errors import MachineUnfit
+from schedlab.linux.parts import LINUX
 from schedlab.monitor.system import Refused
+from schedlab.trusted_path import is_trusted_user, open_trusted
 
 CONTROL = Path("/run/schedlab")
 PROGRAM = "schedlab-linux"
@@ -25,14 +28,83 @@ class Server:
     control: Path
 
 
-def find_server(proc: Path = Path("/proc")) -> Server | None:
-    """The one that serves, by its command line: a machine has one at most."""
-    for folder in proc.glob("[0-9]*"):
-        with suppress(OSError):
-            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if len(words) > 1 and Path(words[0]).name == PROGRAM and words[1] == "serve":
-                return _server(folder, words)
+@dataclass(frozen=True)
+class Places:
+    """Where the facts about who serves are; a test has others."""
+
+    proc: Path = Path("/proc")
+    kernel_log: Path = Path("/dev/kmsg")
+    lock: Path = Path("/run/schedlab-linux.lock")
+    """Only root can make it, and who serves has it locked (linux/loader/machine.c)."""
+    program: Path = LINUX / PROGRAM
+
+
+HERE = Places()
+
+
+def find_server(places: Places) -> Server | None:
+    """The one that serves: a machine has one at most, which holds the lock.
+
+    What it was called with is believed only of a program of ours that a trusted user runs: any
+    process can say that it is called `schedlab-linux serve`. MachineUnfit: it is not that.
+    """
+    pid = _holder(places)
+    if pid is None:
+        return None
+    folder = places.proc / str(pid)
+    try:
+        _check_process(pid, folder, places.program)
+        words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        return _server(folder, words)
+    except (FileNotFoundError, ProcessLookupError):
+        return None  # it has just ended
+
+
+def _holder(places: Places) -> int | None:
+    """Of the lock, by the kernel's table of locks, which everybody may read."""
+    try:
+        lock = os.stat(places.lock, follow_symlinks=False)
+        table = (places.proc / "locks").read_text()
+    except OSError:
+        return None
+    file = f"{os.major(lock.st_dev):02x}:{os.minor(lock.st_dev):02x}:{lock.st_ino}"
+    for line in table.splitlines():
+        words = line.split()
+        # 1: POSIX  ADVISORY  WRITE 4711 00:19:1234 0 EOF; with "->" one that only waits for it.
+        if len(words) > 5 and words[1] == "POSIX" and words[3] == "WRITE" and words[5] == file:
+            return int(words[4])
     return None
+
+
+def _check_process(pid: int, folder: Path, program: Path) -> None:
+    """MachineUnfit: its user is not trusted, or it runs another program."""
+    status = (folder / "status").read_text()
+    users = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
+    # All four of them: a program that is set-user-ID root runs for whoever began it.
+    if not all(is_trusted_user(int(user)) for user in users):
+        raise MachineUnfit(
+            f"process {pid} claims to serve policies on this machine, but belongs to user {users[0]},"
+            " who is neither root nor you: what it says is not believed"
+        )
+    try:
+        running = os.stat(folder / "exe")
+    except PermissionError:
+        return  # of root, whose processes only root may look into
+    if not _is_program(folder / "exe", running, program):
+        raise MachineUnfit(
+            f"process {pid} serves policies on this machine, but is another program than {program}:"
+            f" watch it with the monitor that it came with, or end it by `{PROGRAM} stop`"
+        )
+
+
+def _is_program(link: Path, running: os.stat_result, program: Path) -> bool:
+    """The same file, or the one that was in its place before it was built anew."""
+    try:
+        if os.path.samestat(running, os.stat(program)):
+            return True
+    except FileNotFoundError:
+        pass
+    return running.st_nlink == 0 and os.readlink(link) == f"{program} (deleted)"
 
 
 def _server(folder: Path, words: list[str]) -> Server:
@@ -71,14 +143,14 @@ class ControlFiles:
     def read(self, name: str) -> str:
         """Refused: it cannot be read."""
         try:
-            return (self.folder / name).read_text(errors="replace")
+            return self._text(name)
         except OSError as error:
             raise Refused(f"{name} cannot be read: {self._why(error)}") from None
 
     def write(self, name: str, line: str, what: str) -> None:
         """One command. Refused: the server says no, and why."""
         try:
-            descriptor = os.open(self.folder / name, os.O_WRONLY)
+            descriptor = open_trusted(self.folder / name, os.O_WRONLY)
             try:
                 os.write(descriptor, line.encode())
             finally:
@@ -86,10 +158,14 @@ class ControlFiles:
         except OSError as error:
             raise Refused(f"{what}: {self._problem() or self._why(error)}") from None
 
+    def _text(self, name: str) -> str:
+        with open(open_trusted(self.folder / name, os.O_RDONLY), errors="replace") as file:
+            return file.read()
+
     def _problem(self) -> str:
         """What the server says of the last command that failed."""
         with suppress(OSError):
-            return (self.folder / "sched_problem").read_text(errors="replace").strip()
+            return self._text("sched_problem").strip()
         return ""
 
     def _why(self, error: OSError) -> str:

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Paths that no other user of this machine can bend: for what root does with files that others name.
+
+Each folder on the way belongs to root, to the user who runs this or to the user who called sudo, and
+others cannot write to it (or it is sticky, as /tmp is); links are followed only if they are root's or
+ours. The way is walked folder by folder, so that nothing can be swapped between the check and the use.
+linux/loader/trusted_path.c is the same for who serves.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from pathlib import Path
+
+from schedlab.errors import SchedlabError
+
+_LINKS_MAX = 40
+_STEP = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Untrusted(SchedlabError):
+    """Another user could lead a path elsewhere, or has made what is there."""
+
+
+def open_trusted(path: str | Path, flags: int) -> int:
+    """The descriptor of a file that is there, of a trusted user, and has one name.
+
+    Untrusted: see there. OSError: it cannot be opened.
+    """
+    folder, name = _folder_of(str(path))
+    try:
+        file = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        _check_file(str(path), os.fstat(file))
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def is_trusted_user(user: int) -> bool:
+    """Is it root, or who runs this?"""
+    return user in (0, os.geteuid())
+
+
+def _calling_user() -> int:
+    """Who called sudo; else who runs this."""
+    text = os.environ.get("SUDO_UID", "")
+    return int(text) if os.geteuid() == 0 and text.isdecimal() else os.geteuid()
+
+
+def _folder_of(path: str) -> tuple[int, str]:
+    """A descriptor of the folder that a path's last name is in, and that name."""
+    rest = deque(_names(path))
+    folder = _first(path)
+    links = 0
+    try:
+        while rest:
+            name = rest.popleft()
+            following = _step(folder, name)
+            if following is None and not rest:
+                return folder, name
+            if following is None:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+            if isinstance(following, int):
+                os.close(folder)
+                folder = following
+                _check_folder(path, name, os.fstat(folder))
+                continue
+            links += 1
+            if links > _LINKS_MAX:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            rest.extendleft(reversed(_names(following)))
+            if following.startswith("/"):
+                os.close(folder)
+                folder = _first(following)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    except BaseException:
+        os.close(folder)
+        raise
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name]
+
+
+def _first(path: str) -> int:
+    first = "/" if path.startswith("/") else "."
+    folder = os.open(first, _STEP | os.O_DIRECTORY)
+    _check_folder(path, first, os.fstat(folder))
+    return folder
+
+
+def _step(folder: int, name: str) -> int | str | None:
+    """A folder's descriptor, the text of a link that may be followed, or None: neither of them."""
+    there = os.open(name, _STEP, dir_fd=folder)
+    try:
+        status = os.fstat(there)
+        if stat.S_ISDIR(status.st_mode):
+            return os.dup(there)
+        if not stat.S_ISLNK(status.st_mode):
+            return None
+        if not is_trusted_user(status.st_uid):
+            raise _untrusted(name, "is another user's link", status)
+        return os.readlink("", dir_fd=there)
+    finally:
+        os.close(there)
+
+
+def _check_folder(path: str, name: str, status: os.stat_result) -> None:
+    """Untrusted: somebody else could put other things there."""
+    mode = status.st_mode
+    if not _has_trusted_owner(status):
+        raise _untrusted(path, f"leads through '{name}', another user's folder", status)
+    # A group with the number of the owner is the owner's alone.
+    group = mode & stat.S_IWGRP and status.st_gid not in (0, status.st_uid)
+    if (mode & stat.S_IWOTH or group) and not mode & stat.S_ISVTX:
+        raise _untrusted(path, f"leads through '{name}', to which other users write", status)
+
+
+def _check_file(path: str, status: os.stat_result) -> None:
+    if not _has_trusted_owner(status):
+        raise _untrusted(path, "is another user's", status)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink != 1:
+        raise _untrusted(path, "has several names", status)
+
+
+def _has_trusted_owner(status: os.stat_result) -> bool:
+    return is_trusted_user(status.st_uid) or status.st_uid == _calling_user()
+
+
+def _untrusted(path: str, what: str, status: os.stat_result) -> Untrusted:
+    return Untrusted(
+        f"{path} {what} (its owner is user {status.st_uid}): name a path below a folder that root or"
+        " you own, and others cannot write to"
+    )

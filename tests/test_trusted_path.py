@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""What another user of a machine may prepare for root's monitor. The test itself is the stranger: it
+makes things, and then says that it is somebody else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from schedlab.trusted_path import Untrusted, open_trusted
+
+STRANGER = 4711
+
+
+def opened(path: Path | str) -> bytes:
+    descriptor = open_trusted(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 100)
+    finally:
+        os.close(descriptor)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    made = tmp_path / "inner" / "file"
+    made.parent.mkdir(mode=0o755)
+    made.write_bytes(b"kept")
+    return made
+
+
+@pytest.fixture
+def as_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test has made is a stranger's: root's own files are always trusted, so that they are
+    given away."""
+    for path in (*tmp_path.rglob("*"), tmp_path):
+        if os.getuid() == 0:
+            os.lchown(path, STRANGER, STRANGER)
+    before = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: before + 1 if before else 0)
+
+
+def test_own_ways_are_open(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file.parent.parent / "link").symlink_to("inner")
+    (file.parent.parent / "whole").symlink_to(file)
+    for path in (file, file.parent.parent / "link" / "file", file.parent.parent / "whole"):
+        assert opened(path) == b"kept"
+    monkeypatch.chdir(file.parent)
+    assert opened("../inner//file") == b"kept"
+    assert opened("/dev/null") == b""
+
+
+def test_what_is_not_there_is_an_error_as_ever(file: Path) -> None:
+    (file.parent / "round").symlink_to("round")
+    for path, error in (
+        (file.with_name("none"), FileNotFoundError),
+        (file / "x", NotADirectoryError),
+        (file.parent, IsADirectoryError),
+        (file.with_name("round"), OSError),
+    ):
+        with pytest.raises(error):
+            opened(path)
+
+
+def test_a_folder_that_others_write_to(file: Path) -> None:
+    file.parent.chmod(0o777)
+    with pytest.raises(Untrusted, match="other users write"):
+        opened(file)
+    file.parent.chmod(0o1777)
+    assert opened(file) == b"kept"
+
+
+def test_a_file_with_two_names(file: Path) -> None:
+    file.with_name("second").hardlink_to(file)
+    with pytest.raises(Untrusted, match="several names"):
+        opened(file.with_name("second"))
+
+
+def test_a_strangers_folder(file: Path, as_another: None) -> None:
+    with pytest.raises(Untrusted, match="another user's folder"):
+        opened(file)
+
+
+def test_a_strangers_things_in_a_sticky_folder(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = Path("/tmp") / f"schedlab-{tmp_path.name}-{os.getpid()}"
+    link = place.with_suffix(".link")
+    place.write_bytes(b"kept")
+    link.symlink_to("/dev/null")
+    try:
+        if os.getuid() == 0:
+            os.lchown(place, STRANGER, STRANGER)
+            os.lchown(link, STRANGER, STRANGER)
+        request.getfixturevalue("as_another")
+        with pytest.raises(Untrusted, match="is another user's"):
+            opened(place)
+        with pytest.raises(Untrusted, match="another user's link"):
+            opened(link)
+    finally:
+        place.unlink()
+        link.unlink()
+
+
+def test_who_called_sudo_is_trusted_with_all_but_links(
+    file: Path, as_another: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = file.with_name("link")
+    owner = file.stat().st_uid
+    link.symlink_to("file")
+    if os.getuid() == 0:
+        os.lchown(link, owner, owner)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", str(owner))
+    assert opened(file) == b"kept"
+    with pytest.raises(Untrusted, match="another user's link"):
+        opened(link)
+    monkeypatch.setenv("SUDO_UID", "x")
+    with pytest.raises(Untrusted, match="another user's folder"):
+        opened(file)
