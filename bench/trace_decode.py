@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How fast traces are decoded and checked, in events a second of one CPU's time; and whole runs.
 
-Usage: PYTHONPATH=python:tests python bench/trace_decode.py [--events N] [--cpus N] [--rounds N]
+Usage: python bench/trace_decode.py [--events N] [--cpus N] [--rounds N]
 
 The trace is that of a small simulated machine, repeated with other PIDs until it
 is long enough, in blocks of 64 KiB per CPU as the kernel writes them.
@@ -10,8 +10,11 @@ is long enough, in blocks of 64 KiB per CPU as the kernel writes them.
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("python", "tests")]
 
 import argparse
 import json
@@ -19,7 +22,6 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 

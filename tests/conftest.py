@@ -7,12 +7,13 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from schedlab.interpreter import module_command
 
 # A shell starts what runs in the background with SIGINT ignored, and programs hand that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -21,6 +22,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("long", max_examples=2000, stateful_step_count=50, deadline=None)
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Programs that tests start as `python -c` find our packages by it.
+os.environ["PYTHONPATH"] = f"{ROOT}/python:{ROOT}/sim/python"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,14 +56,9 @@ def schedlab() -> Command:
         timeout: float = 300,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "schedlab", *arguments],
+            module_command("schedlab", *arguments),
             cwd=cwd,
-            env={
-                **os.environ,
-                "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python",
-                "PYTHONSAFEPATH": "1",
-                **(environment or {}),
-            },
+            env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

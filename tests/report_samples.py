@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from conftest import ROOT
+from schedlab.interpreter import module_command
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
 
 HOSTILE = "</script><img src=x onerror=attack()>&lt;b&gt;[x](javascript:attack())|`*_"
@@ -124,8 +123,8 @@ def small_runs(folder: Path) -> None:
 def run_kept(out: Path, *arguments: str) -> None:
     """`./schedlab run`."""
     subprocess.run(
-        [sys.executable, "-m", "schedlab", "run", "--out", str(out), *arguments],
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "python")} | home(),
+        module_command("schedlab", "run", "--out", str(out), *arguments),
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -34,16 +35,18 @@ class Host:
 
     def __init__(self, folder: Path, template: Path) -> None:
         self.folder = folder
-        self.checkout = folder / "a check out"
+        self.checkout = folder / "a: check out"
         self.cache = folder / "ca che"
         self.bin = folder / "bin"
         self.bin.mkdir()
+        self.settings: dict[str, str] = {}
         package = self.checkout / "python" / "schedlab"
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
         (package / "__main__.py").write_text("import sys; print(*sys.argv[1:], sep='|')\n")
         (self.checkout / "python" / "requirements.lock").write_text("# nothing\n")
         shutil.copy(ROOT / "schedlab", self.checkout / "schedlab")
+        shutil.copy(ROOT / "python" / "start.py", self.checkout / "python" / "start.py")
         for name in HOST_PROGRAMS:
             path = shutil.which(name)
             if path:
@@ -80,6 +83,7 @@ class Host:
             "XDG_CACHE_HOME": str(self.cache),
             "SCHEDLAB_PYTHON": "python3",
             "PYTHONDONTWRITEBYTECODE": "1",
+            **self.settings,
         }
 
     def popen(
@@ -110,7 +114,7 @@ class Host:
 def python_with(template: Path) -> str:
     """A Python whose module venv copies an environment that is there, to save time."""
     cp = shutil.which("cp")
-    return f'case "$1 $2" in "-m venv") exec "{cp}" -a "{template}" "$3" ;; esac\nexec "{sys.executable}" "$@"'
+    return f'case "$*" in "-I -m venv "*) exec "{cp}" -a "{template}" "$4" ;; esac\nexec "{sys.executable}" "$@"'
 
 
 @pytest.fixture(scope="session")
@@ -129,7 +133,7 @@ def host(tmp_path: Path, template: Path) -> Host:
 def test_starts_from_anywhere_with_arguments_as_they_are(host: Host) -> None:
     link = host.folder / "another place"
     link.mkdir()
-    (link / "one").symlink_to("../a check out/schedlab")
+    (link / "one").symlink_to("../a: check out/schedlab")
     (link / "two").symlink_to(link / "one")
     first = host.start("doctor", "a b", "", "*", script=link / "two", cwd=Path("/"))
     assert first[:2] == (0, "doctor|a b||*\n")
@@ -151,13 +155,46 @@ def test_a_second_start_asks_nobody(host: Host) -> None:
 
 
 def test_the_callers_folder_does_not_stand_in_for_libraries(host: Host) -> None:
-    if sys.version_info < (3, 11):
-        pytest.skip("Python 3.10 always looks there")
     trap = host.folder / "trap"
     (trap / "schedlab").mkdir(parents=True)
     (trap / "schedlab" / "__init__.py").touch()
     (trap / "schedlab" / "__main__.py").write_text("print('trapped')\n")
     assert host.start("doctor", cwd=trap)[1] == "doctor\n"
+
+
+PRINTER = """
+import json, os, subprocess, sys
+child = [sys.executable, "-c", "import json, sys; print(json.__file__, sys.stdout.encoding)"]
+print(json.__file__, sys.stdout.encoding, flush=True)
+subprocess.run(child, check=True, cwd="/")
+print("\u2713 " + open(sys.argv[1]).read())
+"""
+
+
+def test_the_callers_settings_of_python_change_nothing(host: Host) -> None:
+    """Neither while the environment is made, nor in the package, nor in what that starts."""
+    trap = host.folder / "trap"
+    trap.mkdir()
+    for name in ("json", "venv", "ensurepip", "pip", "runpy", "encodings"):
+        (trap / f"{name}.py").write_text("raise SystemExit('trapped')\n")
+    (host.checkout / "python" / "schedlab" / "__main__.py").write_text(PRINTER)
+    text = host.folder / "text"
+    text.write_text("sch\u00f6n\n", encoding="utf-8")
+    host.settings = {
+        "PYTHONPATH": str(trap),
+        "PYTHONHOME": str(trap),
+        "PYTHONSTARTUP": str(trap / "pip.py"),
+        "PYTHONIOENCODING": "ascii",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "LC_ALL": "C",
+        "PYTHONINSPECT": "1",
+        "PYTHONSAFEPATH": "",
+    }
+    status, output, messages = host.start(str(text), cwd=trap)
+    assert status == 0, messages
+    expected = f"{json.__file__} utf-8\n"
+    assert output == f"{expected}{expected}\u2713 sch\u00f6n\n\n"
 
 
 def test_names_the_command_where_it_may_not_install(host: Host) -> None:
@@ -381,7 +418,7 @@ def test_a_failed_installation_leaves_nothing(host: Host) -> None:
 def test_a_start_that_is_ended_leaves_nothing(host: Host) -> None:
     started = host.folder / "started"
     # An orphan that outlives the start must not keep the lock.
-    python = f'case "$1 $2" in "-m venv") sleep 60 & touch "{started}"; wait ;; esac'
+    python = f'case "$*" in "-I -m venv "*) sleep 60 & touch "{started}"; wait ;; esac'
     host.add("python3", f'{python}\nexec "{sys.executable}" "$@"')
     with host.popen("doctor") as process:
         wait_for(started)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ import pytest
 
 from conftest import ROOT, Command
 from schedlab.build import IMAGE, KERNEL, build
+from schedlab.interpreter import module_command
 from schedlab.machines import machine_named
 from schedlab.plan import Plan, Run, product
 from schedlab.policies import PolicyChoice
@@ -222,8 +222,7 @@ def test_qemu_runs_the_same_workload(schedlab: Command, tmp_path: Path) -> None:
 @pytest.mark.qemu
 def test_boot_gives_a_shell_and_says_how_to_leave() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "schedlab", "boot", "--cpus", "2"],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python"},
+        module_command("schedlab", "boot", "--cpus", "2"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

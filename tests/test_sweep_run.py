@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,9 +15,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from conftest import ROOT, Command
+from conftest import Command
 from schedlab import workload_files
 from schedlab.errors import SchedlabError
+from schedlab.interpreter import module_command
 from schedlab.plan import Run
 from schedlab.policies import PolicyChoice
 from schedlab.sweep import cluster, command, dataset, execution, options
@@ -44,7 +43,6 @@ seeds: 1..SEEDS
 """
 SEEDS = 5
 SETUPS = 2 * (1 + 4 * 2)
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONSAFEPATH": "1"}
 pytestmark = pytest.mark.xdist_group("sweeps")
 
 
@@ -77,8 +75,7 @@ def wait_until(true: Callable[[], object], what: str) -> None:
 def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A command in the background; ended with the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", *arguments],
-        env=ENVIRONMENT,
+        module_command(*arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

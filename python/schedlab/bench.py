@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
+from schedlab.interpreter import PYTHON
 from schedlab.machines.base import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.outcome import hung, outcome_of, read_console
@@ -129,11 +128,7 @@ class Decoding:
 def measure_decoding() -> Decoding:
     """The program bench/trace_decode.py: this depends on the host, unlike all the rest."""
     done = subprocess.run(
-        [sys.executable, str(DECODER), "--rounds", "2"],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(ROOT / "python"), str(ROOT / "tests"))),
-        },
+        [*PYTHON, str(DECODER), "--rounds", "2"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -46,7 +46,6 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
     """
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
-    BUILD.mkdir(exist_ok=True)
     with build_lock():
         discard_other_compilers_work()
         settings = [f"{name}={value}" for name, value in (variables or {}).items()]
@@ -55,7 +54,8 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
 
 @contextmanager
 def build_lock() -> Iterator[None]:
-    """Held while build/ changes."""
+    """Held while build/ changes. A fresh checkout has no such folder yet."""
+    BUILD.mkdir(exist_ok=True)
     with (BUILD / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -602,10 +602,12 @@ def new_policy(name: str, source: str) -> None:
 def test(arguments: tuple[str, ...]) -> None:
     """Build everything and run all tests, or those that the arguments for pytest name."""
     from schedlab.build import build, host_processors
+    from schedlab.interpreter import module_command
 
     build("all", "host-tests")
-    command = [sys.executable, "-m", "pytest", "-n", str(host_processors()), *arguments]
-    say(f"schedlab: {' '.join(command[1:])}")
+    words = ["pytest", "-n", str(host_processors()), *arguments]
+    say(f"schedlab: {' '.join(words)}")
+    command = module_command(*words)
     os.chdir(ROOT)
     os.execv(command[0], command)
 

@@ -242,7 +242,9 @@ def dask(arguments: tuple[str, ...]) -> None:
     a scheduler can have its workers run anything: keep it within a network that you trust.
     """
     import os
-    import sys
+
+    from schedlab.interpreter import module_command
 
     os.environ["POLARS_MAX_THREADS"] = "1"
-    os.execv(sys.executable, [sys.executable, "-m", "dask", *arguments])
+    command = module_command("dask", *arguments)
+    os.execv(command[0], command)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import trace
+from schedlab.interpreter import PYTHON
 from schedlab.machines import sim
 from schedlab.metrics import compute
 from schedlab.paths import ROOT, cache_folder
@@ -140,7 +141,7 @@ def install(folder: Path, lock: Path) -> None:
     clean = {key: text for key, text in os.environ.items() if not key.startswith("PYTHON")}
     python = folder / "bin" / "python"
     for command in (
-        [sys.executable, "-m", "venv", str(folder)],
+        [*PYTHON, "-m", "venv", str(folder)],
         [
             str(python),
             "-m",

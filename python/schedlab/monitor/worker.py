@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
+from schedlab.interpreter import module_command
 from schedlab.outcome import Outcome
-from schedlab.paths import ROOT
 from schedlab.run import end_group, to_the_end
 
 Tell = Callable[[str], None]
@@ -46,11 +45,7 @@ async def report(folders: list[Path], out: Path, tell: Tell) -> Path:
 async def _call(module: str, *arguments: str, tell: Tell = lambda line: None) -> str:
     """What a module prints that is run as a program. SchedlabError: what it said as it failed."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module,
-        *arguments,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python", "PYTHONSAFEPATH": "1"},
+        *module_command(module, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
