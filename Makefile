@@ -196,6 +196,22 @@ $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/
 	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
 
+# A kernel of one purpose, with the real one's first instructions; and what QEMU is tried under.
+
+$B/device_signal.elf: $B/tests/bare/device_signal.kernel.o $B/kernel/boot/entry.S.o kernel/boot/kernel.ld
+	@echo "  $@"
+	@$(LINK_KERNEL) $(filter %.o,$^) -o $@
+
+$B/tests/bare/%.kernel.o: tests/bare/%.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(KERNEL_C) -c $< -o $@
+
+$B/slow_lock.so: tests/bare/slow_lock.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -shared -fPIC $< -ldl -o $@
+
 include bench/policy_cost.mk
 include sim/sim.mk
 include linux/linux.mk

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""What happens to a device's signal while a hart is interrupted by software."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from schedlab.build import build
+from schedlab.machines import Boot, kernel_machine
+from schedlab.paths import BUILD, ROOT
+
+PROGRAM = BUILD / "device_signal.elf"
+SLOW_LOCK = BUILD / "slow_lock.so"
+NAMED_THREADS = ("-name", "guest,debug-threads=on")
+"""SLOW_LOCK knows the threads of the guest's CPUs by their names."""
+
+
+def check_signals(command: list[str], preloaded: str = "") -> None:
+    done = subprocess.run(
+        command,
+        env={**os.environ, "LD_PRELOAD": preloaded},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "200 signals, 0 lost, 0 kept" in done.stdout, done.stdout
+    assert done.returncode == 0
+
+
+def command_of(machine: str) -> list[str]:
+    return kernel_machine(machine).command(Boot(PROGRAM, None, 2, 64, ""))
+
+
+@pytest.mark.spike
+def test_no_signal_stays_on_spike() -> None:
+    """With a read, change and write of all of mip, each one does."""
+    build(str(PROGRAM.relative_to(ROOT)))
+    check_signals(command_of("spike"))
+
+
+@pytest.mark.qemu
+def test_no_signal_is_lost_on_qemu() -> None:
+    """QEMU reads a device's signal, takes a lock, and writes mip: of 200 signals that come at any
+    moment, a write of all of mip loses some twenty when the lock is late."""
+    build(*(str(path.relative_to(ROOT)) for path in (PROGRAM, SLOW_LOCK)))
+    check_signals([*command_of("qemu"), *NAMED_THREADS], str(SLOW_LOCK))
