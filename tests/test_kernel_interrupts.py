@@ -34,7 +34,7 @@ def check_signals(command: list[str], preloaded: str = "") -> None:
 
 
 def command_of(machine: str) -> list[str]:
-    return kernel_machine(machine).command(Boot(PROGRAM, None, 2, 64, ""))
+    return kernel_machine(machine).command(Boot(PROGRAM, None, 2, 64, "", traced=False))
 
 
 @pytest.mark.spike
