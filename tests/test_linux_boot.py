@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from linux_guests import need_guests
+from schedlab.linux import guest
 from schedlab.linux.guest import GuestJob, GuestOutcome, boot
 from schedlab.outcome import LIMIT
 
@@ -40,17 +41,27 @@ exit 5
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
-    """Two repeatable guests with the same to do, and one that does not come to an end."""
+    """Two repeatable guests with the same to do, and one that does not come to an end.
+
+    That one has the port for a sign of life, too, as if it were one of KVM.
+    """
     need_guests()
     files: dict[str, bytes | Path] = {"file": b"a file, ", "folder/file": b"another\n"}
     same = GuestJob(files, SCRIPT, cpus=2, seed=7, memory_mib=512)
     endless = "echo part >/result/part; sleep 1000 & while :; do :; done"
     free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=2, memory_mib=512, programs=())
-    with ThreadPoolExecutor(2) as pool:
+    shown = guest.device_options
+    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guest, "clean", lambda _: None)
+        patch.setattr(
+            guest,
+            "device_options",
+            lambda mode, wiring: shown(guest.KVM if mode == guest.FREE_RUNNING else mode, wiring),
+        )
         started: list[Future[GuestOutcome]] = [
             pool.submit(boot, job, tmp_path_factory.mktemp("boot")) for job in (same, same, free)
         ]
-    return [each.result() for each in started]
+        return [each.result() for each in started]
 
 
 def text_of(outcome: GuestOutcome, name: str) -> str:
@@ -90,4 +101,5 @@ def test_a_script_without_an_end_is_ended_and_leaves_what_it_has(
     assert outcome.status == LIMIT, outcome.message
     assert "reached its time limit" in outcome.message
     assert outcome.mode in ("free-running", "KVM")
+    assert (outcome.results.parent / "alive").read_text() == "alive\n"
     assert text_of(outcome, "part") == "part\n"

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import pytest
 
 from conftest import ROOT, Programs
 from linux_stand_ins import stand_in_packages
+from processes import is_running, wait_until
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.linux import guest
 from schedlab.linux.guest import GuestJob, GuestOutcome, boot
@@ -35,15 +35,13 @@ def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setattr(guest, "packages", lambda: found)
-    guest.find_qemu.cache_clear()
-    guest.kvm_problem.cache_clear()
+    guest.forget_host()
 
     def make(name: str, body: str) -> Path:
         return program(name, f"{VERSION}\n{body}")
 
     yield make
-    guest.find_qemu.cache_clear()  # other tests have the host's own
-    guest.kvm_problem.cache_clear()
+    guest.forget_host()  # other tests have the host's own
 
 
 def packed(folder: Path, *members: tuple[str, bytes], cut: int = 0) -> Path:
@@ -132,7 +130,7 @@ def test_a_guest_that_hangs_is_ended(
     outcome = boot_with(qemu, tmp_path, body)
     assert "did not end within" in outcome.message
     assert "stuck" in outcome.message
-    assert not Path(f"/proc/{(tmp_path / 'boot' / 'pid').read_text().strip()}").exists()
+    assert not is_running(int((tmp_path / "boot" / "pid").read_text()))
 
 
 @pytest.mark.parametrize(
@@ -166,23 +164,12 @@ guest.boot(guest.GuestJob(), Path({str(tmp_path / "boot")!r}))
         [sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL
     ) as start:
         pid_file = tmp_path / "boot" / "pid"
-        for _ in range(600):
-            if pid_file.exists() and pid_file.read_text().strip():
-                break
-            time.sleep(0.05)
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().strip())
         start.send_signal(number)
         assert start.wait(timeout=60) != 0
-    assert is_gone(pid_file.read_text().strip())
+    pid = int(pid_file.read_text())
+    wait_until(lambda: not is_running(pid))
     assert (tmp_path / "boot" / "console.log").read_text() == "so far\n"
-
-
-def is_gone(pid: str) -> bool:
-    """Of a process that the host ends: soon."""
-    for _ in range(200):
-        if not Path(f"/proc/{pid}").exists():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_nothing_that_a_guest_hands_over_leaves_its_folder(qemu: Programs, tmp_path: Path) -> None:
@@ -238,24 +225,6 @@ def test_a_qemu_that_is_too_old(program: Programs, qemu: Programs) -> None:
 def test_what_no_guest_can_be(job: GuestJob, tmp_path: Path) -> None:
     with pytest.raises(WrongUsage):
         boot(job, tmp_path)
-
-
-def test_a_free_running_guest_has_the_hosts_cpus_only_where_qemu_gets_on_with_them(
-    qemu: Programs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: True)
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    free = GuestJob(repeatable=False)
-    for body, mode in (("exit 0", "KVM"), ("echo error: MSR >&2; exit 134", "free-running")):
-        qemu(guest.PROGRAM, body)
-        guest.kvm_problem.cache_clear()
-        assert guest.mode_of(free) == mode
-        assert guest.mode_of(GuestJob(repeatable=True)) == "repeatable"
-        assert guest.mode_of(GuestJob(repeatable=False, kvm=False)) == "free-running"
-    assert guest.kvm_problem() == "QEMU fails with it: error: MSR"
-    monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    guest.kvm_problem.cache_clear()
-    assert guest.mode_of(free) == "free-running"
 
 
 def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> None:

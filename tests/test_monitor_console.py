@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from processes import is_running, wait_until
 from schedlab.monitor.system import Records, Refused, StatusRow, TunableNow
 from schedlab.monitor.systems import console as console_module
 from schedlab.monitor.systems import steering as steering_module
@@ -359,20 +359,8 @@ def test_whoever_waits_is_told_when_the_machine_is_gone() -> None:
 # --- the process ----------------------------------------------------------------------------------
 
 
-def alive(pid: int) -> bool:
-    """Is there such a process, and is it no zombie?"""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
 def await_end(pid: int) -> None:
-    limit = time.monotonic() + 30
-    while alive(pid):
-        assert time.monotonic() < limit, f"process {pid} is still there"
-        time.sleep(0.02)
+    wait_until(lambda: not is_running(pid), f"process {pid} is still there")
 
 
 def test_all_that_a_machine_prints_is_heard_before_its_end(tmp_path: Path) -> None:
@@ -429,7 +417,8 @@ asyncio.run(work())
     ) as ours:
         assert ours.stdout
         pid = int(ours.stdout.readline())
-        assert alive(pid)
+        # Before it runs, it is a program that yet has to tell the host to do so.
+        wait_until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
         os.kill(ours.pid, signal.SIGKILL)
     await_end(pid)
 

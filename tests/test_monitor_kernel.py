@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
+from processes import is_running
 from schedlab import trace
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.loading import TOOLS
@@ -471,7 +472,7 @@ def test_a_machine_that_does_not_come_up(
     with pytest.raises(SchedlabError, match=r"failure; its console ends:\n(.*\n)*.*nothing"):
         live.do(live.system.begin())
     assert live.life() is Life.FAILED
-    assert not Path(f"/proc/{machine_pid(live.system)}").exists()
+    assert not is_running(machine_pid(live.system))
     live.end()
 
 
@@ -542,7 +543,7 @@ def test_a_machine_that_must_be_ended_by_force(
     live.do(live.system.end())
     assert live.life() is Life.ENDED
     assert "by force" in live.system.message
-    assert not Path(f"/proc/{machine_pid(live.system)}").exists()
+    assert not is_running(machine_pid(live.system))
 
 
 @pytest.mark.parametrize(
@@ -581,7 +582,7 @@ def test_a_trace_that_is_none(stand_in: Callable[..., Live]) -> None:
     live = stand_in("0", header=b"x" * 100)
     with pytest.raises(SchedlabError, match="not a trace"):
         live.do(live.system.begin())
-    assert not Path(f"/proc/{machine_pid(live.system)}").exists()
+    assert not is_running(machine_pid(live.system))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from linux_guests import need_guests
+from processes import is_running
 from schedlab import trace
 from schedlab.build import build
 from schedlab.errors import MachineUnfit, SchedlabError
@@ -518,10 +519,10 @@ def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> Non
         other = await system.start_workload("interactive")
         assert "not started from the monitor" in await refusal(system.kill(os.getpid()))
         await system.kill(pid)
-        await until(lambda: Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
+        await until(lambda: not is_running(pid))
         assert "there is no process" in await refusal(system.kill(pid))
         await system.end()
-        assert not Path(f"/proc/{other}").exists()
+        assert not is_running(other)
 
     asyncio.run(work())
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ import polars as pl
 import pytest
 
 from conftest import Command
+from processes import in_session, wait_until
 from schedlab import workload_files
 from schedlab.errors import SchedlabError
 from schedlab.interpreter import module_command
@@ -62,13 +62,6 @@ def assert_same(one: Path, other: Path) -> None:
     """Row by row, by key."""
     for name, table in tables(one).items():
         assert table.equals(tables(other)[name]), name
-
-
-def wait_until(true: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -134,7 +127,7 @@ def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
     with processes_of_a_cluster(3) as (address, workers):
         options = ("--scheduler", address, "--out", str(out))
         with started("schedlab", "sweep", str(path), *options) as sweep:
-            wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished")
+            wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
             workers[1].send_signal(signal.SIGKILL)
             finished = len(dataset.read_statuses(out))
             text, _ = sweep.communicate(timeout=120)
@@ -174,15 +167,12 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, reference: Path) -> None:
     path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
     call = ("schedlab", "sweep", str(path), "--out", str(out))
     with started(*call, "--workers", "1") as sweep:
-        wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished")
+        wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
         sweep.send_signal(signal.SIGINT)
         text, _ = sweep.communicate(timeout=60)
         assert sweep.returncode == 128 + signal.SIGINT, text
         assert f"The same command with --out {out} goes on" in text
-        left_over = subprocess.run(
-            ["ps", "-o", "args=", "-s", str(sweep.pid)], capture_output=True, text=True, check=False
-        )
-        assert [line for line in left_over.stdout.splitlines() if "<defunct>" not in line] == []
+        wait_until(lambda: not in_session(sweep.pid), "the sweep has left processes", 20)
     before = dataset.read_table(out, "runs")
     assert 0 < len(before) < SEEDS * SETUPS
     parts = {part: part.read_bytes() for part in dataset.parts(out, "runs")}

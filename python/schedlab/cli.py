@@ -26,6 +26,7 @@ from schedlab.cli_options import (
     echo_json,
     json_option,
     memory_option,
+    no_kvm_option,
 )
 from schedlab.cli_perf import check_usage, from_perf_options, import_recording
 from schedlab.cli_run import perform, run
@@ -428,6 +429,7 @@ bench.add_command(bench_throughput)
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder to keep all runs in.  [default: they are not kept]",
 )
+@no_kvm_option
 @json_option
 @click.pass_context
 def bench_shares(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.cli_options import POLICIES, echo_json, json_option
+from schedlab.cli_options import POLICIES, echo_json, json_option, no_kvm_option
 from schedlab.cli_run import perform
 from schedlab.machines import LINUX_MACHINES
 from schedlab.policies import PolicyChoice
@@ -63,6 +63,7 @@ OUT = click.option(
     "--seconds", default=3, show_default=True, type=click.IntRange(1, 60), help="Of each turn."
 )
 @OUT
+@no_kvm_option
 @json_option
 def bench_throughput(
     policies: tuple[PolicyChoice, ...],

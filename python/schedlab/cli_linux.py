@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import click
 
-from schedlab.cli_options import SEED, SETTING, echo_json, json_option
+from schedlab.cli_options import SEED, SETTING, echo_json, json_option, no_kvm_option
 from schedlab.errors import WrongUsage
 from schedlab.terminal import say
 
@@ -250,6 +250,7 @@ def check_policy(name: str) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Another kernel than that of the guest's packages.",
 )
+@no_kvm_option
 def boot(cpus: int, memory: int, name: str, kernel: Path | None) -> None:
     """Boot a stock Linux kernel with a shell in this terminal, and the policies beside it.
 

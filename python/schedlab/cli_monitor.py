@@ -17,6 +17,7 @@ from schedlab.cli_options import (
     SEED,
     SETTING,
     TICK,
+    no_kvm_option,
 )
 from schedlab.cli_run import one_value_each
 from schedlab.errors import WrongUsage
@@ -113,6 +114,7 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         help="Over so many seconds of the past metrics go.",
     ),
     click.option("--record", is_flag=True, help="Keep all of it as a run, from the start."),
+    no_kvm_option,
 )
 
 

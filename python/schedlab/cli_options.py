@@ -61,6 +61,22 @@ json_option = click.option(
 )
 
 
+def no_kvm_option(command: Callable[..., T]) -> Callable[..., T]:
+    def switch_off(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+        from schedlab.linux import kvm
+
+        if given:
+            kvm.switch_off()
+
+    return click.option(
+        "--no-kvm",
+        is_flag=True,
+        expose_value=False,
+        callback=switch_off,
+        help="Linux guests do not use the host's own CPUs (KVM).  [also: SCHEDLAB_NO_KVM=1]",
+    )(command)
+
+
 def memory_option(command: Callable[..., T]) -> Callable[..., T]:
     return click.option(
         "--memory", default=512, show_default=True, type=MEMORY, help="Memory of the machine, MiB."

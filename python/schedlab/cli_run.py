@@ -21,6 +21,7 @@ from schedlab.cli_options import (
     TICK,
     echo_json,
     json_option,
+    no_kvm_option,
 )
 from schedlab.cli_replay import recorded, replay_option
 from schedlab.errors import WrongUsage
@@ -146,6 +147,7 @@ OF_A_WORKLOAD = {
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the results; of a study, also one to go on in.  [default: a new one in runs/]",
 )
+@no_kvm_option
 @json_option
 @click.pass_context
 def run(

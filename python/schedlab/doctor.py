@@ -177,8 +177,9 @@ def linux_guest() -> Iterator[Finding]:
 
 
 def host_cpus(emulator: Finding) -> Finding:
-    """KVM."""
+    """KVM, as a guest has found it."""
     from schedlab.linux.guest import kvm_problem
+    from schedlab.linux.kvm import DEVICE
 
     name, purpose = "KVM", "makes free-running Linux guests fast"
     if not emulator.path:
@@ -186,7 +187,7 @@ def host_cpus(emulator: Finding) -> Finding:
     problem = kvm_problem()
     if problem:
         return Finding(name, purpose, "absent", advice=f"{problem}; guests are emulated instead")
-    return Finding(name, purpose, "ok", path="/dev/kvm")
+    return Finding(name, purpose, "ok", path=str(DEVICE))
 
 
 def linux_packages() -> Finding:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ class Outcome:
 
     status: str
     message: str = ""
+    note: str = ""
+    """How the machine has run, if that was not known before; "": as its note says."""
 
     @property
     def succeeded(self) -> bool:
@@ -64,7 +66,9 @@ def ended(
     """What came of a machine's process; None: it had to be ended after `seconds`."""
     killed = -signal.SIGKILL
     outcome = machine.outcome(killed if status is None else status, folder, scratch, console)
-    return hung(seconds, read_console(console)) if status is None else outcome
+    if status is not None:
+        return outcome
+    return replace(hung(seconds, read_console(console)), note=outcome.note)
 
 
 def panic_lines(console: str) -> list[str]:

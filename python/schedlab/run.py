@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -190,6 +190,8 @@ class _Conductor:
             manifest["host_seconds"] = round(time.monotonic() - began, 3)
             metrics, outcome = await to_the_end(asyncio.to_thread(evaluate, folder, outcome))
             manifest.update(status=outcome.status, message=outcome.message)
+            if outcome.note:
+                manifest["mode"] = outcome.note
             results.write_json(folder / results.MANIFEST, manifest)
         return Finished(run, place, outcome, manifest, metrics if self.with_metrics else None)
 
@@ -312,7 +314,8 @@ def evaluate(
         return measure(folder, place), outcome
     except Exception as error:  # whatever it is, the trace is kept, and the other runs go on
         words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
-        return None, Outcome("unmeasured", f"the trace could not be measured: {words}")
+        told = f"the trace could not be measured: {words}"
+        return None, replace(outcome, status="unmeasured", message=told)
 
 
 def measure(folder: Path, place: Path | None = None) -> Metrics:

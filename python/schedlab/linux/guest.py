@@ -9,8 +9,6 @@ same instructions each time.
 from __future__ import annotations
 
 import asyncio
-import os
-import platform
 import shutil
 import signal
 import subprocess
@@ -24,11 +22,13 @@ from pathlib import Path
 
 from schedlab import results
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.linux import image
+from schedlab.linux import image, kvm
 from schedlab.linux.kernel import Kernel, named_kernel, needs
 from schedlab.linux.packages import packages
+from schedlab.linux.second_start import Choice
 from schedlab.machines.base import Release
 from schedlab.outcome import LIMIT, PANIC, indent, read_console, tail_of
+from schedlab.terminal import say
 from schedlab.tools import first_line, version_in
 
 PROGRAM = "qemu-system-x86_64"
@@ -48,6 +48,11 @@ _STARTING_SECONDS = 120
 """Of the host, for the boot, before the script's own time begins."""
 _SLOWEST = 20
 """Seconds of a busy host that one second of the guest takes at most."""
+SILENT_SECONDS = 30.0
+"""Of the host, after which a guest under KVM that has not come to its init is started without."""
+_SIGN, _MARK = "alive", "without-kvm"
+_SIGN_PORT = 9
+"""As in linux/guest/init."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ class Wiring:
     """QEMU's, of the console and the ports."""
     words: tuple[str, ...] = ()
     """Of the kernel's command line: init knows by them what to do."""
+    kvm_words: tuple[str, ...] = ()
+    """Besides, under KVM."""
 
 
 def port(name: str, number: int, end: str) -> tuple[str, ...]:
@@ -152,7 +159,7 @@ def boot(job: GuestJob, folder: Path) -> GuestOutcome:
 
 def clean(folder: Path) -> None:
     """Takes away what was there for the machine alone."""
-    for name in (_RAMDISK, _PACKED):
+    for name in (_RAMDISK, _PACKED, _SIGN, _MARK):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -196,11 +203,18 @@ def assemble(
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
+    seconds = _STARTING_SECONDS + _SLOWEST * job.limit_s
+
+    def command(mode: str) -> list[str]:
+        start = [*tied(), release.path, *machine_options(mode, job), *device_options(mode, wiring)]
+        start += ["-kernel", str(kernel), "-initrd", _RAMDISK]
+        return [*start, "-append", kernel_arguments(job, mode, wiring)]
+
     mode = mode_of(job)
-    command = [*tied(), release.path, *machine_options(mode, job), *device_options(wiring)]
-    command += ["-kernel", str(kernel), "-initrd", _RAMDISK]
-    command += ["-append", kernel_arguments(job, mode, wiring)]
-    return Prepared(command, mode, _STARTING_SECONDS + _SLOWEST * job.limit_s)
+    if mode != KVM:
+        return Prepared(command(mode), mode, seconds)
+    choice = Choice(command(KVM), command(FREE_RUNNING), _SIGN, SILENT_SECONDS, _MARK)
+    return Prepared([*tied(), *choice.command()], mode, seconds + SILENT_SECONDS)
 
 
 @cache
@@ -230,6 +244,22 @@ def mode_of(job: GuestJob) -> str:
     return KVM if job.kvm and not kvm_problem() else FREE_RUNNING
 
 
+def mode_in_the_end(folder: Path, mode: str) -> str:
+    """How a guest that was to run in `mode` did: by what was left in `folder`.
+
+    Says so if it had to be started a second time; KVM is then not tried again by this process.
+    """
+    if mode == REPEATABLE:
+        return mode
+    mark = folder / _MARK
+    if not mark.is_file():
+        return KVM if (folder / _SIGN).exists() else FREE_RUNNING
+    why = mark.read_text().strip()
+    say(why)
+    kvm.give_up(why.partition(";")[0])
+    return FREE_RUNNING
+
+
 def machine_options(mode: str, job: GuestJob) -> list[str]:
     """CPUs, memory and time.
 
@@ -245,16 +275,19 @@ def machine_options(mode: str, job: GuestJob) -> list[str]:
         KVM: ["-accel", "kvm", "-cpu", "host"],
     }
     size = ["-smp", str(job.cpus), "-m", f"{job.memory_mib}M"]
-    return [*_BOARD, *_BOARD_ONLY, *size, *accelerators[mode]]
+    return [*BOARD, *size, *accelerators[mode]]
 
 
-_BOARD = ("-machine", "pc,vmport=off,smm=off,i8042=off")
-_BOARD_ONLY = ("-nodefaults", "-no-user-config", "-no-reboot")
+BOARD = (
+    *("-machine", "pc,vmport=off,smm=off,i8042=off"),
+    *("-nodefaults", "-no-user-config", "-no-reboot"),
+)
 """A PC without what nobody needs. Boards with less (microvm) have no clock to measure others by."""
 
 
-def device_options(wiring: Wiring) -> list[str]:
-    return ["-display", "none", *wiring.options]
+def device_options(mode: str, wiring: Wiring) -> list[str]:
+    sign = port("alive", _SIGN_PORT, f"file,path={_SIGN}") if mode == KVM else ()
+    return ["-display", "none", *wiring.options, *sign]
 
 
 def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
@@ -269,6 +302,7 @@ def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
         # tables: so nothing in the guest must go by these marks.
         words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
     words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}", *wiring.words]
+    words += wiring.kvm_words if mode == KVM else ()
     return " ".join(words)
 
 
@@ -295,7 +329,8 @@ def outcome(prepared: Prepared, folder: Path, exit_status: int | None) -> GuestO
     place = folder / RESULTS
     word = unpack(folder / _PACKED, place)
     status, message = ending(word, exit_status, prepared.host_limit_s, console)
-    return GuestOutcome(status, place, console, prepared.mode, message)
+    mode = mode_in_the_end(folder, prepared.mode)
+    return GuestOutcome(status, place, console, mode, message)
 
 
 def ending(word: str, exit_status: int | None, seconds: float, console: str) -> tuple[int, str]:
@@ -382,30 +417,23 @@ def find_qemu() -> Release:
     return Release(path, number, "PATH")
 
 
-@cache
 def kvm_problem() -> str:
-    """Why a guest cannot have the host's own CPUs; "" if it can. Tried, not guessed."""
-    if platform.machine() != "x86_64":
-        return f"the host's CPU is {platform.machine()}, not x86_64"
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        there = Path("/dev/kvm").exists()
-        return "/dev/kvm is not to be opened by this user" if there else "there is no /dev/kvm"
-    command = [find_qemu().path, *_BOARD, *_BOARD_ONLY, "-accel", "kvm", "-cpu", "host"]
-    command += ["-display", "none", "-S", "-monitor", "stdio"]
-    try:
-        done = subprocess.run(
-            command,
-            input="quit\n",
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "QEMU does not start with it"
-    if done.returncode == 0:
-        return ""
-    return f"QEMU fails with it: {done.stderr.strip().partition(chr(10))[0]}"
+    """Why a guest cannot have the host's own CPUs; "" if it can. Tried, not guessed, once a process."""
+    if kvm.switched_off():
+        return f"it is switched off (--no-kvm, {kvm.OFF})"
+    return kvm.given_up() or _kvm_tried()
+
+
+@cache
+def _kvm_tried() -> str:
+    return kvm.problem([*tied(), find_qemu().path, *BOARD])
+
+
+def forget_host() -> None:
+    """What was found out about it is looked for again."""
+    for found in (find_qemu, _kvm_tried):
+        found.cache_clear()
+    kvm.give_up("")
 
 
 __all__ = ["GuestJob", "GuestOutcome", "Kernel", "boot", "find_qemu", "interact", "needs"]

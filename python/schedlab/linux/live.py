@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.linux.guest import KVM, PORTS, GuestJob, Prepared, Wiring, mode_of, port, prepare
+from schedlab.linux.guest import PORTS, GuestJob, Prepared, Wiring, port, prepare
 from schedlab.linux.parts import LINUX, build_linux
 from schedlab.machines.base import TRACE_FILE
 from schedlab.paths import ROOT
@@ -58,10 +58,10 @@ def prepare_live(job: LiveJob, folder: Path, steering: int, control: int) -> Pre
         programs=(),
         kvm=job.kvm,
     )
-    return prepare(guest_job, folder, wiring(mode_of(guest_job), steering, control))
+    return prepare(guest_job, folder, wiring(steering, control))
 
 
-def wiring(mode: str, steering: int, control: int) -> Wiring:
+def wiring(steering: int, control: int) -> Wiring:
     """A console, the trace's port, that for steering, and QEMU's own."""
     options = (
         *("-serial", "stdio", *PORTS),
@@ -70,8 +70,7 @@ def wiring(mode: str, steering: int, control: int) -> Wiring:
         *("-chardev", f"socket,id=control,fd={control}", "-mon", "chardev=control,mode=control"),
     )
     # Of the clocks that KVM gives a guest, this one stands still while the guest is paused.
-    clock = ("clocksource=kvm-clock",) if mode == KVM else ()
-    return Wiring(options, ("schedlab_live=1", *clock))
+    return Wiring(options, ("schedlab_live=1",), ("clocksource=kvm-clock",))
 
 
 def programs(folder: Path) -> dict[str, Path]:

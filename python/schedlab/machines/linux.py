@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,10 @@ class Linux(Machine):
     def note(self) -> str:
         uneven = "" if self._serves_evenly() else ", which serves several CPUs unevenly"
         return f"repeatable (instruction-counted time), emulated by QEMU{uneven}"
+
+    def _note_of(self, mode: str) -> str:
+        """Of a run that was in this mode; "": there is but one."""
+        return ""
 
     def _serves_evenly(self) -> bool:
         """Before 8.1, QEMU may leave one of several CPUs out for a while when it counts
@@ -141,7 +146,8 @@ class Linux(Machine):
         """What the server and the workload said comes behind what the kernel did."""
         from schedlab.linux import guest
 
-        ended = guest.outcome(guest.Prepared([], self._mode(), 0), folder, status)
+        mode = guest.REPEATABLE if self.repeatable else guest.FREE_RUNNING
+        ended = guest.outcome(guest.Prepared([], mode, 0), folder, status)
         server, output = (_content(ended.results / name) for name in (_SERVER, _OUTPUT))
         with console.open("ab") as log:
             log.writelines(b"\n" + said for said in (server, output) if said)
@@ -152,8 +158,10 @@ class Linux(Machine):
         guest.clean(folder)
         if ended.status in _POLICY_FAILED:
             why = tail_of(server.decode(errors="replace"), "its server's words end")
-            return Outcome("failed", _POLICY_FAILED[ended.status] + why)
-        return _outcome(ended.status, read_console(console), ended.message)
+            found = Outcome("failed", _POLICY_FAILED[ended.status] + why)
+        else:
+            found = _outcome(ended.status, read_console(console), ended.message)
+        return replace(found, note=self._note_of(ended.mode))
 
     def _mode(self) -> str:
         from schedlab.linux.guest import GuestJob, mode_of
@@ -176,9 +184,12 @@ class FreeLinux(Linux):
 
     @property
     def note(self) -> str:
+        return self._note_of(self._mode())
+
+    def _note_of(self, mode: str) -> str:
         from schedlab.linux.guest import KVM
 
-        how = "on the host's own CPUs (KVM)" if self._mode() == KVM else "emulated"
+        how = "on the host's own CPUs (KVM)" if mode == KVM else "emulated"
         return f"free-running, {how}: not repeatable"
 
     def host_cpus(self, cpus: int) -> int:

@@ -136,9 +136,9 @@ class LinuxGuestSystem:
             await self._listen(ours)
             prepared = await to_the_end(asyncio.to_thread(self._prepare, *ends))
             await self._start(prepared, ends)
+        await self._await_ready()
         with suppress(Refused):  # it may have ended, and its console says why
             await self._control.connect()
-        await self._await_ready()
         self._life = Life.RUNNING
         for name in self.setup.workloads:
             await self.start_workload(name)

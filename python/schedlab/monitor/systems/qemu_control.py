@@ -13,6 +13,7 @@ from qemu.qmp import QMPClient, QMPError
 from schedlab.monitor.system import Refused
 
 _ANSWER_SECONDS = 10.0
+_GREETINGS_BYTES = 4096
 _FAILURES = (QMPError, OSError, EOFError, TimeoutError, asyncio.TimeoutError)
 logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL + 1)  # what it raises is told by us
 
@@ -26,12 +27,20 @@ class QemuControl:
         self._client = QMPClient("schedlab")
 
     async def connect(self) -> None:
-        """To be called once QEMU runs, which then alone has its end. Refused: it does not answer."""
+        """To be called once the guest runs. Refused: it does not answer."""
         self.theirs.close()
+        self._pass_over_greetings()
         try:
             await asyncio.wait_for(self._client.connect(self._ours), _ANSWER_SECONDS)
         except _FAILURES as error:
             raise Refused(f"QEMU does not answer: {error}") from None
+
+    def _pass_over_greetings(self) -> None:
+        """All but the last: of a QEMU that was ended before the guest was started again."""
+        with suppress(BlockingIOError):
+            said = self._ours.recv(_GREETINGS_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            earlier = said.rstrip().rfind(b"\n") + 1
+            self._ours.recv(earlier, socket.MSG_DONTWAIT)
 
     async def pause(self) -> None:
         """Refused: QEMU does not do it."""

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Whether guests run on the host's own CPUs (KVM): tried by one, not guessed from what is there.
+
+A /dev/kvm that opens, and a QEMU that starts with it, say little: where the host is a guest itself,
+guests of its own may then stand still at their first instructions, without a word.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+OFF = "SCHEDLAB_NO_KVM"
+"""Set to anything but 0 or nothing: no guest uses KVM."""
+DEVICE = Path("/dev/kvm")
+PROBE_SECONDS = 5.0
+"""For the guest that tries it, which takes a tenth of a second where it runs at all."""
+ANSWER = b"a guest runs\n"
+ANSWERED = 0x10 << 1 | 1
+"""QEMU's exit status when a guest has written 0x10 to its isa-debug-exit."""
+_STUCK = b"KVM internal error"
+"""QEMU says it of a guest that it then leaves standing."""
+_GRACE_SECONDS = 2.0
+
+_CODE = bytes.fromhex(
+    """
+    fa31c08ed866c706 00100320000066c7 0600200330000066 c706003083000000
+    66c7061820033000 0066c706b83f8300 e0fe2e660f011628 0166b8200000000f
+    22e066b800100000 0f22d866b9800000 c00f320d00010f30 66b8010000800f22
+    c066ea69000f0008 0066b810008ed88e d0bc008000000f01 1c2540010f00b807
+    00000031c90fa20f bae3087314b90300 0000b805000000c4 e271f7d083fa2875
+    58bb0000e0fec783 f0000000ff010000 c783500300000007 0000b011e620b000
+    e621b004e621b001 e621b0fee621b030 e643b0a9e640b004 e64031edfbf485ed
+    74fb488d35180000 00b90d000000bae9 000000f36eb010e6 f4faf4ebfcffc548
+    cf61206775657374 2072756e730a6690 0000000000000000 ffff0000009baf00
+    ffff00000093cf00 170010010f006690 fd000800008e0f00 0000000000000000
+    0f0030010f
+    """
+)
+"""What alive.S is assembled to, but for the jump at its end: a test compares them."""
+_BIOS_BYTES = 0x10000
+_RESET = bytes.fromhex("ea000000f0")
+"""At the address that a processor begins at: a jump to the image's own beginning."""
+
+_given_up: list[str] = []
+
+
+def bios() -> bytes:
+    """The image that the guest has in place of a BIOS; alive.S says what it does."""
+    return (_CODE.ljust(_BIOS_BYTES - 16, b"\0") + _RESET).ljust(_BIOS_BYTES, b"\0")
+
+
+def switched_off() -> bool:
+    return os.environ.get(OFF, "") not in ("", "0")
+
+
+def switch_off() -> None:
+    """For this process, and those that it starts."""
+    os.environ[OFF] = "1"
+
+
+def give_up(why: str) -> None:
+    """For this process: a guest has shown that it does not do, whatever the probe said. "": it has not."""
+    _given_up[:] = [why] if why else []
+
+
+def given_up() -> str:
+    """Why; "" if that has not happened."""
+    return _given_up[0] if _given_up else ""
+
+
+def problem(command: Sequence[str]) -> str:
+    """Why guests do not run under KVM here; "" if they do. `command`: QEMU with its board."""
+    if platform.machine() != "x86_64":
+        return f"the host's CPU is {platform.machine()}, not x86_64"
+    if not os.access(DEVICE, os.R_OK | os.W_OK):
+        there = DEVICE.exists()
+        return f"{DEVICE} is not to be opened by this user" if there else f"there is no {DEVICE}"
+    with tempfile.TemporaryDirectory(prefix="schedlab-kvm-") as folder:
+        image = Path(folder) / "alive"
+        image.write_bytes(bios())
+        return _try([*command, *guest_options(image)])
+
+
+def guest_options(image: Path) -> list[str]:
+    """QEMU's options for a machine that can answer and end, and has nothing else."""
+    return [
+        *("-accel", "kvm", "-cpu", "host", "-m", "16M", "-display", "none"),
+        *("-bios", str(image), "-debugcon", "stdio"),
+        *("-device", "isa-debug-exit,iobase=0xf4,iosize=1"),
+    ]
+
+
+def _try(command: list[str]) -> str:
+    try:
+        with _started(command) as process:
+            said, in_time = _listen(process)
+            status = _wait(process) if in_time else None
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror}"
+    if ANSWER in said and status == ANSWERED:
+        return ""
+    first = _first_line(said.replace(ANSWER, b""))
+    if _STUCK in said:
+        return f"guests under it stand still ({first})"
+    if not in_time or status is None:
+        return f"a guest under it said nothing within {PROBE_SECONDS:g} s"
+    if status < 0:
+        return f"QEMU crashes with it ({signal.Signals(-status).name})"
+    return f"QEMU fails with it: {first or f'status {status}'}"
+
+
+@contextmanager
+def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Its output and errors are one pipe. Nothing of it is left afterwards."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        _wait(process)
+
+
+def _listen(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
+    """What it prints until it ends or is stuck. False: it did neither in time."""
+    assert process.stdout
+    said = b""
+    limit = time.monotonic() + PROBE_SECONDS
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while selector.select(max(0.0, limit - time.monotonic())):
+            piece = os.read(process.stdout.fileno(), 1 << 16)
+            said += piece
+            if not piece:
+                return said, True
+            if _STUCK in said and b"\n" in said.partition(_STUCK)[2]:
+                return said, False
+    return said, False
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int | None:
+    """None: not even SIGKILL ends it, since the host's kernel does not let go of it."""
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(_GRACE_SECONDS)
+    return None
+
+
+def _first_line(said: bytes) -> str:
+    return said.decode(errors="replace").strip().partition("\n")[0]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Processes of the host, as tests see them.
+
+One that has ended may stay as a defunct entry for as long as its parent takes no notice, and for ever
+where no process 1 takes care of orphans, as in many containers: it counts as gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_PROC = Path("/proc")
+_ENDED = ("Z", "X", "x")
+
+
+def _fields(pid: int) -> list[str]:
+    """Of its stat, from its state on; none if there is no such process."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return []
+
+
+def is_running(pid: int) -> bool:
+    fields = _fields(pid)
+    return bool(fields) and fields[0] not in _ENDED
+
+
+def _running() -> Iterator[tuple[int, list[str]]]:
+    for entry in _PROC.glob("[0-9]*"):
+        fields = _fields(int(entry.name))
+        if fields and fields[0] not in _ENDED:
+            yield int(entry.name), fields
+
+
+def children_of(parent: int) -> list[int]:
+    """Those that run."""
+    return [pid for pid, fields in _running() if int(fields[1]) == parent]
+
+
+def in_session(leader: int) -> list[int]:
+    """Those that run, in the session that began with this process."""
+    return [pid for pid, fields in _running() if int(fields[3]) == leader]
+
+
+def wait_until(condition: Callable[[], object], what: str = "", seconds: float = 60) -> None:
+    """AssertionError: it did not come to be so; `what` says what has failed then."""
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, what or "it did not come to be so"
+        time.sleep(0.02)

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""Whether KVM runs guests, with a QEMU that only acts as one; and what it is that a guest tries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Command, Programs
+from linux_stand_ins import stand_in_packages
+from processes import children_of, is_running, wait_until
+from schedlab import run
+from schedlab.linux import guest, kvm
+from schedlab.linux.guest import GuestJob
+from schedlab.linux.second_start import Choice
+from schedlab.machines.linux import FreeLinux
+from schedlab.monitor.systems.qemu_control import QemuControl
+from schedlab.tools import compiler
+
+STAND_IN = """
+case "$*" in
+*--version*) echo "QEMU emulator version 7.2.22 (stands in)"; exit 0 ;;
+*debugcon*) : a trial ;;
+*"accel kvm"*) : a guest under KVM ;;
+*) echo emulated; [ -z "$HANGS" ] || exec sleep 1000; exit 5 ;;
+esac
+"""
+ANSWERS = 'case "$*" in *debugcon*) echo "a guest runs"; exit 33 ;; esac\n'
+HANGS = "echo $$ >>pids; sleep 1000 & echo $! >>pids; wait"
+STUCK = 'echo "KVM internal error. Suberror: 1" >&2; sleep 1000'
+
+
+@pytest.fixture
+def qemu(
+    tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], None]]:
+    """Makes a QEMU of which the part that runs under KVM is given."""
+    found = stand_in_packages(tmp_path / "tree")
+    monkeypatch.setattr(guest, "packages", lambda: found)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.delenv(kvm.OFF, raising=False)
+    monkeypatch.setattr(kvm, "DEVICE", tmp_path / "bin")  # which can be read and written
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(kvm, "PROBE_SECONDS", 1.0)
+    monkeypatch.setattr(guest, "SILENT_SECONDS", 1.0)
+    monkeypatch.chdir(tmp_path)
+
+    def make(body: str) -> None:
+        program(guest.PROGRAM, STAND_IN + body)
+        guest.forget_host()
+
+    yield make
+    guest.forget_host()  # other tests have the host's own
+
+
+# --- the trial
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (ANSWERS, ""),
+        (HANGS, "a guest under it said nothing within 1 s"),
+        (STUCK, "guests under it stand still (KVM internal error. Suberror: 1)"),
+        ("kill -SEGV $$", "QEMU crashes with it (SIGSEGV)"),
+        ("echo error: MSR >&2; exit 134", "QEMU fails with it: error: MSR"),
+        ("exit 0", "QEMU fails with it: status 0"),
+        ("exit 33", "QEMU fails with it: status 33"),  # the exit of a guest, but no word of its own
+        ("echo a guest runs; exit 1", "QEMU fails with it: status 1"),
+    ],
+)
+def test_a_guest_has_to_answer_before_others_run_under_kvm(
+    qemu: Callable[[str], None], body: str, told: str
+) -> None:
+    qemu(body)
+    assert guest.kvm_problem() == told
+    expected = guest.FREE_RUNNING if told else guest.KVM
+    assert guest.mode_of(GuestJob(repeatable=False)) == expected
+    assert guest.mode_of(GuestJob(repeatable=False, kvm=False)) == guest.FREE_RUNNING
+    assert guest.mode_of(GuestJob(repeatable=True)) == guest.REPEATABLE
+
+
+def test_of_a_trial_that_hangs_nothing_is_left(qemu: Callable[[str], None]) -> None:
+    qemu(HANGS)
+    assert guest.kvm_problem()
+    pids = [int(line) for line in Path("pids").read_text().split()]
+    assert len(pids) == 2
+    wait_until(lambda: not any(map(is_running, pids)))
+
+
+def test_it_is_tried_once_in_a_process(qemu: Callable[[str], None], tmp_path: Path) -> None:
+    qemu(f"echo tried >>{tmp_path}/trials; {ANSWERS}")
+    for _ in range(3):
+        assert not guest.kvm_problem()
+    assert (tmp_path / "trials").read_text() == "tried\n"
+
+
+def test_it_can_be_switched_off(
+    qemu: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, schedlab: Command
+) -> None:
+    qemu(ANSWERS)
+    for value, off in (("1", True), ("0", False), ("", False), ("yes", True)):
+        monkeypatch.setenv(kvm.OFF, value)
+        assert bool(guest.kvm_problem()) is off
+        assert (guest.mode_of(GuestJob(repeatable=False)) == guest.FREE_RUNNING) is off
+    findings = json.loads(schedlab("doctor", "--json").stdout)["dependencies"]
+    (found,) = [each for each in findings if each["name"] == "KVM"]
+    assert found["status"] == "absent"
+    assert "switched off" in found["advice"]
+
+
+def test_the_option_switches_it_off_for_what_is_started_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import click
+    from click.testing import CliRunner
+
+    from schedlab.cli_options import no_kvm_option
+
+    monkeypatch.setenv(kvm.OFF, "")
+
+    @click.command()
+    @no_kvm_option
+    def started() -> None:
+        click.echo(str(kvm.switched_off()))
+
+    assert CliRunner().invoke(started, []).output == "False\n"
+    assert CliRunner().invoke(started, ["--no-kvm"]).output == "True\n"
+    assert os.environ[kvm.OFF] == "1"  # the workers of a sweep have it, too
+
+
+def test_doctor_says_what_a_trial_has_shown(
+    qemu: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from schedlab import doctor
+
+    qemu(STUCK)
+    (found,) = [each for each in doctor.linux_guest() if each.name == "KVM"]
+    assert found.status == "absent"
+    assert "stand still" in found.advice
+    qemu(ANSWERS)
+    (found,) = [each for each in doctor.linux_guest() if each.name == "KVM"]
+    assert (found.status, found.path) == ("ok", str(kvm.DEVICE))
+
+
+def test_the_bytes_that_a_guest_tries_are_those_of_their_source(tmp_path: Path) -> None:
+    tools = compiler()
+    source, made = ROOT / "python/schedlab/linux/alive.S", tmp_path / "alive"
+    part = tmp_path / "alive.o"
+    subprocess.run([tools.clang, "--target=x86_64-none-elf", "-c", source, "-o", part], check=True)
+    placed = ["--oformat=binary", "-Ttext=0", "--entry=0"]
+    subprocess.run([tools.linker, *placed, part, "-o", made], check=True)
+    assert made.read_bytes() == kvm.bios()
+
+
+@pytest.mark.qemu
+def test_what_a_guest_tries_succeeds_on_a_processor_that_does_as_it_should(
+    tmp_path: Path,
+) -> None:
+    """Emulated, where each host can try it; without BMI2, too."""
+    image = tmp_path / "alive"
+    image.write_bytes(kvm.bios())
+    for cpu in ("max", "qemu64"):
+        words = [guest.find_qemu().path, *guest.BOARD, *kvm.guest_options(image)]
+        words[words.index("kvm")] = "tcg,thread=single"
+        words[words.index("host")] = cpu
+        done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+        assert (done.stdout, done.returncode) == (kvm.ANSWER, kvm.ANSWERED), done.stderr
+
+
+# --- the second start
+
+LIVES = "echo alive >alive; exit 7"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "mode", "told"),
+    [
+        (LIVES, 7, guest.KVM, ""),
+        ("sleep 1.2; echo alive >alive; exit 7", 5, guest.FREE_RUNNING, "nothing within 1 s"),
+        (HANGS, 5, guest.FREE_RUNNING, "nothing within 1 s"),
+        ("kill -SEGV $$", 5, guest.FREE_RUNNING, "ended by SIGSEGV before"),
+        ("echo refused >&2; exit 1", 5, guest.FREE_RUNNING, "ended with status 1 before"),
+        ("echo alive >alive; kill -SEGV $$", -signal.SIGSEGV, guest.KVM, ""),
+    ],
+)
+def test_a_guest_that_says_nothing_under_kvm_is_started_again_without_it(
+    qemu: Callable[[str], None],
+    tmp_path: Path,
+    body: str,
+    status: int,
+    mode: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`told`: once on its console, and once to the user."""
+    qemu(ANSWERS + body)
+    outcome = guest.boot(GuestJob(repeatable=False), tmp_path / "boot")
+    assert (outcome.status, outcome.mode) == (status, mode)
+    assert ("emulated" in outcome.console) is bool(told)
+    said = " ".join(capsys.readouterr().err.split())
+    for place in (outcome.console, said):
+        assert place.count("started again without KVM") == bool(told)
+        assert told in place
+    left = {path.name for path in (tmp_path / "boot").iterdir()}
+    assert left - {"pids"} == {"console.log", "results"}
+    assert bool(guest.kvm_problem()) is bool(told)  # the next one does not wait for it again
+
+
+def test_a_run_says_how_it_has_run_in_the_end(qemu: Callable[[str], None], tmp_path: Path) -> None:
+    qemu(ANSWERS + HANGS)
+    machine = FreeLinux()
+    assert "KVM" in machine.note
+    (tmp_path / "b").touch()
+    prepared = guest.assemble(GuestJob(repeatable=False), tmp_path, tmp_path / "k", tmp_path / "b")
+    console = tmp_path / "console.log"
+    status = asyncio.run(run.supervise(prepared.command, tmp_path, console, 60))
+    assert status == 5
+    outcome = machine.outcome(status, tmp_path, tmp_path, console)
+    assert outcome.note == "free-running, emulated: not repeatable"
+    assert not (tmp_path / "alive").exists()
+
+
+@pytest.mark.parametrize("body", [HANGS, f"echo alive >alive; {HANGS}", "exit 1"])
+def test_a_guest_that_is_ended_leaves_neither_start_behind(
+    qemu: Callable[[str], None], tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By SIGTERM to the one process that the rest of schedlab knows of."""
+    monkeypatch.setenv("HANGS", "1")
+    qemu(ANSWERS + body)
+    (tmp_path / "b").touch()
+    prepared = guest.assemble(GuestJob(repeatable=False), tmp_path, tmp_path / "k", tmp_path / "b")
+    process = subprocess.Popen(
+        [*prepared.command], cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        assert process.stdout
+        if body == "exit 1":
+            assert process.stdout.readline() == b"emulated\n"
+        else:
+            wait_until((tmp_path / "pids").exists)
+        (child,) = children_of(process.pid)
+        process.terminate()
+        assert process.wait(20) == 128 + signal.SIGTERM
+        wait_until(lambda: not is_running(child))
+    finally:
+        os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
+
+
+def test_the_second_start_has_what_the_first_one_had(tmp_path: Path) -> None:
+    """Its folder, pipes and descriptors."""
+    here, there = socket.socketpair()
+    script = "import os, sys; os.write(int(sys.argv[1]), sys.stdin.readline().encode())"
+    words = [sys.executable, "-c", script, str(there.fileno())]
+    choice = Choice(["false"], words, "sign", 5, "mark")
+    done = subprocess.run(
+        choice.command(),
+        cwd=tmp_path,
+        input="a line\n",
+        text=True,
+        pass_fds=[there.fileno()],
+        check=False,
+    )
+    assert done.returncode == 0
+    assert here.recv(100) == b"a line\n"
+    assert "status 1 before" in (tmp_path / "mark").read_text()
+
+
+def test_qemu_that_was_started_twice_is_spoken_with() -> None:
+    """Its machine protocol begins with a greeting, and both have sent theirs."""
+    greeting = b'{"QMP": {"version": {"qemu": {"micro": 0, "minor": 2, "major": 7}}, '
+    greeting += b'"capabilities": []}}\r\n'
+
+    async def work() -> None:
+        control = QemuControl()
+        theirs = control.theirs.dup()
+        theirs.setblocking(False)
+        theirs.send(greeting + greeting)
+        loop = asyncio.get_running_loop()
+
+        async def answer() -> None:
+            for _ in range(2):
+                asked = json.loads(await loop.sock_recv(theirs, 4096))
+                reply = {"return": {}, "id": asked["id"]} if "id" in asked else {"return": {}}
+                await loop.sock_sendall(theirs, json.dumps(reply).encode() + b"\r\n")
+
+        answering = asyncio.create_task(answer())
+        await control.connect()
+        await control.pause()
+        await answering
+        await control.close()
+        theirs.close()
+
+    asyncio.run(asyncio.wait_for(work(), 30))
