@@ -36,12 +36,12 @@ async def perform(session: Session, message: Message, tell: Tell = lambda line: 
     Of one system, the result is its own; of all, it is by system. SchedlabError: it was not done,
     or not by all.
     """
-    wanted = message.get("do")
+    wanted = _text(message, "do")
     systems = _systems(session, message)
     if wanted in _TOGETHER:
         return await _TOGETHER[wanted](session, systems, message, tell)
     if wanted not in _EACH:
-        raise WrongUsage(unknown("command", str(wanted), [*_EACH, *_TOGETHER]))
+        raise WrongUsage(unknown("command", wanted, [*_EACH, *_TOGETHER]))
     done = await asyncio.gather(
         *(_EACH[wanted](session, each, message) for each in systems), return_exceptions=True
     )
@@ -55,11 +55,11 @@ async def perform(session: Session, message: Message, tell: Tell = lambda line: 
 
 def _systems(session: Session, message: Message) -> list[Watched]:
     letter = message.get("system", _ALL)
-    if letter in (_ALL, None):
+    if letter is None or letter == _ALL:
         return list(session.systems.values())
-    if letter not in session.systems:
+    if str(letter) not in session.systems:
         raise WrongUsage(unknown("system", str(letter), session.systems))
-    return [session.systems[letter]]
+    return [session.systems[str(letter)]]
 
 
 def _problems(systems: Sequence[Watched], done: Sequence[Any]) -> BaseException | None:
@@ -85,7 +85,7 @@ def _text(message: Message, key: str) -> str:
 
 def _whole(message: Message, key: str) -> int:
     value = message.get(key)
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
         raise WrongUsage(f"{key}: a whole number is expected, not {value!r}")
     return value
 

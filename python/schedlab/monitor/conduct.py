@@ -12,11 +12,15 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import SchedlabError
 from schedlab.monitor.session import Session
+from schedlab.monitor.way_in import way_in
 from schedlab.terminal import results, say
+
+if TYPE_CHECKING:
+    from schedlab.monitor.server import Server
 
 Front = Callable[[Session], Coroutine[Any, Any, None]]
 """Shows a session until whoever watches has seen enough, or it is cancelled."""
@@ -102,13 +106,23 @@ def page(how: Page) -> Front:
         try:
             _announce(server.url, server.is_local)
             if how.browser and has_screen():
-                # It may wait until the browser ends; we do not.
-                Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
+                await _open_browser(server)
             await asyncio.Event().wait()
         finally:
             await server.close()
 
     return show
+
+
+async def _open_browser(server: Server) -> None:
+    """Until a page has come."""
+    try:
+        with way_in(server.url) as file:
+            # It may wait until the browser ends; we do not.
+            Thread(target=webbrowser.open, args=[file], daemon=True).start()
+            await server.entered.wait()
+    except OSError as error:
+        say(f"schedlab: no browser is opened, for want of a private file: {error}")
 
 
 def has_screen() -> bool:

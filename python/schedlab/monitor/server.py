@@ -14,12 +14,13 @@ import secrets
 import socket
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
-from tornado.httpserver import HTTPServer
+from tornado.iostream import StreamBufferFullError, StreamClosedError
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
@@ -27,14 +28,23 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Frame
+from schedlab.monitor.limits import (
+    CLIENTS_MAX,
+    MESSAGE_BYTES_MAX,
+    PIECE_BYTES,
+    QUESTIONS_MAX,
+    UNREAD_BYTES_MAX,
+    BoundedServer,
+    read_message,
+)
 from schedlab.monitor.session import Session
 from schedlab.monitor.vega import vega_script
+from schedlab.terminal import say
 
 PAGE = Path(__file__).parent / "page"
 LOCAL = "127.0.0.1"
-_MESSAGE_BYTES_MAX = 64 * 1024
-_QUESTIONS_MAX = 64
-"""Of one page, that have no answer yet."""
+_REASON_MAX = 100
+"""Characters of what a socket's end says: WebSockets have room for 123 bytes."""
 _PING_S = 20
 """A page that has not answered by the next one is gone."""
 _OURS = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -86,7 +96,9 @@ class Server:
             ) from None
         self.port: int = self._sockets[0].getsockname()[1]
         self._names = self._own_names(address)
-        self._http = HTTPServer(self._application(), xheaders=False)
+        self.entered = asyncio.Event()
+        """A page has come."""
+        self._http = BoundedServer(self._application())
         self._http.add_sockets(self._sockets)
         self._stop_listening = session.listen(self)
         session.publish = self.publish
@@ -131,7 +143,7 @@ class Server:
                 (r"/(.*)", PageFile, page),
             ],
             websocket_ping_interval=_PING_S,
-            websocket_max_message_size=_MESSAGE_BYTES_MAX,
+            websocket_max_message_size=MESSAGE_BYTES_MAX,
             server=self,
             log_function=lambda handler: None,
         )
@@ -164,7 +176,10 @@ class Server:
         """Browsers say whose page opens a socket; other programs need not."""
         if origin is None:
             return True
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
     # --- what is shown
@@ -181,7 +196,14 @@ class Server:
     def changed(self) -> None:
         data = encode(self.session.hello())
         for client in list(self.clients):
-            client.put(data)
+            client.greet(data)
+
+    def enter(self, client: Socket) -> None:
+        """A page that has the token."""
+        self.clients.add(client)
+        if client.ws_connection:
+            self._http.keep(client.ws_connection.stream)
+        self.entered.set()
 
     def publish(self, path: Path) -> str:
         """The address of a file, and of those beside it if it is a page."""
@@ -208,7 +230,15 @@ def _addresses(name: str) -> list[Any]:
         return []
 
 
-class _Guarded(RequestHandler):
+class _Quiet(RequestHandler):
+    """What strangers send is none of the terminal's business."""
+
+    def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
+        if isinstance(value, Exception) and not isinstance(value, HTTPError):
+            say(f"schedlab: the page's server: {typ.__name__}: {value}")
+
+
+class _Guarded(_Quiet):
     """What all answers have, and what all requests must have."""
 
     policy = POLICY
@@ -221,6 +251,8 @@ class _Guarded(RequestHandler):
     def prepare(self) -> None:
         if not self.server.knows_host(self.request.host):
             raise HTTPError(403, "no host of this name")
+        if any("\0" in each for each in self.path_args):
+            raise HTTPError(404)
 
     def set_default_headers(self) -> None:
         self.clear_header("Server")
@@ -251,7 +283,11 @@ class Vega(_Guarded):
     async def get(self) -> None:
         self.set_header("Content-Type", "text/javascript; charset=utf-8")
         self.set_header("Cache-Control", "private, max-age=3600")
-        self.finish(await asyncio.to_thread(vega_script))
+        script = memoryview((await asyncio.to_thread(vega_script)).encode())
+        with suppress(StreamClosedError):
+            for at in range(0, len(script), PIECE_BYTES):
+                self.write(bytes(script[at : at + PIECE_BYTES]))
+                await self.flush()  # until it has been read: who does not takes no memory
 
 
 class Published(_File):
@@ -268,7 +304,7 @@ class Published(_File):
         await super().get(str(path).lstrip("/"), include_body)
 
 
-class Socket(WebSocketHandler):
+class Socket(WebSocketHandler, _Quiet):
     """One page. What it has not read yet of a system's frames gives way to a newer one."""
 
     def initialize(self) -> None:
@@ -276,9 +312,14 @@ class Socket(WebSocketHandler):
         self._frames: dict[str, bytes] = {}
         """Of each system, the newest one that was not sent."""
         self._missed: dict[str, int] = {}
+        self._hello: bytes | None = None
         self._others: deque[bytes] = deque()
-        """Hellos and answers, of which none is left out."""
+        """Answers, of which none is left out."""
+        self._unread = 0
+        """Bytes of them."""
         self._work = asyncio.Event()
+        self._read = asyncio.Event()
+        """It has read something."""
         self._questions = 0
         """That have no answer yet."""
         self._sending: asyncio.Task[None] | None = None
@@ -293,6 +334,8 @@ class Socket(WebSocketHandler):
         )
         if not allowed:
             raise HTTPError(403)
+        if len(self.server.clients) >= CLIENTS_MAX:
+            raise HTTPError(503, "too many pages")
 
     def check_origin(self, origin: str) -> bool:
         return self.server.knows_origin(origin, self.request.host)
@@ -301,9 +344,9 @@ class Socket(WebSocketHandler):
         self.finish(f"{status_code} {self._reason}\n")
 
     def open(self, *_: str, **__: str) -> None:
-        self.server.clients.add(self)
+        self.server.enter(self)
         self._sending = asyncio.ensure_future(self._send())
-        self.put(encode(self.server.session.hello()))
+        self.greet(encode(self.server.session.hello()))
 
     def on_close(self) -> None:
         self.server.clients.discard(self)
@@ -312,9 +355,15 @@ class Socket(WebSocketHandler):
 
     # --- what it is told
 
+    def greet(self, data: bytes) -> None:
+        """A hello: a newer one says all."""
+        self._hello = data
+        self._work.set()
+
     def put(self, data: bytes) -> None:
         """A message that must come."""
         self._others.append(data)
+        self._unread += len(data)
         self._work.set()
 
     def offer(self, system: str, data: bytes) -> None:
@@ -330,15 +379,23 @@ class Socket(WebSocketHandler):
             while True:
                 await self._work.wait()
                 self._work.clear()
-                while self._others or self._frames:
+                while self._hello or self._others or self._frames:
                     for data in self._next():
                         await self.write_message(data)
+                    self._read.set()
         except WebSocketClosedError:
             pass
+        except StreamBufferFullError:
+            self.close(1013, "it does not read")
 
     def _next(self) -> list[bytes]:
+        if self._hello:
+            hello, self._hello = self._hello, None
+            return [hello]
         if self._others:
-            return [self._others.popleft()]
+            data = self._others.popleft()
+            self._unread -= len(data)
+            return [data]
         system, frame = next(iter(self._frames.items()))
         del self._frames[system]
         missed = self._missed.pop(system, 0)
@@ -348,14 +405,17 @@ class Socket(WebSocketHandler):
 
     # --- what it asks
 
-    def on_message(self, message: str | bytes) -> None:
+    async def on_message(self, message: str | bytes) -> None:
+        """The next one is not heard before this has ended."""
+        while self._unread > UNREAD_BYTES_MAX:
+            self._read.clear()
+            await self._read.wait()
         try:
-            content = orjson.loads(message)
-        except orjson.JSONDecodeError:
-            content = None
-        if not isinstance(content, dict):
-            self.close(1007, "a JSON object is expected")
-        elif self._questions >= _QUESTIONS_MAX:
+            content = read_message(message)
+        except WrongUsage as error:
+            self.close(1007, str(error)[:_REASON_MAX])
+            return
+        if self._questions >= QUESTIONS_MAX:
             self._answer(content.get("id"), error="too many questions at once")
         else:
             self._questions += 1

@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: MIT
+"""What strangers on this machine can do to the monitor's server: take neither its memory nor its
+token, and put nothing on its terminal. The server is a process of its own, with a system that stands in
+for a machine."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from tornado.httpclient import HTTPClientError
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+from conftest import ROOT
+from schedlab import paths
+from schedlab.errors import WrongUsage
+from schedlab.monitor import limits
+from schedlab.monitor.limits import read_message
+from schedlab.monitor.way_in import way_in
+from schedlab.parts import supply
+
+MIB = 1 << 20
+PROGRAM = """
+from monitor_stand_ins import StandIn, choices, setup
+from schedlab.monitor.conduct import Page, page, watch
+from schedlab.monitor.session import Session
+watch(lambda: Session([setup()], choices(), make=StandIn), page(Page("127.0.0.1", 0, False)))
+"""
+
+
+class Monitor:
+    """One that runs."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "HOME": "/nonexistent"},
+            cwd=ROOT / "tests",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout
+        self.url = self.process.stdout.readline().strip()
+        parts = urlsplit(self.url)
+        self.host, self.port, self.query = parts.netloc, parts.port or 0, parts.query
+
+    def memory(self) -> int:
+        """Bytes that it has in memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s*(\d+) kB", status)
+        assert found
+        return int(found[1]) * 1024
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+    def say(self, request: bytes, patience_s: float = 1) -> bytes:
+        """What it answers before it closes the connection, or says no more for so long."""
+        with self.connect() as link:
+            link.settimeout(patience_s)
+            answer = b""
+            with suppress(OSError):
+                link.sendall(request)
+                while piece := link.recv(MIB):
+                    answer += piece
+            return answer
+
+    def answers(self) -> bool:
+        request = f"GET / HTTP/1.1\r\nHost: {self.host}\r\nConnection: close\r\n\r\n"
+        return self.say(request.encode(), 30).startswith(b"HTTP/1.1 200 OK")
+
+    def end(self) -> str:
+        """What it has said to its terminal."""
+        self.process.terminate()
+        return self.process.communicate(timeout=60)[1]
+
+
+@pytest.fixture(scope="module")
+def monitor() -> Iterator[Monitor]:
+    supply(["simulator"])
+    made = Monitor()
+    assert made.answers()
+    yield made
+    said = made.end()
+    assert said.splitlines()[1:] == [], said
+
+
+def pour(link: socket.socket, piece: bytes, most: int) -> int:
+    """Sends until it is refused; gives how many bytes went."""
+    sent = 0
+    with suppress(OSError):
+        while sent < most:
+            sent += link.send(piece)
+    return sent
+
+
+@pytest.mark.parametrize("kind", ["Content-Length: 99000000", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("path", ["/", "/socket", "/vega.js", "/report/x/y"])
+def test_bodies_are_not_taken(monitor: Monitor, path: str, kind: str) -> None:
+    before = monitor.memory()
+    head = f"POST {path} HTTP/1.1\r\nHost: {monitor.host}\r\n{kind}\r\n\r\n".encode()
+    piece = b"x" * MIB if "Length" in kind else b"100000\r\n" + b"x" * MIB + b"\r\n"
+    links = [monitor.connect() for _ in range(10)]
+    for link in links:
+        link.sendall(head)
+        assert pour(link, piece, 20 * MIB) < 16 * MIB, "a body was read"
+    assert monitor.memory() - before < 8 * MIB
+    for link in links:
+        link.close()
+    assert monitor.answers()
+
+
+def test_headers_have_an_end(monitor: Monitor) -> None:
+    before = monitor.memory()
+    links = [monitor.connect() for _ in range(20)]
+    for link in links:
+        link.sendall(b"GET / HTTP/1.1\r\n")
+        assert pour(link, b"X-Long: " + b"x" * 4000 + b"\r\n", 20 * MIB) < 16 * MIB
+    assert monitor.memory() - before < 8 * MIB
+    for link in links:
+        link.close()
+    assert monitor.answers()
+
+
+def test_connections_that_say_nothing_give_way(monitor: Monitor) -> None:
+    before = monitor.memory()
+    links = [monitor.connect() for _ in range(300)]
+    assert monitor.answers()
+    descriptors = len(os.listdir(f"/proc/{monitor.process.pid}/fd"))
+    assert descriptors < limits._CONNECTIONS_MAX + 40
+    assert monitor.memory() - before < 16 * MIB
+    for link in links:
+        link.close()
+
+
+def test_who_asks_and_does_not_read_takes_no_memory(monitor: Monitor) -> None:
+    request = f"GET /vega.js HTTP/1.1\r\nHost: {monitor.host}\r\n".encode()
+    whole = monitor.say(request + b"Connection: close\r\n\r\n", 60)
+    assert len(whole) > MIB // 2
+    before = monitor.memory()
+    links = []
+    for _ in range(100):
+        link = socket.socket()
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.connect(("127.0.0.1", monitor.port))
+        link.sendall((request + b"\r\n") * 5)
+        links.append(link)
+    assert monitor.answers()
+    time.sleep(1)
+    assert monitor.memory() - before < 40 * MIB
+    for link in links:
+        link.close()
+    assert monitor.answers()
+
+
+NONSENSE = [
+    b"\r\n\r\n",
+    b"\0" * 100 + b"\r\n\r\n",
+    b"GET\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nHost: other\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nContent-Length: -1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nContent-Length: \xc2\xb2\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nCookie: \xff\xfe; a=\x01\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nRange: bytes=99999999999999999999-\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nRange: bytes=9-1,\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nIf-Modified-Since: never \xff\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: %b\r\nIf-Modified-Since: Mon, 99 Feb 99999 00:00:00\r\n\r\n",
+    b'GET / HTTP/1.1\r\nHost: %b\r\nIf-None-Match: "\xff\r\n\r\n',
+    b"GET /%%00 HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /app.js%%00 HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /%%ff%%fe HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /report/%%00/%%00 HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /" + b"../" * 100 + b"etc/passwd HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET //[ HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET http://[/ HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /drawing HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"HEAD /vega.js HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"PUT /socket HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"BREW / HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /socket?token=%%ff%%fe HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /socket?token=%%00 HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /socket?token=a&token=\xc3\xa9 HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /socket?" + b"a=1&" * 3000 + b" HTTP/1.1\r\nHost: %b\r\n\r\n",
+    b"GET /socket?token=x HTTP/1.1\r\nHost: %b\r\nOrigin: http://[\r\n\r\n",
+    b"GET /socket?token=x HTTP/1.1\r\nHost: %b\r\nOrigin: \xff\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: [\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: \xff:1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1:99999999\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1:\xc2\xb2\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\xaa" * 500,
+]
+
+
+def test_nonsense_is_answered_in_words_and_leaves_no_trace_on_the_terminal(
+    monitor: Monitor,
+) -> None:
+    """That the terminal is silent, the fixture sees at the end."""
+    for request in NONSENSE:
+        answer = monitor.say(request.replace(b"%b", monitor.host.encode()).replace(b"%%", b"%"))
+        assert b"Traceback" not in answer
+        assert not answer.startswith(b"HTTP/1.1 5"), (request, answer)
+    assert monitor.answers()
+
+
+# --- pages that have the token
+
+
+@asynccontextmanager
+async def opened(monitor: Monitor) -> AsyncIterator[WebSocketClientConnection]:
+    """A page's socket."""
+    link = await websocket_connect(f"ws://{monitor.host}/socket?{monitor.query}")
+    try:
+        yield link
+    finally:
+        link.close()
+        await asyncio.sleep(0.05)
+
+
+async def answer_to(link: WebSocketClientConnection, message: str | bytes) -> dict[str, Any] | str:
+    """The answer; or why the socket was closed."""
+    await link.write_message(message, binary=isinstance(message, bytes))
+    while True:
+        text = await asyncio.wait_for(link.read_message(), 20)
+        if text is None:
+            return link.close_reason or "closed"
+        said: dict[str, Any] = json.loads(text)
+        if said["type"] == "answer":
+            return said
+
+
+VALUES: list[Any] = [
+    *(None, True, -1, 0, 1, 7.5, 1e300, 2**31, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)),
+    *(
+        "",
+        "a",
+        "*",
+        "rr",
+        "mlfq:none",
+        "lottery,rr",
+        "init",
+        "two-hogs",
+        "priority",
+        "\0",
+        "é" * 900,
+    ),
+    *([], ["a"], ["two-hogs", 7]),
+]
+KEYS = (
+    *("system", "policy", "name", "value", "kind", "pid", "group", "workload", "time_ns"),
+    *("cpus", "seed", "tick_ns", "workloads", "speed", "seconds", "on", "label"),
+)
+COMMANDS = (
+    *("policy", "tunable", "tunables", "status", "attribute", "start", "kill", "pause", "resume"),
+    *("seek", "history", "explain", "perfetto", "pace", "step", "window", "record", "report"),
+)
+
+
+def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
+    """Each command with each value wherever it takes one; no answer is the name of an exception."""
+
+    async def ask() -> None:
+        async with opened(monitor) as link:
+            for do in (*COMMANDS, *VALUES):
+                for value in VALUES:
+                    fields = {key: value for key in KEYS if key not in ("on", "system")}
+                    if do == "attribute":
+                        fields["kind"] = "priority"
+                    if do == "record":
+                        fields["on"] = False
+                    message = json.dumps({"id": 1, "do": do, **fields}, ensure_ascii=False)
+                    answer = await answer_to(link, message)
+                    assert isinstance(answer, dict), (message, answer)
+                    said = answer.get("error", "")
+                    assert not re.match(r"\w*(Error|Exception|Warning)\b", said), (message, said)
+            for key, value in itertools.product(("system", "on"), VALUES):
+                answer = await answer_to(link, json.dumps({"id": 1, "do": "status", key: value}))
+                assert isinstance(answer, dict)
+                assert not re.match(r"\w*Error", answer.get("error", ""))
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("", "a JSON object is expected"),
+        ("[" * 60000, "a JSON object is expected"),
+        ('{"id": 1, "do": ' + "[" * 900 + "]" * 900 + "}", "each value is"),
+        ('{"id": ' + "[" * 300 + "]" * 300 + ', "do": "x"}', "id: a whole number"),
+        ('{"id": 1, "do": {"a": 1}}', "each value is"),
+        ('{"id": 1, "do": "' + "x" * 2000 + '"}', "at most 1000 characters"),
+        ('{"id": "' + "x" * 100 + '"}', "id: a whole number"),
+        ('{"id": 1, "do": "\\ud800"}', "a JSON object is expected"),
+        (b"\xff\xfe", "a JSON object is expected"),
+        ("7", "a JSON object is expected"),
+    ],
+    ids=itertools.count(),
+)
+def test_what_is_no_question_ends_the_socket_with_words(
+    monitor: Monitor, message: str | bytes, said: str
+) -> None:
+    async def ask() -> None:
+        async with opened(monitor) as link:
+            answer = await answer_to(link, message)
+        assert isinstance(answer, str)
+        assert said in answer
+
+    asyncio.run(ask())
+
+
+def test_a_number_that_is_no_text_is_a_message() -> None:
+    assert read_message(b'{"id": 7, "do": "x", "workloads": ["a"]}')["id"] == 7
+    with pytest.raises(WrongUsage, match="id"):
+        read_message(b'{"id": 7.5}')
+
+
+def test_a_page_that_asks_and_does_not_read_is_heard_no_further(monitor: Monitor) -> None:
+    """It asks for all of the past, which is long, and reads nothing of it."""
+
+    async def ask() -> None:
+        async with opened(monitor) as link:
+            await answer_to(link, '{"id": 1, "do": "history"}')
+            before = monitor.memory()
+            raw = link.protocol.stream.socket  # type: ignore[union-attr]
+            frame = b"\x81\x9c" + bytes(4) + b'{"id": 2, "do": "history"}  '
+            raw.setblocking(False)
+            limit = time.monotonic() + 8
+            sent = 0
+            while time.monotonic() < limit:
+                try:
+                    sent += raw.send(frame * 100)
+                except BlockingIOError:
+                    time.sleep(0.1)
+            assert monitor.memory() - before < 120 * MIB, sent
+
+    asyncio.run(ask())
+    assert monitor.answers()
+
+
+def test_pages_have_a_limit(monitor: Monitor) -> None:
+    async def come() -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(limits.CLIENTS_MAX + 1):
+                await stack.enter_async_context(opened(monitor))
+
+    with pytest.raises(HTTPClientError, match="503"):
+        asyncio.run(come())
+
+
+# --- how a browser is told
+
+
+BROWSER = """#!/bin/sh
+tr '\\0' '\\n' </proc/$$/cmdline >"{place}/words.new"
+mv "{place}/words.new" "{place}/words"
+"""
+
+
+def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
+    """With a browser that keeps what it was started with."""
+    browser = tmp_path / "browser"
+    browser.write_text(BROWSER.format(place=tmp_path))
+    browser.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.replace("False", "True")],
+        env={
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": ":".join(sys.path),
+            "HOME": str(home),
+            "BROWSER": f"{browser} %s",
+        },
+        cwd=ROOT / "tests",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        url = process.stdout.readline().strip()
+        token = url.partition("token=")[2]
+        assert len(token) > 20
+        limit = time.monotonic() + 60
+        while not (tmp_path / "words").exists():
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        words = (tmp_path / "words").read_text()
+        assert token not in words
+        address = words.split()[-1]
+        file = Path(unquote(urlsplit(address).path))
+        assert address.startswith("file:///")
+        assert url in file.read_text()
+        assert file.is_relative_to(home), "a browser in a snap could not read it"
+        assert not any(part.startswith(".") for part in file.relative_to(home).parts)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+        async def come() -> None:
+            query = urlsplit(url)
+            link = await websocket_connect(f"ws://{query.netloc}/socket?{query.query}")
+            while file.parent.exists():
+                await asyncio.sleep(0.05)
+            link.close()
+
+        asyncio.run(asyncio.wait_for(come(), 30))
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_without_a_home_the_file_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "none"))
+    with way_in("http://127.0.0.1:1/?token=a&b=\"'<") as address:
+        text = Path(unquote(urlsplit(address).path)).read_text()
+    assert "token=a&amp;b=&quot;&#x27;&lt;" in text
+
+
+def test_a_checkout_at_home_holds_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name, holds in (("checkout", True), (".hidden", False)):
+        build = tmp_path / name / "build"
+        build.mkdir(parents=True)
+        monkeypatch.setattr(paths, "BUILD", build)
+        with way_in("http://127.0.0.1:1/") as address:
+            assert Path(urlsplit(address).path).is_relative_to(build) == holds
