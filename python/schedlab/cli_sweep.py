@@ -10,7 +10,7 @@ import click
 
 from schedlab.cli_options import echo_json, json_option
 from schedlab.errors import WrongUsage
-from schedlab.paths import new_runs_folder
+from schedlab.paths import cache_folder, new_runs_folder
 from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
@@ -66,7 +66,13 @@ _SHOWN = 10
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="A cluster of Dask, such as tcp://10.0.0.1:8786.  [default: all CPUs of this host]",
+    help="A cluster of Dask, such as tls://10.0.0.1:8786.  [default: all CPUs of this host]",
+)
+@click.option(
+    "--certificate",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Of the cluster (./schedlab dask certificate).",
 )
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes of this host.")
 @click.option(
@@ -102,6 +108,7 @@ def sweep(
     file: Path | None,
     dry_run: bool,
     scheduler: str | None,
+    certificate: Path | None,
     workers: int | None,
     keep_traces: bool,
     retry_failed: bool,
@@ -126,17 +133,26 @@ def sweep(
     if chart:
         best.check_chart(chart, objectives)
     if source:
-        check_source(source, [file, out, scheduler, workers, *options.values()], objectives)
+        check_source(
+            source, [file, out, scheduler, certificate, workers, *options.values()], objectives
+        )
         show_best(source, objectives, top, chart, as_json)
         return
     if scheduler and workers:
         raise WrongUsage("--scheduler and --workers: a cluster has the workers that it has")
+    if certificate and not scheduler:
+        raise WrongUsage("--certificate: of which cluster? Add --scheduler ADDRESS")
+    if scheduler:
+        from schedlab.sweep.certificate import of_scheduler
+
+        of_scheduler(scheduler, certificate)
     wanted = command.plan(file, given(options))
     if dry_run:
         show_plan(wanted, as_json)
         return
     folder = (out or new_runs_folder(f"sweep-{file.stem if file else 'options'}")).absolute()
-    done = carry_out(wanted, command.Doing(folder, scheduler, workers, keep_traces, retry_failed))
+    doing = command.Doing(folder, scheduler, certificate, workers, keep_traces, retry_failed)
+    done = carry_out(wanted, doing)
     if objectives and done.runs > done.failed:
         show_best(folder, objectives, top, chart, as_json)
     if not (objectives and as_json):
@@ -228,23 +244,78 @@ def show(done: Done, as_json: bool) -> None:
     )
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+_PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
+"""Of Dask's options, those by which its programs would serve others than who have the certificate."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option(
+    "--certificate",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Of the cluster; the same for its scheduler, its workers, and those that use it.",
 )
 @click.argument(
-    "arguments", nargs=-1, type=click.UNPROCESSED, metavar="scheduler|worker [OPTION]..."
+    "arguments",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="scheduler|worker|certificate [ARGUMENT]...",
 )
-def dask(arguments: tuple[str, ...]) -> None:
+def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
     """Start a scheduler of Dask, or a worker, in schedlab's own environment.
 
-    On one host `./schedlab dask scheduler`, on each `./schedlab dask worker tcp://HOST:8786
-    --nworkers 8 --nthreads 1`: then `./schedlab sweep --scheduler tcp://HOST:8786`. Whoever reaches
-    a scheduler can have its workers run anything: keep it within a network that you trust.
+    First `./schedlab dask certificate FOLDER`: bring that folder to each host, by a way that is
+    secret. On one `./schedlab dask scheduler --certificate FOLDER --host ADDRESS`, on each
+    `./schedlab dask worker --certificate FOLDER tls://ADDRESS:8786 --nworkers 8 --nthreads 1`: then
+    `./schedlab sweep --scheduler tls://ADDRESS:8786 --certificate FOLDER`. Whoever has the
+    certificate can have the workers run anything; others are not spoken to.
     """
     import os
 
     from schedlab.interpreter import module_command
+    from schedlab.sweep import certificate as certificates
 
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    command = module_command("dask", *arguments)
+    what, *others = arguments or ("",)
+    if what == "certificate" and len(others) == 1:
+        certificates.make(Path(others[0]))
+        say(f"schedlab: {others[0]}: bring it to each host of the cluster; it is a secret")
+        return
+    if what not in ("scheduler", "worker"):
+        raise WrongUsage(
+            f"dask {' '.join(arguments)}: expected scheduler, worker, or certificate FOLDER"
+        )
+    check_closed(others)
+    if certificate is None:
+        raise WrongUsage(
+            f"dask {what}: without a certificate, whoever reaches it runs what they like as you: add"
+            f" --certificate FOLDER; {certificates.CURE}"
+        )
+    os.environ |= {
+        **certificates.read(certificate).environment(),
+        "POLARS_MAX_THREADS": "1",
+        "DASK_TEMPORARY_DIRECTORY": str(scratch_folder()),
+        # Dask cannot be without its HTTP servers: they serve nothing, to this host alone.
+        "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
+        "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
+        "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    }
+    closed = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+    command = module_command("dask", what, *closed, *others)
     os.execv(command[0], command)
+
+
+def check_closed(arguments: list[str]) -> None:
+    """Raises WrongUsage for what would open another door than that of the certificate."""
+    for each in arguments:
+        if "tcp://" in each or each.partition("=")[0] in _PLAIN:
+            raise WrongUsage(
+                f"dask: {each}: it would serve users that do not have the certificate; leave it out"
+            )
+
+
+def scratch_folder() -> Path:
+    """What Dask writes down, and loads again, is for no other user to write."""
+    folder = cache_folder() / "dask"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder

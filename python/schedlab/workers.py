@@ -22,7 +22,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """
     # A fork would copy locks that threads of Polars and others hold.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, _prepare)
+    pool = ProcessPoolExecutor(workers, context, prepare)
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -34,7 +34,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Before it loads Polars: one thread is all that small tables need, and the other workers
     have the other CPUs. An interrupt from the keyboard is for the parent, who ends the work."""
     os.environ["POLARS_MAX_THREADS"] = "1"

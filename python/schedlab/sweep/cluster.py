@@ -1,85 +1,190 @@
 # SPDX-License-Identifier: MIT
-"""Workers of Dask: processes of this host that end with the sweep, or those of a cluster."""
+"""Workers of a cluster of Dask's, spoken to by TLS alone: whoever a scheduler lets in can run
+anything there."""
 
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import queue
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, Future, KilledWorker, Security, WorkerPlugin, get_worker
 
 from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.sweep import certificate
+from schedlab.sweep.certificate import SCHEME, Certificate
+from schedlab.sweep.crew import Ended
+from schedlab.sweep.one_run import Result, Task
+from schedlab.sweep.worker import Laboratory, Stopped, Unfit
 
 _CONNECT_SECONDS = 20
-_DEATHS = 1
-"""Of workers here, with a task: it is given to another worker so often, and then given up."""
+_AHEAD = 2
+"""Batches for each thread of the workers: one is done, the next lies ready."""
+_THREADS_SECONDS = 2.0
+"""After which it is asked again how many workers there are."""
 
-_QUIET = {
-    # One thread is all that a small table needs, and the other workers have the other CPUs.
-    "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": "1",
-    "distributed.worker.profile.enabled": False,
-    "distributed.scheduler.allowed-failures": _DEATHS,
+_SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "100MB",
-    # Dask cannot be without its HTTP servers: they have any port that is free, and serve nothing.
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
     "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
 }
 
 
+class Plugin(WorkerPlugin):
+    """Has a laboratory on each worker."""
+
+    def __init__(self, laboratory: Laboratory) -> None:
+        self.laboratory = laboratory
+
+    def setup(self, worker: Any) -> None:
+        """Raises Unfit."""
+        self.laboratory.set_up(f"worker {worker.address}", Path(worker.local_directory))
+
+    def teardown(self, worker: Any) -> None:
+        self.laboratory.tear_down()
+
+
+class Cluster:
+    """A crew (`crew`) that has the workers that it has."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.name = f"schedlab-sweep-{secrets.token_hex(4)}"
+        self.under_way: dict[str, Future[list[Result]]] = {}
+        self.done: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.threads = 0
+        self.threads_known = float("-inf")
+
+    def prepare(self, laboratory: Laboratory) -> None:
+        """Raises SchedlabError."""
+        try:
+            self.client.register_plugin(Plugin(laboratory), name=self.name)
+        except Unfit as error:
+            raise SchedlabError(str(error)) from None
+        except Exception as error:
+            raise SchedlabError(
+                f"the workers cannot take part: {type(error).__name__}: {error}. Start them in the"
+                " same version of schedlab: ./schedlab dask worker"
+            ) from error
+
+    def room(self) -> int:
+        """By its threads, which come and go."""
+        now = time.monotonic()
+        if self.client.status != "running":
+            raise SchedlabError(
+                "the scheduler of Dask is gone; what was finished is kept. Start it again, and go on"
+                " with the same command"
+            )
+        if now - self.threads_known >= _THREADS_SECONDS:
+            found: dict[str, Any] = self.client.nthreads()  # type: ignore[no-untyped-call]
+            self.threads, self.threads_known = sum(found.values()), now
+        return _AHEAD * self.threads
+
+    def give(self, key: str, tasks: Sequence[Task]) -> None:
+        own = f"{self.name}-{key}"
+        future = self.client.submit(perform_batch, self.name, tuple(tasks), key=own, pure=False)
+        self.under_way[key] = future
+        # In a thread of Dask's.
+        future.add_done_callback(lambda _: self.done.put(key))  # type: ignore[no-untyped-call]
+
+    def ended(self, seconds: float) -> list[Ended]:
+        found = []
+        with suppress(queue.Empty):
+            found.append(self.take(self.done.get(timeout=seconds)))
+            while True:
+                found.append(self.take(self.done.get_nowait()))
+        return [each for each in found if each]
+
+    def take(self, key: str) -> Ended | None:
+        future = self.under_way.pop(key, None)
+        if future is None:
+            return None
+        try:
+            if future.status == "finished":
+                return Ended(key, tuple(future.result()))
+            if future.status == "cancelled":  # what its worker held of it was lost
+                return Ended(key, None)
+            return self.failed(key, future.exception())  # type: ignore[no-untyped-call]
+        finally:
+            future.release()  # type: ignore[no-untyped-call]
+
+    def failed(self, key: str, error: BaseException) -> Ended | None:
+        if isinstance(error, Stopped):
+            return None
+        if isinstance(error, KilledWorker):
+            return Ended(key, None, died=True)
+        raise SchedlabError(
+            f"a worker failed, and not because of a run: {type(error).__name__}: {error}"
+        ) from error
+
+    def leave(self) -> None:
+        """Nothing of the sweep stays with the workers."""
+        if self.client.status != "running":
+            return
+        with suppress(Exception):
+            self.client.run(stop, self.name, on_error="ignore")
+            self.client.unregister_worker_plugin(self.name)  # type: ignore[no-untyped-call]
+
+
+# --- on the workers
+
+
+def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
+    """Task of Dask: all of them, in order. Raises Stopped."""
+    plugin = get_worker().plugins[name]
+    assert isinstance(plugin, Plugin)
+    return [plugin.laboratory.perform(task) for task in tasks]
+
+
+def stop(name: str, dask_worker: Any = None) -> None:
+    """To be run on each worker when a sweep ends before its time."""
+    plugin = dask_worker.plugins.get(name)
+    if plugin:
+        plugin.laboratory.stop()
+
+
+# --- connecting
+
+
 @contextmanager
-def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
-    """A client of the cluster at an address, or, without one, of `workers` processes here.
+def connected(scheduler: str, folder: Path | None) -> Iterator[Cluster]:
+    """The cluster at an address. `folder`: of the certificate. Raises WrongUsage, SchedlabError."""
+    found = certificate.of_scheduler(scheduler, folder)
+    with dask.config.set(_SETTINGS), _quiet_logs():
+        client = _client(scheduler, found)
+        with client:
+            crew = Cluster(client)
+            try:
+                yield crew
+            finally:
+                crew.leave()
 
-    Those here listen on the loopback interface alone, without a dashboard; nothing of them is left
-    after the block. Their memory is not limited: a run takes what it needs.
-    """
-    with tempfile.TemporaryDirectory(prefix="schedlab-dask-") as folder:
-        settings = {**_QUIET, "temporary-directory": folder}
-        found = _of_cluster(scheduler) if scheduler else _local(workers)
-        with dask.config.set(settings), _quiet_logs(), found as client:
-            yield client
 
-
-@contextmanager
-def _local(workers: int) -> Iterator[Client]:
-    here = LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        protocol="tcp://",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-        worker_dashboard_address=None,
-        memory_limit=None,
-        silence_logs=logging.CRITICAL,
+def _client(scheduler: str, found: Certificate) -> Client:
+    security = Security(  # type: ignore[no-untyped-call]
+        require_encryption=True,
+        tls_ca_file=str(found.certificate),
+        tls_client_cert=str(found.certificate),
+        tls_client_key=str(found.key),
     )
-    with here, Client(here, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-        yield client
-
-
-@contextmanager
-def _of_cluster(scheduler: str) -> Iterator[Client]:
     try:
-        client = Client(  # type: ignore[no-untyped-call]
-            scheduler, timeout=_CONNECT_SECONDS, set_as_default=False
+        return Client(  # type: ignore[no-untyped-call]
+            scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security
         )
     except ValueError as error:
         raise WrongUsage(
-            f"--scheduler {scheduler}: {error}: expected an address such as tcp://10.0.0.1:8786"
+            f"--scheduler {scheduler}: {error}: expected an address such as {SCHEME}10.0.0.1:8786"
         ) from None
     except (OSError, TimeoutError) as error:
         raise SchedlabError(
-            f"--scheduler {scheduler}: no scheduler of Dask answers there: {_first_line(error)}."
-            " Start one: ./schedlab dask scheduler"
+            f"--scheduler {scheduler}: no scheduler of Dask answers there that has this certificate:"
+            f" {_first_line(error)}. Start one: ./schedlab dask scheduler"
         ) from None
-    with client:
-        yield client
 
 
 @contextmanager
@@ -98,9 +203,3 @@ def _quiet_logs() -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-def threads(client: Client) -> int:
-    """How many tasks can be done at a time, now."""
-    found: dict[str, Any] = client.nthreads()  # type: ignore[no-untyped-call]
-    return sum(found.values())

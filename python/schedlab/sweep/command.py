@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab.build import host_processors
 from schedlab.json_lines import Node
@@ -21,6 +22,9 @@ from schedlab.sweep.plan import SweepPlan
 from schedlab.terminal import say
 from schedlab.versions import commit
 
+if TYPE_CHECKING:
+    from schedlab.sweep.crew import Crew
+
 
 @dataclass(frozen=True)
 class Doing:
@@ -28,6 +32,8 @@ class Doing:
 
     out: Path
     scheduler: str | None = None
+    certificate: Path | None = None
+    """The folder of the certificate by which a scheduler is spoken to."""
     workers: int | None = None
     """Processes of this host; None: one for each CPU."""
     keep_traces: bool = False
@@ -85,7 +91,7 @@ def run(
     doing: Doing,
 ) -> None:
     """On workers of this host, or of a cluster."""
-    from schedlab.sweep import cluster, execution
+    from schedlab.sweep import execution
     from schedlab.sweep.progress import Board
 
     traces = None
@@ -97,11 +103,19 @@ def run(
         for key, point in points.items()
     ]
     identities = {key: wanted.identity(point) for key, point in points.items()}
-    workers = min(doing.workers or host_processors(), len(tasks))
-    with cluster.connected(doing.scheduler, workers) as client, Board(len(tasks)) as board:
-        execution.carry_out(
-            tasks, identities, client, make, data_set, board, traces, local=not doing.scheduler
-        )
+    with crew_of(doing, len(tasks)) as crew, Board(len(tasks)) as board:
+        execution.carry_out(tasks, identities, crew, make, data_set, board, traces)
+
+
+def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:
+    """Of a cluster, which needs Dask, or of this host: no more workers than can have a run."""
+    if doing.scheduler:
+        from schedlab.sweep import cluster
+
+        return cluster.connected(doing.scheduler, doing.certificate)
+    from schedlab.sweep import processes
+
+    return processes.local(min(doing.workers or host_processors(), most))
 
 
 def manifest_of(point: expanding.Point, make: Make) -> dict[str, Any]:

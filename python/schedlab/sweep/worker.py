@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a worker of Dask holds of a sweep, and the task that it is given: some runs, one by one.
+"""What a worker holds of a sweep, and how it does a run.
 
 The programs come with the sweep, so that all workers run the same, whatever is built where they
 are; the code that measures must be the same there, and is checked.
@@ -7,18 +7,14 @@ are; the code that measures must be the same there, and is checked.
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from distributed import WorkerPlugin, get_worker
 
 from schedlab import results
 from schedlab.machines import machine_named
@@ -34,36 +30,30 @@ class Stopped(Exception):
     """The sweep was ended."""
 
 
-class Laboratory(WorkerPlugin):
+class Laboratory:
     """Of one sweep, on one worker."""
 
-    def __init__(self, name: str, make: Make, kept: Path | None, local: bool) -> None:
+    def __init__(self, make: Make, kept: Path | None) -> None:
         """`kept`: where the folders of runs go; it must be the same folder for all workers."""
-        self.name = name
         self.make = make
         self.kept = kept
-        self.local = local
 
-    def setup(self, worker: Any) -> None:
-        """Raises Unfit, and says why."""
-        if self.local:
-            # Ctrl-C is for who started the sweep; the workers are ended then.
-            with suppress(ValueError):
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
-        where = f"worker {worker.address}"
+    def set_up(self, where: str, scratch: Path) -> None:
+        """On the worker `where`, in a folder that no other user may write to. Raises Unfit."""
         check_same(where, self.make.measuring, measuring())
         for name, facts in self.make.machines.items():
             version = machine_named(name).release().version
             check_same(where, {name: facts["machine_version"]}, {name: version})
         if self.kept and not self.kept.is_dir():
             raise Unfit(f"{where}: there is no folder {self.kept}, where traces are to be kept")
-        self.folder = Path(tempfile.mkdtemp(prefix="schedlab-", dir=worker.local_directory))
+        self.folder = Path(tempfile.mkdtemp(prefix="worker-", dir=scratch))
         self.programs = {name: self.write(name) for name in self.make.programs}
         self.lock = threading.Lock()
         self.running: set[subprocess.Popen[bytes]] = set()
         self.stopping = False
 
-    def teardown(self, worker: Any) -> None:
+    def tear_down(self) -> None:
+        """Ends what is under way, and leaves nothing of it."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -138,22 +128,3 @@ def check_same(where: str, wanted: Facts, found: Facts) -> None:
 def _shown(value: str | None) -> str:
     text = str(value)
     return text if len(text) < 32 else f"{text[:12]}…"
-
-
-def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
-    """Task of Dask: all of them, in order. Raises Stopped."""
-    laboratory = get_worker().plugins[name]
-    assert isinstance(laboratory, Laboratory)
-    return [laboratory.perform(task) for task in tasks]
-
-
-def stop(name: str, dask_worker: Any = None) -> None:
-    """To be run on each worker when a sweep ends before its time."""
-    laboratory = dask_worker.plugins.get(name)
-    if laboratory:
-        laboratory.stop()
-
-
-def probe() -> Mapping[str, str]:
-    """To be run on each worker before it is given anything: what it has."""
-    return {**measuring(), "process": str(os.getpid())}

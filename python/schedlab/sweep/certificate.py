@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""The certificate of a cluster: who has it may run anything there, and others are not spoken to.
+
+One for all: it is signed by itself, and each side asks the other for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import SchedlabError, WrongUsage
+
+CURE = "./schedlab dask certificate FOLDER makes one"
+SCHEME = "tls://"
+_NAMES = ("certificate.pem", "key.pem")
+_OPENSSL = (
+    "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+    "-subj", "/CN=schedlab", "-days", "365",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Its files."""
+
+    certificate: Path
+    key: Path
+
+    def environment(self) -> dict[str, str]:
+        """What has Dask's programs speak by it alone."""
+        prefix = "DASK_DISTRIBUTED__COMM__"
+        found = {
+            f"{prefix}REQUIRE_ENCRYPTION": "True",
+            f"{prefix}TLS__CA_FILE": str(self.certificate),
+        }
+        for role in ("SCHEDULER", "WORKER", "CLIENT"):
+            found[f"{prefix}TLS__{role}__CERT"] = str(self.certificate)
+            found[f"{prefix}TLS__{role}__KEY"] = str(self.key)
+        return found
+
+
+def read(folder: Path) -> Certificate:
+    """Raises WrongUsage if it is none, or no secret of this user's."""
+    found = Certificate(*(folder.absolute() / name for name in _NAMES))
+    for path in (found.certificate, found.key):
+        if not path.is_file():
+            raise WrongUsage(f"--certificate {folder}: there is no {path.name} in it; {CURE}")
+    about = found.key.stat()
+    if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
+        raise WrongUsage(
+            f"--certificate {folder}: other users may read {found.key.name}, which is a secret: have"
+            f" it be your own, and `chmod 600 {found.key}`; or {CURE}"
+        )
+    return found
+
+
+def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
+    """Raises WrongUsage if strangers could be at the other end, or between."""
+    if not scheduler.startswith(SCHEME):
+        raise WrongUsage(
+            f"--scheduler {scheduler}: expected an address such as {SCHEME}10.0.0.1:8786. Without TLS"
+            " whoever reaches a cluster runs what they like as its owner (docs/sweeps.md)"
+        )
+    if folder is None:
+        raise WrongUsage(
+            f"--scheduler {scheduler}: by which certificate? Add --certificate FOLDER; {CURE}"
+        )
+    return read(folder)
+
+
+def make(folder: Path) -> None:
+    """A new one, in a folder that is not there yet. Raises WrongUsage, SchedlabError."""
+    if folder.exists():
+        raise WrongUsage(f"{folder} is there already: name another folder, or move that one away")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    try:
+        certificate, key = (str(place / name) for name in _NAMES)
+        _run([*_OPENSSL, "-out", certificate, "-keyout", key])
+        os.chmod(key, 0o600)
+        os.rename(place, folder)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _run(command: list[str]) -> None:
+    try:
+        subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        )
+    except FileNotFoundError:
+        raise SchedlabError(
+            f"there is no {command[0]}, which makes certificates: apt install {command[0]}"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise SchedlabError(f"{command[0]} made no certificate: {error.stderr.strip()}") from None

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""Who can have a sweep's workers run something: its owner alone, here as on a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from conftest import Command
+from processes import in_session, is_running, wait_until
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.interpreter import PYTHON
+from schedlab.sweep import certificate, cluster, command, dataset
+from sweeps import SEEDS, SETUPS, assert_same, started, sweep_file
+
+pytestmark = pytest.mark.xdist_group("sweeps")
+
+ATTACK = """
+import sys
+from pathlib import Path
+from distributed import Client, Security
+
+address, place, folder = sys.argv[1:]
+own = {}
+if folder:
+    pem, key = folder + "/certificate.pem", folder + "/key.pem"
+    own = {"security": Security(tls_ca_file=pem, tls_client_cert=pem, tls_client_key=key)}
+client = Client(address, timeout=3, **own)
+client.submit(Path(place).write_text, "it ran").result(timeout=20)
+"""
+"""Of another process, which has a function run by the workers."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """A socket by which others can begin to talk to a process."""
+
+    process: int
+    address: str
+    port: int
+
+
+def doors(session: int) -> list[Door]:
+    """All listening sockets of a session's processes; of Unix, those with a name: port 0."""
+    found = []
+    for pid in in_session(session):
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            for each in psutil.Process(pid).net_connections("all"):
+                if each.family == socket.AF_UNIX and each.laddr:
+                    found.append(Door(pid, str(each.laddr), 0))
+                elif each.family != socket.AF_UNIX and each.status == psutil.CONN_LISTEN:
+                    found.append(Door(pid, each.laddr.ip, each.laddr.port))
+    return found
+
+
+def attack(address: str, place: Path, folder: Path | None = None) -> bool:
+    """Did a function run, as its file tells?"""
+    call = [*PYTHON, "-c", ATTACK, address, str(place), str(folder or "")]
+    subprocess.run(call, capture_output=True, timeout=120, check=False)
+    return place.exists()
+
+
+# --- this host
+
+
+def test_doors_are_seen(tmp_path: Path) -> None:
+    """Else the next test would prove nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(tmp_path / "s"))
+        unix.listen()
+        found = {(each.address, each.port) for each in doors(os.getsid(0))}
+        assert {tcp.getsockname(), (str(tmp_path / "s"), 0)} <= found
+
+
+def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
+    path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
+    call = ("schedlab", "sweep", str(path), "--out", str(out), "--workers", "2")
+    with started(*call) as sweep:
+        wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
+        sweep.send_signal(signal.SIGSTOP)  # it goes on when all was seen
+        workers = [each for each in in_session(sweep.pid) if each != sweep.pid]
+        assert len(workers) >= 2
+        assert doors(sweep.pid) == []
+        # Its workers end with it, however it ends.
+        sweep.kill()
+        sweep.send_signal(signal.SIGCONT)
+        wait_until(lambda: not any(map(is_running, workers)), "a worker lives on without its sweep")
+
+
+# --- a cluster
+
+
+@dataclass(frozen=True)
+class Started:
+    """A scheduler and workers, each a process of its own, as somebody would start them by hand."""
+
+    address: str
+    certificate: Path
+    scheduler: subprocess.Popen[str]
+    workers: list[subprocess.Popen[str]]
+
+    def processes(self) -> list[subprocess.Popen[str]]:
+        return [self.scheduler, *self.workers]
+
+
+@contextmanager
+def processes_of_a_cluster(folder: Path, workers: int) -> Iterator[Started]:
+    certificate.make(folder)
+    with ExitStack() as stack:
+        own = ("--certificate", str(folder), "--host", "127.0.0.1")
+        scheduler = stack.enter_context(
+            started("schedlab", "dask", "scheduler", *own, "--port", "0")
+        )
+        assert scheduler.stdout
+        address = ""
+        for line in scheduler.stdout:
+            if "Scheduler at:" in line:
+                address = line.split()[-1]
+                break
+        one = ("--nthreads", "1", "--no-nanny")
+        call = ("schedlab", "dask", "worker", address, *own, *one)
+        yield Started(
+            address,
+            folder,
+            scheduler,
+            [stack.enter_context(started(*call)) for _ in range(workers)],
+        )
+
+
+@pytest.fixture(scope="module")
+def a_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    with processes_of_a_cluster(tmp_path_factory.mktemp("cluster") / "secret", 3) as found:
+        yield found
+
+
+def test_a_stranger_is_refused_by_a_cluster(tmp_path: Path, a_cluster: Started) -> None:
+    other = tmp_path / "other"
+    certificate.make(other)
+    plain = a_cluster.address.replace("tls://", "tcp://")
+    assert not attack(plain, tmp_path / "plain")
+    assert not attack(a_cluster.address, tmp_path / "with-another", other)
+    assert attack(a_cluster.address, tmp_path / "with-its-own", a_cluster.certificate)
+
+
+def test_all_doors_of_a_cluster_are_locked_or_lead_nowhere(a_cluster: Started) -> None:
+    """Those that do not ask for a certificate are of this host alone, and serve nothing."""
+    found = {door for each in a_cluster.processes() for door in doors(each.pid)}
+    assert {door.address for door in found} == {"127.0.0.1"}
+    open_ones = {door for door in found if answer(door, "")}
+    for door in open_ones:
+        for path in ("", "info/main/workers.html", "json/counts.json", "status", "metrics"):
+            assert answer(door, path).startswith("HTTP/1.1 404 ")
+    locked = found - open_ones
+    assert len(locked) == len([each for each in a_cluster.processes() if each.poll() is None])
+    assert all(asks_for_a_certificate(door) for door in locked)
+
+
+def answer(door: Door, path: str) -> str:
+    """To a question in HTTP; "": it speaks something else."""
+    with socket.create_connection((door.address, door.port), timeout=30) as asked:
+        asked.sendall(f"GET /{path} HTTP/1.0\r\n\r\n".encode())
+        try:
+            return asked.recv(100).decode("latin-1")
+        except ConnectionResetError:
+            return ""
+
+
+def asks_for_a_certificate(door: Door) -> bool:
+    """It speaks TLS, and says no more to whom has none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with socket.create_connection((door.address, door.port), timeout=30) as plain:
+        try:
+            with context.wrap_socket(plain) as wrapped:
+                wrapped.recv(1)
+        except ssl.SSLError as error:
+            return "CERTIFICATE_REQUIRED" in str(error)
+    return False
+
+
+def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
+    tmp_path: Path, a_cluster: Started
+) -> None:
+    path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
+    workers = a_cluster.workers
+    options = ("--scheduler", a_cluster.address, "--certificate", str(a_cluster.certificate))
+    with started("schedlab", "sweep", str(path), *options, "--out", str(out)) as sweep:
+        wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
+        workers[1].send_signal(signal.SIGKILL)
+        finished = len(dataset.read_statuses(out))
+        text, _ = sweep.communicate(timeout=120)
+    assert sweep.returncode == 0, text
+    assert workers[1].wait() == -signal.SIGKILL
+    assert [workers[place].poll() for place in (0, 2)] == [None, None]
+    assert 0 < finished < SEEDS * SETUPS, "it was not killed in the middle"
+    counted = duckdb.execute(
+        f"SELECT count(*), count(DISTINCT key), count(*) FILTER (status = 'success')"
+        f" FROM read_parquet('{out}/runs/*.parquet')"
+    ).fetchone()
+    assert counted == (SEEDS * SETUPS,) * 3
+    command.carry_out(command.plan(path, {}), command.Doing(tmp_path / "here"))
+    assert_same(out, tmp_path / "here")
+
+
+def test_there_is_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
+    certificate.make(tmp_path / "secret")
+    with (
+        pytest.raises(SchedlabError, match="no scheduler of Dask answers there"),
+        cluster.connected("tls://127.0.0.1:9", tmp_path / "secret"),
+    ):
+        pass
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("dask", "scheduler"), "without a certificate"),
+        (("dask", "worker", "tcp://127.0.0.1:9"), "users that do not have the certificate"),
+        (("dask", "scheduler", "--dashboard-address=:8787"), "do not have the certificate"),
+        (("dask", "ssh"), "expected scheduler, worker, or certificate FOLDER"),
+    ],
+)
+def test_dask_does_not_begin_without_a_certificate(
+    schedlab: Command, arguments: tuple[str, ...], said: str
+) -> None:
+    done = schedlab(*arguments)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_scheduler_without_tls_or_with_a_readable_key_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "secret"
+    for address in ("tcp://10.0.0.1:8786", "10.0.0.1:8786", "xyz://127.0.0.1:9"):
+        with pytest.raises(WrongUsage, match="expected an address such as tls://"):
+            certificate.of_scheduler(address, folder)
+    with pytest.raises(WrongUsage, match=r"\./schedlab dask certificate FOLDER makes one"):
+        certificate.of_scheduler("tls://10.0.0.1:8786", None)
+    with pytest.raises(WrongUsage, match=r"there is no certificate\.pem in it"):
+        certificate.of_scheduler("tls://10.0.0.1:8786", folder)
+    certificate.make(folder)
+    assert folder.stat().st_mode & 0o077 == 0
+    with pytest.raises(WrongUsage, match="is there already"):
+        certificate.make(folder)
+    found = certificate.of_scheduler("tls://10.0.0.1:8786", folder)
+    found.key.chmod(0o640)
+    with pytest.raises(WrongUsage, match=r"other users may read key\.pem"):
+        certificate.of_scheduler("tls://10.0.0.1:8786", folder)
