@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
@@ -13,51 +12,16 @@
 #define GAP 0
 #endif
 
-/*
- * Where arenas lie: programs, their heaps and libraries, and what sanitizers map, all
- * lie elsewhere on Linux with 47 bits of addresses or more. Which of the places is
- * drawn: so that it will be free in the program that maps it again. Nothing in a
- * machine goes by addresses, and no run depends on it.
- */
-#define FIRST   0x200000000000u
-#define END     0x500000000000u
-#define SPACING 0x40000000u
-#define TRIES   64
-#define LINE    64
-
-static bool lies_within(uintptr_t address, size_t bytes)
-{
-    return address >= FIRST && address < END && address % ARENA_PAGE == 0 && bytes <= END - address;
-}
-
-bool arena_map_at(struct arena *arena, uintptr_t address, size_t bytes)
-{
-    if (!lies_within(address, bytes) || bytes % ARENA_PAGE != 0)
-        return false;
-    void *wanted = (void *)address; /* NOLINT */
-    void *base = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (base == MAP_FAILED)
-        return false;
-    *arena = (struct arena){.base = base, .bytes = bytes};
-    if (base == wanted)
-        return true;
-    arena_unmap(arena); /* a kernel before Linux 4.17 does not know MAP_FIXED_NOREPLACE */
-    return false;
-}
+#define LINE 64
 
 bool arena_map(struct arena *arena, size_t bytes)
 {
-    bytes = (bytes + ARENA_PAGE - 1) / ARENA_PAGE * ARENA_PAGE;
-    for (int i = 0; i < TRIES; i++) {
-        uint64_t drawn = 0;
-        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
-            return false;
-        uintptr_t place = FIRST + drawn % ((END - FIRST) / SPACING) * SPACING;
-        if (arena_map_at(arena, place, bytes))
-            return true;
-    }
-    return false;
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return false;
+    *arena = (struct arena){.base = base, .bytes = bytes};
+    return true;
 }
 
 void arena_unmap(const struct arena *arena)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Machines in files. All that a machine is lies in its arena, pointers into it
- * included, those of policies too, which nobody else could find: so its pages are
- * written as they are, and read to the same addresses again. What points out of it, to
- * the program and to the trace's buffer, is put right.
+ * Machines in files. A file has what the machine is made of and all that was done to it
+ * (sim/recipe.h), not its memory: a policy's lists, heaps and trees could not be told
+ * from crafted ones by anybody who does not know the policy, and one wrong pointer in
+ * them reads or writes anywhere. So the machine is made anew, and all is done to it
+ * again, by the functions that check what they are asked for. That takes as long as the
+ * run took, without its trace.
  *
- * A file is a header, pages that are not all zero, each behind its number, and the
- * number LAST_PAGE with a checksum of all before it.
+ * A file is a header, and the recipe.
  */
 
 #include <errno.h>
@@ -19,12 +20,14 @@
 
 #include "sim/control.h"
 #include "sim/machine.h"
+#include "sim/recipe.h"
 
 #define MAGIC          0x50434d4953424c53ull /* "SLBSIMCP" */
-#define FORMAT_VERSION 1
-#define PAGE_WORDS     (ARENA_PAGE / sizeof(uint64_t))
-#define LAST_PAGE      UINT64_MAX
+#define FORMAT_VERSION 2
 #define BUILD_BYTES    64
+#define NO_TRACE       "/dev/null" /* of what is done again */
+#define PIECE_TICKS    64
+#define FIRST_ROOM     65536
 
 /* A hash of the objects that the simulator is made of: made by sim.mk. */
 extern const char build_name[];
@@ -34,28 +37,27 @@ struct header {
     uint32_t version;
     uint32_t bytes;
     char build[BUILD_BYTES];
-    uint64_t address; /* of the arena */
-    uint64_t mapped;
-    uint64_t taken;
-    uint32_t policy; /* its number */
-    uint32_t traced;
+    uint64_t recipe_bytes;
+    uint64_t recipe_checksum;
+    uint64_t until;  /* to which it ran last */
+    uint32_t ran;    /* since the recipe's last entry */
+    uint32_t traced; /* the trace goes on */
+    struct simulator_counts counts;
     uint64_t checksum; /* of what is before it */
-};
-
-struct page {
-    uint64_t number;
-    uint64_t words[PAGE_WORDS];
 };
 
 #define CHECKSUM_BEGIN 0xcbf29ce484222325ull
 
 /* No two texts that differ in one word have the same; others by chance. After FNV-1a (Fowler, Noll,
  * Vo 1991), with words and rotations. */
-static uint64_t checksum(uint64_t sum, const void *data, size_t bytes)
+static uint64_t checksum(const void *data, size_t bytes)
 {
-    const uint64_t *words = data;
-    for (size_t i = 0; i < bytes / sizeof(*words); i++) {
-        sum ^= words[i];
+    const unsigned char *next = data;
+    uint64_t sum = CHECKSUM_BEGIN;
+    for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {
+        uint64_t word;
+        memcpy(&word, next + i * sizeof(word), sizeof(word));
+        sum ^= word;
         sum = (sum << 29 | sum >> 35) * 0x100000001b3ull;
     }
     return sum;
@@ -63,51 +65,32 @@ static uint64_t checksum(uint64_t sum, const void *data, size_t bytes)
 
 /* ---- writing ---- */
 
-/* Byte by byte as it lies there, between arrays too, where AddressSanitizer lets nobody look.
- * False: it is all zero. */
-__attribute__((no_sanitize("address"))) static bool copy_page(struct page *page,
-                                                              const unsigned char *from)
-{
-    const volatile uint64_t *words = (const volatile uint64_t *)(const void *)from;
-    uint64_t any = 0;
-    for (size_t i = 0; i < PAGE_WORDS; i++)
-        any |= page->words[i] = words[i];
-    return any != 0;
-}
-
 static struct header header_of(const struct simulator *simulator)
 {
+    const struct recipe *recipe = &simulator->recipe;
     struct header header = {
         .magic = MAGIC,
         .version = FORMAT_VERSION,
         .bytes = sizeof(header),
-        .address = (uintptr_t)simulator->arena.base,
-        .mapped = simulator->arena.bytes,
-        .taken = simulator->arena.taken,
-        .policy = policy_number(simulator->engine->policy),
+        .recipe_bytes = recipe->used,
+        .recipe_checksum = checksum(recipe->bytes, recipe->used),
+        .until = recipe->ran_until,
+        .ran = recipe->ran,
         .traced = simulator->trace.next != NULL,
     };
     memcpy(header.build, build_name, BUILD_BYTES);
-    header.checksum = checksum(CHECKSUM_BEGIN, &header, offsetof(struct header, checksum));
+    simulator_count(simulator, &header.counts);
+    header.checksum = checksum(&header, offsetof(struct header, checksum));
     return header;
 }
 
 /* False: see errno. */
 static bool write_machine(const struct simulator *simulator, FILE *file)
 {
-    struct header header = header_of(simulator);
-    struct page page;
-    uint64_t sum = checksum(CHECKSUM_BEGIN, &header, sizeof(header));
-    bool good = fwrite(&header, sizeof(header), 1, file) == 1;
-    for (size_t place = 0; place < simulator->arena.taken && good; place += ARENA_PAGE) {
-        page.number = place / ARENA_PAGE;
-        if (!copy_page(&page, simulator->arena.base + place))
-            continue;
-        sum = checksum(sum, &page, sizeof(page));
-        good = fwrite(&page, sizeof(page), 1, file) == 1;
-    }
-    const uint64_t end[] = {LAST_PAGE, sum};
-    return good && fwrite(end, sizeof(end), 1, file) == 1 && fflush(file) == 0;
+    const struct header header = header_of(simulator);
+    return fwrite(&header, sizeof(header), 1, file) == 1 &&
+           fwrite(simulator->recipe.bytes, simulator->recipe.used, 1, file) == 1 &&
+           fflush(file) == 0;
 }
 
 /* A file beside it that nobody else has; `name` is given back by free(). Null: see errno. */
@@ -124,7 +107,7 @@ static FILE *create_beside(const char *path, char **name)
 }
 
 /* The whole file, or none. (What a failure of the power leaves half-written is told by its
- * checksum.) */
+ * checksums.) */
 static bool write_file(const struct simulator *simulator, const char *path,
                        struct simulator_error *error)
 {
@@ -161,10 +144,17 @@ bool simulator_save(struct simulator *simulator, const char *path, struct simula
         set_error(error, "the run is finished, and cannot be put aside");
         return false;
     }
+    if (simulator->recipe.incomplete) {
+        set_error(error, "no memory was left to note what the machine is made of");
+        return false;
+    }
     return write_file(simulator, path, error);
 }
 
-/* ---- reading ---- */
+/* ---- reading the file ---- */
+
+static const char damaged[] = "it is damaged";
+static const char cut_short[] = "it is cut short";
 
 /* Null: it is sound, and of this build; else what is wrong. */
 static const char *header_flaw(const struct header *header)
@@ -173,90 +163,332 @@ static const char *header_flaw(const struct header *header)
         return "it is no checkpoint";
     if (header->version != FORMAT_VERSION || header->bytes != sizeof(*header))
         return "its format is of another version of the simulator, and only that can continue it";
-    if (header->checksum != checksum(CHECKSUM_BEGIN, header, offsetof(struct header, checksum)))
-        return "it is damaged";
+    if (header->checksum != checksum(header, offsetof(struct header, checksum)))
+        return damaged;
     if (memcmp(header->build, build_name, BUILD_BYTES) != 0)
         return "another build of the simulator saved it, and only that can continue it";
     return NULL;
 }
 
-/* Into the arena. Null, or what is wrong. */
-static const char *read_pages(FILE *file, const struct header *header, const struct arena *arena)
+/* The recipe, as much of it as there is: a file may say that it is longer than it is. Null: there
+ * is no memory. */
+static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
 {
-    static const char *const cut_short = "it is cut short";
-    struct page page;
-    uint64_t next = 0;
-    uint64_t sum = checksum(CHECKSUM_BEGIN, header, sizeof(*header));
-    for (;;) {
-        if (fread(&page.number, sizeof(page.number), 1, file) != 1)
-            return cut_short;
-        if (page.number == LAST_PAGE)
+    size_t room = FIRST_ROOM;
+    unsigned char *bytes = malloc(room);
+    *found = 0;
+    while (bytes && *found < wanted) {
+        if (*found == room) {
+            unsigned char *moved = realloc(bytes, room *= 2);
+            if (!moved)
+                free(bytes);
+            bytes = moved;
+            continue;
+        }
+        size_t most = wanted - *found < room - *found ? wanted - *found : room - *found;
+        size_t got = fread(bytes + *found, 1, most, file);
+        *found += got;
+        if (got == 0)
             break;
-        if (page.number < next || page.number >= arena->bytes / ARENA_PAGE)
-            return "it is damaged";
-        if (fread(page.words, sizeof(page.words), 1, file) != 1)
-            return cut_short;
-        sum = checksum(sum, &page, sizeof(page));
-        memcpy(arena->base + page.number * ARENA_PAGE, page.words, sizeof(page.words));
-        next = page.number + 1;
     }
-    uint64_t written;
-    if (fread(&written, sizeof(written), 1, file) != 1)
-        return cut_short;
-    return written == sum && fgetc(file) == EOF ? NULL : "it is damaged";
+    return bytes;
 }
 
-/* Null: see `*flaw`. */
-static struct simulator *read_machine(FILE *file, struct header *header, const char **flaw)
+/* Header and recipe, which is given back by free(). Null, or what is wrong. */
+static const char *read_file(FILE *file, struct header *header, unsigned char **recipe)
 {
-    struct arena arena;
     bool whole = fread(header, sizeof(*header), 1, file) == 1;
-    *flaw = whole ? header_flaw(header) : "it is no checkpoint, or cut short";
-    if (*flaw)
-        return NULL;
-    if (!arena_map_at(&arena, (uintptr_t)header->address, header->mapped)) {
-        *flaw = "there is no memory at the addresses that its machine had. If that lives in this "
-                "program still, destroy it first";
-        return NULL;
-    }
-    *flaw = read_pages(file, header, &arena);
-    if (*flaw) {
-        arena_unmap(&arena);
-        return NULL;
-    }
-    return (struct simulator *)(void *)arena.base;
+    const char *flaw = whole ? header_flaw(header) : "it is no checkpoint, or cut short";
+    if (flaw)
+        return flaw;
+    uint64_t found;
+    *recipe = read_recipe(file, header->recipe_bytes, &found);
+    if (!*recipe)
+        return "there is no memory for it";
+    if (found < header->recipe_bytes)
+        return cut_short;
+    if (found % 8 != 0 || header->recipe_checksum != checksum(*recipe, found) || fgetc(file) != EOF)
+        return damaged;
+    return NULL;
 }
 
-/* What points out of the arena. */
-static void put_right(struct simulator *simulator, const struct header *header)
+/* ---- reading the recipe ---- */
+
+/* What has not been read yet. It lies at a multiple of 8. */
+struct rest {
+    unsigned char *next;
+    size_t bytes;
+};
+
+/* Null: so much is not there. */
+static void *take(struct rest *rest, uint64_t count, size_t each)
 {
-    simulator->engine = engines[header->policy];
-    simulator->trace = (struct trace){.file = -1, .records = simulator->trace.records};
-    guard_states(simulator);
+    if (count > rest->bytes / each)
+        return NULL;
+    void *found = rest->next;
+    size_t padded = recipe_padded(count * each);
+    rest->next += padded;
+    rest->bytes -= padded;
+    return found;
+}
+
+static bool take_number(struct rest *rest, uint64_t most, uint32_t *number)
+{
+    const uint64_t *found = take(rest, 1, sizeof(*found));
+    if (!found || *found > most)
+        return false;
+    *number = (uint32_t)*found;
+    return true;
+}
+
+/* Null: there is none. */
+static const char *take_text(struct rest *rest)
+{
+    uint32_t bytes;
+    if (!take_number(rest, UINT32_MAX, &bytes) || bytes == 0)
+        return NULL;
+    const char *text = take(rest, bytes, 1);
+    return text && text[bytes - 1] == '\0' ? text : NULL;
+}
+
+static void free_workload(struct simulator_workload *workload)
+{
+    free((void *)workload->programs);
+    free((void *)workload->texts);
+}
+
+static bool take_program(struct rest *rest, struct simulator_program *program)
+{
+    program->name = take_text(rest);
+    if (!program->name || !take_number(rest, UINT32_MAX, &program->count))
+        return false;
+    program->steps = take(rest, program->count, sizeof(*program->steps));
+    return program->steps != NULL;
+}
+
+/* Names, steps, texts and channels stay where they are. False: nothing is to be freed. */
+static bool take_workload(struct rest *rest, struct simulator_workload *workload)
+{
+    *workload = (struct simulator_workload){0};
+    uint64_t most = rest->bytes / sizeof(uint64_t); /* each takes more than that */
+    most = most < UINT32_MAX ? most : UINT32_MAX;
+    if (!take_number(rest, most, &workload->program_count) ||
+        !take_number(rest, most, &workload->text_count) ||
+        !take_number(rest, most, &workload->channel_count))
+        return false;
+    struct simulator_program *programs = calloc(workload->program_count + 1ull, sizeof(*programs));
+    const char **texts = calloc(workload->text_count + 1ull, sizeof(*texts));
+    workload->programs = programs;
+    workload->texts = texts;
+    bool good = programs && texts;
+    for (uint32_t i = 0; good && i < workload->program_count; i++)
+        good = take_program(rest, &programs[i]);
+    for (uint32_t i = 0; good && i < workload->text_count; i++)
+        good = (texts[i] = take_text(rest)) != NULL;
+    workload->channels =
+        good ? take(rest, workload->channel_count, sizeof(*workload->channels)) : NULL;
+    if (!workload->channels)
+        free_workload(workload);
+    return workload->channels != NULL;
+}
+
+static bool take_costs(struct rest *rest, struct simulator_costs *costs)
+{
+    size_t head = offsetof(struct simulator_costs, policies);
+    struct rest ahead = *rest;
+    const void *found = take(&ahead, 1, head);
+    *costs = (struct simulator_costs){0};
+    if (!found)
+        return false;
+    memcpy(costs, found, head);
+    if (costs->policy_count > SIMULATOR_POLICY_COSTS_MAX)
+        return false;
+    size_t bytes = recipe_costs_bytes(costs);
+    found = take(rest, bytes, 1);
+    if (found)
+        memcpy(costs, found, bytes);
+    return found != NULL;
+}
+
+static bool take_setup(struct rest *rest, struct simulator_setup *setup)
+{
+    const struct recipe_setup *numbers = take(rest, 1, sizeof(*numbers));
+    if (!numbers || numbers->trace_queues > 1)
+        return false;
+    *setup = (struct simulator_setup){
+        .cpus = numbers->cpus,
+        .processes = numbers->processes,
+        .tick_ns = numbers->tick_ns,
+        .seed = numbers->seed,
+        .added_steps = numbers->added_steps,
+        .trace_queues = numbers->trace_queues,
+    };
+    setup->policy = take_text(rest);
+    setup->tunables = setup->policy ? take_text(rest) : NULL;
+    return setup->tunables && take_costs(rest, &setup->costs);
+}
+
+/* ---- doing it again ---- */
+
+/* More has happened than the file says: it was not written by the machine that it describes. So
+ * nothing takes longer than the file says. */
+static bool is_too_much(const struct simulator *simulator, const struct simulator_counts *said)
+{
+    struct simulator_counts now;
+    simulator_count(simulator, &now);
+    return now.now > said->now || now.decisions > said->decisions || now.ticks > said->ticks ||
+           now.forks > said->forks || now.wakeups > said->wakeups ||
+           now.idle_switches > said->idle_switches;
+}
+
+/* Has come of it what the file says? (Where nothing was traced any more, records were counted
+ * before that.) */
+static bool is_as_said(const struct simulator *simulator, const struct simulator_counts *said)
+{
+    struct simulator_counts now;
+    simulator_count(simulator, &now);
+    now.records = said->records;
+    now.process_bytes = said->process_bytes;
+    return memcmp(&now, said, offsetof(struct simulator_counts, processes)) == 0 &&
+           now.processes == said->processes;
+}
+
+static bool run_again(struct simulator *simulator, uint64_t until,
+                      const struct simulator_counts *said)
+{
+    struct simulator_error unused;
+    uint64_t piece = PIECE_TICKS * simulator->scheduler.tick_ns;
+    enum simulator_status status = SIMULATOR_TIME;
+    for (bool ends = false; !ends && status == SIMULATOR_TIME;) {
+        uint64_t next = simulator_next(simulator);
+        ends = next >= until || until - next <= piece;
+        status = simulator_run(simulator, ends ? until : next + piece, &unused);
+        if (status == SIMULATOR_FAILED || is_too_much(simulator, said))
+            return false;
+    }
+    return true;
+}
+
+static bool act_with_text(struct simulator *simulator, const struct recipe_entry *entry,
+                          struct rest *rest)
+{
+    struct simulator_error unused;
+    const char *text = take_text(rest);
+    if (!text)
+        return false;
+    return entry->act == ACT_POLICY ? simulator_set_policy(simulator, text, &unused)
+                                    : simulator_set_tunable(simulator, text, &unused);
+}
+
+static bool add_again(struct simulator *simulator, struct rest *rest)
+{
+    struct simulator_error unused;
+    struct simulator_workload workload;
+    if (!take_workload(rest, &workload))
+        return false;
+    uint32_t first = simulator_add_workload(simulator, &workload, &unused);
+    free_workload(&workload);
+    return first != SIMULATOR_NO_PROGRAM;
+}
+
+static bool act_again(struct simulator *simulator, const struct recipe_entry *entry,
+                      struct rest *rest, const struct simulator_counts *said)
+{
+    struct simulator_error unused;
+    int32_t pid = (int32_t)entry->first;
+    switch ((enum recipe_act)entry->act) {
+    case ACT_RUN:
+        return run_again(simulator, entry->second, said);
+    case ACT_TOUCH:
+        return begin_act(simulator, &unused);
+    case ACT_FORK:
+        return simulator_fork(simulator, entry->first, &unused) != 0;
+    case ACT_KILL:
+        return simulator_kill(simulator, pid, &unused);
+    case ACT_WAKE:
+        return simulator_wake(simulator, pid, &unused);
+    case ACT_MIGRATE:
+        return entry->second <= UINT32_MAX &&
+               simulator_migrate(simulator, pid, (uint32_t)entry->second, &unused);
+    case ACT_GIVE:
+        return simulator_give(simulator, entry->first, entry->second, &unused);
+    case ACT_ATTRIBUTE:
+        return entry->third <= UINT32_MAX &&
+               simulator_set_attribute(simulator, pid, (uint32_t)entry->third, entry->second,
+                                       &unused);
+    case ACT_POLICY:
+    case ACT_TUNABLE:
+        return act_with_text(simulator, entry, rest);
+    case ACT_ADD:
+        return add_again(simulator, rest);
+    }
+    return false;
+}
+
+/* All that was done to it, and then the time that it ran. */
+static bool do_again(struct simulator *simulator, const struct header *header, struct rest *rest)
+{
+    while (rest->bytes > 0) {
+        const struct recipe_entry *entry = take(rest, 1, sizeof(*entry));
+        if (!entry || !act_again(simulator, entry, rest, &header->counts))
+            return false;
+    }
+    return !header->ran || run_again(simulator, header->until, &header->counts);
+}
+
+/* Null: the recipe is none that was written. */
+static struct simulator *make_again(const struct header *header, struct rest *rest)
+{
+    struct simulator_error unused;
+    struct simulator_setup setup;
+    struct simulator_workload workload;
+    if (!take_setup(rest, &setup) || !take_workload(rest, &workload))
+        return NULL;
+    setup.trace = header->traced ? NO_TRACE : NULL;
+    struct simulator *simulator = simulator_create(&setup, &workload, &unused);
+    free_workload(&workload);
+    if (simulator && do_again(simulator, header, rest) && is_as_said(simulator, &header->counts))
+        return simulator;
+    simulator_destroy(simulator);
+    return NULL;
+}
+
+/* From here on, into this file. */
+static bool go_on_tracing(struct simulator *simulator, const struct header *header,
+                          const char *path, const char *trace, struct simulator_error *error)
+{
+    close_trace(simulator);
+    if (!trace)
+        return true;
+    if (header->traced)
+        return open_trace(simulator, trace, error);
+    set_error(error, "the checkpoint %s: its run had no trace, and cannot have one from here on",
+              path);
+    return false;
 }
 
 struct simulator *simulator_restore(const char *path, const char *trace,
                                     struct simulator_error *error)
 {
     struct header header;
-    const char *flaw = NULL;
+    unsigned char *recipe = NULL;
+    struct simulator *simulator = NULL;
     FILE *file = fopen(path, "rb");
     if (!file) {
         set_error(error, "the checkpoint %s cannot be read: %s", path, strerror(errno));
         return NULL;
     }
-    struct simulator *simulator = read_machine(file, &header, &flaw);
+    const char *flaw = read_file(file, &header, &recipe);
     fclose(file);
-    if (!simulator) {
-        set_error(error, "the checkpoint %s: %s", path, flaw);
-        return NULL;
+    if (!flaw) {
+        struct rest rest = {recipe, header.recipe_bytes};
+        simulator = make_again(&header, &rest);
+        flaw = simulator ? NULL : "it was made up, or changed: no run comes to what it says";
     }
-    put_right(simulator, &header);
-    if (trace && !header.traced)
-        set_error(error,
-                  "the checkpoint %s: its run had no trace, and cannot have one from here on",
-                  path);
-    if (trace && (!header.traced || !open_trace(simulator, trace, error))) {
+    free(recipe);
+    if (flaw)
+        set_error(error, "the checkpoint %s: %s", path, flaw);
+    if (simulator && !go_on_tracing(simulator, &header, path, trace, error)) {
         simulator_destroy(simulator);
         return NULL;
     }

@@ -22,6 +22,7 @@ bool begin_act(struct simulator *simulator, struct simulator_error *error)
         return false;
     uint64_t tick = simulator->scheduler.tick_ns;
     simulator->next_tick = (simulator->now / tick + 1) * tick;
+    recipe_note_touch(&simulator->recipe);
     return true;
 }
 
@@ -62,6 +63,7 @@ int32_t simulator_fork(struct simulator *simulator, uint32_t program, struct sim
         return 0;
     }
     simulator->engine->fork(simulator, program);
+    recipe_note(&simulator->recipe, ACT_FORK, program, 0, 0);
     return simulator->last_pid;
 }
 
@@ -75,6 +77,7 @@ bool simulator_kill(struct simulator *simulator, int32_t pid, struct simulator_e
         return false;
     }
     simulator->engine->kill(simulator, process);
+    recipe_note(&simulator->recipe, ACT_KILL, (uint32_t)pid, 0, 0);
     return true;
 }
 
@@ -90,6 +93,7 @@ bool simulator_wake(struct simulator *simulator, int32_t pid, struct simulator_e
         return false;
     }
     simulator->engine->wake(simulator, process);
+    recipe_note(&simulator->recipe, ACT_WAKE, (uint32_t)pid, 0, 0);
     return true;
 }
 
@@ -109,6 +113,7 @@ bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
         set_error(error, "pid %d is queued on CPU %u already", pid, cpu);
     else {
         simulator->engine->migrate(simulator, process, cpu);
+        recipe_note(&simulator->recipe, ACT_MIGRATE, (uint32_t)pid, cpu, 0);
         return true;
     }
     return false;
@@ -129,6 +134,7 @@ bool simulator_give(struct simulator *simulator, uint32_t channel, uint64_t coun
         return false;
     }
     simulator->engine->give(simulator, &simulator->channels[channel], count);
+    recipe_note(&simulator->recipe, ACT_GIVE, channel, count, 0);
     return true;
 }
 
@@ -146,19 +152,26 @@ bool simulator_set_attribute(struct simulator *simulator, int32_t pid, uint32_t 
         return false;
     }
     simulator->engine->set_attribute(simulator, process, (enum attribute_kind)kind, value);
+    recipe_note(&simulator->recipe, ACT_ATTRIBUTE, (uint32_t)pid, value, kind);
     return true;
 }
 
 bool simulator_set_policy(struct simulator *simulator, const char *text,
                           struct simulator_error *error)
 {
-    return begin_act(simulator, error) && switch_policy(simulator, OUTSIDE, text, error);
+    if (!begin_act(simulator, error) || !switch_policy(simulator, OUTSIDE, text, error))
+        return false;
+    recipe_note_text(&simulator->recipe, ACT_POLICY, text);
+    return true;
 }
 
 bool simulator_set_tunable(struct simulator *simulator, const char *text,
                            struct simulator_error *error)
 {
-    return begin_act(simulator, error) && switch_tunable(simulator, OUTSIDE, text, error);
+    if (!begin_act(simulator, error) || !switch_tunable(simulator, OUTSIDE, text, error))
+        return false;
+    recipe_note_text(&simulator->recipe, ACT_TUNABLE, text);
+    return true;
 }
 
 static struct simulator_process describe(const struct simulator *simulator,

@@ -95,15 +95,14 @@ uint32_t simulator_processes(const struct simulator *simulator, struct simulator
                              uint32_t room);
 
 /*
- * Puts all of the machine's state into a file, whole or not at all, and takes it out
- * again, in this process or a later one of the same build; another build's is refused, and
- * so is a file that is damaged or cut short. What goes on then is what would have gone on,
- * and the traces before and after, one behind the other, are the trace of one run: at a
- * save, all so far is in the trace's file. `trace`: the file that is written from now on;
- * null: nothing more is traced.
+ * Puts what the machine is made of, and all that was done to it, into a file, whole or not
+ * at all; and makes it anew from that and does all of it again, in this process or a later
+ * one of the same build. Another build's file is refused, and so is one that is damaged, cut
+ * short or made up. What goes on then is what would have gone on, and the traces before and
+ * after, one behind the other, are the trace of one run: at a save, all so far is in the
+ * trace's file. `trace`: the file that is written from now on; null: nothing more is traced.
  *
- * A machine has its addresses with it: so in one process it can be restored only when it,
- * and what else was restored of it, has been destroyed.
+ * To restore takes as long as the run took until it was saved, without its trace.
  */
 bool simulator_save(struct simulator *simulator, const char *path, struct simulator_error *error);
 struct simulator *simulator_restore(const char *path, const char *trace,

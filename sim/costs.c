@@ -168,10 +168,26 @@ bool simulator_read_costs(struct simulator_costs *costs, const char *text,
     return true;
 }
 
+static bool policies_are_sound(const struct simulator_costs *costs)
+{
+    if (costs->policy_count > SIMULATOR_POLICY_COSTS_MAX)
+        return false;
+    for (uint32_t i = 0; i < costs->policy_count; i++) {
+        const struct simulator_policy_cost *cost = &costs->policies[i];
+        if (cost->cost >= COSTS || !memchr(cost->policy, '\0', sizeof(cost->policy)))
+            return false;
+    }
+    return true;
+}
+
 bool costs_check(const struct simulator_costs *costs, struct simulator_error *error)
 {
     struct simulator_costs copy = *costs;
     uint64_t most = 0;
+    if (!policies_are_sound(costs)) {
+        set_error(error, "there is no such cost of a policy");
+        return false;
+    }
     for (uint32_t i = 0; i < COSTS; i++)
         most = *cost_at(&copy, i) > most ? *cost_at(&copy, i) : most;
     for (uint32_t i = 0; i < costs->policy_count; i++)

@@ -432,6 +432,7 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
     slots_fill(&simulator->slots, simulator->process_limit);
     guard_states(simulator);
     simulator->engine->install(simulator);
+    recipe_begin(&simulator->recipe, setup, workload);
     if (setup->trace && !begin_trace(simulator, setup, error)) {
         simulator_destroy(simulator);
         return NULL;
@@ -459,6 +460,7 @@ uint32_t simulator_add_workload(struct simulator *simulator,
         return SIMULATOR_NO_PROGRAM;
     }
     copy_workload(simulator, workload, simulator->now);
+    recipe_note_workload(&simulator->recipe, workload);
     return first;
 }
 
@@ -468,5 +470,6 @@ void simulator_destroy(struct simulator *simulator)
         return;
     struct arena arena = simulator->arena;
     close_trace(simulator);
+    recipe_end(&simulator->recipe);
     arena_unmap(&arena);
 }

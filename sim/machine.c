@@ -485,13 +485,13 @@ static void move_processes(struct simulator *simulator)
 {
     size_t bytes = bytes_of_process(POLICY_TASK_BYTES);
     unsigned char *array = arena_take(&simulator->arena, simulator->process_limit, bytes);
-    unsigned char *old = simulator->processes;
-    size_t old_bytes = simulator->process_limit * simulator->process_bytes;
     for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
         struct process *moved = (struct process *)(void *)(array + slot * bytes);
         *moved = *process_at(simulator, slot);
         moved->task.state = moved + 1;
     }
+    const unsigned char *old = simulator->processes;
+    size_t old_bytes = simulator->process_limit * simulator->process_bytes;
     simulator->processes = array;
     simulator->process_bytes = bytes;
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
@@ -499,9 +499,11 @@ static void move_processes(struct simulator *simulator)
         *current = *current ? process_at(simulator, (*current)->task.slot) : NULL;
     }
 #if GUARD_BYTES > 0
-    ASAN_UNPOISON_MEMORY_REGION(old, old_bytes);
+    ASAN_POISON_MEMORY_REGION(old, old_bytes); /* nobody's */
+#else
+    (void)old;
+    (void)old_bytes;
 #endif
-    memset(old, 0, old_bytes); /* nobody's: checkpoints have no room for zeros */
 }
 
 /* All processes leave the old policy, and nobody is known to the new one. */
@@ -658,6 +660,8 @@ enum simulator_status simulator_run(struct simulator *simulator, uint64_t until,
         fail(simulator, "the run is finished, and cannot go on");
     if (until > TIME_MAX)
         until = TIME_MAX;
+    if (simulator->status == SIMULATOR_TIME)
+        recipe_note_run(&simulator->recipe, until);
     const struct engine *engine = NULL;
     while (simulator->status == SIMULATOR_TIME && simulator->engine != engine) {
         engine = simulator->engine;

@@ -16,6 +16,7 @@
 #include "abi/trace_format.h"
 #include "policies/registry.h"
 #include "sim/arena.h"
+#include "sim/recipe.h"
 #include "sim/simulator.h"
 #include "sim/slots.h"
 #include "sim/timers.h"
@@ -132,7 +133,8 @@ struct simulator {
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
 
-    struct arena arena; /* in which all of this lies, but the engine and the trace's buffer */
+    struct arena arena; /* in which all of this lies, but the engine, the trace's buffer and */
+    struct recipe recipe;
 
     struct workload_step *steps; /* of init, then of all programs */
     uint32_t *program_first;     /* by program: its first step */

@@ -103,7 +103,7 @@ $(SIMULATOR_FUZZ:%=%.run): %.run: %
 	@mkdir -p $B/fuzz/$(<F)
 	$< -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -artifact_prefix=$B/fuzz/$(<F)- $B/fuzz/$(<F)
 
-LINK_FUZZ = $(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer $(filter %.c %.o %.a,$^) -o $@
+LINK_FUZZ = $(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer $(filter tests/%.c %.o %.a,$^) -o $@
 
 $(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-fuzz/simulator.a Makefile sim/sim.mk
 	@echo "  $@"

@@ -18,6 +18,8 @@ NUMBERS = {
 OF_THE_RUNNING = (Kind.EXIT, Kind.BLOCK, Kind.YIELD, Kind.PREEMPT, Kind.FORK, Kind.MARK,
                   Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)  # fmt: skip
 
+COUNTERS = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+
 
 def first_breach(records: list[Record], cpus: int) -> int | None:
     """Its place among the records in their order; None: all is well."""
@@ -36,7 +38,11 @@ def first_breach(records: list[Record], cpus: int) -> int | None:
 
 def good_by_itself(record: Record, cpus: int) -> bool:
     """Numbers that exist."""
-    if not 1 <= record.kind <= len(Kind) or record.cpu >= cpus or record.time >= 1 << 63:
+    if not 1 <= record.kind <= len(Kind) or record.cpu >= cpus or record.time > 2**61:
+        return False
+    if record.process >= 2**31 or max(other_processes(record)) >= 2**31:
+        return False
+    if record.kind in COUNTERS and record.second >= 2**63:
         return False
     most = NUMBERS.get(Kind(record.kind))
     if most and not 1 <= record.first <= most:
@@ -48,6 +54,18 @@ def good_by_itself(record: Record, cpus: int) -> bool:
     if record.kind == Kind.QUEUED and record.first >= cpus:
         return False
     return record.kind != Kind.LOST or record.second == 0 or record.first == 1
+
+
+def other_processes(record: Record) -> tuple[int, ...]:
+    """Of which it tells beside its own, if any."""
+    match record.kind:
+        case Kind.FORK:
+            return record.first, record.second
+        case Kind.SWITCH | Kind.WAKEUP:
+            return (record.first,)
+        case Kind.FOUND:
+            return (record.second,)
+    return (0,)
 
 
 @dataclass

@@ -83,7 +83,7 @@ class Kept:
         return results.succeeded(self.manifest)
 
     def metrics(self) -> Metrics:
-        """All of them. Raises FileNotFoundError if it was not measured."""
+        """All of them. Raises FileRefused if it was not measured, or a table is not whole."""
         from schedlab import metrics
 
         return metrics.load(self.measured)
@@ -204,7 +204,7 @@ class Collection:
             for run, place in zip(self.runs, places, strict=True)
             if run.succeeded and Path(place).is_file()
         ]
-        own = _read_tables(measured)
+        own = _read_tables(table, measured)
         shared = [name for name in own.columns if name in who.columns and name != _PLACE]
         return who.join(
             own.drop(shared),
@@ -218,18 +218,17 @@ _PLACE = "place"
 """The column that says from which file a row was read."""
 
 
-def _read_tables(places: list[str]) -> pl.DataFrame:
-    """All rows of many files, and their places; quickly, unless they have different columns."""
+def _read_tables(table: str, places: list[str]) -> pl.DataFrame:
+    """All rows of many files, and their places."""
     import polars as pl
+
+    from schedlab.kept_files import read_tables
+    from schedlab.metrics import schemas
 
     if not places:
         return pl.DataFrame(schema={_PLACE: pl.String})
-    try:
-        return pl.read_parquet(places, include_file_paths=_PLACE, glob=False)
-    except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
-        # Not all were written by the same version of schedlab.
-        tables = [pl.read_parquet(place, include_file_paths=_PLACE, glob=False) for place in places]
-        return pl.concat(tables, how="diagonal_relaxed")
+    schema = schemas()[table]
+    return read_tables([Path(place) for place in places], schema, include_file_paths=_PLACE)
 
 
 def identity(run: Kept) -> dict[str, Any]:

@@ -16,6 +16,10 @@ class WrongUsage(SchedlabError):
     exit_status = 2
 
 
+class FileRefused(WrongUsage):
+    """A file that was to be read is cut off, damaged, or not what it must be."""
+
+
 class BuildFailed(SchedlabError):
     """The kernel, its programs or a program of the host did not compile."""
 

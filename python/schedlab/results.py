@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import WrongUsage
+from schedlab.kept_files import Field, by_name, flag, number, read_object, text, whole
 from schedlab.machines.base import TRACE_FILE
 
 MANIFEST = "manifest.json"
@@ -102,6 +103,32 @@ def succeeded(manifest: Mapping[str, Any]) -> bool:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What was run there, and how it ended."""
-    content: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
-    return content
+    """What was run there, and how it ended. Raises FileRefused."""
+    return read_object(folder / MANIFEST, FIELDS)
+
+
+_TEXT, _NAME = text(), text(required=True, empty=False)
+_NANOSECONDS = whole(0, 10**18)
+_BITS = 64
+FIELDS: Mapping[str, Field] = {
+    "status": _NAME,
+    "policy": _NAME,
+    "machine": _NAME,
+    "workload": _NAME,
+    "tunables": by_name(
+        "whole numbers", whole(-(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1).sound, required=True
+    ),
+    "cpus": whole(1, 2**16, required=True),
+    "seed": whole(0, 2**_BITS - 1, required=True),
+    "tick_ns": whole(0, 10**18, required=True),
+    "limit_ns": _NANOSECONDS,
+    "memory_mib": whole(0, 2**40),
+    "host_seconds": number(),
+    "with": by_name("texts", _TEXT.sound),
+    "repeatable": flag(),
+    "changed": flag(),
+    **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
+                     "commit", "costs", "machine_version", "machine_origin", "boot_arguments",
+                     "mode", "host", "started", "schedlab"), _TEXT),
+}  # fmt: skip
+"""Of a run's manifest: what each member must be."""

@@ -310,9 +310,14 @@ def evaluate(
     """
     if outcome.status not in ("success", "limit"):
         return None, outcome
+    from polars.exceptions import PanicException  # which is no Exception
+
     try:
         return measure(folder, place), outcome
-    except Exception as error:  # whatever it is, the trace is kept, and the other runs go on
+    except (
+        Exception,
+        PanicException,
+    ) as error:  # whatever it is, the trace is kept, and the other runs go on
         words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
         told = f"the trace could not be measured: {words}"
         return None, replace(outcome, status="unmeasured", message=told)

@@ -97,36 +97,51 @@ static struct simulator *make(void)
     return simulator;
 }
 
-/* The trace until the end, or 100 ms, or a failure (processes that wait for each other). */
-static size_t uninterrupted(char *trace)
+/* What a hand from outside does before the machine is put aside; some of it cannot be done. */
+static void act(struct simulator *simulator)
 {
-    struct simulator *simulator = make();
-    simulator_run(simulator, 100 * MS, &error);
-    check(simulator_finish(simulator, &error));
-    simulator_destroy(simulator);
-    return take_trace(trace, TRACE_MAX);
+    uint8_t bytes[64];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)drawn(256);
+    struct source source = {bytes, sizeof(bytes)};
+    for (uint32_t i = drawn(4); i > 0; i--) {
+        draw_act(&source, simulator);
+        if (drawn(4) == 0)
+            simulator_run(simulator, simulator->now - drawn(2), &error);
+    }
 }
 
-/* Times that do not come in order save where the last one did. */
-static size_t interrupted(char *trace, uint32_t saves, bool destroyed)
+static struct simulator *put_aside(struct simulator *simulator, char *trace, size_t *length)
+{
+    save(simulator);
+    simulator_destroy(simulator);
+    *length += take_trace(trace + *length, TRACE_MAX - *length);
+    simulator = restore(trace_path);
+    check(unlink(checkpoint) == 0);
+    check(simulator_audit(simulator, &error));
+    return simulator;
+}
+
+/* The trace until the end, or 100 ms, or a failure (processes that wait for each other), with acts
+ * from outside. Times that do not come in order act where the last one did. `aside`: at each, the
+ * machine is put aside and continued. */
+static size_t play(uint32_t number, uint32_t stops, bool aside, char *trace)
 {
     size_t length = 0;
     uint64_t time = 0;
     struct simulator *simulator = make();
-    for (uint32_t i = 0; i < saves; i++) {
+    random_state = number + 1;
+    for (uint32_t i = 0; i < stops; i++) {
         time += drawn(3) ? drawn(4000000) : drawn(4) * MS;
         if (simulator_run(simulator, time, &error) == SIMULATOR_FAILED)
             break;
-        save(simulator);
-        if (!destroyed) {
-            check(unlink(checkpoint) == 0);
-            continue;
-        }
-        simulator_destroy(simulator);
-        length += take_trace(trace + length, TRACE_MAX - length);
-        simulator = restore(trace_path);
-        check(unlink(checkpoint) == 0);
-        check(simulator_audit(simulator, &error));
+        if (aside)
+            simulator = put_aside(simulator, trace, &length);
+        act(simulator);
+        if (simulator->status == SIMULATOR_FAILED)
+            break;
+        if (aside)
+            simulator = put_aside(simulator, trace, &length);
     }
     simulator_run(simulator, 100 * MS, &error);
     check(simulator_finish(simulator, &error));
@@ -140,13 +155,30 @@ static void test_policy(const char *policy)
     static char parts[TRACE_MAX];
     for (uint32_t number = 0; number < 4; number++) {
         draw_machine(policy, number);
-        size_t length = uninterrupted(whole);
-        for (uint32_t saves = 1; saves <= 9; saves += 4) {
-            check(interrupted(parts, saves, saves != 5) == length);
+        for (uint32_t stops = 1; stops <= 9; stops += 4) {
+            size_t length = play(number, stops, false, whole);
+            check(play(number, stops, true, parts) == length);
             if (memcmp(whole, parts, length) != 0)
-                fprintf(stderr, "%s, machine %u, %u saves\n", policy, number, saves);
+                fprintf(stderr, "%s, machine %u, %u stops\n", policy, number, stops);
             check(memcmp(whole, parts, length) == 0);
         }
+    }
+}
+
+/* One that saves goes on itself, and beside it several of what it saved. */
+static void test_copies(void)
+{
+    struct simulator_setup plain = setup_of("stride", 2);
+    struct simulator *machines[3];
+    machines[0] = create(&plain, "program root\n fork a\n run 9ms\nprogram a\n run 3ms\n");
+    check(simulator_run(machines[0], 2 * MS, &error) == SIMULATOR_TIME);
+    save(machines[0]);
+    machines[1] = restore(NULL);
+    machines[2] = restore(NULL);
+    for (int i = 0; i < 3; i++) {
+        check(simulator_run(machines[i], 100 * MS, &error) == SIMULATOR_DONE);
+        check(machines[i]->now == 9 * MS);
+        simulator_destroy(machines[i]);
     }
 }
 
@@ -202,7 +234,6 @@ static void test_refusals(void)
     save_one(bytes, sizeof(bytes));
     expect_no_machine(trace_path, "had no trace");
     struct simulator *simulator = restore(NULL);
-    expect_no_machine(NULL, "destroy it first");
     check(!simulator_save(simulator, "/nowhere/file", &error));
     check(strstr(error.text, "/nowhere/file cannot be written: No such file"));
     check(simulator_finish(simulator, &error) && !simulator_save(simulator, checkpoint, &error));
@@ -231,6 +262,7 @@ int main(void)
     snprintf(checkpoint, sizeof(checkpoint), "%s/run", folder);
     snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
     for_each_policy(test_policy);
+    test_copies();
     test_damage();
     test_refusals();
     test_no_partial_file();

@@ -4,12 +4,14 @@ C headers."""
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -336,6 +338,15 @@ def test_flush(tmp_path: Path) -> None:
         assert path.stat().st_size == 64 + 32 * simulator.counts().records
     with machine() as simulator:
         simulator.flush()  # nothing is traced
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_machine_has_one_owner(copied: Callable[[Simulator], object]) -> None:
+    """Two would give its memory back twice."""
+    with Simulator("program root\n run 1ms\n") as simulator:
+        with pytest.raises(TypeError, match="cannot be copied so: save"):
+            copied(simulator)
+        assert simulator.run() is Status.DONE
 
 
 def test_save_and_restore(tmp_path: Path) -> None:

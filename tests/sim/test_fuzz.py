@@ -12,7 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from simulator_command import built
+from simulator_command import built, simulate
 
 TEXT = """
 channel c 1
@@ -80,6 +80,45 @@ def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
 
 def test_no_program_and_no_act_from_outside_breaks_a_machine(tmp_path: Path) -> None:
     check_clean(fuzz(tmp_path, "fuzz_machine", random_inputs(), 4_000, 400), 4_000)
+
+
+CHECKPOINT = """
+channel c 1
+program root
+  fork a
+  loop 3
+    run 1ms
+    take c releasing c
+  end
+  policy rr:table-scan
+  wait
+program a
+  priority 3
+  timer beat 3us
+  give c all
+  run 300us
+"""
+BEFORE_TOLD = 96
+"""Bytes of a checkpoint's header that the fuzzer works out by itself; the last 8 are others."""
+
+
+def checkpoints(folder: Path) -> list[bytes]:
+    """What fuzz_checkpoint takes: without what it works out, of some policies."""
+    found = []
+    for number, policy in enumerate(("rr", "mlfq", "lottery", "stride")):
+        options = ("--policy", policy, "--cpus", str(1 + number), "--processes", "64")
+        stop = ("--no-trace", "--save", str(folder / "saved"), "--at", "2000000")
+        done = simulate(folder, CHECKPOINT, *options, *stop)
+        assert done.returncode == 0, done.stderr
+        content = (folder / "saved").read_bytes()
+        header_bytes = int.from_bytes(content[12:16], "little")
+        found.append(content[BEFORE_TOLD : header_bytes - 8] + content[header_bytes:])
+    return found
+
+
+def test_no_checkpoint_that_was_made_up_breaks_the_simulator(tmp_path: Path) -> None:
+    inputs = checkpoints(tmp_path)
+    check_clean(fuzz(tmp_path, "fuzz_checkpoint", inputs, 8_000, 4_000), 8_000)
 
 
 def test_a_policy_that_is_wrong_now_and_then_is_found(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Metrics of runs, from their traces (docs/metrics.md)."""
 
-from schedlab.metrics.compute import Metrics, Weights, compute, load, wakeup_latencies
+from schedlab.metrics.compute import Metrics, Weights, compute, load, schemas, wakeup_latencies
 from schedlab.metrics.fairness import interquartile_range, jain_index
 from schedlab.metrics.ideal import ideal_shares
 from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
@@ -22,6 +22,7 @@ __all__ = [
     "measured_window",
     "predictability",
     "scheduler_intervals",
+    "schemas",
     "state_intervals",
     "tables",
     "wakeup_latencies",

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schedlab.kept_files import read_tables
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.fairness import jain_index
 from schedlab.metrics.ideal import Floats, ideal_shares
@@ -20,7 +23,7 @@ from schedlab.metrics.lives import Lives, attribute, descendants, labels, lives,
 from schedlab.metrics.told import VALUES_SCHEMA, told_values
 from schedlab.metrics.window import Window, measured_window
 from schedlab.trace import AttributeKind, Kind, Trace
-from schedlab.trace.model import Integers
+from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header, Integers
 
 Weights = Literal["tickets", "weight", "equal"]
 
@@ -70,7 +73,10 @@ class Metrics:
 
 
 def load(directory: str | Path) -> Metrics:
-    """What `Metrics.write` wrote. Folders of before there were told values have none."""
+    """What `Metrics.write` wrote. Folders of before there were told values have none.
+
+    Raises FileRefused if a table is not whole, or has other columns than it must.
+    """
     return Metrics(**{name: _read_table(Path(directory), name) for name in _TABLES})
 
 
@@ -78,7 +84,23 @@ def _read_table(directory: Path, name: str) -> pl.DataFrame:
     place = directory / f"{name}.parquet"
     if name == "values" and not place.exists():
         return pl.DataFrame(schema=VALUES_SCHEMA)
-    return pl.read_parquet(place)
+    return read_tables([place], schemas()[name])
+
+
+@cache
+def schemas() -> Mapping[str, pl.Schema]:
+    """Columns and types of each table, by its name: those that an empty trace gives, too."""
+    nothing = Trace(
+        path=Path(),
+        header=Header(cpus=1, tick_ns=1, cycles_per_second=1, seed=0),
+        events=pl.DataFrame(schema=EVENTS_SCHEMA),
+        texts=pl.DataFrame(schema=TEXTS_SCHEMA),
+        truncated=False,
+        missing=0,
+        declared_lost=0,
+    )
+    found = compute(nothing)
+    return {name: getattr(found, name).schema for name in _TABLES}
 
 
 def compute(trace: Trace, weights: Weights | None = None) -> Metrics:

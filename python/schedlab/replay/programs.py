@@ -12,7 +12,7 @@ from schedlab.replay.charges import Charges
 from schedlab.replay.story import Story
 from schedlab.replay.text import NAME_MAX, safe_name, with_loops
 from schedlab.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
-from schedlab.trace import Trace
+from schedlab.trace import Trace, TraceError, check_records
 
 STARTER = "start"
 """Forks those processes that nobody in the trace forks."""
@@ -32,9 +32,13 @@ class Replayed:
 def workload_of(trace: Trace, charges: Charges, keep_switches: bool = False) -> Replayed:
     """Takes a trace for a workload. `charges`: of the machine that it was recorded on.
 
-    `keep_switches`: whoever switched the policy or a tunable does so again.
+    `keep_switches`: whoever switched the policy or a tunable does so again. Raises TraceError if a
+    record by itself cannot be, or a process was forked by one that came later; whether all records
+    together can have happened is not asked.
     """
+    check_records(trace)
     story = Story(trace, charges, keep_switches)
+    _check_parents(story)
     order = [int(life) for life in np.argsort(story.who.fork_row, kind="stable")]
     order = [life for life in order if life != story.init]
     tops = [life for life in order if story.who.parent[life] in (-1, story.init)]
@@ -49,6 +53,19 @@ def workload_of(trace: Trace, charges: Charges, keep_switches: bool = False) -> 
     for name, steps in parts:
         lines += ["", f"program {name}", *(f"  {line}" for line in with_loops(steps))]
     return Replayed("\n".join(lines[1:]) + "\n", len(order) + 2, tuple(story.notes))
+
+
+def _check_parents(story: Story) -> None:
+    who = story.who
+    child = np.flatnonzero(who.parent >= 0)
+    parent = who.parent[child]
+    late = who.fork_row[parent] >= who.fork_row[child]
+    if late.any():
+        at = int(late.argmax())
+        raise TraceError(
+            f"{story.trace.path}: process {who.pid[child[at]]} was forked by process"
+            f" {who.pid[parent[at]]}, which came later"
+        )
 
 
 def _starter(story: Story, tops: Sequence[int], programs: _Programs) -> list[str]:

@@ -19,7 +19,17 @@ import polars as pl
 
 from schedlab import results
 from schedlab.errors import WrongUsage
-from schedlab.sweep.columns import FORMAT, GROUPS_TABLE, TOLD_TABLE, Column, frame, runs_table
+from schedlab.kept_files import Field, checked, list_of, read_object, read_tables, text
+from schedlab.sweep.columns import (
+    CHANGE,
+    FORMAT,
+    GROUPS_TABLE,
+    TOLD_TABLE,
+    TUNABLE,
+    Column,
+    frame,
+    runs_table,
+)
 from schedlab.sweep.one_run import Result
 
 MANIFEST = results.MANIFEST
@@ -71,7 +81,7 @@ class DataSet:
         """Takes out what failed, so that it is run again; gives how many there were."""
         failed = {key for key, status in self.statuses.items() if status != _SUCCESS}
         for path in parts(self.folder, RUNS):
-            there = pl.read_parquet(path)
+            there = read_tables([path], {"key": pl.String()})
             kept = there.filter(~pl.col("key").is_in(list(failed)))
             if len(kept) < len(there):
                 # The other way round than when it was written: first the runs, then what is theirs.
@@ -85,7 +95,7 @@ class DataSet:
         for table in (GROUPS, TOLD):
             path = self.folder / table / name
             if path.exists():
-                there = pl.read_parquet(path)
+                there = read_tables([path], {"key": pl.String()})
                 kept = there.join(runs.select("key"), on="key", how="semi", maintain_order="left")
                 if len(kept) < len(there):
                     write_part(path, kept)
@@ -101,7 +111,8 @@ class DataSet:
                 if path.name not in whole:
                     path.unlink()
                 else:
-                    self.drop_strangers(path.name, pl.read_parquet(self.folder / RUNS / path.name))
+                    runs = read_tables([self.folder / RUNS / path.name], {"key": pl.String()})
+                    self.drop_strangers(path.name, runs)
 
 
 def _row(identity: Mapping[str, Any], result: Result) -> Row:
@@ -235,20 +246,42 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Raises WrongUsage if it is no data set of a sweep, or of a version that is not known."""
     if not (folder / MANIFEST).is_file():
         raise WrongUsage(f"{folder} holds no sweep: name a folder that `./schedlab sweep` made")
-    manifest = results.read_manifest(folder)
+    place = folder / MANIFEST
+    manifest = read_object(place, {})
     if "dimensions" not in manifest:
         raise WrongUsage(f"{folder} holds a run, not a sweep")
     if manifest.get("format") != FORMAT:
         raise WrongUsage(
             f"{folder}: a sweep of format {manifest.get('format')}; this schedlab knows {FORMAT}"
         )
-    return manifest
+    return checked(place, manifest, _FIELDS)
+
+
+def _is_make(value: Any) -> bool:
+    """As schedlab.sweep.make tells it: facts of the measuring, and of each machine."""
+    if not isinstance(value, dict) or not isinstance(value.get("machines"), dict):
+        return False
+    facts = (value.get("measuring"), *value["machines"].values())
+    return all(isinstance(each, dict) for each in facts)
+
+
+_FIELDS = {
+    "title": text(),
+    "dimensions": list_of(
+        f"names that begin with {TUNABLE} or {CHANGE}",
+        lambda value: isinstance(value, str) and value.startswith((TUNABLE, CHANGE)),
+        required=True,
+    ),
+    "make": Field("an object with measuring and machines", _is_make, required=True),
+}
 
 
 def read_statuses(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
+    wanted = ("key", "status")
+    types = {name: pl.String() for name in wanted}
     for path in parts(folder, RUNS):
-        table = pl.read_parquet(path, columns=["key", "status"])
+        table = read_tables([path], types, columns=list(wanted)).drop_nulls()
         found.update(zip(table["key"].to_list(), table["status"].to_list(), strict=True))
     return found
 
@@ -261,6 +294,7 @@ def read_table(folder: Path, table: str) -> pl.DataFrame:
         GROUPS: GROUPS_TABLE,
         TOLD: TOLD_TABLE,
     }[table]
-    tables = [pl.read_parquet(path) for path in parts(folder, table)]
+    types = frame([], columns).schema
+    tables = [read_tables([path], types).select(types.names()) for path in parts(folder, table)]
     by = [column.name for column in columns if column.name in ("key", "group", "name")]
-    return pl.concat([frame([], columns), *tables]).sort(by)
+    return pl.concat([frame([], columns), *tables], how="vertical_relaxed").sort(by)

@@ -15,7 +15,7 @@ from schedlab.trace.format import (
 from schedlab.trace.model import Header, Trace
 from schedlab.trace.reader import read
 from schedlab.trace.timeline import Step, Timeline, timeline
-from schedlab.trace.validation import validate
+from schedlab.trace.validation import check_records, validate
 
 __all__ = [
     "FORMATS",
@@ -31,6 +31,7 @@ __all__ = [
     "Timeline",
     "Trace",
     "TraceError",
+    "check_records",
     "event_table",
     "export",
     "mark_text",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schedlab.errors import FileRefused
 from schedlab.trace.format import Kind, ProcessState
 from schedlab.trace.model import Trace
 
@@ -52,7 +53,7 @@ class RecordName:
         return f", process {self.process}, first {self.first}, second {self.second}"
 
 
-class TraceError(Exception):
+class TraceError(FileRefused):
     """A file is not a trace, or what the trace says cannot have happened."""
 
     def __init__(self, message: str, record: RecordName | None = None) -> None:

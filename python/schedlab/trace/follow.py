@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.trace.bounds import impossible
+from schedlab.trace.errors import TraceError
 from schedlab.trace.format import HEADER, RECORD, TEXT_FOLLOWS, TEXT_RECORDS_MAX, Kind
 from schedlab.trace.model import Header, Integers
 from schedlab.trace.reader import gather, header_of
@@ -85,7 +87,8 @@ class Follower:
     def poll(self, most: int = POLL_RECORDS) -> Records:
         """What has no gap before it any more. Reads at most `most` further records.
 
-        Raises TraceError if the file is no trace, OSError if it cannot be read.
+        Raises TraceError if the file is no trace, or a record has numbers that cannot be; OSError if
+        it cannot be read.
         """
         self._hold(self._read(most))
         if self._all_ended():
@@ -97,7 +100,7 @@ class Follower:
         return given
 
     def finish(self) -> Records:
-        """All that is left, with its gaps: nothing more will be written."""
+        """All that is left, with its gaps: nothing more will be written. Raises as poll() does."""
         while len(records := self._read(POLL_RECORDS)):
             self._hold(records)
         return self._give_all()
@@ -138,8 +141,16 @@ class Follower:
             return np.empty(0, RECORD)
         data = os.pread(self._descriptor, most * RECORD.itemsize, self._offset)
         count = len(data) // RECORD.itemsize
+        records = np.frombuffer(data, RECORD, count)
+        wrong = impossible(records, self.header.cpus)
+        if wrong.any():
+            at = self._offset + int(wrong.argmax()) * RECORD.itemsize
+            raise TraceError(
+                f"{self.path}: the record at byte {at} has a time, a CPU, a process or a cycle counter"
+                " that there cannot be"
+            )
         self._offset += count * RECORD.itemsize
-        return np.frombuffer(data, RECORD, count)
+        return records
 
     def _hold(self, records: Records) -> None:
         """Puts records to those that wait, which are in the order of their sequence."""

@@ -16,6 +16,18 @@ from schedlab.trace.format import HEADER, RECORD, Kind, is_kind
 Integers = npt.NDArray[np.int64]
 
 
+EVENTS_SCHEMA: dict[str, type[pl.DataType]] = {
+    "sequence": pl.Int64,
+    "time_ns": pl.Int64,
+    "cpu": pl.UInt16,
+    "kind": pl.UInt16,
+    "process": pl.UInt32,
+    "first": pl.UInt32,
+    "second": pl.UInt64,
+}
+TEXTS_SCHEMA: dict[str, type[pl.DataType]] = {"row": pl.Int64, "text": pl.String}
+
+
 @dataclass(frozen=True)
 class Header:
     """What the trace says of the machine that made it."""
@@ -34,8 +46,7 @@ class Trace:
     path: Path
     header: Header
     events: pl.DataFrame
-    """One row a record, in the order of `sequence`, which is unwrapped: sequence (Int64),
-    time_ns (Int64), cpu, kind (UInt16), process, first (UInt32), second (UInt64)."""
+    """One row a record, in the order of `sequence`, which is unwrapped: columns of EVENTS_SCHEMA."""
     texts: pl.DataFrame
     """Texts of EXEC, POLICY and TUNABLE: row (in `events`), text."""
     truncated: bool
@@ -76,6 +87,14 @@ class Trace:
     def rows(self, *kinds: Kind) -> Integers:
         """Rows of `events` that hold a record of one of these kinds."""
         return np.flatnonzero(is_kind(self.column("kind"), *kinds))
+
+    def records(self, rows: Integers) -> npt.NDArray[np.void]:
+        """Some rows of `events` in the form of the file."""
+        found = np.empty(len(rows), RECORD)
+        for name in RECORD.names or ():
+            column = self.column("time_ns" if name == "time" else name)[rows]
+            found[name] = column.astype(RECORD[name])
+        return found
 
     def file_offset(self, row: int) -> int:
         """Where in the file the record of a row begins, in bytes. Reads the file again."""

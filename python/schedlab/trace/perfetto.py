@@ -15,6 +15,7 @@ from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
     perfetto_trace_pb2 as protobuf,
 )
 
+from schedlab.trace.bounds import TIME_MAX, impossible
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
@@ -42,7 +43,7 @@ _MARKS_TRACK = 1
 
 
 def write_perfetto(trace: Trace, path: Path) -> None:
-    """Writes a trace in Perfetto's format."""
+    """Writes a trace in Perfetto's format, but for records with numbers that it has no room for."""
     path.write_bytes(_Converter(trace).convert())
 
 
@@ -81,9 +82,11 @@ class _Converter:
             Kind.ATTRIBUTE: self.attribute,
         }
         rows = self.trace.rows(*handlers)
+        rows = rows[~impossible(self.trace.records(rows), self.trace.header.cpus)]
         columns = ("time_ns", "cpu", "kind", "process", "first", "second")
         values = (self.trace.column(name)[rows].tolist() for name in columns)
-        self.begin()
+        times = self.trace.column("time_ns")[rows]
+        self.begin(int(times.min(initial=TIME_MAX)) if len(rows) else 0)
         for row, time, cpu, kind, process, first, second in zip(
             rows.tolist(), *values, strict=True
         ):
@@ -91,14 +94,14 @@ class _Converter:
         data: bytes = self.out.SerializeToString()
         return data
 
-    def begin(self) -> None:
+    def begin(self, time: int) -> None:
         """What comes before the events: the machine, and a track for marks."""
-        system = self.packet(self.trace.begin_ns).system_info
+        system = self.packet(time).system_info
         system.num_cpus = self.trace.header.cpus
         system.utsname.sysname = "Linux"
         system.utsname.release = _RELEASE
         system.utsname.machine = "riscv64"
-        track = self.packet(self.trace.begin_ns).track_descriptor
+        track = self.packet(time).track_descriptor
         track.uuid = _MARKS_TRACK
         track.name = "schedlab"
 

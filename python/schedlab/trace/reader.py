@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.errors import TraceError
 from schedlab.trace.format import (
     HEADER,
@@ -23,7 +24,7 @@ from schedlab.trace.format import (
     Kind,
     is_kind,
 )
-from schedlab.trace.model import Header, Integers, Trace
+from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header, Integers, Trace
 
 Records = npt.NDArray[np.void]
 
@@ -109,8 +110,13 @@ def _check_header(path: Path, fields: np.void) -> None:
         )
     if not 1 <= fields["cpus"] <= _CPUS_MAX:
         raise TraceError(f"{path}: a machine of {fields['cpus']} CPUs; expected 1 to {_CPUS_MAX}")
-    if fields["cycles_per_second"] == 0:
-        raise TraceError(f"{path}: the header says 0 cycles per second")
+    if not 1 <= fields["cycles_per_second"] <= TIME_MAX:
+        raise TraceError(
+            f"{path}: the header says {fields['cycles_per_second']} cycles per second; expected 1 to"
+            f" {TIME_MAX}"
+        )
+    if fields["tick_ns"] > TIME_MAX:
+        raise TraceError(f"{path}: a tick of {fields['tick_ns']} ns; expected at most {TIME_MAX}")
 
 
 def _map_records(path: Path, header: Header, count: int) -> Records:
@@ -164,7 +170,8 @@ def _event_table(records: Records, sequence: Integers) -> pl.DataFrame:
             "process": records["process"].copy(),
             "first": records["first"].copy(),
             "second": records["second"].copy(),
-        }
+        },
+        schema=EVENTS_SCHEMA,
     )
 
 
@@ -192,7 +199,7 @@ def _read_texts(records: Records, kinds: npt.NDArray[np.int64]) -> pl.DataFrame:
     parts[follows, -1] = 0
     return pl.DataFrame(
         {"row": owners, "text": _decode(parts)},
-        schema={"row": pl.Int64, "text": pl.String},
+        schema=TEXTS_SCHEMA,
     ).sort("row")
 
 

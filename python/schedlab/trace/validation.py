@@ -20,6 +20,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.trace.bounds import (
+    CYCLES_MAX,
+    PROCESS_MAX,
+    TIME_MAX,
+    no_counter,
+    no_process,
+    too_late,
+)
 from schedlab.trace.errors import RecordName, TraceError, process_name, state_name
 from schedlab.trace.format import (
     SHARE_ATTRIBUTES,
@@ -58,6 +66,13 @@ def validate(trace: Trace) -> None:
             raise _error(trace, breach)
 
 
+def check_records(trace: Trace) -> None:
+    """Checks each record by itself, not what they say together; raises TraceError."""
+    breach = min(_record_checks(trace, with_losses=False), default=None)
+    if breach is not None:
+        raise _error(trace, breach)
+
+
 def _error(trace: Trace, breach: Breach) -> TraceError:
     name = RecordName.of(trace, breach.row)
     offset = trace.file_offset(breach.row)
@@ -74,7 +89,7 @@ def _first(rows: Integers, wrong: Mask, problem: Callable[[int], str]) -> Iterat
 # --- each record by itself
 
 
-def _record_checks(trace: Trace) -> Iterator[Breach]:
+def _record_checks(trace: Trace, with_losses: bool = True) -> Iterator[Breach]:
     kind = trace.column("kind")
     cpu = trace.column("cpu")
     time = trace.column("time_ns")
@@ -88,7 +103,18 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
     yield from _first(
         rows, cpu >= cpus, lambda at: f"there is no CPU {cpu[at]}: the header says {cpus} CPUs"
     )
-    yield from _first(rows, time < 0, lambda at: "a time of more than 292 years")
+    yield from _first(
+        rows, too_late(time), lambda at: f"a time of more than {TIME_MAX} ns, which is 73 years"
+    )
+    process, first, second = (trace.column(name) for name in ("process", "first", "second"))
+    yield from _first(
+        rows,
+        no_process(kind, process, first, second),
+        lambda at: f"no process has such a number: there are 1 to {PROCESS_MAX}",
+    )
+    yield from _first(
+        rows, no_counter(kind, second), lambda at: f"a cycle counter above {CYCLES_MAX}"
+    )
     for of_kind, enumeration, called in (
         (Kind.BLOCK, BlockReason, "reason to block"),
         (Kind.PREEMPT, PreemptReason, "reason to preempt"),
@@ -100,7 +126,7 @@ def _record_checks(trace: Trace) -> Iterator[Breach]:
         yield from _shares_check(trace, of_policy)
     yield from _found_check(trace)
     yield from _queue_check(trace)
-    if not trace.truncated:
+    if with_losses and not trace.truncated:
         yield from _loss_check(trace)
 
 

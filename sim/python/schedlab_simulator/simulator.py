@@ -111,8 +111,8 @@ class Simulator:
         """A machine that was put into a file by save(), to go on as that one would have.
 
         `workload`: the one that it plays; only for fork() by a program's name. `trace`: the file
-        that is written from now on; None: nothing more is traced. The saved machine, and what else
-        was restored of it, must be closed before, if they are of this process.
+        that is written from now on; None: nothing more is traced. It takes as long as the run took
+        until it was saved, for it is run again.
         """
         self = cls.__new__(cls)
         self._begin(workload)
@@ -312,7 +312,7 @@ class Simulator:
         self._act(self._c.simulator_set_tunable, f"{name}={value}".encode())
 
     def save(self, path: FilePath) -> None:
-        """Puts the machine's whole state into a file, for restore() by the same library.
+        """Puts all that makes the machine what it is into a file, for restore() by the same library.
 
         All that was traced so far is in the trace's file then.
         """
@@ -351,6 +351,10 @@ class Simulator:
         except RunFailed:
             if error is None:
                 raise
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """There is one owner of the C library's machine."""
+        raise TypeError("a machine cannot be copied so: save() it, and restore() the file")
 
     def __del__(self) -> None:
         # A constructor that failed early has left nothing.

@@ -27,6 +27,7 @@ from schedlab.monitor.system import (
 )
 from schedlab.policies import PolicyChoice, parse_choices
 from schedlab.trace import TraceError, read, validate
+from schedlab.trace.bounds import impossible
 from schedlab.trace.errors import RecordName
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
@@ -235,12 +236,18 @@ class _Tape:
         """For all that must be known before. What is to be said of the trace."""
         times: list[int] = []
         ended: set[int] = set()
+        numbers = ""
         for place in range(0, self.length, PIECE):
             piece = self.records.piece(place, place + PIECE)
             found = piece["sequence"] == np.uint32(stop.sequence & 0xFFFF_FFFF if stop else 0)
             if stop and found.any():
                 self.length = place + int(found.argmax())
                 piece = piece[: int(found.argmax())]
+            wrong = impossible(piece, self.header.cpus)
+            if wrong.any():  # in a trace that is too large to be checked
+                self.length = place + int(wrong.argmax())
+                piece = piece[: int(wrong.argmax())]
+                numbers = f"record {self.length} has numbers that no record can have"
             if len(piece):
                 times += [int(piece["time"].min()), int(piece["time"].max())]
             self.tells_exits |= bool((piece["kind"] == Kind.SCHEDULER_EXIT).any())
@@ -250,6 +257,8 @@ class _Tape:
         self.begin_ns, self.end_ns = min(times, default=0), max(times, default=0)
         cut = not self.records.whole or len(ended) < self.header.cpus
         remarks = ["the trace was cut off: the machine did not write all"] if cut else []
+        if numbers:
+            remarks.append(f"played up to what cannot be: {numbers}")
         if self.records.missing:
             remarks.append(f"{self.records.missing} records are missing")
         return remarks

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Numbers that no record can have: whoever reads on calculates with them, or finds places by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from schedlab.trace.format import Kind, is_kind
+
+TIME_MAX = 1 << 61
+"""Nanoseconds, 73 years; the simulator's last time, too. Sums of a few do not overflow."""
+PROCESS_MAX = (1 << 31) - 1
+CYCLES_MAX = (1 << 63) - 1
+
+_OTHERS = {"first": (Kind.FORK, Kind.SWITCH, Kind.WAKEUP), "second": (Kind.FORK, Kind.FOUND)}
+"""Where else than in `process` there is one, too."""
+_COUNTERS = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+
+
+def too_late(time: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Times after TIME_MAX, as the file has them: 64 bits without a sign."""
+    late: npt.NDArray[np.bool_] = time.astype(np.uint64) > TIME_MAX
+    return late
+
+
+def no_process(
+    kind: npt.NDArray[np.integer],
+    process: npt.NDArray[np.integer],
+    first: npt.NDArray[np.integer],
+    second: npt.NDArray[np.integer],
+) -> npt.NDArray[np.bool_]:
+    """Records that name a process by a number that none has."""
+    wrong: npt.NDArray[np.bool_] = process > PROCESS_MAX
+    for name, numbers in (("first", first), ("second", second)):
+        wrong |= is_kind(kind, *_OTHERS[name]) & (numbers > PROCESS_MAX)
+    return wrong
+
+
+def no_counter(
+    kind: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
+) -> npt.NDArray[np.bool_]:
+    """Records whose cycle counter is higher than any."""
+    wrong: npt.NDArray[np.bool_] = is_kind(kind, *_COUNTERS) & (second > CYCLES_MAX)
+    return wrong
+
+
+def impossible(records: npt.NDArray[np.void], cpus: int) -> npt.NDArray[np.bool_]:
+    """All of these, and records of CPUs that the machine has not."""
+    kind, second = records["kind"], records["second"]
+    found: npt.NDArray[np.bool_] = too_late(records["time"]) | (records["cpu"] >= cpus)
+    found |= no_process(kind, records["process"], records["first"], second)
+    return found | no_counter(kind, second)

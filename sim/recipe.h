@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_RECIPE_H
+#define SIM_RECIPE_H
+
+#include "sim/simulator.h"
+
+/*
+ * All that makes a machine what it is, as bytes: its setup, its workload, and what hands
+ * from outside have done to it, and when. Whoever does the same again has the same
+ * machine: sim/checkpoint.c.
+ *
+ * Each part takes a multiple of 8 bytes. A text is its length, with the final 0, and its
+ * characters. A workload is its numbers of programs, texts and channels; each program's
+ * name, number of steps and steps; the texts; the channels.
+ */
+
+enum recipe_act {
+    ACT_RUN,   /* until `second` */
+    ACT_TOUCH, /* nothing that could be done: but there are ticks again (begin_act()) */
+    ACT_FORK,  /* in what follows `first` and `second` are what the function takes */
+    ACT_KILL,
+    ACT_WAKE,
+    ACT_MIGRATE,
+    ACT_GIVE,
+    ACT_ATTRIBUTE,
+    ACT_POLICY,  /* a text follows */
+    ACT_TUNABLE, /* a text follows */
+    ACT_ADD,     /* a workload follows */
+};
+
+struct recipe_entry {
+    uint32_t act; /* enum recipe_act */
+    uint32_t first;
+    uint64_t second;
+    uint64_t third;
+};
+
+/* Of struct simulator_setup, what is a number; policy and tunables follow as texts, then the costs
+ * up to their last policy. */
+struct recipe_setup {
+    uint32_t cpus;
+    uint32_t processes;
+    uint64_t tick_ns;
+    uint64_t seed;
+    uint32_t added_steps;
+    uint32_t trace_queues;
+};
+
+struct recipe {
+    unsigned char *bytes;
+    size_t used;
+    size_t room;
+    size_t touched;     /* where an ACT_TOUCH is, if it comes last; 0: it does not */
+    bool incomplete;    /* there was no memory for all of it */
+    bool ran;           /* since the last entry, */
+    uint64_t ran_until; /* until this time */
+};
+
+/* Bytes that a part of this length takes. */
+static inline size_t recipe_padded(size_t bytes)
+{
+    return (bytes + 7) / 8 * 8;
+}
+
+/* The bytes that costs take, up to their last policy. */
+size_t recipe_costs_bytes(const struct simulator_costs *costs);
+
+void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,
+                  const struct simulator_workload *workload);
+void recipe_end(struct recipe *recipe);
+
+void recipe_note_run(struct recipe *recipe, uint64_t until);
+/* Something was asked for from outside. If it is done, it is noted in place of this. */
+void recipe_note_touch(struct recipe *recipe);
+void recipe_note(struct recipe *recipe, enum recipe_act act, uint32_t first, uint64_t second,
+                 uint64_t third);
+void recipe_note_text(struct recipe *recipe, enum recipe_act act, const char *text);
+void recipe_note_workload(struct recipe *recipe, const struct simulator_workload *workload);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * libFuzzer: checkpoints that are whole by their checksums and of this build, but whose
+ * content is made up of its bytes: each is refused with a reason, or gives a sound machine,
+ * which goes on.
+ */
+
+#include "sim/checkpoint.c" /* in place of the library's: what it has of its own is needed */
+
+#include <sys/mman.h>
+
+#define GOES_ON_NS 20000000
+/* More than that is refused or done in the same way, and takes long. */
+#define PROCESSES_MOST 2000
+#define HAPPENED_MOST  20000
+
+/* What comes first: the fields of a header that are not worked out, of a file that was saved. */
+struct told {
+    uint64_t until;
+    uint32_t ran;
+    uint32_t traced;
+    struct simulator_counts counts;
+};
+
+static void write_whole(int file, const void *bytes, size_t length)
+{
+    if (write(file, bytes, length) != (ssize_t)length)
+        abort();
+}
+
+static struct header sealed(const struct told *told, const unsigned char *recipe, size_t length)
+{
+    struct header header = {
+        .magic = MAGIC,
+        .version = FORMAT_VERSION,
+        .bytes = sizeof(header),
+        .recipe_bytes = length,
+        .recipe_checksum = checksum(recipe, length),
+        .until = told->until,
+        .ran = told->ran,
+        .traced = told->traced,
+        .counts = told->counts,
+    };
+    memcpy(header.build, build_name, BUILD_BYTES);
+    header.checksum = checksum(&header, offsetof(struct header, checksum));
+    return header;
+}
+
+static void go_on(struct simulator *simulator)
+{
+    struct simulator_error error = {""};
+    if (simulator->status == SIMULATOR_TIME && !simulator_audit(simulator, &error))
+        abort();
+    uint64_t until = simulator->now + GOES_ON_NS;
+    if (simulator->scheduler.cpus <= 16)
+        simulator_run(simulator, until, &error);
+    simulator_destroy(simulator);
+}
+
+static bool takes_long(const struct told *told, const unsigned char *recipe, size_t length)
+{
+    struct recipe_setup setup = {0};
+    memcpy(&setup, recipe, length < sizeof(setup) ? length : sizeof(setup));
+    const struct simulator_counts *counts = &told->counts;
+    return setup.processes > PROCESSES_MOST || setup.added_steps > PROCESSES_MOST ||
+           counts->decisions > HAPPENED_MOST || counts->ticks > HAPPENED_MOST ||
+           counts->wakeups > HAPPENED_MOST || counts->idle_switches > HAPPENED_MOST;
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
+{
+    struct told told;
+    char path[64];
+    if (length < sizeof(told))
+        return 0;
+    memcpy(&told, bytes, sizeof(told));
+    length = (length - sizeof(told)) / 8 * 8;
+    if (takes_long(&told, bytes + sizeof(told), length))
+        return 0;
+    const struct header header = sealed(&told, bytes + sizeof(told), length);
+    int file = memfd_create("checkpoint", MFD_CLOEXEC);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    write_whole(file, &header, sizeof(header));
+    write_whole(file, bytes + sizeof(told), length);
+    struct simulator_error error = {""};
+    struct simulator *simulator = simulator_restore(path, NULL, &error);
+    close(file);
+    if (simulator)
+        go_on(simulator);
+    else if (!strstr(error.text, "made up"))
+        abort();
+    return 0;
+}
