@@ -23,6 +23,15 @@ KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer
 USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
 HOST_C    := -std=c17 -O2 -g $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
 
+# Objects of two compilers are never linked together: what another one has made goes.
+COMPILER  := $(strip $(shell $(CLANG) --version 2>/dev/null | head -n 1))
+ifneq ($(COMPILER),)
+ifneq ($(COMPILER),$(strip $(file < $B/.compiler)))
+$(shell mkdir -p $B && find $B -mindepth 1 -maxdepth 1 ! -name .lock ! -name linux-sdk -exec rm -rf {} + && \
+    echo '$(COMPILER)' > $B/.compiler)
+endif
+endif
+
 .PHONY: all kernel image host-tests host-tools linux-workloads clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from schedlab.errors import BuildFailed
 from schedlab.machines import sim
 from schedlab.paths import BUILD, ROOT
 from schedlab.terminal import messages
-from schedlab.tools import compiler, first_line
+from schedlab.tools import compiler
 
 KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
@@ -47,7 +46,6 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
     with build_lock():
-        discard_other_compilers_work()
         settings = [f"{name}={value}" for name, value in (variables or {}).items()]
         run_make((*targets, *settings))
 
@@ -59,22 +57,6 @@ def build_lock() -> Iterator[None]:
     with (BUILD / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def discard_other_compilers_work() -> None:
-    """Objects of two compilers are never linked together."""
-    stamp = BUILD / ".compiler"
-    current = first_line(compiler().clang, "--version")
-    if stamp.exists() and stamp.read_text() == current:
-        return
-    for entry in BUILD.iterdir():
-        if entry.name == ".lock":
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
-    stamp.write_text(current)
 
 
 def make_command(targets: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""A checkout in which no command has run yet, and a compiler that has made everything before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from conftest import ROOT
+from schedlab.paths import BUILD
+from schedlab.tools import compiler
+
+# Does not compile again what this checkout has compiled already, from the same sources.
+_COMPILER = """#!/bin/sh
+for word; do
+    [ "${previous:-}" != -o ] || made=$word
+    previous=$word
+done
+case ${made:-} in
+build/*) if [ -e "@BUILT@/${made#build/}" ]; then exec cp "@BUILT@/${made#build/}" "$made"; fi ;;
+esac
+exec "@REAL@" "$@"
+"""
+
+
+def fresh_checkout(place: Path) -> Path:
+    """Makes what `git clone` would, with what is not committed yet. Returns the folder."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).exists():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
+    return place
+
+
+def quick_compiler(folder: Path) -> None:
+    """Puts programs of the compiler's names into a folder of the PATH."""
+    chosen = compiler()
+    for name in (chosen.clang, chosen.linker):
+        real = shutil.which(name)
+        assert real
+        program = folder / Path(name).name
+        program.write_text(_COMPILER.replace("@BUILT@", str(BUILD)).replace("@REAL@", real))
+        program.chmod(0o755)
+
+
+def environment_of(folder: Path, **settings: str) -> dict[str, str]:
+    """The environment in which programs of that folder come first."""
+    inherited = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    return {**inherited, "PATH": f"{folder}:{os.environ['PATH']}", **settings}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Each command as the first one in a fresh checkout, whose path has what paths seldom have.
+
+What would take long ends early: the compiler hands out what this checkout has compiled, and machines
+refuse to run anything. Folders, locks, what is built, in which order: all that is real.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import pytest
+
+from conftest import ROOT
+from fresh_checkout import environment_of, fresh_checkout, quick_compiler
+from schedlab.build import build
+from schedlab.cli import cli
+from schedlab.interpreter import module_command
+from schedlab.linux.parts import programs
+from schedlab.machines.spike_install import installed_spike
+from schedlab.tools import compiler
+
+WORKLOAD = "workloads/files/lottery-low.json"
+REFUSAL = "this machine is a stand-in"
+
+
+@dataclass(frozen=True)
+class First:
+    """What is typed, and what comes of it."""
+
+    words: str
+    says: str = ""
+    """A part of what it prints; a regular expression."""
+    status: int | None = 0
+    interrupted: bool = False
+    """By Ctrl-C, when it has said that; else it goes on."""
+    long: bool = False
+
+
+def unserved(words: str) -> First:
+    """No server is there to be asked."""
+    return First(words, "serves", 2)
+
+
+DEPENDS = None
+"""The status: on what this host has, such as a kernel with sched_ext."""
+
+COMMANDS = {
+    "bench": First("", REFUSAL, 1),
+    "bench agreement": First(
+        "--policy rr --cpus 1 --experiment s1-timing-mixed", "on spike: failed", 1
+    ),
+    "bench monitor": First("", REFUSAL, 1),
+    "bench monitor-model": First("", "records", long=True),
+    "bench shares": First("--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1),
+    "bench simulator": First("", "one core of this host", long=True),
+    "bench throughput": First("--rounds 2 --policy rr --seconds 1", REFUSAL, 1),
+    "boot": First("--policy mlfq", REFUSAL, 3),
+    "calibrate": First("--policy rr", REFUSAL, 1),
+    "compare": First("RUN RUN", "byte for byte"),
+    "dask": First("--version", r"dask, version \d"),
+    "doctor": First("", "clang", DEPENDS),
+    "linux boot": First("", "To leave", 1),
+    "linux build": First("", "build/linux/schedlab-linux"),
+    "linux policies": unserved("--control empty"),
+    "linux policy": unserved("rr --control empty"),
+    "linux serve": First("--dry-run", "CPUs", DEPENDS),
+    "linux set": unserved("1 5 --control empty"),
+    "linux status": unserved("--control empty"),
+    "linux stop": unserved(""),
+    "linux tunable": unserved("--control empty"),
+    "monitor": First("--machine sim --no-browser", "Ctrl-C ends it", interrupted=True),
+    "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
+    "policies": First("", "round-robin"),
+    "report": First("RUN --out report", "1 runs"),
+    "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
+    "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
+    "test": First("--version", "pytest"),
+    "top": First("--machine sim", "Processes", interrupted=True),
+    "trace": First("RUN", "trace.perfetto-trace"),
+}
+
+
+def commands_of(group: click.Group, *before: str) -> Iterator[str]:
+    """All that can be typed, from the parser itself."""
+    for name, command in group.commands.items():
+        words = (*before, name)
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            yield " ".join(words)
+        if isinstance(command, click.Group):
+            yield from commands_of(command, *words)
+
+
+def test_no_command_is_left_out() -> None:
+    assert sorted(commands_of(cli)) == sorted(COMMANDS)
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of programs that come first on the PATH."""
+    build("all", "simulator", "host-tests", "policy-cost")
+    programs()
+    folder = tmp_path_factory.mktemp("quick")
+    quick_compiler(folder)
+    for machine in ("spike", "qemu-system-riscv64", "qemu-system-x86_64"):
+        real = shutil.which(machine) or (installed_spike() if machine == "spike" else "")
+        asked = "*--help* | *--dump-dts* | *--version* | *' help'*"
+        program = folder / machine
+        program.write_text(
+            f'#!/bin/sh\ncase "$*" in {asked}) exec "{real}" "$@" ;; esac\necho "{REFUSAL}"; exit 3\n'
+        )
+        program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that some other checkout has made."""
+    folder = tmp_path_factory.mktemp("recorded") / "run"
+    words = f"run --machine sim --policy rr --cpus 1 --workload {ROOT / WORKLOAD} --out {folder}"
+    subprocess.run(module_command("schedlab", *words.split()), check=True, capture_output=True)
+    return folder
+
+
+def make(place: Path, prepared: Path, target: str) -> None:
+    """Calls make as a user does who knows nothing of `./schedlab`."""
+    command = ["make", "--silent", f"CLANG={Path(compiler().clang).name}", target]
+    subprocess.run(command, cwd=place, env=environment_of(prepared), check=True, timeout=300)
+
+
+def test_a_first_start_keeps_what_make_has_built(prepared: Path, tmp_path: Path) -> None:
+    place = fresh_checkout(tmp_path / "checkout")
+    make(place, prepared, "simulator")
+    library = place / "build/sim/libschedlab-sim.so"
+    before = library.stat()
+    start = [str(place / "schedlab"), "policies"]
+    subprocess.run(start, env=environment_of(prepared), capture_output=True, check=True)
+    assert (library.stat().st_ino, library.stat().st_mtime_ns) == (
+        before.st_ino,
+        before.st_mtime_ns,
+    )
+
+
+def test_what_another_compiler_has_built_is_never_used(prepared: Path, tmp_path: Path) -> None:
+    place = fresh_checkout(tmp_path / "checkout")
+    stale = place / "build/kernel/stale.o"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    (place / "build/.lock").touch()
+    (place / "build/linux-sdk").symlink_to("/gone")
+    (place / "build/.compiler").write_text("another compiler\n")
+    make(place, prepared, "build/policy_list")
+    assert not stale.parent.exists()
+    # What holds others off, and what was not compiled.
+    assert (place / "build/.lock").exists()
+    assert (place / "build/linux-sdk").is_symlink()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if COMMANDS[name].long else ())
+        for name in COMMANDS
+    ],
+)
+def test_as_the_first_one(name: str, prepared: Path, recorded: Path, tmp_path: Path) -> None:
+    first = COMMANDS[name]
+    place = fresh_checkout(tmp_path / "a: che[k] out, 100 % of 'it'")
+    words = [str(recorded) if word == "RUN" else word for word in first.words.split()]
+    with subprocess.Popen(
+        [place / "schedlab", *name.split(), *words],
+        cwd=place,
+        env=environment_of(prepared),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout
+        said = ""
+        while some := os.read(process.stdout.fileno(), 1 << 16).decode(errors="replace"):
+            said += some
+            if first.interrupted and re.search(first.says, said):
+                process.send_signal(signal.SIGINT)
+                first = replace(first, interrupted=False)
+        process.wait(timeout=120)
+    assert re.search(first.says, said), said
+    assert not re.search("Traceback|internal error", said), said
+    expected = (0, 1, 2) if first.status is DEPENDS else (first.status,)
+    assert process.returncode in expected, said
