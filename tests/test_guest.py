@@ -17,7 +17,12 @@ MEMORY_MIB = 512
 LITTLE_MEMORY_MIB = 64
 SMALL_DISK_BLOCKS = 3400
 """Room for a file that needs all levels of its tree of blocks, and for a second one."""
-USES_UP = {"test-memory": "memory", "test-processes": "memory", "test-files": "disk"}
+USES_UP = {
+    "test-memory": "memory",
+    "test-last-page": "memory",
+    "test-processes": "memory",
+    "test-files": "disk",
+}
 """What programs take until there is none, again and again. How much there is proves nothing and
 costs minutes, so there is little of it; test_all_memory_and_disk has as much as all others."""
 
@@ -41,13 +46,22 @@ def check_guest_tests(
     *,
     memory_mib: int = MEMORY_MIB,
     image: Path = IMAGE,
-) -> None:
+    arguments: str = "",
+) -> str:
+    """The console of a run whose tests all said ok."""
     guest = run_guest(
-        folder, command, machine=machine, cpus=cpus, memory_mib=memory_mib, image=image
+        folder,
+        command,
+        machine=machine,
+        cpus=cpus,
+        arguments=f"tick=1ms {arguments}",
+        memory_mib=memory_mib,
+        image=image,
     )
     assert "FAILED" not in guest.console.replace("*** FAILED ***", ""), guest.console
     assert guest.status == 0, guest.console
     assert "\nok " in guest.console
+    return guest.console
 
 
 def check_on_a_machine_of_its_size(
@@ -78,6 +92,43 @@ def test_on_spike(tmp_path: Path, small_disk: Path, program: str, cpus: int) -> 
 def test_four_thousand_processes(tmp_path: Path) -> None:
     """For which test-processes has too little memory above, and leaves them out."""
     check_guest_tests(tmp_path, "test-processes four_thousand_processes_at_once", "spike", 4)
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_forks_that_keep_their_promises(tmp_path: Path, cpus: int) -> None:
+    """What can be done without overcommitting memory, and what then fails."""
+    check_guest_tests(
+        tmp_path,
+        "test-last-page",
+        "spike",
+        cpus,
+        memory_mib=LITTLE_MEMORY_MIB,
+        arguments="overcommit=0",
+    )
+
+
+@pytest.mark.spike
+def test_a_limit_of_processes(tmp_path: Path) -> None:
+    check_guest_tests(tmp_path, "test-last-page", "spike", 1, arguments="processes=64")
+
+
+@pytest.mark.spike
+def test_who_lacks_a_page_is_named(tmp_path: Path) -> None:
+    command = "test-last-page a_writer_without_a_page_is_killed"
+    console = check_guest_tests(tmp_path, command, "spike", 2, memory_mib=LITTLE_MEMORY_MIB)
+    assert console.count("(test-last-page) killed: no memory is left at pc 0x") == 1
+
+
+@pytest.mark.spike
+def test_the_first_process_waits_for_memory(tmp_path: Path) -> None:
+    """All others would be killed: what is called init on this disk takes pages when a child of it
+    has them all, and gets them when the child ends."""
+    build("image")
+    (tmp_path / "init").write_bytes((BUILD / "programs" / "test-last-page").read_bytes())
+    image = tmp_path / "first.img"
+    subprocess.run([BUILD / "mkfs", image, "2000", tmp_path / "init"], check=True, timeout=60)
+    check_guest_tests(tmp_path, "", "spike", 2, memory_mib=LITTLE_MEMORY_MIB, image=image)
 
 
 @pytest.mark.spike

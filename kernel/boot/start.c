@@ -24,6 +24,8 @@
 #include "time/tick.h"
 #include "trap/trap.h"
 
+#define OVERCOMMIT_SHARE 64 /* this part of memory is set aside all the same */
+
 #define GIGABYTE    (1ul << 30)
 #define LARGE_PAGE  (1ul << 21)
 #define PTE_VALID   (1ul << 0)
@@ -103,6 +105,21 @@ static void memory_init(void)
     kernel_address_space_init(kernel_root);
 }
 
+/*
+ * What is set aside for those who write to memory that they share. All that fork promised, or
+ * so little that a fork of most of the memory succeeds: then a writer may be killed for want of
+ * a page, but not because another took the last ones by a call that might as well have failed.
+ */
+static void keep_promises(void)
+{
+    uint64_t overcommit = boot_argument_number("overcommit", 1);
+
+    if (overcommit > 1)
+        panic("boot argument overcommit=%lu: it is not 0 or 1", overcommit);
+    if (overcommit)
+        page_keep_promises(page_total() / OVERCOMMIT_SHARE);
+}
+
 static void *must_create_stack(void)
 {
     void *stack = kernel_stack_create();
@@ -178,6 +195,7 @@ _Noreturn void boot_start(uint64_t hart, physical_t device_tree)
     if (!machine.has_supervisor_timer)
         panic("the CPUs lack the Sstc extension: QEMU 7.2 or newer, or Spike with _sstc");
     memory_init();
+    keep_promises();
     clock_init();
     continue_on_stack(must_create_stack());
 }

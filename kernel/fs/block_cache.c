@@ -9,10 +9,10 @@
 #include "memory/page.h"
 
 enum {
-    CACHE_SHARE = 8,    /* the cache takes at most this part of memory … */
-    RESERVE_SHARE = 32, /* … and does not grow while less than this part is free */
-    CACHE_BLOCKS_MIN = 128,
-    SHRINK_STEP = 4, /* blocks given up for each one brought in while memory is short */
+    CACHE_SHARE = 8,      /* the cache takes at most this part of memory … */
+    RESERVE_SHARE = 32,   /* … and does not grow while less than this part is free */
+    LASTING_BLOCKS = 128, /* that it never gives back: the file system works without free memory */
+    SHRINK_STEP = 4,      /* blocks given up for each one brought in while memory is short */
 };
 
 static struct {
@@ -21,7 +21,9 @@ static struct {
     struct cached_block **buckets;
     uint32_t bucket_mask;
     struct list unused; /* blocks without users, least recently used first */
-    size_t count;
+    struct list empty;  /* lasting blocks that hold nothing */
+    size_t count;       /* of all blocks but the lasting ones that are empty */
+    size_t lasting;     /* of all blocks */
     size_t bound;
     uint64_t reserve; /* pages that stay free */
 } cache;
@@ -42,22 +44,65 @@ static int make_buckets(void)
     return 0;
 }
 
+/* A block that is in no list; null: out of memory. */
+static struct cached_block *make_block(void)
+{
+    struct cached_block *block = object_allocate(&cache.objects);
+    if (!block)
+        return NULL;
+    block->data = page_allocate();
+    if (!block->data) {
+        object_free(&cache.objects, block);
+        return NULL;
+    }
+    list_init(&block->unused);
+    list_init(&block->transaction);
+    list_init(&block->unsettled);
+    wait_queue_init(&block->readers, "cached block");
+    return block;
+}
+
+/* As many as memory has for them. */
+static void make_lasting_blocks(void)
+{
+    struct cached_block *block;
+    while (cache.lasting < LASTING_BLOCKS && (block = make_block())) {
+        block->lasting = true;
+        list_append(&cache.empty, &block->unused);
+        cache.lasting++;
+    }
+}
+
 int block_cache_init(void)
 {
     spinlock_init(&cache.lock, "block cache", LOCK_FILES);
     object_cache_init(&cache.objects, "cached block", sizeof(struct cached_block));
     list_init(&cache.unused);
-    cache.count = 0;
+    list_init(&cache.empty);
+    cache.count = cache.lasting = 0;
     cache.bound = page_total() / CACHE_SHARE;
-    if (cache.bound < CACHE_BLOCKS_MIN)
-        cache.bound = CACHE_BLOCKS_MIN;
+    if (cache.bound < LASTING_BLOCKS)
+        cache.bound = LASTING_BLOCKS;
     cache.reserve = page_total() / RESERVE_SHARE;
-    return make_buckets();
+    int error = make_buckets();
+    if (!error)
+        make_lasting_blocks();
+    return error;
+}
+
+static bool short_of_memory(void)
+{
+    return page_free_count() < cache.reserve;
 }
 
 size_t block_cache_bound(void)
 {
     return cache.bound;
+}
+
+size_t block_cache_bound_now(void)
+{
+    return short_of_memory() ? LASTING_BLOCKS : cache.bound;
 }
 
 static struct cached_block **bucket_of(uint32_t number)
@@ -94,37 +139,47 @@ static void forget(struct cached_block *block)
 {
     kernel_assert(block->users == 0 && !block->reading);
     unhash(block);
+    cache.count--;
+    if (block->lasting) {
+        block->valid = false;
+        list_append(&cache.empty, &block->unused);
+        return;
+    }
     page_release(block->data);
     object_free(&cache.objects, block);
-    cache.count--;
 }
 
-/* Gives up that many blocks, the least recently used, as far as there are any without users. */
-static void shrink(size_t blocks)
+/* Gives back that many blocks, the least recently used, as far as there are any without users.
+ * How many it gave. */
+static size_t shrink(size_t blocks)
 {
-    for (size_t given = 0; given < blocks && !list_empty(&cache.unused); given++) {
-        struct cached_block *oldest = container_of(cache.unused.next, struct cached_block, unused);
-        list_remove(&oldest->unused);
-        forget(oldest);
+    size_t given = 0;
+    struct list *next;
+    for (struct list *link = cache.unused.next; link != &cache.unused && given < blocks;
+         link = next) {
+        struct cached_block *block = container_of(link, struct cached_block, unused);
+        next = link->next;
+        if (block->lasting)
+            continue;
+        list_remove(link);
+        forget(block);
+        given++;
     }
+    return given;
 }
 
-/* A new block, not hashed; null: out of memory. */
+/* An empty block, not hashed; null: out of memory. */
 static struct cached_block *allocate(void)
 {
-    struct cached_block *block = object_allocate(&cache.objects);
-    if (!block)
-        return NULL;
-    block->data = page_allocate();
-    if (!block->data) {
-        object_free(&cache.objects, block);
-        return NULL;
+    struct cached_block *block;
+    if (list_empty(&cache.empty)) {
+        block = make_block();
+    } else {
+        block = container_of(cache.empty.next, struct cached_block, unused);
+        list_remove(&block->unused);
     }
-    list_init(&block->unused);
-    list_init(&block->transaction);
-    list_init(&block->unsettled);
-    wait_queue_init(&block->readers, "cached block");
-    cache.count++;
+    if (block)
+        cache.count++;
     return block;
 }
 
@@ -143,12 +198,12 @@ static struct cached_block *recycle(void)
 /* A block with a place in the cache and no contents; null: out of memory. */
 static struct cached_block *create(uint32_t number)
 {
-    bool short_of_memory = page_free_count() < cache.reserve;
+    bool may_grow = !short_of_memory();
     struct cached_block *block = NULL;
 
-    if (short_of_memory)
+    if (!may_grow)
         shrink(SHRINK_STEP);
-    if (cache.count < cache.bound && !short_of_memory)
+    if (cache.count < cache.bound && (may_grow || !list_empty(&cache.empty)))
         block = allocate();
     if (!block)
         block = recycle();
@@ -284,4 +339,18 @@ void block_prefetch(uint32_t number)
         drop_user(block);
     }
     spinlock_release(&cache.lock);
+}
+
+size_t block_cache_spare_pages(void)
+{
+    size_t blocks = __atomic_load_n(&cache.objects.used, __ATOMIC_RELAXED) - cache.lasting;
+    return blocks + blocks * sizeof(struct cached_block) / PAGE_BYTES;
+}
+
+size_t block_cache_give(size_t blocks)
+{
+    spinlock_acquire(&cache.lock);
+    size_t given = shrink(blocks);
+    spinlock_release(&cache.lock);
+    return given;
 }

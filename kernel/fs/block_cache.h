@@ -13,7 +13,8 @@
 /*
  * The disk's blocks in memory, a page each, found by a hash. A block with a user
  * stays; the others are given up, least recently used first, when the cache is
- * as large as it may be or memory runs short.
+ * as large as it may be, memory runs short, or block_cache_give() asks. Some are
+ * made at the start and stay, so that files can be used when no memory is free.
  *
  * Contents are guarded by whoever owns the block: a file's blocks and its inode
  * by the inode's mutex, the bitmaps by the allocator's. Only the journal writes
@@ -27,8 +28,9 @@ struct cached_block {
     uint32_t users;
     bool valid;   /* holds the block's contents */
     bool reading; /* … or will, when the transfer ends */
+    bool lasting; /* its memory is never given back */
     struct cached_block *hash_next;
-    struct list unused; /* while it has no users */
+    struct list unused; /* while it has no users, or is empty */
     struct wait_queue readers;
 
     /* the journal's */
@@ -54,5 +56,11 @@ void block_prefetch(uint32_t number);
 
 /* How many blocks the cache may hold. */
 size_t block_cache_bound(void);
+/* … and how many it can count on now, if memory is short. */
+size_t block_cache_bound_now(void);
+/* The pages that it could give back, if no block had a user. */
+size_t block_cache_spare_pages(void);
+/* Frees so many blocks' memory, as far as there are any without users: how many. */
+size_t block_cache_give(size_t blocks);
 
 #endif

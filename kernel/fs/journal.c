@@ -189,7 +189,7 @@ static int settle(void)
 static bool must_settle(void)
 {
     return journal.log_blocks - journal.used < journal.limit + 1 ||
-           journal.unsettled_count > block_cache_bound() / 2;
+           journal.unsettled_count > block_cache_bound_now() / 2;
 }
 
 /* ---- operations ---- */
@@ -349,6 +349,11 @@ int journal_sync(void)
     operation.wrote = true;
     spinlock_release(&journal.lock);
     return journal_end(&operation);
+}
+
+bool journal_holds_blocks(void)
+{
+    return __atomic_load_n(&journal.unsettled_count, __ATOMIC_RELAXED) > 0 && !journal_failed();
 }
 
 bool journal_failed(void)

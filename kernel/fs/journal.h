@@ -47,6 +47,9 @@ static inline int journal_end_with(struct operation *operation, int error)
 /* All that was written is at home, and the journal is empty. 0 or -EIO. */
 int journal_sync(void);
 
+/* Are there blocks that stay in memory until journal_sync() has written them home? */
+bool journal_holds_blocks(void);
+
 /* Has a write to the disk failed? Then nothing more is written until the next mount. */
 bool journal_failed(void);
 

@@ -327,7 +327,9 @@ int address_space_grow(struct address_space *space, int64_t change, bool lazy)
     uint64_t old_pages_end = pages_end(space);
     uint64_t new_pages_end = round_up(end, PAGE_BYTES);
 
-    if (change < 0 ? end > space->end || end < space->heap : end < space->end || end > USER_END)
+    if (change < 0 && (end > space->end || end < space->heap))
+        return 0;
+    if (change > 0 && (end < space->end || end > USER_END))
         return -EINVAL;
     if (new_pages_end > old_pages_end && !lazy) {
         int error = address_space_map(space, old_pages_end, new_pages_end, PAGE_WRITE);
@@ -375,7 +377,7 @@ static int fault_copy(uint64_t *entry, uint64_t address)
         entry_release(*entry);
         page = copy;
     } else if (page_shared(page)) {
-        return -ENOMEM; /* against the promise */
+        return -ENOMEM; /* more was promised than there is */
     }
     *entry = entry_to(page, flags);
     if (flags & PAGE_EXECUTE)
@@ -440,7 +442,8 @@ enum {
     SLOTS_PER_ROOT_ENTRY = (PAGE_BYTES << 18) / KERNEL_STACK_STRIDE,
     SLOT_FREE = 1 << 1, /* in a link, below the number of the next slot + 1 */
     SLOT_NEXT_SHIFT = 2,
-    SPARE_STACKS = 64, /* of ended processes, that keep their pages for the next ones */
+    SPARE_STACKS = 64,  /* of ended processes, that keep their pages for the next ones */
+    TABLES_AT_BOOT = 8, /* level 0 tables, each for 512 pages: a crowd leaves nothing behind */
 };
 
 static struct {
@@ -472,6 +475,8 @@ void kernel_address_space_init(uint64_t *root)
         root[index] = entry_to(table, ENTRY_VALID);
         stacks.limit += SLOTS_PER_ROOT_ENTRY;
     }
+    for (uint64_t table = 0; table < TABLES_AT_BOOT; table++)
+        kernel_assert(entry_make(root, KERNEL_STACKS + table * entry_span(1)) != NULL);
 }
 
 static uint64_t slot_address(uint64_t slot)
@@ -606,4 +611,26 @@ void kernel_stack_destroy(void *top)
         push_slot(&stacks.empty, slot);
     }
     spinlock_release(&stacks.lock);
+}
+
+uint64_t kernel_stacks_spare_pages(void)
+{
+    return __atomic_load_n(&stacks.spare_count, __ATOMIC_RELAXED) * KERNEL_STACK_BYTES / PAGE_BYTES;
+}
+
+uint64_t kernel_stacks_give_spare(void)
+{
+    uint64_t given = 0;
+
+    spinlock_acquire(&stacks.lock);
+    while (stacks.spare != 0) {
+        uint64_t slot = pop_slot(&stacks.spare);
+
+        stack_unmap(slot);
+        push_slot(&stacks.empty, slot);
+        given += KERNEL_STACK_BYTES / PAGE_BYTES;
+    }
+    stacks.spare_count = 0;
+    spinlock_release(&stacks.lock);
+    return given;
 }

@@ -33,11 +33,14 @@ void kernel_address_space_init(uint64_t *root);
 
 /*
  * A mapped kernel stack above a guard: gives its top; null: out of memory. The
- * pages of a stack that is destroyed stay mapped, and wait for the next create:
- * no CPU ever has a stale translation of a kernel stack.
+ * pages of a stack that is destroyed may stay mapped, and wait for the next create.
  */
 void *kernel_stack_create(void);
 void kernel_stack_destroy(void *top);
+/* Of stacks that were destroyed and wait. */
+uint64_t kernel_stacks_spare_pages(void);
+/* Frees these pages: how many there were. */
+uint64_t kernel_stacks_give_spare(void);
 
 /* An empty address space. 0 or -ENOMEM (then `space` holds nothing). */
 int address_space_create(struct address_space *space);
@@ -46,7 +49,7 @@ void address_space_destroy(struct address_space *space);
 
 /*
  * A copy that shares all pages until one side writes; memory for that is promised
- * to it. 0 or -ENOMEM (then `copy` holds nothing).
+ * to it (memory/page.h). 0 or -ENOMEM (then `copy` holds nothing).
  */
 int address_space_copy(struct address_space *copy, struct address_space *from);
 
@@ -58,8 +61,8 @@ int address_space_map(struct address_space *space, uint64_t start, uint64_t end,
 void address_space_unmap(struct address_space *space, uint64_t start, uint64_t end);
 
 /*
- * Moves `end` by `change` bytes. lazy: pages come when they are touched.
- * 0, -ENOMEM, or -EINVAL (below the heap's start or beyond USER_END), then nothing has changed.
+ * Moves `end` by `change` bytes; down by more than the heap has, not at all. lazy: pages come when
+ * they are touched. 0, -ENOMEM, or -EINVAL (beyond USER_END), then nothing has changed.
  */
 int address_space_grow(struct address_space *space, int64_t change, bool lazy);
 
@@ -72,7 +75,7 @@ int address_space_share(struct address_space *space, uint64_t bytes, uint64_t *s
 /*
  * A user access at `address` failed. Makes it possible if it should be
  * (copy-on-write, lazy heap): 0, and the access is tried again; -EFAULT: the
- * process has no such right; -ENOMEM: there is no page for the lazy heap.
+ * process has no such right; -ENOMEM: there is no page for it.
  */
 int address_space_fault(struct address_space *space, uint64_t address, enum page_right access);
 

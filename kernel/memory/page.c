@@ -26,8 +26,9 @@ static struct {
     physical_t fresh;
     struct free_page *free;
     uint64_t free_count;
-    uint64_t promised; /* of the free ones; grows only under the lock */
-    uint32_t *users;   /* of each page from `first` */
+    uint64_t promised;      /* grows only under the lock */
+    uint64_t promised_kept; /* as many of these, at most, are set aside; never changes after boot */
+    uint32_t *users;        /* of each page from `first` */
 } pages;
 
 void page_init(physical_t start, physical_t end)
@@ -48,6 +49,12 @@ void page_init(physical_t start, physical_t end)
     pages.fresh = pages.first;
     pages.end = end;
     pages.free_count = page_total();
+    pages.promised_kept = UINT64_MAX;
+}
+
+void page_keep_promises(uint64_t most)
+{
+    pages.promised_kept = most;
 }
 
 static uint32_t *users_of(const void *page)
@@ -59,9 +66,12 @@ static uint32_t *users_of(const void *page)
     return &pages.users[(address - pages.first) / PAGE_BYTES];
 }
 
-static uint64_t promised(void)
+/* Free pages that only page_allocate_promised() takes. */
+static uint64_t kept(void)
 {
-    return __atomic_load_n(&pages.promised, __ATOMIC_RELAXED);
+    uint64_t promised = __atomic_load_n(&pages.promised, __ATOMIC_RELAXED);
+
+    return promised < pages.promised_kept ? promised : pages.promised_kept;
 }
 
 /* The next free page, off its list. */
@@ -78,10 +88,10 @@ static void *take_page(void)
     return page;
 }
 
-/* A page with one user, if more than `kept` are free. */
-static void *allocate_above(uint64_t kept)
+/* A page with one user, if more than so many are free. */
+static void *allocate_above(uint64_t others)
 {
-    void *page = pages.free_count > kept ? take_page() : NULL;
+    void *page = pages.free_count > others ? take_page() : NULL;
 
     if (page != NULL) {
         uint32_t *users = users_of(page);
@@ -97,7 +107,7 @@ static void *allocate_above(uint64_t kept)
 void *page_allocate(void)
 {
     spinlock_acquire(&pages.lock);
-    void *page = allocate_above(promised());
+    void *page = allocate_above(kept());
     spinlock_release(&pages.lock);
     return page;
 }
@@ -113,7 +123,7 @@ void *page_allocate_promised(void)
 bool page_promise(uint64_t count)
 {
     spinlock_acquire(&pages.lock);
-    bool possible = page_free_count() >= count;
+    bool possible = pages.promised_kept < UINT64_MAX || page_free_count() >= count;
     if (possible)
         __atomic_fetch_add(&pages.promised, count, __ATOMIC_RELAXED);
     spinlock_release(&pages.lock);
@@ -238,7 +248,7 @@ uint64_t page_total(void)
 uint64_t page_free_count(void)
 {
     uint64_t free_count = __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
-    uint64_t kept = promised();
+    uint64_t set_aside = kept();
 
-    return free_count > kept ? free_count - kept : 0;
+    return free_count > set_aside ? free_count - set_aside : 0;
 }

@@ -13,9 +13,10 @@
  * Any function here may be called with any lock of a lower rank held.
  *
  * Memory can be promised before it is taken: each user but one of a page that is
- * shared copy-on-write is promised a copy, so that a fork that has succeeded can
- * be lived up to. Only page_allocate_promised() takes the last pages, as many as
- * there are promises.
+ * shared copy-on-write is promised a copy. Only page_allocate_promised() takes the
+ * last pages, as many as there are promises: then a fork that has succeeded can be
+ * lived up to. Or as many as page_keep_promises() says: then more is promised than
+ * there is, and who comes too late gets nothing.
  */
 
 /*
@@ -38,15 +39,17 @@ bool page_release(void *page);
 /* Is there more than one user? */
 bool page_shared(const void *page);
 
-/* Sets `count` free pages aside. False: there are not as many. */
+/* Once, at boot: of what is promised, at most so many pages are set aside, and no promise fails. */
+void page_keep_promises(uint64_t most);
+/* Promises `count` pages. False: not as many are free, and all promises are kept. */
 bool page_promise(uint64_t count);
 /* So many of those that were promised will not be needed, or have been taken. */
 void page_promise_end(uint64_t count);
-/* A page that was promised, not cleared, with one user. Null only if none was. */
+/* A page that was promised, not cleared, with one user. Null: none was, or none is left. */
 void *page_allocate_promised(void);
 
 uint64_t page_total(void);
-/* Pages that are free and not promised. */
+/* Pages that are free and not set aside. */
 uint64_t page_free_count(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "abi/errors.h"
+#include "device/device_tree.h"
 #include "lib/panic.h"
 
 #define PID_MAX   1000000000
@@ -21,12 +22,24 @@ static uint32_t count;
 static uint64_t slot_used[SLOTS_MAX / 64];
 static uint32_t first_free_word; /* no word before it has a free slot */
 
+/* The boot argument processes: the slots beyond are never free. */
+static void limit_slots(void)
+{
+    uint64_t most = boot_argument_number("processes", SLOTS_MAX);
+
+    if (most < 2 || most > SLOTS_MAX)
+        panic("boot argument processes=%lu: it is not within 2 and %d", most, SLOTS_MAX);
+    for (uint64_t slot = most; slot < SLOTS_MAX; slot++)
+        slot_used[slot / 64] |= 1ul << slot % 64;
+}
+
 void process_table_init(void)
 {
     spinlock_init(&process_tree_lock, "process tree", LOCK_PROCESS_TREE);
     list_init(&all_processes);
     for (int i = 0; i < HASH_SIZE; i++)
         list_init(&by_pid[i]);
+    limit_slots();
 }
 
 static struct list *bucket(int pid)

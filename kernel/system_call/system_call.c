@@ -21,6 +21,7 @@
 #include "memory/user_copy.h"
 #include "process/lifecycle.h"
 #include "process/process.h"
+#include "process/spare_memory.h"
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
 #include "sync/channel.h"
@@ -275,7 +276,7 @@ static struct system_stats gather_stats(void)
         .time = clock_now(),
         .finished = process_finished(),
         .memory_pages = page_total(),
-        .free_pages = page_free_count(),
+        .free_pages = page_free_count() + spare_memory_pages(),
         .trace_records = trace_count(),
     };
     for (uint32_t i = 0; i < machine.cpus; i++) {
@@ -434,6 +435,9 @@ void system_call(struct trap_frame *frame)
     if (number < sizeof(functions) / sizeof(functions[0]))
         function = functions[number];
     int64_t result = function ? function(&frame->x[REGISTER_A0]) : -ENOSYS;
+    /* What fails for lack of memory has changed nothing: it may be tried again. */
+    for (bool again = false; result == -ENOMEM && spare_memory_give(again); again = true)
+        result = function(&frame->x[REGISTER_A0]);
     if (result < 0) {
         current_process()->last_error = (int)-result;
         result = -1;

@@ -2,6 +2,7 @@
 
 #include "trap/trap.h"
 
+#include "abi/errors.h"
 #include "device/interrupt_controller.h"
 #include "lib/panic.h"
 #include "lib/print.h"
@@ -9,6 +10,7 @@
 #include "memory/address_space.h"
 #include "process/lifecycle.h"
 #include "process/process.h"
+#include "process/spare_memory.h"
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
 #include "system_call/system_call.h"
@@ -61,26 +63,41 @@ static const char *exception_name(uint64_t cause)
     return cause < 16 ? names[cause] : "unknown exception";
 }
 
-/* Gives the program the page that it touched, if that is its own. */
-static bool page_fault_mended(uint64_t cause, uint64_t address)
+/*
+ * Gives the program the page that it touched. 0; -EFAULT: that is not its own; -ENOMEM: there is
+ * none, even of what caches hold. The first process waits until others have given one back.
+ */
+static int mend_page_fault(uint64_t cause, uint64_t address)
 {
+    struct process *process = current_process();
     enum page_right access = PAGE_READ;
     if (cause == CAUSE_FETCH_PAGE_FAULT)
         access = PAGE_EXECUTE;
     else if (cause == CAUSE_STORE_PAGE_FAULT)
         access = PAGE_WRITE;
     else if (cause != CAUSE_LOAD_PAGE_FAULT)
-        return false;
-    return address_space_fault(&current_process()->space, address, access) == 0;
+        return -EFAULT;
+    for (bool again = false;; again = true) {
+        int error = address_space_fault(&process->space, address, access);
+        if (error != -ENOMEM)
+            return error;
+        if (spare_memory_give(again))
+            continue;
+        if (!process_is_first(process))
+            return error;
+        process_sleep(1);
+    }
 }
 
 static void user_exception(uint64_t cause, uint64_t address, struct trap_frame *frame)
 {
     struct process *process = current_process();
-    if (page_fault_mended(cause, address))
+    int error = mend_page_fault(cause, address);
+    if (error == 0)
         return;
     print("pid %d (%s) killed: %s at pc 0x%lx, address 0x%lx\n", process->pid, process->name,
-          exception_name(cause), frame->x[REGISTER_PC], address);
+          error == -ENOMEM ? "no memory is left" : exception_name(cause), frame->x[REGISTER_PC],
+          address);
     process_mark_killed(process);
 }
 

@@ -144,8 +144,7 @@ static void the_heap_gives_pages_back(void)
 
 static void bad_heap_sizes_change_nothing(void)
 {
-    static const int64_t changes[] = {INT64_MAX, INT64_MIN, -(int64_t)USER_END, USER_END,
-                                      1ll << 40, -1000000,  1ll << 62,          -(1ll << 62)};
+    static const int64_t changes[] = {INT64_MAX, USER_END, 1ll << 40, 1ll << 62};
     char *end = sbrk(0);
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         check(sbrk(changes[i]) == SYSTEM_FAILED);
@@ -155,6 +154,23 @@ static void bad_heap_sizes_change_nothing(void)
         check(sbrk(0) == end);
     }
     pages[0] = 1; /* memory is still there */
+}
+
+/* As in xv6: the old end, and nothing has changed. */
+static void a_heap_shrinks_by_no_more_than_it_has(void)
+{
+    char *start = sbrk(0);
+    check(sbrk(3 * PAGE) == start);
+    char *end = start + 3 * PAGE;
+    memset(start, 'h', 3 * PAGE);
+    const int64_t changes[] = {INT64_MIN,         -(1ll << 62),  -(int64_t)USER_END, -1000000,
+                               -(int64_t)end - 1, -(int64_t)end, -3 * PAGE - 1};
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        check(sbrk(changes[i]) == end && sbrk_lazy(changes[i]) == end);
+        check(sbrk(0) == end && start[0] == 'h' && end[-1] == 'h');
+    }
+    check(sbrk(-3 * PAGE) == end && sbrk(0) == start);
+    check(sbrk(-1) == start && sbrk(0) == start);
 }
 
 static void memory_given_back_is_gone(void)
@@ -690,6 +706,7 @@ int main(int argc, char *argv[])
         TEST(the_heap_grows_zeroed),
         TEST(the_heap_gives_pages_back),
         TEST(bad_heap_sizes_change_nothing),
+        TEST(a_heap_shrinks_by_no_more_than_it_has),
         TEST(memory_given_back_is_gone),
         TEST(a_lazy_heap_takes_what_is_touched),
         TEST(the_kernel_touches_a_lazy_heap),

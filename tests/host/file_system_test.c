@@ -828,6 +828,38 @@ static void test_cache_shrinks(void)
     finish();
 }
 
+static uint64_t pages_before;
+
+/* All but what the cache keeps for ever goes back, once the journal holds nothing any more. */
+static void give_back(void *unused)
+{
+    (void)unused;
+    check(block_cache_give(10) == 10);
+    while (block_cache_give(64) > 0)
+        ;
+    check(journal_holds_blocks() && pages_in_use > pages_before);
+    check(journal_sync() == 0 && !journal_holds_blocks());
+    while (block_cache_give(64) > 0)
+        ;
+    check(block_cache_spare_pages() == 0 && pages_in_use == pages_before);
+    check(cache.objects.used == LASTING_BLOCKS);
+}
+
+static void test_cache_gives_memory_back(void)
+{
+    boot_empty_disk();
+    conduct.total_pages = 8192;
+    check(machine_boot() == 0);
+    pages_before = pages_in_use;
+    for (int round = 0; round < 3; round++) {
+        run_session(large_files, NULL);
+        check(block_cache_spare_pages() >= cache.objects.used - LASTING_BLOCKS);
+        run_session(give_back, NULL);
+    }
+    conduct.total_pages = 1024;
+    finish();
+}
+
 int main(void)
 {
     run_test(test_write_and_read);
@@ -850,5 +882,6 @@ int main(void)
     run_test(test_failing_reads);
     run_test(test_out_of_memory);
     run_test(test_cache_shrinks);
+    run_test(test_cache_gives_memory_back);
     return 0;
 }

@@ -90,6 +90,33 @@ static void test_page_promises(void)
     check(page_free_count() == total);
 }
 
+/* More is promised than there is: as many pages as is said are left to those who were promised. */
+static void test_promises_beyond_what_there_is(void)
+{
+    uint64_t total = page_total();
+    void **all = malloc(total * sizeof(*all));
+
+    page_keep_promises(3);
+    check(page_promise(2) && page_free_count() == total - 2);
+    check(page_promise(2 * total) && page_free_count() == total - 3);
+    for (uint64_t index = 0; index < total - 3; index++)
+        check((all[index] = page_allocate()) != NULL);
+    check(page_allocate() == NULL && page_free_count() == 0);
+    for (uint64_t index = total - 3; index < total; index++)
+        check((all[index] = page_allocate_promised()) != NULL);
+    check(page_allocate_promised() == NULL);
+    page_promise_end(2 * total + 1);
+    page_release(all[0]);
+    check(page_allocate() == NULL && page_free_count() == 0);
+    page_promise_end(1);
+    check((all[0] = page_allocate()) != NULL);
+    for (uint64_t index = 0; index < total; index++)
+        page_release(all[index]);
+    page_keep_promises(UINT64_MAX);
+    check(page_free_count() == total);
+    free(all);
+}
+
 static void test_page_rows(void)
 {
     uint64_t total = page_total();
@@ -551,7 +578,11 @@ static void step_grow(int which)
     __int128 end = (__int128)model->end + change;
     int error = address_space_grow(&processes[which].space, change, lazy);
 
-    if (end < model->heap || end > USER_END) {
+    if (end < model->heap) {
+        check(error == 0 && processes[which].space.end == model->end);
+        return;
+    }
+    if (end > USER_END) {
         check(error == -EINVAL);
         return;
     }
@@ -920,6 +951,34 @@ static void test_promises_are_kept(void)
     check(page_free_count() == free_pages);
 }
 
+/* The one that writes when no page is left is told so, and no memory changes. */
+static void test_a_copy_that_cannot_be_made(void)
+{
+    struct address_space space;
+    struct address_space copy;
+    uint64_t free_pages = page_free_count();
+
+    page_keep_promises(1);
+    check(address_space_create(&space) == 0);
+    check(address_space_grow(&space, 4 * PAGE_BYTES, false) == 0);
+    check(address_space_copy(&copy, &space) == 0);
+    take_all_memory();
+    check(page_free_count() == 0 && pages.free_count == 1);
+    check(address_space_fault(&space, 0, PAGE_WRITE) == 0);
+    check(address_space_fault(&space, PAGE_BYTES, PAGE_WRITE) == -ENOMEM);
+    check(address_space_fault(&copy, 2 * PAGE_BYTES, PAGE_WRITE) == -ENOMEM);
+    check(address_space_fault(&copy, 0, PAGE_WRITE) == 0); /* it is the only one that has it now */
+    const char *page = address_space_page(&space, PAGE_BYTES, PAGE_READ);
+    check(page != NULL && page == address_space_page(&copy, PAGE_BYTES, PAGE_READ));
+    address_space_destroy(&copy);
+    check(address_space_fault(&space, PAGE_BYTES, PAGE_WRITE) == 0);
+    address_space_destroy(&space);
+    check(pages.promised == 0);
+    give_all_memory();
+    page_keep_promises(UINT64_MAX);
+    check(page_free_count() == free_pages);
+}
+
 /* Children have the same pages, in which all may write, and nothing is promised for them. */
 static void test_shared_pages(void)
 {
@@ -999,18 +1058,25 @@ static bool stack_page_mapped(uint64_t address)
 
 static void test_kernel_stacks(void)
 {
-    enum { STACKS = 300 };
+    enum { STACKS = 1100 }; /* more than there are tables for at the start */
     uint64_t top[STACKS];
     uint64_t free_pages = page_free_count();
 
-    for (int64_t failures = 0; failures < 3; failures++) {
+    for (int64_t failures = 0; failures < 2; failures++) {
         allocations_left = failures;
         check(kernel_stack_create() == NULL);
-        /* A table stays, for the stack that comes next. */
-        check(page_free_count() >= free_pages - 1);
+        check(page_free_count() == free_pages);
     }
     allocations_left = -1;
     for (int index = 0; index < STACKS; index++) {
+        bool needs_table = index == TABLES_AT_BOOT * 128;
+        for (int64_t failures = 0; needs_table && failures < 3; failures++) {
+            uint64_t before = page_free_count();
+            allocations_left = failures;
+            check(kernel_stack_create() == NULL);
+            check(page_free_count() >= before - 1); /* the table stays, for the next stack */
+            allocations_left = -1;
+        }
         top[index] = (uintptr_t)kernel_stack_create();
         check(top[index] % 16 == 0 && top[index] > KERNEL_STACKS);
         for (int other = 0; other < index; other++)
@@ -1022,6 +1088,15 @@ static void test_kernel_stacks(void)
     for (int index = 0; index < STACKS; index++)
         kernel_stack_destroy((void *)top[index]);
     check(page_free_count() == free_pages + 2 * (STACKS - SPARE_STACKS));
+    check(kernel_stacks_spare_pages() == 2 * SPARE_STACKS);
+    check(kernel_stacks_give_spare() == 2 * SPARE_STACKS && kernel_stacks_give_spare() == 0);
+    check(page_free_count() == free_pages + 2 * STACKS && kernel_stacks_spare_pages() == 0);
+    for (int index = 0; index < STACKS; index++)
+        check(!stack_page_mapped(top[index] - 1));
+    for (int index = 0; index < SPARE_STACKS; index++)
+        top[index] = (uintptr_t)kernel_stack_create();
+    for (int index = 0; index < SPARE_STACKS; index++)
+        kernel_stack_destroy((void *)top[index]);
     for (int index = 0; index < STACKS; index++) {
         if (index >= SPARE_STACKS) {
             allocations_left = index % 2; /* one that cannot be made stays free */
@@ -1037,6 +1112,9 @@ static void test_kernel_stacks(void)
         check(!stack_page_mapped(again - 8193));
     }
     check(page_free_count() == free_pages);
+    for (int index = STACKS / 4; index < STACKS; index++)
+        kernel_stack_destroy((void *)top[index]);
+    kernel_stacks_give_spare();
     kernel_pages = page_total() - page_free_count();
 }
 
@@ -1047,6 +1125,7 @@ int main(void)
     run_test(test_pages_are_given_once);
     run_test(test_page_users);
     run_test(test_page_promises);
+    run_test(test_promises_beyond_what_there_is);
     run_test(test_objects);
     run_test(test_objects_are_used_again);
     run_test(test_objects_out_of_memory);
@@ -1064,6 +1143,7 @@ int main(void)
     run_test(test_random_work);
     run_test(test_out_of_memory_anywhere);
     run_test(test_promises_are_kept);
+    run_test(test_a_copy_that_cannot_be_made);
     run_test(test_shared_pages);
     run_test(test_more_than_there_is);
     run_test(test_kernel_writes_are_seen);
