@@ -52,6 +52,7 @@ class Host:
             if path:
                 (self.bin / name).symlink_to(path)
         self.add("python3", python_with(template))
+        self.add_processor("x86_64")
         self.calls = folder / "apt-calls"
 
     def add(self, name: str, body: str = "exit 0") -> None:
@@ -59,6 +60,9 @@ class Host:
         path.unlink(missing_ok=True)
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
+
+    def add_processor(self, name: str) -> None:
+        self.add("uname", f'case "$*" in -s) echo Linux ;; *) echo {name} ;; esac')
 
     def add_needed(self, *without: str) -> None:
         for name in NEEDED:
@@ -485,3 +489,46 @@ def test_a_home_is_needed(host: Host) -> None:
     status, _, messages = host.start("doctor", XDG_CACHE_HOME="", HOME="")
     assert status != 0
     assert "neither HOME nor XDG_CACHE_HOME is set" in messages
+
+
+# --- other systems, other processors -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("system", "cure"),
+    [
+        ("Darwin", "a Linux virtual machine or container on this Mac"),
+        ("MINGW64_NT-10.0-22631", "WSL 2"),
+        ("FreeBSD", "a Linux virtual machine"),
+    ],
+)
+def test_another_system_is_told_so_by_what_each_system_has(
+    host: Host, system: str, cure: str
+) -> None:
+    for path in host.bin.iterdir():
+        if path.name != "dash":
+            path.unlink()
+    host.add("uname", f"echo {system}")
+    (host.bin / "sh").symlink_to("dash")
+    status, output, messages = host.start("run")
+    assert (status, output) == (2, "")
+    (line,) = messages.splitlines()
+    assert f"this is {system}, and schedlab runs on Linux" in line
+    assert cure in line
+    assert not host.cache.exists()
+
+
+def test_a_processor_of_another_kind_is_told_once_what_works(host: Host) -> None:
+    host.add_processor("aarch64")
+    messages = host.start("doctor")[2]
+    (line,) = (line for line in messages.splitlines() if "aarch64" in line)
+    assert "Spike and Linux guests need x86-64" in line
+    assert "aarch64" not in host.start("doctor")[2]
+
+
+def test_nothing_is_installed_for_guests_that_cannot_be(host: Host) -> None:
+    host.add_processor("aarch64")
+    host.add_needed("qemu-system-x86_64", "zstd")
+    host.add_apt()
+    assert host.start("run", "--machine", "linux")[0] == 0
+    assert not host.calls.exists()

@@ -604,8 +604,14 @@ def new_policy(name: str, source: str) -> None:
 def test(arguments: tuple[str, ...]) -> None:
     """Build everything and run all tests, or those that the arguments for pytest name."""
     from schedlab.build import build, host_processors
+    from schedlab.host import is_complete, processor
     from schedlab.interpreter import module_command
 
+    if not is_complete():
+        say(
+            f"schedlab: this host is {processor()}: tests of Linux guests fail on it, and those of"
+            " Spike, unless one is on the PATH (docs/faq.md)"
+        )
     build("all", "host-tests")
     words = ["pytest", "-n", str(host_processors()), *arguments]
     say(f"schedlab: {' '.join(words)}")

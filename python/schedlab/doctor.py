@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
+from schedlab.host import is_complete, no_linux_guests, no_spike
 from schedlab.paths import ROOT
 from schedlab.perf_traces.reader import PERF, TRACE_CMD, version
 from schedlab.tools import BROWSERS, compiler, find_browser, output, version_in
@@ -147,6 +148,8 @@ def spike() -> Finding:
     from schedlab.machines.spike import find_spike, spike_path
 
     purpose = "the repeatable machine"
+    if not shutil.which("spike") and not is_complete():
+        return Finding("spike", purpose, "absent", advice=no_spike())
     if not shutil.which("spike") and not spike_path().exists():
         return Finding(
             "spike",
@@ -167,6 +170,9 @@ def linux_guest() -> Iterator[Finding]:
     """Only who runs policies on Linux needs it; those commands install and fetch what is missing."""
     from schedlab.linux.guest import PROGRAM, find_qemu
 
+    if not is_complete():
+        yield Finding(PROGRAM, "runs Linux guests", "absent", advice=no_linux_guests())
+        return
     found = machine(PROGRAM, "runs Linux guests", find_qemu)
     if found.status == "missing":
         advice = f"{install('qemu-system-x86')}; `./schedlab run --machine linux` does it"

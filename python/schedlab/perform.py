@@ -30,10 +30,10 @@ def perform(
     """Gives the runs in the plan's order. Raises Interrupted (schedlab.run) on a signal."""
     check_policies(read_catalogue(), wanted)
     machine = machine_named(machine_name)
+    machine.release()
     loaded = any(run.is_loaded for run in wanted.runs)
     tools = machine.tools if loaded else ()
     found = supply((*machine.parts, *tools), instead)
-    machine.release()
     slots = host_processors()
     own = {name: found.pop(name) for name in machine.parts}
     with software(own, commit(), found) as base:

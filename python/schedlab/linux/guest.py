@@ -22,6 +22,7 @@ from pathlib import Path
 
 from schedlab import results
 from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.host import need_linux_guests
 from schedlab.linux import image, kvm
 from schedlab.linux.kernel import Kernel, named_kernel, needs
 from schedlab.linux.packages import packages
@@ -402,6 +403,7 @@ def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) ->
 @cache
 def find_qemu() -> Release:
     """The QEMU on the PATH, if it serves."""
+    need_linux_guests()
     path = shutil.which(PROGRAM)
     if not path:
         raise MachineUnfit(

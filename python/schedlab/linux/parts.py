@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from schedlab.build import build, build_lock
+from schedlab.host import need_linux_guests
 from schedlab.paths import BUILD, ROOT
 
 LINUX = BUILD / "linux"
@@ -47,6 +48,7 @@ def build_linux(*targets: str) -> None:
     with a folder that has a blank in its name, as a user's cache may have."""
     from schedlab.linux.packages import packages
 
+    need_linux_guests()
     with build_lock():
         fresh = SDK.with_name(f"{SDK.name}.new")
         fresh.unlink(missing_ok=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from schedlab.errors import MachineUnfit
+from schedlab.host import is_complete, no_spike
 from schedlab.interpreter import PYTHON
 from schedlab.paths import cache_folder
 
@@ -40,11 +40,8 @@ def installed_spike() -> Path:
     path = spike_path()
     if path.exists():
         return path
-    if platform.machine() != "x86_64" or sys.platform != "linux":
-        raise MachineUnfit(
-            f"there is no ready Spike for this host ({sys.platform} on {platform.machine()}): build"
-            " it from its sources, put it on the PATH, and schedlab uses it; or use --machine qemu"
-        )
+    if not is_complete():
+        raise MachineUnfit(no_spike())
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
