@@ -20,6 +20,8 @@ struct test {
 #define TEST(function) {#function, function}
 
 static const char *test_name = "?";
+static int test_keeper;   /* the process that started the test */
+static int test_watchdog; /* … and the one that ends a test that takes too long */
 
 /* In the test's own process or a child of it, which ends. */
 _Noreturn __attribute__((noinline)) static void check_failed(const char *file, int line,
@@ -142,16 +144,25 @@ static inline int start_watchdog(void)
     return pid;
 }
 
+/* Until no process but the test's own does anything: from then on pages that come or go are its. */
+static inline void wait_until_others_rest(void)
+{
+    wait_until_blocked(test_watchdog, BLOCK_SLEEP);
+    wait_until_blocked(test_keeper, BLOCK_CHILD);
+}
+
 /* True: it passed. */
 static inline bool run_test(const struct test *test)
 {
     test_name = test->name;
+    test_keeper = getpid();
+    /* First, so that it is not forked while the test counts pages or processes. */
+    int watchdog = test_watchdog = start_watchdog();
     int pid = fork();
     if (pid == 0) {
         test->run();
         exit(0);
     }
-    int watchdog = start_watchdog();
     int status = -1;
     bool timed_out = wait(&status) == watchdog;
     kill(timed_out ? pid : watchdog);

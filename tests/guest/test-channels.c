@@ -62,6 +62,7 @@ static void memory_is_shared_with_children(void)
 static void shared_memory_is_given_back(void)
 {
     int64_t before = 0;
+    wait_until_others_rest();
     for (int i = 0; i < 3; i++) {
         if (i == 1)
             before = free_pages();
