@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 import schedlab.cli
 from schedlab import __version__
+from schedlab.errors import refusal
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
@@ -104,3 +107,11 @@ def test_where_no_log_can_be_written_the_line_says_so(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     monkeypatch.setattr(schedlab.cli, "cli", fails(ZeroDivisionError()))
     assert "ZeroDivisionError; no log could be written" in ended(capsys)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_place_that_cannot_be_written_is_named_with_the_cure(number: int) -> None:
+    message, status = refusal(OSError(number, os.strerror(number), "/some/place"))
+    assert status == 2
+    assert "'/some/place'" in message
+    assert "XDG_CACHE_HOME" in message

@@ -486,9 +486,38 @@ def test_another_lock_file_gets_another_environment(host: Host) -> None:
 
 
 def test_a_home_is_needed(host: Host) -> None:
-    status, _, messages = host.start("doctor", XDG_CACHE_HOME="", HOME="")
-    assert status != 0
-    assert "neither HOME nor XDG_CACHE_HOME is set" in messages
+    for home in ("", "relative", str(host.folder / "gone")):
+        status, output, messages = host.start("doctor", XDG_CACHE_HOME="", HOME=home)
+        assert (status, output) == (2, "")
+        assert "HOME" in messages
+        assert "Name a folder in XDG_CACHE_HOME" in messages
+        assert len(messages.splitlines()) == 1
+    assert not (host.folder / "gone").exists()
+
+
+def test_a_cache_that_cannot_be_made_is_named(host: Host) -> None:
+    file = host.folder / "file"
+    file.touch()
+    status, output, messages = host.start("doctor", XDG_CACHE_HOME=str(file))
+    assert (status, output) == (2, "")
+    assert f"cannot make the folder {file}/schedlab (Not a directory)" in messages
+    assert len(messages.splitlines()) == 1
+
+
+def test_a_disk_that_is_too_small_is_named_before_anything_is_written(host: Host) -> None:
+    host.add("df", "echo heading; echo disk 100000 90000 10240 90% /")
+    status, output, messages = host.start("doctor")
+    assert (status, output) == (2, "")
+    assert f"the disk of {host.cache}/schedlab has 10 MB left, and 1000 MB are needed" in messages
+    assert len(messages.splitlines()) == 1
+    assert host.environments() == []
+
+
+def test_a_cache_with_a_colon_is_refused(host: Host) -> None:
+    place = host.folder / "a:b"
+    status, output, messages = host.start("doctor", XDG_CACHE_HOME=str(place))
+    assert (status, output) == (2, "")
+    assert "has a colon in its path" in messages
 
 
 # --- other systems, other processors -------------------------------------------------------------

@@ -31,7 +31,7 @@ from schedlab.cli_options import (
 from schedlab.cli_perf import check_usage, from_perf_options, import_recording
 from schedlab.cli_run import perform, run
 from schedlab.cli_sweep import dask, sweep
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError, WrongUsage, refusal
 from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
@@ -672,8 +672,9 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
-        say(f"schedlab: {error}")
-        sys.exit(1)
+        message, status = refusal(error)
+        say(f"schedlab: {message}")
+        sys.exit(status)
     except SystemExit:
         raise
     except BaseException as error:  # libraries in Rust raise what is no Exception

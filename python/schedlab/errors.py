@@ -3,6 +3,24 @@
 
 from __future__ import annotations
 
+import errno
+
+_FULL = (
+    "The disk is full: free some space, or name folders of another one: --out for results,"
+    " XDG_CACHE_HOME for what is kept between starts, TMPDIR for the rest"
+)
+_NOT_OURS = (
+    "Name a folder that you may write to, with --out or XDG_CACHE_HOME; or, if it is in the checkout,"
+    " copy that to a folder of your own"
+)
+_CURES = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EROFS: _NOT_OURS,
+    errno.EACCES: _NOT_OURS,
+    errno.EPERM: _NOT_OURS,
+}
+
 
 class SchedlabError(Exception):
     """A command cannot go on. The message names the cause and the cure."""
@@ -26,3 +44,9 @@ class BuildFailed(SchedlabError):
 
 class MachineUnfit(SchedlabError):
     """A simulator or emulator is missing, too old or lacks what the kernel needs."""
+
+
+def refusal(error: OSError) -> tuple[str, int]:
+    """Returns what to say of it, with the cure if there is a usual one, and the exit status."""
+    cure = _CURES.get(error.errno or 0)
+    return (f"{error}. {cure}", 2) if cure else (str(error), 1)
