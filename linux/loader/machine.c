@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "text.h"
 #include "trusted_path.h"
 
@@ -122,7 +123,7 @@ void machine_release_lock(void)
 /* ---- checks: each gives true, or the reason ---- */
 
 struct reason {
-    char text[300 + TRUSTED_WHY_BYTES];
+    char text[2048 + TRUSTED_WHY_BYTES];
 };
 
 static bool has_rights(const struct machine_wishes *wishes, struct reason *why)
@@ -273,6 +274,21 @@ static bool has_room_for_control(const struct machine_wishes *wishes, struct rea
     return false;
 }
 
+/* The fair class honours them, and goes on if no policy is wanted. */
+static bool has_no_limits(const struct machine_wishes *wishes, struct reason *why)
+{
+    struct text found = {0};
+    bool honoured = !wishes->policy || !limits_in_use_here(&found);
+    if (!honoured)
+        snprintf(why->text, sizeof(why->text), LIMITS_NOT_HONOURED, found.bytes);
+    if (!honoured && wishes->ignore_limits) {
+        say("ignored: %s", why->text);
+        honoured = true;
+    }
+    text_free(&found);
+    return honoured;
+}
+
 bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all)
 {
     static const struct {
@@ -283,6 +299,7 @@ bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all)
         {"sched_ext", has_sched_ext},
         {"types of the kernel (BTF)", has_btf},
         {"control files (FUSE)", has_fuse},
+        {"shares of CPU time", has_no_limits},
         {"CPUs", has_a_fit_number_of_cpus},
         {"one server", nobody_else_serves},
         {"the fair class is in force", no_other_scheduler},

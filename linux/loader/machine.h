@@ -26,6 +26,7 @@ struct machine_wishes {
     const char *objects; /* folder of the BPF objects */
     const char *policy;  /* whose object must be there; null: none */
     const char *control; /* folder for the control files */
+    bool ignore_limits;
 };
 
 /*

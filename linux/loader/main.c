@@ -46,6 +46,7 @@ static const char usage[] =
     "  --trace-delay MS    after which a record is in the file at the latest; 50\n"
     "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
     "  --background        return when the server is ready; it goes on\n"
+    "  --ignore-limits     serve although control groups or nice values share out CPU time here\n"
     "  --dry-run           say what would be done, and change nothing\n";
 
 enum option_number {
@@ -62,6 +63,7 @@ enum option_number {
     OPTION_LOAD_LIMIT,
     OPTION_BACKGROUND,
     OPTION_DRY_RUN,
+    OPTION_IGNORE_LIMITS,
 };
 
 static const struct option client_options[] = {
@@ -84,6 +86,7 @@ static const struct option serve_long_options[] = {
     {"load-limit", required_argument, NULL, OPTION_LOAD_LIMIT},
     {"background", no_argument, NULL, OPTION_BACKGROUND},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+    {"ignore-limits", no_argument, NULL, OPTION_IGNORE_LIMITS},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -161,6 +164,9 @@ static void take_serve_option(struct serve_options *options, int option)
         break;
     case OPTION_DRY_RUN:
         options->dry_run = true;
+        break;
+    case OPTION_IGNORE_LIMITS:
+        options->ignore_limits = true;
         break;
     case 'h':
         print_usage_and_exit();

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "machine.h"
 #include "trace.h"
 
@@ -194,9 +195,23 @@ static int read_choice(const char *name, struct in_force *wanted)
     return 0;
 }
 
+/* Nothing keeps a policy from taking over from the fair class. 0, or a negative errno. */
+static int check_limits(void)
+{
+    struct text found = {0};
+    int error = 0;
+    if (!now.object && !options.ignore_limits && limits_in_use_here(&found))
+        error = fail(-EPERM, LIMITS_NOT_HONOURED, found.bytes);
+    text_free(&found);
+    return error;
+}
+
 /* 0, SCHEDULER_IS_LOADING or a negative errno. */
 static int need_object(struct policy_object *object)
 {
+    int unfit = check_limits();
+    if (unfit)
+        return unfit;
     if (object->state == LOADED)
         return 0;
     if (object->state == LOADING)

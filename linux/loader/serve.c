@@ -89,6 +89,7 @@ static bool machine_fits(const struct serve_options *options)
         .objects = options->objects,
         .policy = object_of(options->policy, name, sizeof(name)),
         .control = options->control,
+        .ignore_limits = options->ignore_limits,
     };
     return machine_is_fit(&wishes, options->dry_run);
 }
@@ -232,6 +233,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
     struct scheduler_options scheduler = {.objects = options->objects,
                                           .seed = options->seed,
                                           .load_limit_s = options->load_limit_s,
+                                          .ignore_limits = options->ignore_limits,
                                           .tell_queues = options->trace_queues};
     if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
         return FAILED;

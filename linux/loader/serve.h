@@ -20,6 +20,7 @@ struct serve_options {
     unsigned trace_delay_ms;
     bool background;
     bool dry_run;
+    bool ignore_limits; /* policies begin where limits are in use that they do not honour */
     uint64_t seed;
     unsigned load_limit_s;
 };

@@ -154,6 +154,12 @@ def stop() -> None:
     metavar="SECONDS",
     help="After which the loading of a policy is broken off.  [default: 120]",
 )
+@click.option(
+    "--ignore-limits",
+    is_flag=True,
+    help="Serve although control groups or nice values share out CPU time here: no policy honours"
+    " them.",
+)
 @click.option("--background", is_flag=True, help="Return when the server is ready; it goes on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 def serve(
@@ -166,6 +172,7 @@ def serve(
     trace_queues: bool,
     trace_delay: int | None,
     load_limit: int | None,
+    ignore_limits: bool,
     background: bool,
     dry_run: bool,
 ) -> None:
@@ -194,6 +201,7 @@ def serve(
     flags = {
         "--trace-memory": trace_memory,
         "--trace-queues": trace_queues,
+        "--ignore-limits": ignore_limits,
         "--background": background,
         "--dry-run": dry_run,
     }
