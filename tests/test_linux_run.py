@@ -15,6 +15,7 @@ from conftest import Command
 from linux_guests import need_guests
 from schedlab import trace
 from schedlab.machines.base import TRACE_FILE
+from schedlab.placing import LIST
 
 pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux_boot")]
 
@@ -38,7 +39,7 @@ def test_a_run_on_linux_comes_out_the_same_again(schedlab: Command, tmp_path: Pa
 
     folder = Path(first["folder"])
     assert {path.name for path in folder.iterdir()} == {
-        *("console.log", "manifest.json", "metrics"),
+        *("console.log", LIST, "manifest.json", "metrics"),
         TRACE_FILE,
     }
     assert (folder / TRACE_FILE).read_bytes() == (Path(second["folder"]) / TRACE_FILE).read_bytes()

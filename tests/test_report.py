@@ -29,6 +29,7 @@ from schedlab import collection as runs
 from schedlab.collection import Collection
 from schedlab.errors import WrongUsage
 from schedlab.measures import POSITIVE
+from schedlab.placing import LIST
 from schedlab.report import build, files, html, markup, specifications
 from schedlab.report.command import progress_lines
 from schedlab.report.model import Cell, Column, Page, Report, Section, Table, Text
@@ -359,7 +360,7 @@ def test_a_folder_appears_whole_and_replaces_only_a_report(tmp_path: Path) -> No
     assert (place / "old").exists()
     with report_folder(place) as folder:
         (folder / MARK).write_text("{}")
-    assert [path.name for path in place.iterdir()] == [MARK]
+    assert {path.name for path in place.iterdir()} == {MARK, LIST}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

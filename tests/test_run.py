@@ -22,6 +22,7 @@ from schedlab.machines.qemu import find_qemu
 from schedlab.machines.spike import INSTRUCTION_SET, spike_problem
 from schedlab.machines.spike_install import copy_hashing, install
 from schedlab.outcome import Outcome, outcome_of
+from schedlab.placing import LIST
 from schedlab.plan import Plan, Run, product
 from schedlab.policies import PolicyChoice
 from schedlab.progress import Board, Durations, guest_seconds
@@ -108,6 +109,7 @@ def test_every_run_leaves_a_whole_folder(tmp_path: Path) -> None:
     for each in finished:
         assert sorted(path.name for path in each.folder.iterdir()) == [
             "console.log",
+            LIST,
             "manifest.json",
             "trace.bin",
         ]

@@ -26,6 +26,7 @@ from schedlab.machines.base import Release
 from schedlab.machines.linux import Linux
 from schedlab.outcome import Outcome
 from schedlab.perform import check_policies
+from schedlab.placing import write_list
 from schedlab.plan import Plan
 from schedlab.policies import read_catalogue
 from schedlab.progress import Board, Durations
@@ -201,6 +202,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
         out.mkdir(exist_ok=True)
         (out / "index.html").write_text(f"{len(runs)} runs")
         (out / MARK).touch()
+        write_list(out)
         return out / "index.html"
 
     monkeypatch.setattr(study_run, "make_report", write_report)
@@ -322,7 +324,7 @@ def test_a_place_for_the_report_that_is_taken_is_refused_before_the_work(
 ) -> None:
     (tmp_path / "out" / "report").mkdir(parents=True)
     (tmp_path / "out" / "report" / "mine").touch()
-    with pytest.raises(WrongUsage, match="something else than a report"):
+    with pytest.raises(WrongUsage, match="would be replaced, but"):
         reproduce(QUICK, tmp_path / "out")
     assert starts(machine) == 0
 

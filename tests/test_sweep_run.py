@@ -13,6 +13,7 @@ from conftest import Command
 from processes import in_session, wait_until
 from schedlab import workload_files
 from schedlab.errors import SchedlabError
+from schedlab.placing import LIST
 from schedlab.plan import Run
 from schedlab.policies import PolicyChoice
 from schedlab.sweep import command, dataset, execution, options, processes
@@ -195,7 +196,7 @@ def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) ->
     kept = sorted((tmp_path / "out" / "traces").iterdir())
     assert len(kept) == 2
     names = {each.name for each in kept[0].iterdir()}
-    assert names == {"manifest.json", "trace.bin", "console.log", "metrics", "workload.txt"}
+    assert names == {"manifest.json", "trace.bin", "console.log", "metrics", "workload.txt", LIST}
     from schedlab.collection import read
 
     collected = read(kept).summary.sort("turnaround_mean_ns")

@@ -156,6 +156,7 @@ def trace(
     With --from-perf, a recording of any Linux machine becomes a run with trace and metrics, to be
     exported, compared, replayed and reported on as others are (docs/perf-traces.md).
     """
+    from schedlab import placing
     from schedlab import trace as traces
     from schedlab.results import find_run
 
@@ -164,19 +165,20 @@ def trace(
         import_recording(from_perf, out, policy, tick, root, as_json)
         return
     assert run is not None
-    if out and out.is_dir():
-        raise WrongUsage(f"--out {out}: a folder; name the file to write")
     if workload:
         export_workload(context, run, workload, as_json)
         return
     folder = find_run(run)
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()
+    placing.check_file("--out", place, ours=out is None)
     read = traces.read(folder / "trace.bin")
     new = place.with_name(f".{place.name}.{os.getpid()}")
     try:
         traces.export(read, new, file_format)
         os.replace(new, place)
+        if not out:
+            placing.add_to_list(place)
     finally:
         new.unlink(missing_ok=True)
     problem = trace_problem(read)

@@ -13,6 +13,7 @@ from schedlab.cli_options import CPUS, POLICIES, TICK, echo_json, json_option
 from schedlab.cli_run import perform
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import KERNEL_MACHINES
+from schedlab.placing import check_file
 from schedlab.policies import PolicyChoice
 from schedlab.terminal import results, say
 
@@ -64,8 +65,8 @@ def calibrate(
 
     if len(cpus) > 1 or cpus[0] < 2:
         raise WrongUsage("--cpus: one number, 2 or more: a CPU must have another one to call")
-    if out and not out.absolute().parent.is_dir():
-        raise WrongUsage(f"-o {out}: there is no folder {out.absolute().parent}")
+    if out:
+        check_file("--out", out)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         wanted = calibration.plan(Path(folder), machine, policies or _all_policies(), cpus[0], tick)
         profile = _profile(perform(wanted, machine, kept=False), machine)

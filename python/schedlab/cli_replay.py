@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
+from schedlab.placing import check_file
 from schedlab.policies import FAIR
 from schedlab.recording import Recording, recording
 from schedlab.terminal import say
@@ -84,6 +85,7 @@ def check_policy(place: Path, found: Recording) -> None:
 
 def write_workload(place: Path, file: Path) -> Recording:
     """Puts a recording's workload into a file, to be read, changed and run by hand."""
+    check_file("--as-workload", file)
     found = recording(place).with_switches()
     command = (
         f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.processes()}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from schedlab import results
+from schedlab import placing, results
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Machine
 from schedlab.plan import Plan, Run
@@ -40,7 +40,10 @@ def _is_done(plan: Plan, run: Run, machine: Machine, base: Software) -> bool:
                 f" {_shown(key, manifest.get(key))}, now {_shown(key, wanted.get(key))}. The two do not"
                 " belong together: name another folder, or move that one away"
             )
-    return results.succeeded(manifest)
+    done = results.succeeded(manifest)
+    if not done:
+        placing.check_folder("--out", place)
+    return done
 
 
 def _shown(key: str, value: Any) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab import costs, results
+from schedlab import costs, placing, results
 from schedlab.costs import KERNEL, Costs
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
@@ -120,7 +120,7 @@ def recording(place: Path) -> Recording:
     policy, settings = _policy(events, manifest)
     return Recording(
         path=path,
-        sha256=results.file_hash(path),
+        sha256=placing.file_hash(path),
         workload=str(manifest.get("label") or manifest.get("workload") or path.name),
         machine=str(manifest.get("machine", "unknown machine")),
         policy=policy,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from schedlab import placing
 from schedlab.errors import WrongUsage
 from schedlab.kept_files import Field, by_name, flag, number, read_object, text, whole
 from schedlab.machines.base import TRACE_FILE
@@ -46,15 +46,17 @@ DECISIVE = {
 def new_folder(place: Path) -> Iterator[Path]:
     """A folder to fill, which is `place` after the block, or gone if the block raises.
 
-    A failed run that is there already gives way; anything else does not, and raises OSError.
+    It has a list of what schedlab has put into it (schedlab.placing). A failed run that is there
+    already, as it was made, gives way; anything else does not, and raises OSError.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{UNFINISHED}{place.name}-"))
     try:
         yield folder
+        placing.write_list(folder)
         folder.chmod(0o755)
-        if is_whole(place) and not succeeded(read_manifest(place)):
-            shutil.rmtree(place)
+        if not placing.strange(place) and is_whole(place) and not succeeded(read_manifest(place)):
+            placing.remove(place)
         os.rename(folder, place)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -66,15 +68,6 @@ def new_folder(place: Path) -> Iterator[Path]:
 def write_json(path: Path, content: Any) -> None:
     """For people too: indented, in the order given."""
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256."""
-    with path.open("rb") as file:
-        digest = hashlib.sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def find_run(path: Path) -> Path:

@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from schedlab import __version__, results
+from schedlab import __version__, placing, results
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE, Machine, Parts
 from schedlab.outcome import Outcome, ended
@@ -79,7 +79,7 @@ def software(
             name: Path(shutil.copy(path, Path(folder) / name))
             for name, path in {**parts, **(tools or {})}.items()
         }
-        hashes = {f"{name}_sha256": results.file_hash(copies[name]) for name in parts}
+        hashes = {f"{name}_sha256": placing.file_hash(copies[name]) for name in parts}
         yield Software(copies, {**facts, **hashes})
 
 

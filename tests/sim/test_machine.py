@@ -17,7 +17,7 @@ from schedlab import trace, workload_files
 from schedlab.errors import WrongUsage
 from schedlab.loading import make_disk
 from schedlab.outcome import outcome_of
-from schedlab.results import file_hash
+from schedlab.placing import LIST, file_hash
 
 FILES = ROOT / "workloads" / "files"
 
@@ -53,8 +53,9 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
     assert [each["manifest"]["policy"] for each in runs] == ["rr", "rr:table-scan"]
     for each in runs:
         folder = Path(each["folder"])
-        assert {"console.log", "manifest.json", "metrics", "trace.bin", "workload.txt"} == {
-            path.name for path in folder.iterdir()
+        names = {path.name for path in folder.iterdir()}
+        assert names == {
+            *("console.log", "manifest.json", "metrics", "trace.bin", "workload.txt", LIST)
         }
         manifest = each["manifest"]
         assert manifest["status"] == "success"

@@ -15,9 +15,9 @@ from simulator_command import built, simulate
 from conftest import Command
 from schedlab.costs import BUILT_IN, COSTS
 from schedlab.errors import WrongUsage
+from schedlab.placing import file_hash
 from schedlab.recording import recording
 from schedlab.replay import charges
-from schedlab.results import file_hash
 
 TASKS = {
     "tasks": {

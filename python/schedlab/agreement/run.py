@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab import results
+from schedlab import placing, results
 from schedlab.agreement import variants
 from schedlab.agreement.cells import KERNEL, SIMULATOR, Cell, cells
 from schedlab.agreement.known import Judged, judged
@@ -36,6 +35,9 @@ def agreement(
     of another simulator or workload file, which take no time, are thrown away and made anew.
     Raises Interrupted (schedlab.run) on a signal; what was finished is kept.
     """
+    if folder.is_dir():
+        for place in files(folder):
+            placing.check_file("--out", place, ours=True)
     kernel = kernel_plan(folder, on_kernel)
     _perform(kernel)
     simulator = simulator_plan(folder, on_simulator, windows(kernel))
@@ -115,7 +117,8 @@ def _throw_away_others(wanted: Plan, machine: Machine, base: Software) -> None:
         if results.is_whole(place):
             manifest, now = results.read_manifest(place), inputs(run, machine, base)
             if any(manifest.get(key) != now.get(key) for key in results.DECISIVE):
-                shutil.rmtree(place)
+                placing.check_folder("--out", place)
+                placing.remove(place)
 
 
 def _kept(plans: Sequence[Plan]) -> Collection:
@@ -138,9 +141,19 @@ def write(found: Sequence[Judged], folder: Path) -> None:
         for each in found
     ]
     table = pl.DataFrame(rows, infer_schema_length=None)
-    table.write_csv(folder / f"{STEM}.csv")
-    table.write_parquet(folder / f"{STEM}.parquet")
-    (folder / f"{STEM}.md").write_text(markdown(found))
+    csv, parquet, page, told = files(folder)
+    table.write_csv(csv)
+    table.write_parquet(parquet)
+    page.write_text(markdown(found))
+    for place in (csv, parquet, page, told):
+        if place.exists():
+            placing.add_to_list(place)
+
+
+def files(folder: Path) -> tuple[Path, ...]:
+    """What is written there beside the runs: three by `write`, and one by `variants.write`."""
+    names = (f"{STEM}.csv", f"{STEM}.parquet", f"{STEM}.md", variants.FILE)
+    return tuple(folder / name for name in names)
 
 
 def markdown(found: Sequence[Judged]) -> str:

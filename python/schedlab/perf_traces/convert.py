@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from schedlab import __version__, results
+from schedlab import __version__, placing, results
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import TRACE_FILE
 from schedlab.metrics import Metrics
@@ -77,7 +77,7 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
         **commit(),
         "label": "",
         "workload": facts.get("command") or file.name,
-        "workload_sha256": results.file_hash(file),
+        "workload_sha256": placing.file_hash(file),
         "policy": story.policy,
         "tunables": {},
         "cpus": recording.cpus,

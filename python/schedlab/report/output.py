@@ -4,29 +4,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from schedlab import results
-from schedlab.errors import WrongUsage
+from schedlab import placing, results
 
 MARK = "report.json"
-"""In each report: what is in it. A folder that has it was made by us."""
+"""In each report: what is in it."""
 
 
 def check_place(place: Path) -> None:
-    """Raises WrongUsage for what is there and is no report."""
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise WrongUsage(f"--out {place}: that is a file; name a folder")
-    if any(place.iterdir()) and not (place / MARK).is_file():
-        raise WrongUsage(
-            f"--out {place}: the folder holds something else than a report; name another one"
-        )
+    """Raises WrongUsage for what is there and is no report as it was made."""
+    placing.check_folder("--out", place)
 
 
 @contextmanager
@@ -35,6 +26,7 @@ def report_folder(place: Path) -> Iterator[Path]:
 
     If the block raises, all is as it was. Raises WrongUsage as `check_place` does.
     """
+    place = place.resolve()  # of a link, what it leads to is replaced
     check_place(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     attic = Path(
@@ -44,6 +36,7 @@ def report_folder(place: Path) -> Iterator[Path]:
     try:
         with results.new_folder(place) as folder:
             yield folder
+            check_place(place)  # to make it has taken its time
             if place.exists():
                 os.rename(place, old)
     except BaseException:
@@ -51,4 +44,6 @@ def report_folder(place: Path) -> Iterator[Path]:
             os.rename(old, place)
         raise
     finally:
-        shutil.rmtree(attic, ignore_errors=True)
+        placing.remove(old)
+        with suppress(OSError):  # what somebody has put in at the last moment stays
+            attic.rmdir()

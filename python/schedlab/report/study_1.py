@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from schedlab.collection import Collection, Repeated
-from schedlab.report.charts import gantt
+from schedlab.report.charts import drawn, gantt
 from schedlab.report.model import Block, Chart, Page, Section, Text
 from schedlab.report.provenance import provenance
 from schedlab.report.studies import improvements, lottery_charts, own_policies, timing_charts
@@ -405,7 +405,8 @@ def _picks_blocks(timing: TimingRuns) -> Iterator[Block]:
 def _priority_pictures(timing: TimingRuns) -> Iterator[Chart]:
     mixed = first_trace(timing.setup(PRIORITIES, "mixed", 1))
     if mixed is not None:
-        yield gantt(
+        yield from drawn(
+            gantt,
             "study-1-mixed-sleepers",
             mixed,
             title=f"Mixed Load on one CPU under {PRIORITIES.policy}",
@@ -424,7 +425,8 @@ def _priority_pictures(timing: TimingRuns) -> Iterator[Chart]:
     )
     trace = first_trace(timing.setup(PRIORITIES, "starvation", most)) if most else None
     if most and most > 1 and trace is not None:
-        yield gantt(
+        yield from drawn(
+            gantt,
             "study-1-idle-beside-busy",
             trace,
             title=f"Starvation Check on {cpus([most])} under {PRIORITIES.policy}",
@@ -483,13 +485,13 @@ def _table_section(lottery: LotteryRuns, doubts: Doubts, number: int) -> Section
         for count in ALL_CPUS
     ]
     pictures = {3: lottery_charts.two_share_a_cpu, 6: lottery_charts.work_runs_out}
-    picture = pictures[test.table](lottery) if test.table in pictures else None
+    wanted = drawn(pictures[test.table], lottery) if test.table in pictures else []
     return Section(
         f"Table {test.table}: {test.title}",
         (
             Text(finding(lottery, test)),
             shares_table(lottery, test, _measured(setups)),
-            *((picture,) if picture else ()),
+            *wanted,
             *doubts.at(f"table {test.table}"),
         ),
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.collection import Collection
-from schedlab.report.charts import boxes, dots
+from schedlab.report.charts import boxes, dots, drawn
 from schedlab.report.model import Block, Column, Page, Section, Text
 from schedlab.report.studies import inversion, six_metrics_claims
 from schedlab.report.studies.contradiction_texts import Doubts
@@ -223,8 +223,9 @@ def _predictability(found: Findings) -> Section:
     for figure, workload in ((4, "Mixed"), (5, "CPU-bound")):
         rows = found.responses(workload)
         if len(rows):
-            blocks.append(
-                boxes(
+            blocks.extend(
+                drawn(
+                    boxes,
                     f"study-3-figure-{figure}",
                     rows,
                     title=f"Response times, {workload}: the study's figure {figure}",

@@ -38,7 +38,8 @@ def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
     column = "turnaround_mean_ns"
     if rows["cpus"].n_unique() < 2 or column not in rows.columns or not rows[column].count():
         return
-    yield charts.lines(
+    yield from charts.drawn(
+        charts.lines,
         f"turnaround-{workload.stem}",
         rows.with_columns(milliseconds=pl.col(column) / 1e6),
         title=f"{workload.title}: turnaround over CPUs{mark(workload.setups)}",
@@ -63,7 +64,8 @@ def _response(collection: Collection, workload: Workload) -> Iterator[Chart]:
     if values.height < 2 * len(workload.setups):
         return
     several = values["cpus"].n_unique() > 1
-    yield charts.boxes(
+    yield from charts.drawn(
+        charts.boxes,
         f"response-{workload.stem}",
         values,
         title=f"{workload.title}: response of all processes{mark(workload.setups)}",
@@ -94,7 +96,8 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
         setups = [e for e in workload.setups if e.setup.cpus == count and e.succeeded]
         if not setups:
             continue
-        yield charts.latencies(
+        yield from charts.drawn(
+            charts.latencies,
             f"latencies-{workload.stem}-{count}cpu",
             {e.setup.policy_title: [run.trace() for run in e.runs] for e in setups},
             title=f"{workload.title}: wake-up latency on {cpus([count])}{mark(setups)}",
@@ -108,7 +111,7 @@ def _gantts(collection: Collection, workload: Workload) -> Iterator[Chart]:
         return
     for each in workload.setups:
         if each.runs[0].succeeded and _processes(each) <= _PROCESSES_IN_GANTT:
-            yield _gantt(workload, each)
+            yield from charts.drawn(_gantt, workload, each)
 
 
 def _processes(each: Repeated) -> int:

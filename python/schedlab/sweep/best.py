@@ -11,6 +11,7 @@ import polars as pl
 from rich.table import Table
 
 from schedlab.errors import WrongUsage
+from schedlab.placing import check_file
 from schedlab.report.model import Chart
 from schedlab.statistics import fitting
 from schedlab.sweep import listing
@@ -36,6 +37,7 @@ def check_chart(place: Path, objectives: Sequence[Objective]) -> None:
         raise WrongUsage(f"--chart {place}: expected a name that ends in {' or '.join(PICTURES)}")
     if len(objectives) != 2:
         raise WrongUsage(f"--chart {place}: a frontier is of two metrics: --best A --best B")
+    check_file("--chart", place)
 
 
 def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[Table]:
@@ -70,6 +72,7 @@ def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Pat
         chart = frontier_chart(values, objectives, front(values, objectives))
         path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
         svg = vl_convert.vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
+        check_file("--chart", path)
         if path.suffix == ".svg":
             path.write_text(svg)
         else:

@@ -7,6 +7,7 @@ from schedlab.report.charts.gantt import gantt
 from schedlab.report.charts.latencies import latencies
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
+from schedlab.report.charts.nothing import drawn
 from schedlab.report.charts.shares import shares_over_time
 from schedlab.report.charts.theme import (
     POLICY_ORDER,
@@ -20,6 +21,7 @@ __all__ = [
     "POLICY_ORDER",
     "boxes",
     "dots",
+    "drawn",
     "gantt",
     "in_policy_order",
     "latencies",

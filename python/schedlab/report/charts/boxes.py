@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from schedlab.metrics.tables import three_digits
+from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,
     Looks,
@@ -64,7 +65,7 @@ def boxes(
     if log:
         rows = rows.filter(pl.col("value") > 0)
     if rows.is_empty():
-        raise ValueError(f"chart {name}: there is no value to draw a box of")
+        raise NothingToDraw(f"chart {name}: there is no value to draw a box of")
     order = ordered(rows["category"], category_order, policies=policies)
     found = _summaries(rows, order)
     printed = _published(published, names)

@@ -13,6 +13,7 @@ import polars as pl
 
 from schedlab.metrics import wakeup_latencies
 from schedlab.metrics.tables import duration
+from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     STROKE_SIZE,
     Looks,
@@ -51,11 +52,11 @@ def latencies(
 
     Thick: the wake-ups of all runs of the series together; thin: of each run. `group`: only those
     of processes of this group. What is less than a step of the clock stands apart, on the left.
-    `data`: each latency. Raises ValueError if there is none.
+    `data`: each latency. Raises NothingToDraw if there is none.
     """
     behind = _latencies(traces, group)
     if behind.is_empty():
-        raise ValueError(f"chart {name}: no process was woken and ran in the time measured")
+        raise NothingToDraw(f"chart {name}: no process was woken and ran in the time measured")
     step = _finest(traces)
     shown = ordered([each for each in traces if each in set(behind["series"])], order,
                     policies=policies)  # fmt: skip
@@ -84,7 +85,7 @@ def _latencies(traces: Mapping[str, Sequence[Trace]], group: str | None) -> pl.D
         for run, trace in enumerate(runs)
     ]
     if not frames:
-        raise ValueError("there is no trace to take latencies from")
+        raise NothingToDraw("there is no trace to take latencies from")
     return pl.concat(frames)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from schedlab.metrics.tables import duration
+from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     Looks,
     chart_of,
@@ -53,7 +54,7 @@ def levels(
     marks = span_marks(pl.concat([boosts(stays), policy_changes(people)]), span)
     shown = span.clip(stays.filter(pl.col("role") == "workload"))
     if shown.is_empty():
-        raise ValueError(f"chart {name}: no process of the workload ran in that time")
+        raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
     drawn, merged = drawable(_named(shown), ["row", "line", "series"], span)
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
     return Chart(

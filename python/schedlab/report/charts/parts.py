@@ -14,6 +14,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
 from schedlab.statistics import Within, estimates
 
@@ -229,12 +230,12 @@ class Reach:
 def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
     """So that all values have their place, with a little room beyond.
 
-    Raises ValueError if there is no value, or, for a logarithmic axis, none above 0.
+    Raises NothingToDraw if there is no value, or, for a logarithmic axis, none above 0.
     """
     known = [value for value in values if value is not None and math.isfinite(value)]
     known = [value for value in known if value > 0] if log else known
     if not known:
-        raise ValueError("there is no number to draw")
+        raise NothingToDraw("there is no number to draw")
     low, high = min(known), max(known)
     if log:
         return Reach(low / 1.1, high * 1.1, log)

@@ -12,6 +12,7 @@ from schedlab.metrics import Window, cpu_intervals, measured_window, state_inter
 from schedlab.metrics.compute import people
 from schedlab.metrics.lives import Lives, lives, names
 from schedlab.metrics.tables import duration
+from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
 
@@ -40,12 +41,12 @@ class Span:
 def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
     """The window measured, or that part of the trace which is asked for.
 
-    Raises ValueError if it ends before it begins.
+    Raises NothingToDraw if it ends before it begins.
     """
     begin = window.begin_ns if begin_ns is None else begin_ns
     end = window.end_ns if end_ns is None else end_ns
     if end <= begin:
-        raise ValueError(f"nothing can be drawn from {begin} ns to {end} ns")
+        raise NothingToDraw(f"nothing can be drawn from {begin} ns to {end} ns")
     return Span(begin, end)
 
 

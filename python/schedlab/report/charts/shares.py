@@ -12,6 +12,7 @@ import polars as pl
 
 from schedlab.metrics import compute
 from schedlab.metrics.tables import percent
+from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,
     STROKE_SIZE,
@@ -61,7 +62,7 @@ def shares_over_time(
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
     running = span.clip(people.running().filter(pl.col("role") == "workload"))
     if running.is_empty():
-        raise ValueError(f"chart {name}: no process of the workload ran in that time")
+        raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
     sliding_ns = sliding_ticks * trace.header.tick_ns
     behind = _shares(running, span, sliding_ns)
     metrics = compute(trace).groups

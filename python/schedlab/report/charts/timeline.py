@@ -9,6 +9,7 @@ import altair as alt
 import polars as pl
 
 from schedlab.metrics.tables import duration
+from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import chart_of, sentences, zoom_along_time
 from schedlab.report.charts.processes import People, Span, drawable, people_of, span_of
 from schedlab.report.charts.theme import RUNNING_COLOUR, SLATE, WAITING_COLOUR, WIDTH
@@ -43,7 +44,7 @@ def timeline(
     span = span_of(people.window, begin_ns, end_ns)
     intervals = _intervals(people, span)
     if intervals.is_empty():
-        raise ValueError(f"chart {name}: no process of the workload did anything in that time")
+        raise NothingToDraw(f"chart {name}: no process of the workload did anything in that time")
     order = intervals.group_by("life").agg(
         pl.col("label", "begin_ns").sort_by("begin_ns").first()
     ).sort("begin_ns", "life")  # fmt: skip

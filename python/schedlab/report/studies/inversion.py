@@ -12,8 +12,8 @@ import polars as pl
 
 from schedlab.collection import Collection, Kept, Repeated
 from schedlab.metrics import state_intervals
-from schedlab.report.charts import gantt
-from schedlab.report.model import Block, Column, Section, Text
+from schedlab.report.charts import drawn, gantt
+from schedlab.report.model import Block, Chart, Column, Section, Text
 from schedlab.report.studies.texts import how_measured, if_known, measured_table, number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group
 from schedlab.statistics import Within
@@ -288,13 +288,14 @@ def _of_wrr(collection: Collection, stories: Mapping[str, Story]) -> str:
 
 def _pictures(stories: Mapping[str, Story]) -> list[Block]:
     return [
-        _picture(policy, stories[policy])
+        picture
         for policy in ("priority", "rr:table-scan")
         if policy in stories and any(waits for _, _, waits in stories[policy].runs)
+        for picture in drawn(_picture, policy, stories[policy])
     ]
 
 
-def _picture(policy: str, story: Story) -> Block:
+def _picture(policy: str, story: Story) -> Chart:
     """The first run's first wait, and a little around it."""
     run, trace, first = next((run, trace, waits[0]) for run, trace, waits in story.runs if waits)
     around = story.setup.setup.tick_ns * 3

@@ -6,7 +6,7 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.collection import Collection
-from schedlab.report.charts import levels
+from schedlab.report.charts import drawn, levels
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.mixed_runs import CPUS, SCHEDULERS
@@ -31,8 +31,9 @@ def section(collection: Collection, doubts: Doubts) -> Section:
         run, trace = kept[0]
         pids = [int(p) for p in run.metrics().processes.filter(pl.col("group") == "cpu")["pid"]]
         ticks = at_ticks(trace, pids)
-        blocks.append(
-            levels(
+        blocks.extend(
+            drawn(
+                levels,
                 f"study-4-figure-{number}",
                 trace,
                 title=f"Three CPU-bound processes under {scheduler}: the study's figure {number}",

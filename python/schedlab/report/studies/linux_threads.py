@@ -8,7 +8,7 @@ from statistics import median
 
 import polars as pl
 
-from schedlab.report.charts import boxes
+from schedlab.report.charts import boxes, drawn
 from schedlab.report.model import Block, Column, Section, Text
 from schedlab.report.studies.events import (
     EIGHT,
@@ -174,8 +174,9 @@ def _eight_threads(found: Benchmark) -> list[Block]:
     blocks: list[Block] = [Text(_INTRODUCTION)]
     latencies = found.latencies(EIGHT, list(POLICIES))
     if len(latencies):
-        blocks.append(
-            boxes(
+        blocks.extend(
+            drawn(
+                boxes,
                 "study-5-latencies",
                 latencies,
                 title="Latency of an event, eight threads",

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from schedlab.collection import Collection
-from schedlab.report.charts import latencies, lines
+from schedlab.report.charts import drawn, latencies, lines
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.mixed_reasons import why
@@ -226,7 +226,8 @@ def _latencies(found: Benchmark) -> list[Block]:
     if not size or not all(kept.values()):
         return []
     return [
-        latencies(
+        *drawn(
+            latencies,
             "study-4-wakeups",
             kept,
             title=f"Wake-ups beside {size} CPU-bound processes",

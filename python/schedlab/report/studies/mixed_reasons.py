@@ -78,6 +78,8 @@ def _pids(run: Kept, kind: str) -> list[int]:
 def _why_round_robin(size: int, run: Kept, trace: Trace) -> str:
     processes, tick_ns = run.metrics().processes, trace.header.tick_ns
     pids = _pids(run, "interactive")
+    if not pids:
+        return f"{size} CPU-bound (seed {run.seed}): no interactive process is in the trace."
     ends = {kind: processes.filter(pl.col("group") == group) for kind, group in KINDS.items()}
     alone_ns = number(ends["CPU-bound"]["exit_ns"].max())
     last_ns = number(ends["interactive"]["exit_ns"].max())

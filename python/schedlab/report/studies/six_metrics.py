@@ -153,10 +153,11 @@ class Findings:
 
     def responses(self, workload: str) -> pl.DataFrame:
         """Of all processes of all runs whose setup has no failure. Columns: scheduler, ticks."""
+        none = pl.DataFrame(schema={"scheduler": pl.String, "ticks": pl.Float64})
         rows = self._processes("workload")
         if rows.is_empty():
-            return pl.DataFrame(schema={"scheduler": pl.String, "ticks": pl.Float64})
-        return pl.concat(
+            return none
+        chosen = [
             rows.filter(
                 (pl.col("experiment") == WORKLOADS[workload]) & (pl.col("policy") == policy)
             ).select(
@@ -165,7 +166,8 @@ class Findings:
             )
             for name, policy in SCHEDULERS.items()
             if (setup := self.setup(workload, policy)) and setup.succeeded
-        )
+        ]
+        return pl.concat([none, *chosen])
 
     def served_in_order(self, scheduler: str) -> Measured:
         """`in_order_of_arrival` of the CPU-bound workload, with the arrivals of each run."""

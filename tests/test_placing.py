@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Nothing is replaced or taken away but what schedlab made, as it made it."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import trace_simulator
+from conftest import Command
+from schedlab import placing, results
+from schedlab.errors import WrongUsage
+from schedlab.report.output import check_place, report_folder
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """All that is in it: links by what they lead to, files by their hashes."""
+    return {
+        str(path.relative_to(folder)): os.readlink(path)
+        if path.is_symlink()
+        else placing.file_hash(path)
+        if path.is_file()
+        else ""
+        for path in folder.rglob("*")
+    }
+
+
+def made(place: Path) -> None:
+    with report_folder(place) as folder:
+        (folder / "report.json").write_text("{}")
+        (folder / "files").mkdir()
+        (folder / "files" / "a name\twith blanks.csv").write_text("1\n")
+
+
+Change = Callable[[Path], object]
+CHANGES: dict[str, Change] = {
+    "a file more": lambda place: (place / "thesis.tex").write_text("years of work"),
+    "a file more, deep": lambda place: (place / "files" / "notes").write_text("mine"),
+    "a hidden file": lambda place: (place / ".notes").write_text("mine"),
+    "a changed file": lambda place: (place / "report.json").write_text('{"mine": 1}'),
+    "a link to a file": lambda place: (place / "link").symlink_to("report.json"),
+    "a link to a folder": lambda place: (place / "link").symlink_to("files"),
+    "a link that leads nowhere": lambda place: (place / "link").symlink_to("nothing"),
+    "a link in a file's stead": lambda place: (
+        (place / "report.json").rename(place.parent / "moved").parent / "out" / "report.json"
+    ).symlink_to("../moved"),
+    "no list": lambda place: (place / placing.LIST).unlink(),
+    "a list that is no text": lambda place: (place / placing.LIST).write_bytes(b"\xff\0"),
+    "a list of other hashes": lambda place: (place / placing.LIST).write_text(
+        f"{0:064}  report.json\n"
+    ),
+    "a named pipe": lambda place: os.mkfifo(place / "pipe"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_report_with_anything_of_somebody_elses_is_not_replaced(
+    tmp_path: Path, change: Change
+) -> None:
+    place = tmp_path / "out"
+    made(place)
+    made(place)  # as it was made, it is replaced
+    change(place)
+    before = tree(tmp_path)
+    with pytest.raises(WrongUsage, match=r"--out .*out: the folder would be replaced, but"):
+        check_place(place)
+    with pytest.raises(WrongUsage), report_folder(place):
+        raise AssertionError("nothing may be done before")
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_was_changed_while_a_report_was_made_stays(tmp_path: Path, change: Change) -> None:
+    place = tmp_path / "out"
+    made(place)
+    before = []
+
+    def make() -> None:
+        with report_folder(place) as folder:
+            (folder / "report.json").touch()
+            change(place)
+            before.extend(sorted(path.name for path in place.rglob("*")))
+
+    with pytest.raises(WrongUsage):
+        make()
+    assert sorted(path.name for path in place.rglob("*")) == before
+    assert not list(tmp_path.glob(f"{results.UNFINISHED}*"))
+
+
+def test_a_folder_with_a_file_called_report_json_is_refused(
+    tmp_path: Path, schedlab: Command
+) -> None:
+    (tmp_path / "runs").mkdir()
+    place = tmp_path / "precious"
+    place.mkdir()
+    (place / "report.json").write_text('{"mine": true}')
+    (place / "thesis.tex").write_text("years of work")
+    before = tree(tmp_path)
+    done = schedlab("report", str(tmp_path / "runs"), "--out", str(place))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "would be replaced, but it has no" in " ".join(done.stderr.split())
+    assert tree(tmp_path) == before
+
+
+def test_of_a_link_the_folder_that_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    made(tmp_path / "there")
+    (tmp_path / "link").symlink_to("there")
+    made(tmp_path / "link")
+    assert os.readlink(tmp_path / "link") == "there"
+    assert (tmp_path / "there" / "report.json").exists()
+    (tmp_path / "lost").symlink_to("nothing")
+    with pytest.raises(WrongUsage, match="a file"):
+        check_place(tmp_path / "lost")
+
+
+def test_the_list_is_one_that_sha256sum_reads(tmp_path: Path) -> None:
+    made(tmp_path / "out")
+    words = ["sha256sum", "--check", "--strict", "--quiet", placing.LIST]
+    assert subprocess.run(words, cwd=tmp_path / "out", check=False).returncode == 0
+    (tmp_path / "out" / "report.json").write_text("other")
+    done = subprocess.run(words, cwd=tmp_path / "out", capture_output=True, check=False)
+    assert done.returncode == 1
+
+
+# --- runs
+
+MANIFEST = {
+    "policy": "rr",
+    "machine": "spike",
+    "workload": "mixed",
+    "tunables": {},
+    "cpus": 1,
+    "seed": 1,
+    "tick_ns": 1_000_000,
+}
+"""What each has at least."""
+
+
+def run(place: Path, status: str) -> None:
+    with results.new_folder(place) as folder:
+        results.write_json(folder / results.MANIFEST, {**MANIFEST, "status": status})
+        (folder / "trace.bin").write_text(status)
+
+
+def test_a_failed_run_gives_way_only_as_it_was_made(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    run(place, "failed")
+    run(place, "failed")
+    (place / "notes").write_text("why it failed")
+    before = tree(place)
+    with pytest.raises(OSError, match="not empty"):
+        run(place, "success")
+    assert tree(tmp_path / "run") == before
+    (place / "notes").unlink()
+    run(place, "success")
+    with pytest.raises(OSError, match="not empty"):
+        run(place, "success")
+
+
+def test_a_folder_that_only_looks_like_a_failed_run_stays(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    place.mkdir()
+    for manifest in ('{"status": "failed"}', "{", "[]"):
+        (place / results.MANIFEST).write_text(manifest)
+        with pytest.raises(OSError, match="not empty"):
+            run(place, "success")
+        assert (place / results.MANIFEST).read_text() == manifest
+
+
+# --- files
+
+
+def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    placing.check_file("-o", mine)
+    mine.write_text("mine")
+    (tmp_path / "lost").symlink_to("nothing")
+    (tmp_path / "folder").mkdir()
+    for path, why in (
+        (mine, "there is such a file already"),
+        (tmp_path / "lost", "there is such a file already"),
+        (tmp_path / "folder", "a folder; name the file"),
+        (tmp_path / "none" / "file", "there is no folder .*none; make it first"),
+    ):
+        with pytest.raises(WrongUsage, match=why):
+            placing.check_file("-o", path)
+    placing.add_to_list(mine)  # had schedlab made it, under a name of its own choice
+    placing.check_file("-o", mine, ours=True)
+    with pytest.raises(WrongUsage, match="already"):
+        placing.check_file("-o", mine)
+    mine.write_text("changed")
+    with pytest.raises(WrongUsage, match="already"):
+        placing.check_file("-o", mine, ours=True)
+
+
+def test_an_export_replaces_its_like_in_the_runs_folder_alone(
+    tmp_path: Path, schedlab: Command
+) -> None:
+    with results.new_folder(tmp_path / "run") as folder:
+        results.write_json(folder / results.MANIFEST, {"status": "success"})
+        script = trace_simulator.Script()
+        records = trace_simulator.simulate(random.Random(1), script)
+        trace_simulator.write(folder / "trace.bin", records, script)
+    export = ("trace", str(tmp_path / "run"), "--format", "csv")
+    assert [schedlab(*export).returncode for _ in range(2)] == [0, 0]
+    (tmp_path / "run" / "trace.csv").write_text("my notes")
+    for words in (export, (*export, "-o", str(tmp_path / "run" / "trace.bin"))):
+        before = tree(tmp_path)
+        done = schedlab(*words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "not replaced" in " ".join(done.stderr.split())
+        assert tree(tmp_path) == before

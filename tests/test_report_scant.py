@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Reports of next to nothing: a single run of any experiment, and recordings that end as they begin."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trace_simulator
+from schedlab import collection, metrics, results, trace
+from schedlab.report.build import write_report
+from schedlab.studies.experiments import EXPERIMENTS
+
+SCRIPT = trace_simulator.Script(cpus=2, steps=100, drain=True)
+MANIFEST = {
+    "format": 1, "schedlab": "0", "commit": "0", "changed": False, "label": "", "workload": "w",
+    "policy": "rr", "tunables": {}, "cpus": 2, "seed": 1, "tick_ns": 1_000_000,
+    "limit_ns": 60_000_000_000, "memory_mib": 64, "boot_arguments": "", "machine": "spike",
+    "machine_version": "0", "machine_origin": "here", "repeatable": True, "host": "a host",
+    "started": "2026-01-01T00:00:00+00:00", "host_seconds": 1.0, "status": "success",
+    "message": "",
+}  # fmt: skip
+
+
+def kept(place: Path, moments: int | None = None, **changes: object) -> Path:
+    """A run's folder; of its records the first few alone, with `moments`, and all of one moment."""
+    place.mkdir()
+    records = trace_simulator.simulate(random.Random(1), SCRIPT)
+    if moments is not None:
+        records = [each._replace(time=records[0].time) for each in records[:moments]]
+    trace_simulator.write(place / "trace.bin", records, SCRIPT)
+    metrics.compute(trace.read(place / "trace.bin")).write(place / results.METRICS)
+    (place / results.CONSOLE).touch()
+    results.write_json(place / results.MANIFEST, {**MANIFEST, **changes})
+    return place
+
+
+@pytest.mark.parametrize("moments", [0, 1, 2, 5, 1000])
+def test_a_recording_of_no_length_has_a_report(tmp_path: Path, moments: int) -> None:
+    runs = collection.read([kept(tmp_path / "run", moments)])
+    report = tmp_path / "report"
+    assert write_report(runs, report, ("html", "markdown")) == report / "index.html"
+    assert "# schedlab report" in (report / "report.md").read_text()
+
+
+@pytest.mark.parametrize("study", range(1, 6))
+def test_a_single_run_of_any_experiment_has_a_report(tmp_path: Path, study: int) -> None:
+    """Under the first policy and number of CPUs that the study's own tables have."""
+    from schedlab.report.build import make_report
+
+    for number, (name, experiment) in enumerate(EXPERIMENTS.items()):
+        if experiment.study == study:
+            part = (*experiment.quick, *experiment.full)[0]
+            cpus = (part.share.cpus or (2,))[0]
+            policy = (*part.policies, *experiment.own, "rr")[0]
+            given: dict[str, Any] = {"label": name, "policy": str(policy), "cpus": cpus}
+            machine = experiment.machine or "spike"
+            place = kept(tmp_path / str(number), **given, machine=machine)
+            report = make_report(collection.read([place]))
+            assert any(page.name == f"study-{study}" for page in report.pages), name
