@@ -23,7 +23,7 @@ struct timers {
     uint32_t dead; /* in the heap, though nobody waits for them: see drop_dead_timers() */
 };
 
-#define TIMER_CHILDREN 4
+#define HEAP_CHILDREN 4
 
 static inline uint32_t timer_cpu(const struct timer *timer)
 {
@@ -66,7 +66,7 @@ static inline void timers_start(struct timers *timers, uint64_t when, uint32_t c
     struct timer timer = {when, (uint64_t)cpu << 56 | (uint64_t)timers->started++ << 24 | slot};
     uint32_t place = timers->count++;
     while (place > 0) {
-        uint32_t parent = (place - 1) / TIMER_CHILDREN;
+        uint32_t parent = (place - 1) / HEAP_CHILDREN;
         if (!timer_before(&timer, &timers->heap[parent]))
             break;
         timers->heap[place] = timers->heap[parent];
@@ -77,9 +77,9 @@ static inline void timers_start(struct timers *timers, uint64_t when, uint32_t c
 
 static inline uint32_t timers_first_child(const struct timers *timers, uint32_t place)
 {
-    uint32_t first = place * TIMER_CHILDREN + 1;
+    uint32_t first = place * HEAP_CHILDREN + 1;
     uint32_t best = first;
-    for (uint32_t i = first + 1; i < first + TIMER_CHILDREN && i < timers->count; i++)
+    for (uint32_t i = first + 1; i < first + HEAP_CHILDREN && i < timers->count; i++)
         best = timer_before(&timers->heap[i], &timers->heap[best]) ? i : best;
     return best;
 }
@@ -87,7 +87,7 @@ static inline uint32_t timers_first_child(const struct timers *timers, uint32_t 
 /* Puts the timer into `place` or below it, where it may stand. */
 static inline void timers_sink(struct timers *timers, uint32_t place, struct timer timer)
 {
-    while (place * TIMER_CHILDREN + 1 < timers->count) {
+    while (place * HEAP_CHILDREN + 1 < timers->count) {
         uint32_t child = timers_first_child(timers, place);
         if (!timer_before(&timers->heap[child], &timer))
             break;
@@ -109,7 +109,7 @@ static inline struct timer timers_take(struct timers *timers)
 /* Makes a heap of timers that stand in any order (Floyd 1964). */
 static inline void timers_order(struct timers *timers)
 {
-    for (uint32_t place = timers->count / TIMER_CHILDREN + 1; place > 0; place--) {
+    for (uint32_t place = timers->count / HEAP_CHILDREN + 1; place > 0; place--) {
         if (place <= timers->count)
             timers_sink(timers, place - 1, timers->heap[place - 1]);
     }

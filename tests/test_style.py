@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,25 @@ def test_c_layout() -> None:
     files = [str(path) for path in sources(".c", ".h")]
     assert files
     check(formatter, "--dry-run", "-Werror", *files)
+
+
+# Of programs of the host. The C library may define any such name in its next version.
+HOST_FOLDERS = ("linux/loader", "linux/guest", "sim", "tools", "workloads")
+RESERVED = re.compile(
+    r"^\s*#\s*define\s+((?:SCHED_|CLOCK_|TIMER_|SIG[A-Z]|SA_|F_|O_|S_|E[A-Z\d])\w*)", re.MULTILINE
+)
+
+
+def test_no_macro_has_a_name_that_the_hosts_headers_reserve() -> None:
+    """Except where none of theirs is there: below #ifndef."""
+    taken = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for folder in HOST_FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.[ch]"))
+        for name in RESERVED.findall(path.read_text())
+        if f"#ifndef {name}\n" not in path.read_text()
+    ]
+    assert taken == []
 
 
 def tracked_files() -> list[Path]:

@@ -33,7 +33,7 @@ struct lottery_test {
 };
 
 /* In the study, 500 million iterations or 100 million: more than the test lasts. */
-#define ENDLESS INT64_MAX
+#define WITHOUT_END INT64_MAX
 
 static const struct lottery_test tests[] = {
     {
@@ -41,7 +41,7 @@ static const struct lottery_test tests[] = {
         {{"A", 1, 30, CPU_BOUND}, {"B", 1, 20, CPU_BOUND}, {"C", 1, 10, CPU_BOUND}},
         false,
         1,
-        ENDLESS,
+        WITHOUT_END,
     },
     {
         "basic",
@@ -51,14 +51,14 @@ static const struct lottery_test tests[] = {
          {"G+H", 2, 5, CPU_BOUND}},
         false,
         1,
-        ENDLESS,
+        WITHOUT_END,
     },
     {
         "switch",
         {{"A", 17, 30, CPU_BOUND}, {"B", 17, 20, CPU_BOUND}, {"C", 16, 10, CPU_BOUND}},
         true,
         20,
-        ENDLESS,
+        WITHOUT_END,
     },
     {
         "starve",
@@ -72,7 +72,7 @@ static const struct lottery_test tests[] = {
         {{"1", 10, 1, CPU_BOUND}, {"2", 10, 5, CPU_BOUND}, {"3", 10, 10, CPU_BOUND}},
         false,
         1,
-        ENDLESS,
+        WITHOUT_END,
     },
     {
         "mixed",

@@ -47,7 +47,7 @@
 #define WORDS_MAX      64
 #define WRONG_USAGE    2
 #define RECONNECT_US   50000
-#define SIGN_OF_LIFE_S 5
+#define LIFE_SIGN_S    5
 
 /* ---- answers: whole ones, since a slow command answers while others are obeyed ---- */
 
@@ -156,10 +156,10 @@ static void await(pthread_t thread, const char *number)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += SIGN_OF_LIFE_S;
+    until.tv_sec += LIFE_SIGN_S;
     while (pthread_timedjoin_np(thread, NULL, &until) == ETIMEDOUT) {
         answer(number, "|wait");
-        until.tv_sec += SIGN_OF_LIFE_S;
+        until.tv_sec += LIFE_SIGN_S;
     }
 }
 

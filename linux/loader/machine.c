@@ -50,14 +50,15 @@ uint64_t machine_tick_ns(void)
 static bool sched_ext_is(const char *wanted)
 {
     char state[64];
-    return read_small_file(SCHED_EXT "/state", state, sizeof(state)) && strcmp(state, wanted) == 0;
+    return read_small_file(KERNEL_FOLDER "/state", state, sizeof(state)) &&
+           strcmp(state, wanted) == 0;
 }
 
 bool machine_is_scheduled_otherwise(char *name, size_t size)
 {
     if (sched_ext_is("disabled"))
         return false;
-    if (!read_small_file(SCHED_EXT "/root/ops", name, size))
+    if (!read_small_file(KERNEL_FOLDER "/root/ops", name, size))
         snprintf(name, size, "one that has no name");
     return true;
 }
@@ -153,7 +154,7 @@ static bool has_rights(const struct machine_wishes *wishes, struct reason *why)
 static bool has_sched_ext(const struct machine_wishes *wishes, struct reason *why)
 {
     (void)wishes;
-    if (access(SCHED_EXT "/state", R_OK) == 0)
+    if (access(KERNEL_FOLDER "/state", R_OK) == 0)
         return true;
     if (access("/sys/kernel", F_OK))
         snprintf(why->text, sizeof(why->text), "/sys is not mounted");
@@ -208,7 +209,7 @@ static bool no_other_scheduler(const struct machine_wishes *wishes, struct reaso
 {
     char name[128];
     (void)wishes;
-    if (access(SCHED_EXT "/state", R_OK))
+    if (access(KERNEL_FOLDER "/state", R_OK))
         return true; /* said by another check */
     if (sched_ext_is("disabling"))
         machine_wait_for_fair_class(); /* somebody is on the way out */

@@ -9,7 +9,7 @@
 
 /* What this machine is, and whether policies can be brought to it. */
 
-#define SCHED_EXT "/sys/kernel/sched_ext"
+#define KERNEL_FOLDER "/sys/kernel/sched_ext"
 
 /* The number of the highest CPU in use, plus 1. 0: the kernel does not say. */
 uint32_t machine_cpus(void);
