@@ -2,6 +2,7 @@
 #
 # make kernel      build/kernel.elf
 # make image       build/disk.img: the programs, in a file system
+# make soak-image  build/soak.img: the same with the storm of `./schedlab soak`
 # make all         both, and the programs of the host: mkfs, fsck, policy_list
 # make host-tests  build/host-tests/*: run by pytest
 # make linux-workloads  build/linux/*: the workloads as programs of Linux
@@ -32,7 +33,7 @@ $(shell mkdir -p $B && find $B -mindepth 1 -maxdepth 1 ! -name .lock ! -name lin
 endif
 endif
 
-.PHONY: all kernel image host-tests host-tools linux-workloads clean
+.PHONY: all kernel image soak-image host-tests host-tools linux-workloads clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -101,6 +102,8 @@ $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest/*.c \
                      bench/guest/*.c)) tests/scenario/scenario.c
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
+# On a disk of its own: one more program on the usual one would move where each of them lies.
+STORM_SOURCE    := tests/soak/storm.c
 WORKLOAD_API    := workloads/api/common.c workloads/api/suite.c workloads/api/loader.c
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) $(WORKLOAD_API) \
                    workloads/api/schedlab_host.c workloads/api/schedlab_play.c
@@ -136,7 +139,7 @@ $B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
 	@echo "  $$@"
 	@$(LINKER) -T user/program.ld --no-relax --gc-sections -z max-page-size=4096 $$< $B/library.a -o $$@ --strip-all
 endef
-$(foreach source,$(PROGRAM_SOURCES),$(eval $(call PROGRAM_RULE,$(source))))
+$(foreach source,$(PROGRAM_SOURCES) $(STORM_SOURCE),$(eval $(call PROGRAM_RULE,$(source))))
 
 # Programs made as for another kernel of the same interface: without our library.
 
@@ -156,6 +159,12 @@ image: $B/disk.img
 $B/disk.img: $B/mkfs $(PROGRAMS)
 	@echo "  $@"
 	@$B/mkfs $@ $(IMAGE_BLOCKS) $(PROGRAMS)
+
+soak-image: $B/soak.img
+
+$B/soak.img: $B/mkfs $(PROGRAMS) $B/programs/storm
+	@echo "  $@"
+	@$B/mkfs $@ $(IMAGE_BLOCKS) $(PROGRAMS) $B/programs/storm
 
 # Programs of the host.
 

@@ -108,6 +108,7 @@ COMMANDS = (
     "policies",
     "report",
     "run",
+    "soak",
     "sweep",
     "test",
     "top",

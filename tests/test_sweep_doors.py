@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 
 from conftest import Command

@@ -30,6 +30,7 @@ from schedlab.cli_options import (
 )
 from schedlab.cli_perf import check_usage, from_perf_options, import_recording
 from schedlab.cli_run import perform, run
+from schedlab.cli_soak import soak
 from schedlab.cli_sweep import dask, sweep
 from schedlab.errors import SchedlabError, WrongUsage, refusal
 from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES
@@ -69,6 +70,7 @@ cli.add_command(dask)
 cli.add_command(calibrate)
 cli.add_command(linux)
 cli.add_command(monitor)
+cli.add_command(soak)
 cli.add_command(top)
 
 

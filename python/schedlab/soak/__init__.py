@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""Long use: what schedlab runs for hours, watched from outside for memory, files and processes that
+do not come back (docs/soak.md).
+
+    loads.py ──► parts, each a command ──► conduct.py ◄── sampling.py
+                                              │
+                                              └──► samples.csv, soak.json ◄── trend.py
+"""

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Long use of the kernel, for `./schedlab soak`. Round after round, workers fork, kill, switch the
+ * policy, change files and fill the disk, by a seed. After each round all that they made must be
+ * gone; a line of figures says what is left. A failed check ends the machine with status 1.
+ */
+
+#include "tests/guest/check.h"
+
+#define USAGE       "storm SEED SECONDS WORKERS STEPS POLICY..."
+#define WORKERS_MAX 64
+#define FAMILY_MAX  12
+#define CHEAP_CALLS 200
+
+/* What the workers have done since the beginning. Each writes to a row of its own. */
+struct deeds {
+    int64_t calls;
+    int64_t forks;
+    int64_t kills;
+    int64_t switches;
+    int64_t full_disks;
+    int64_t slowest_end; /* ns from kill() until wait() returned */
+};
+
+static struct deeds *deeds; /* of all workers, shared with them */
+static struct deeds *mine;
+static struct random numbers;
+static char **policies;
+static int policy_count;
+static char block[4096];
+
+#define call(expression) (mine->calls++, (expression))
+
+static int number_below(int64_t limit)
+{
+    return (int)random_below(&numbers, (uint64_t)limit);
+}
+
+static int storm_fork(void)
+{
+    mine->forks++;
+    return call(test_fork());
+}
+
+static void fork_a_family(void)
+{
+    int count = 1 + number_below(FAMILY_MAX);
+    for (int i = 0; i < count; i++) {
+        if (storm_fork() == 0)
+            exit(0);
+    }
+    for (int i = 0; i < count; i++) {
+        int status;
+        check(call(wait(&status)) > 0 && status == 0);
+    }
+}
+
+/* What a victim does until it is killed. It does not touch `mine`, which is its parent's. */
+_Noreturn static void live_until_killed(int way, const int ends[2])
+{
+    char name[24];
+    snprintf(name, sizeof(name), "v%d", getpid());
+    for (;;) {
+        switch (way) {
+        case 0:
+            spin(1000);
+            break;
+        case 1:
+            sleep(1000000);
+            break;
+        case 2:
+            read(ends[0], block, sizeof(block));
+            break;
+        case 3: {
+            int file = open(name, OPEN_BOTH | OPEN_CREATE | OPEN_TRUNCATE);
+            write(file, block, sizeof(block));
+            close(file);
+            unlink(name);
+            break;
+        }
+        case 4:
+            if (fork() == 0)
+                exit(0);
+            wait(NULL);
+            break;
+        default:
+            sbrk(4096);
+            sbrk(-4096);
+        }
+    }
+}
+
+static void fork_and_kill(void)
+{
+    int ends[2];
+    int status;
+    char name[24];
+    check(call(pipe(ends)) == 0);
+    int way = number_below(6);
+    int pid = storm_fork();
+    if (pid == 0)
+        live_until_killed(way, ends);
+    if (number_below(2))
+        spin(number_below(100000));
+    else
+        call(sleep(number_below(2)));
+    int64_t killed = clock_ns();
+    check(call(kill(pid)) == 0);
+    check(call(wait(&status)) == pid && status == -1);
+    int64_t took = clock_ns() - killed;
+    if (took > mine->slowest_end)
+        mine->slowest_end = took;
+    mine->kills++;
+    call(close(ends[0]));
+    call(close(ends[1]));
+    snprintf(name, sizeof(name), "v%d", pid);
+    call(unlink(name));
+}
+
+static void switch_policy(void)
+{
+    check(call(setpolicy(policies[number_below(policy_count)])) == 0);
+    mine->switches++;
+}
+
+/* Another worker may have filled the disk: then less is written than was asked for. */
+static void change_a_file(void)
+{
+    char name[24];
+    int pieces = 1 + number_below(8);
+    snprintf(name, sizeof(name), "f%d", getpid());
+    for (int i = 0; i < pieces; i++) {
+        int file = call(open(name, OPEN_BOTH | OPEN_CREATE | (i ? 0 : OPEN_TRUNCATE)));
+        if (file < 0) {
+            check(last_error() == ENOSPC);
+            break;
+        }
+        call(write(file, block, 1 + number_below(sizeof(block))));
+        call(close(file));
+    }
+    if (call(unlink(name)) < 0)
+        check(last_error() == ENOENT);
+}
+
+/* Several workers may do so at once. */
+static void fill_the_disk(void)
+{
+    char name[24];
+    snprintf(name, sizeof(name), "d%d", getpid());
+    int file = call(open(name, OPEN_BOTH | OPEN_CREATE));
+    if (file < 0) {
+        check(last_error() == ENOSPC);
+        return;
+    }
+    while (call(write(file, block, sizeof(block))) > 0)
+        ;
+    check(last_error() == ENOSPC || last_error() == EFBIG);
+    mine->full_disks += last_error() == ENOSPC;
+    call(close(file));
+    check(call(unlink(name)) == 0);
+}
+
+static void make_cheap_calls(void)
+{
+    for (int i = 0; i < CHEAP_CALLS; i++) {
+        switch (number_below(5)) {
+        case 0:
+            check(call(getpid()) > 0);
+            break;
+        case 1:
+            call(uptime());
+            break;
+        case 2:
+            check(call(close(call(dup(0)))) == 0);
+            break;
+        case 3:
+            call(yield());
+            break;
+        default:
+            check_error(call(open("/none", OPEN_READ)), ENOENT);
+        }
+    }
+}
+
+_Noreturn static void work(uint64_t seed, int64_t steps)
+{
+    /* Filling the disk takes as long as hundreds of the others. */
+    static void (*const acts[])(void) = {fork_a_family, fork_and_kill, switch_policy, change_a_file,
+                                         make_cheap_calls};
+    numbers.state = seed;
+    for (int64_t i = 0; i < steps; i++)
+        acts[number_below(sizeof(acts) / sizeof(acts[0]))]();
+    if (number_below(8) == 0)
+        fill_the_disk();
+    exit(0);
+}
+
+/* Orphans of victims end by themselves. */
+static void wait_until_alone(int processes)
+{
+    for (int i = 0; i < 1000 && getpinfo(NULL, 0) > processes; i++)
+        sleep(1);
+    check(getpinfo(NULL, 0) == processes);
+}
+
+static void run_round(uint64_t seed, int64_t workers, int64_t steps)
+{
+    for (int64_t i = 0; i < workers; i++) {
+        mine = &deeds[i];
+        if (storm_fork() == 0)
+            work(seed << 16 | (uint64_t)i, steps);
+    }
+    for (int64_t i = 0; i < workers; i++) {
+        int status;
+        check(wait(&status) > 0 && status == 0);
+    }
+}
+
+static struct deeds sum_deeds(void)
+{
+    struct deeds sum = {0};
+    for (int i = 0; i < WORKERS_MAX; i++) {
+        sum.calls += deeds[i].calls;
+        sum.forks += deeds[i].forks;
+        sum.kills += deeds[i].kills;
+        sum.switches += deeds[i].switches;
+        sum.full_disks += deeds[i].full_disks;
+        if (deeds[i].slowest_end > sum.slowest_end)
+            sum.slowest_end = deeds[i].slowest_end;
+    }
+    return sum;
+}
+
+static void tell(int64_t rounds)
+{
+    struct deeds sum = sum_deeds();
+    struct system_stats stats;
+    check(getstats(&stats) == 0);
+    printf("soak rounds=%ld system_calls=%ld forks=%ld kills=%ld switches=%ld full_disks=%ld"
+           " slowest_end_us=%ld free_pages=%lu guest_processes=%u\n",
+           rounds, sum.calls, sum.forks, sum.kills, sum.switches, sum.full_disks,
+           sum.slowest_end / 1000, stats.free_pages, stats.processes);
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc < 6)
+        usage(USAGE);
+    int64_t seed = number_argument("storm", argv[1], 0, INT32_MAX);
+    int64_t seconds = number_argument("storm", argv[2], 1, INT32_MAX);
+    int64_t workers = number_argument("storm", argv[3], 1, WORKERS_MAX);
+    int64_t steps = number_argument("storm", argv[4], 1, INT32_MAX);
+    policies = argv + 5;
+    policy_count = argc - 5;
+    test_name = "storm";
+    deeds = shared_memory(WORKERS_MAX * sizeof(*deeds));
+    check(deeds != SYSTEM_FAILED);
+    check(mkdir("/soak") == 0 && chdir("/soak") == 0);
+
+    int processes = getpinfo(NULL, 0);
+    int64_t end = clock_ns() + seconds * 1000000000;
+    for (int64_t round = 1; clock_ns() < end; round++) {
+        run_round((uint64_t)(seed + round), workers, steps);
+        check(setpolicy(policies[0]) == 0);
+        wait_until_alone(processes);
+        tell(round);
+    }
+    printf("ok storm\n");
+    return 0;
+}

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab soak`: what grows is found, what fails is told, and nothing is left running."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from conftest import Command
+from guest_machine import run_guest
+from schedlab.build import build
+from schedlab.paths import BUILD
+from schedlab.policies import read_catalogue
+from schedlab.soak import conduct as conducting
+from schedlab.soak.conduct import Soak, conduct
+from schedlab.soak.findings import Row, keep, rows
+from schedlab.soak.loads import Load, Part
+from schedlab.soak.sampling import Told
+from schedlab.soak.trend import BATCHES, WARM_UP, trend
+
+SECONDS = 4.0
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short soaks have many samples, and patience of seconds."""
+    monkeypatch.setattr(conducting, "SHORTEST_PERIOD_S", 0.03)
+    monkeypatch.setattr(conducting, "SAMPLES", 100_000)
+    monkeypatch.setattr(conducting, "PATIENCE_S", 3.0)
+    monkeypatch.setattr(conducting, "GRACE_S", 0.5)
+
+
+def load_of(script: str, ends_by: signal.Signals | None = signal.SIGTERM, **more: object) -> Load:
+    """A load with one part, which runs a script of Python."""
+    part = Part("part", (sys.executable, "-c", script), ends_by, (0, -signal.SIGTERM))
+    return Load("load", "a stand-in", lambda _seconds, _folder: [part], **more)  # type: ignore[arg-type]
+
+
+def soak_of(folder: Path, *loads: Load, seconds: float = SECONDS) -> Soak:
+    return conduct(loads, seconds, folder)
+
+
+def sampled(folder: Path, load: Load, rounds: int = 100) -> Soak:
+    """So many samples, however long they take; then Ctrl-C."""
+    left = iter(range(rounds))
+
+    def count(_now: float, _parts: object) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    return conduct([load], 600, folder, count)
+
+
+def row_of(soak: Soak, load: Load, figure: str) -> Row:
+    (found,) = [row for row in rows(soak, [load]) if row.figure == figure]
+    return found
+
+
+# --- slopes ---------------------------------------------------------------------------------------
+
+
+def test_a_slope_and_its_interval() -> None:
+    times = np.linspace(0, 7200, 800)
+    noise = np.random.default_rng(1).normal(0, 5, len(times))
+    found = trend(times.tolist(), (1000 + 30 * times / 3600 + noise).tolist())
+    assert found
+    assert found.low < 30 < found.high
+    assert found.high - found.low < 10
+    assert found.grows
+
+
+def test_an_interval_holds_the_slope_as_often_as_it_says() -> None:
+    times = np.linspace(0, 3600, 400)
+    random = np.random.default_rng(2)
+    tries, held = 400, 0
+    for _ in range(tries):
+        found = trend(times.tolist(), random.normal(0, 1, len(times)).tolist())
+        assert found
+        held += found.low <= 0 <= found.high
+    assert 0.92 <= held / tries <= 0.98
+
+
+def test_the_warm_up_is_no_leak() -> None:
+    times = np.linspace(0, 3600, 400)
+    values = np.minimum(times, WARM_UP * 3600)
+    found = trend(times.tolist(), values.tolist())
+    assert found
+    assert found.per_hour == pytest.approx(0, abs=1)
+
+
+def test_what_never_changes_has_no_slope() -> None:
+    found = trend(list(range(200)), [3.0] * 200)
+    assert found
+    assert (found.per_hour, found.low, found.high) == (0, 0, 0)
+    assert not found.grows
+
+
+def test_of_few_samples_nothing_is_said() -> None:
+    assert trend([], []) is None
+    assert trend(list(range(BATCHES)), [1.0] * BATCHES) is None
+
+
+# --- what parts tell ------------------------------------------------------------------------------
+
+
+def test_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    told = Told(log)
+    assert list(told.read()) == []
+    log.write_text("noise\nsoak free_pages=27 calls=-1.5\nsoak free_")
+    assert list(told.read()) == [{"free_pages": 27, "calls": -1.5}]
+    with log.open("a") as stream:
+        stream.write("pages=28\r\nsoak \nsoak x=y\nsoak a=1 b\n")
+    assert list(told.read()) == [{"free_pages": 28}]
+    assert list(told.read()) == []
+
+
+# --- conduct --------------------------------------------------------------------------------------
+
+LEAKS = """
+import time
+kept = []
+while True:
+    kept.append(bytearray(b"x" * 2_000_000))
+    print(f"soak kept={len(kept)}", flush=True)
+    time.sleep(0.03)
+"""
+HOLDS = "import time; kept = bytearray(b'x' * 50_000_000); time.sleep(1000)"
+
+
+def test_a_leak_is_found_and_what_holds_still_is_none(tmp_path: Path) -> None:
+    leaks, holds = load_of(LEAKS, steady=("kept",)), load_of(HOLDS)
+    soak = sampled(tmp_path / "leaks", leaks)
+    assert soak.problems == {"load": []}
+    memory = row_of(soak, leaks, "memory_bytes")
+    assert memory.trend
+    assert memory.trend.grows
+    kept = row_of(soak, leaks, "kept")
+    assert kept.trend
+    assert kept.trend.grows
+    assert memory.last - memory.first > 1_000_000 * (kept.last - kept.first)
+
+    soak = sampled(tmp_path / "holds", holds)
+    found = row_of(soak, holds, "memory_bytes").trend
+    assert found
+    assert abs(found.per_hour) < 3600 * 1_000_000
+    keep(tmp_path, soak, {})
+    header, *lines = (tmp_path / "samples.csv").read_text().splitlines()
+    assert header == "load,part,seconds,figure,value"
+    assert len(lines) == len(soak.samples)
+
+
+def test_a_part_that_ends_early_is_a_problem_and_others_go_on(tmp_path: Path) -> None:
+    fails = load_of("print('the reason', flush=True); raise SystemExit(3)", None)
+    holds = Load("holds", "goes on", load_of(HOLDS).make)
+    soak = soak_of(tmp_path, fails, holds, seconds=1.5)
+    (problem,) = soak.problems["load"]
+    assert "part ended with status 3" in problem
+    assert "the reason" in problem
+    assert soak.problems["holds"] == []
+    assert max(each.seconds for each in soak.samples if each.load == "holds") > 1
+
+
+def test_a_part_that_should_go_on_must_not_end(tmp_path: Path) -> None:
+    soak = soak_of(tmp_path, load_of("pass"))
+    assert "ended before its time" in soak.problems["load"][0]
+    assert soak.seconds < SECONDS
+
+
+def test_a_part_that_does_not_end_is_ended_by_force(tmp_path: Path) -> None:
+    stubborn = (
+        "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        " open('pid', 'w').write(str(os.getpid())); time.sleep(1000)"
+    )
+    soak = soak_of(tmp_path, load_of(stubborn), seconds=1.5)
+    assert "did not end within" in soak.problems["load"][0]
+    assert not psutil.pid_exists(int((tmp_path / "load" / "pid").read_text()))
+
+
+LEAVES_A_CHILD = """
+import subprocess, sys, tempfile
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+open("pid", "w").write(str(child.pid))
+tempfile.mkstemp()
+"""
+
+
+def test_what_is_left_behind_is_told_and_ended(tmp_path: Path) -> None:
+    soak = soak_of(tmp_path, load_of(LEAVES_A_CHILD, None))
+    assert soak.problems["load"] == ["part left processes behind"]
+    assert len(soak.left["load"]) == 1
+    child = int((tmp_path / "load" / "pid").read_text())
+    for _ in range(100):
+        with suppress(psutil.NoSuchProcess):
+            # Where no process reaps orphans, it stays as a zombie.
+            if psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+                time.sleep(0.05)
+                continue
+        return
+    pytest.fail("the child still lives")
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_an_unknown_load_is_refused(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab("soak", "none", "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert "soak none: there is no such load; there are page, sweep, serve, storm" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_something_in_it_is_refused(schedlab: Command, tmp_path: Path) -> None:
+    (tmp_path / "thesis").write_text("mine")
+    done = schedlab("soak", "storm", "--out", str(tmp_path))
+    assert done.returncode == 2
+    assert "it is not empty" in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["thesis"]
+
+
+@pytest.mark.qemu
+def test_the_storm_leaves_the_kernel_as_it_was(tmp_path: Path) -> None:
+    """On two CPUs, with every policy; a check of the storm that fails ends it with status 1."""
+    build("soak-image")
+    guest = run_guest(
+        tmp_path,
+        f"storm 1 3 4 20 {' '.join(read_catalogue())}",
+        machine="qemu",
+        cpus=2,
+        memory_mib=128,
+        image=BUILD / "soak.img",
+    )
+    assert guest.status == 0, guest.console
+    (tmp_path / "log").write_text(guest.console)
+    *_, last = Told(tmp_path / "log").read()
+    assert last["system_calls"] > 1000
+    assert last["kills"] > 0
