@@ -82,6 +82,7 @@ COMMANDS = {
     "policies": First("", "round-robin"),
     "report": First("RUN --out report", "1 runs"),
     "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
+    "soak": First("storm --hours 0.001", REFUSAL, 1),
     "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
     "test": First("--version", "pytest"),
     "top": First("--machine sim", "Processes", interrupted=True),
