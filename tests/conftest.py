@@ -29,6 +29,8 @@ os.environ["PYTHONPATH"] = f"{ROOT}/python:{ROOT}/sim/python"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run the tests marked long")
+    parser.addoption("--fuzz-cases", type=int, default=25, help="changed files, of each kind")
+    parser.addoption("--fuzz-seed", type=int, default=1, help="which they are")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

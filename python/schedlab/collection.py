@@ -89,10 +89,12 @@ class Kept:
         return metrics.load(self.measured)
 
     def trace(self) -> Trace:
-        """All of its events."""
+        """All of its events. Raises TraceError if they cannot have happened."""
         from schedlab import trace
 
-        return trace.read(self.folder / TRACE_FILE)
+        found = trace.read(self.folder / TRACE_FILE)
+        trace.validate(found)
+        return found
 
     def console(self) -> str:
         """What its kernel and programs printed."""

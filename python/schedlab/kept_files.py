@@ -7,9 +7,12 @@ Raised is FileRefused, with the file's name and what is wrong with it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedlab.errors import FileRefused
@@ -157,7 +160,8 @@ def read_tables(
 
     files = list(paths)
     try:
-        table = pl.read_parquet(files, glob=False, **how)
+        with _quiet():
+            table = pl.read_parquet(files, glob=False, **how)
         _check_columns(table, schema)
     except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
         if len(files) > 1:  # not all were written by the same version of schedlab
@@ -170,6 +174,28 @@ def read_tables(
         raise _refused(files, str(error)) from None
     missing = [name for name in schema if name not in table.columns] if complete else []
     return table.with_columns(pl.lit(None, schema[name]).alias(name) for name in missing)
+
+
+_REDIRECTING = Lock()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Polars ends in a panic on some files, which is caught; but Rust has told of it by then."""
+    with _REDIRECTING:
+        try:
+            kept = os.dup(2)
+        except OSError:  # there is no standard error
+            yield
+            return
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 2)
+            os.close(nowhere)
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def _refused(files: list[Path], cause: str) -> FileRefused:

@@ -140,26 +140,33 @@ def _policy(
     from schedlab.trace import Kind
 
     if "policy" in manifest:
-        return parse_choices(manifest["policy"])[0], tuple(manifest["tunables"].items())
+        return _choice(manifest["policy"]), tuple(manifest["tunables"].items())
     forks = events.rows(Kind.FORK)
     began = int(forks[0]) if len(forks) else len(events.events)
     texts = dict(zip(events.texts["row"].to_list(), events.texts["text"].to_list(), strict=True))
     policies = [row for row in events.rows(Kind.POLICY).tolist() if row < began]
     tunables = [row for row in events.rows(Kind.TUNABLE).tolist() if row < began]
     values = events.column("second").view("int64")
-    try:
-        policy = parse_choices(texts[policies[-1]])[0] if policies else PolicyChoice("rr")
-    except ValueError:
-        policy = PolicyChoice("rr")  # of a kernel that has policies of its own
+    policy = _choice(texts[policies[-1]]) if policies else PolicyChoice("rr")
     return policy, tuple((texts[row], int(values[row])) for row in tunables)
+
+
+def _choice(name: str) -> PolicyChoice:
+    try:
+        return parse_choices(name)[0]
+    except ValueError:
+        return PolicyChoice("rr")  # of a kernel that has policies of its own
 
 
 def _costs(manifest: Mapping[str, Any]) -> Costs:
     """Those that the simulator was told; of a kernel, those that were measured on ours."""
     if manifest.get("machine") != SIMULATOR:
         return KERNEL
-    words = shlex.split(manifest["boot_arguments"])
-    if "--costs" not in words:
+    try:
+        words = shlex.split(manifest.get("boot_arguments", ""))
+    except ValueError:  # a quote without its other one: nobody knows what was told
+        return KERNEL
+    if "--costs" not in words[:-1]:
         return KERNEL
     text = words[words.index("--costs") + 1]
     return (

@@ -10,6 +10,7 @@ explain (schedlab.agreement.variants) is told before it.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -19,6 +20,8 @@ from typing import Literal
 
 from schedlab.agreement.cells import Cell, Key, Verdict
 from schedlab.agreement.variants import Range, Ranges
+from schedlab.errors import FileRefused
+from schedlab.kept_files import read_text
 
 FILE = Path(__file__).with_name("known.csv")
 _COLUMNS = ["experiment", "policy", "cpus", "what", "reason"]
@@ -128,17 +131,25 @@ class Judged:
 
 @cache
 def known() -> tuple[Known, ...]:
-    """Rows of single cells come first. Raises ValueError if the file is not as it must be."""
-    with FILE.open(newline="") as file:
-        rows = csv.DictReader(file)
-        if rows.fieldnames != _COLUMNS:
-            raise ValueError(f"{FILE}: its columns must be {', '.join(_COLUMNS)}")
-        found = []
-        for row in rows:
-            experiment, policy, cpus, what, name = (row[column] for column in _COLUMNS)
-            if name not in REASONS:
-                raise ValueError(f"{FILE}: {name} is no reason")
+    """Those of FILE."""
+    return read(FILE)
+
+
+def read(path: Path) -> tuple[Known, ...]:
+    """Rows of single cells come first. Raises FileRefused if the file is not as it must be."""
+    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    found = []
+    try:
+        if next(lines, None) != _COLUMNS:
+            raise FileRefused(f"{path}: its columns must be {', '.join(_COLUMNS)}")
+        for row in lines:
+            if len(row) != len(_COLUMNS) or row[-1] not in REASONS:
+                raise FileRefused(f"{path}:{lines.line_num}: expected {len(_COLUMNS)} words, the last of"
+                                  f" them a reason: {', '.join(REASONS)}")  # fmt: skip
+            experiment, policy, cpus, what, name = row
             found.append(Known(experiment, policy, cpus, what, REASONS[name]))
+    except csv.Error as error:
+        raise FileRefused(f"{path}:{lines.line_num}: {error}") from None
     return tuple(sorted(found, key=lambda each: each.is_class))
 
 

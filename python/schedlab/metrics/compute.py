@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schedlab.errors import FileRefused
 from schedlab.kept_files import read_tables
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.fairness import jain_index
@@ -84,12 +86,31 @@ def _read_table(directory: Path, name: str) -> pl.DataFrame:
     place = directory / f"{name}.parquet"
     if name == "values" and not place.exists():
         return pl.DataFrame(schema=VALUES_SCHEMA)
-    return read_tables([place], schemas()[name])
+    table = read_tables([place], schemas()[name])
+    if name == "summary" and len(table) != 1:
+        raise FileRefused(f"{place}: expected one row, found {len(table)}")
+    for column in schemas()[name]:
+        if table[column].null_count() and not _MAY_LACK.fullmatch(f"{name}.{column}"):
+            raise FileRefused(f"{place}: {column} is missing: measure anew, with --from-traces")
+    return table
+
+
+_MAY_LACK = re.compile(
+    r".*\.((turnaround|response|waiting|wakeup_latency|overhead|fairness|throughput)_.*|.*share.*"
+    r"|completion_ns)|summary\.root_pid|processes\.(first_run_ns|exit_ns|status|weight|demand_cpus)"
+    r"|values\.name"
+)
+"""Columns of tables in which there may be no value."""
+
+
+def schemas() -> Mapping[str, pl.Schema]:
+    """Columns and types of each table, by its name: those that an empty trace gives, too."""
+    return {name: getattr(_of_nothing(), name).schema for name in _TABLES}
 
 
 @cache
-def schemas() -> Mapping[str, pl.Schema]:
-    """Columns and types of each table, by its name: those that an empty trace gives, too."""
+def _of_nothing() -> Metrics:
+    """Of an empty trace."""
     nothing = Trace(
         path=Path(),
         header=Header(cpus=1, tick_ns=1, cycles_per_second=1, seed=0),
@@ -99,8 +120,7 @@ def schemas() -> Mapping[str, pl.Schema]:
         missing=0,
         declared_lost=0,
     )
-    found = compute(nothing)
-    return {name: getattr(found, name).schema for name in _TABLES}
+    return compute(nothing)
 
 
 def compute(trace: Trace, weights: Weights | None = None) -> Metrics:

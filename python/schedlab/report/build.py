@@ -137,14 +137,15 @@ def facts(collection: Collection) -> dict[str, str]:
     return {
         "schedlab": __version__,
         "commit": _each(
-            f"{manifest['commit']}{', changed' if manifest.get('changed') else ''}"
+            f"{manifest.get('commit')}{', changed' if manifest.get('changed') else ''}"
             for manifest in manifests
         ),
         "machine": _each(
-            f"{manifest['machine']} {manifest['machine_version']}" for manifest in manifests
+            f"{manifest['machine']} {manifest.get('machine_version') or ''}".strip()
+            for manifest in manifests
         ),
-        "host": _each(str(manifest["host"]) for manifest in manifests),
-        "run": _period([str(manifest["started"]) for manifest in manifests]),
+        "host": _each(str(manifest.get("host")) for manifest in manifests),
+        "run": _period([manifest["started"] for manifest in manifests if "started" in manifest]),
         "report made": f"{now:%Y-%m-%d %H:%M} UTC",
     }
 
@@ -155,6 +156,8 @@ def _each(values: Iterable[str]) -> str:
 
 def _period(times: list[str]) -> str:
     """From the first to the last, by their dates and minutes."""
+    if not times:
+        return "unknown"
     first, last = (time[:16].replace("T", " ") for time in (min(times), max(times)))
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
 

@@ -19,7 +19,7 @@ def repeatable(setups: Iterable[Repeated]) -> bool:
 
 def is_repeatable(run: Kept) -> bool:
     """What its machine said when it was run."""
-    return bool(run.manifest["repeatable"])
+    return bool(run.manifest.get("repeatable", True))
 
 
 def mark(setups: Iterable[Repeated]) -> str:

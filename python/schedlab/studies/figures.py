@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
+
+from schedlab.errors import FileRefused
+from schedlab.kept_files import read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,8 +126,7 @@ def all_published() -> list[Figure]:
 
 @cache
 def _published() -> tuple[Figure, ...]:
-    with PUBLISHED.open(newline="", encoding="utf-8") as file:
-        return tuple(read_figures(file))
+    return tuple(read(PUBLISHED))
 
 
 def frame() -> pl.DataFrame:
@@ -142,6 +145,14 @@ def frame() -> pl.DataFrame:
             "value": pl.Float64,
         },
     )
+
+
+def read(path: Path) -> list[Figure]:
+    """Of such a file. Raises FileRefused."""
+    try:
+        return read_figures(io.StringIO(read_text(path), newline=""))
+    except (ValueError, csv.Error) as error:
+        raise FileRefused(f"{path}: {error}") from None
 
 
 def read_figures(lines: Iterable[str]) -> list[Figure]:

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.statistics import (
     CONFIDENCE,
     Difference,
@@ -102,6 +102,9 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
         raise WrongUsage(f"{folder} holds no finished run yet")
+    for name in (*CHOICE, "seed"):
+        if runs[name].null_count():
+            raise FileRefused(f"{folder}: a run in it has no {name}")
     table = runs.select("key", *CHOICE, *SCENE, "seed", "status", "clock_step_ns", "processes")
     for number, each in enumerate(objectives):
         table = table.join(_one(folder, runs, each, number), on="key", how="left")
@@ -152,6 +155,8 @@ def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
     failed = rows.filter(pl.col("status") != "success")
     if len(failed):
         return f"{len(failed)} of {len(rows)} runs failed: {failed['status'][0]}"
+    if rows["seed"].n_unique() < len(rows):
+        return "a seed is there twice"
     if len(rows) < seeds:
         return f"only {len(rows)} of {seeds} seeds are there"
     if rows.select(pl.any_horizontal(pl.col(columns).is_null()).any()).item():

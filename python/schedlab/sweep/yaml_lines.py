@@ -21,6 +21,13 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, ""
 def parse(text: str) -> Node:
     """The value that the text is. Raises JsonError."""
     try:
+        return _parsed(text)
+    except RecursionError:  # PyYAML knows no limit of its own
+        raise JsonError(1, "expected fewer levels of values within values") from None
+
+
+def _parsed(text: str) -> Node:
+    try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Whatever schedlab reads, as one table: how a folder with such a file is made, how the file is
+changed, and what reads it. A new reader is a row more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import mutators
+from kept_runs import keep_simulated
+from mutators import Mutator
+from schedlab import collection, costs, metrics, results, trace, workload_files
+from schedlab.agreement import known
+from schedlab.compare import compare
+from schedlab.machines.base import TRACE_FILE
+from schedlab.monitor.model.model import Model
+from schedlab.monitor.systems.recorded import _Tape, recorded_setup
+from schedlab.monitor.trace_file import Recent, TraceFile
+from schedlab.outcome import Outcome
+from schedlab.paths import ROOT
+from schedlab.perf_traces.convert import convert
+from schedlab.policies import Catalogue
+from schedlab.recording import recording
+from schedlab.replay import charges, workload_of
+from schedlab.studies import figures
+from schedlab.sweep import dataset, ranking, reading
+from schedlab.sweep.expanding import expand, most
+from schedlab.sweep.objectives import parse
+from schedlab.sweep.one_run import Result, Rows
+
+Read = Callable[[Path, Path], object]
+"""Of the folder, and the file in it."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads a kind of file."""
+
+    name: str
+    file: str
+    """Its place in the folder."""
+    make: Callable[[Path], object]
+    """Fills a folder."""
+    read: Read
+    mutators: tuple[Mutator, ...]
+
+
+# --- runs
+
+
+def _runs(folder: Path) -> None:
+    for side, seed in (("before", 1), ("before", 2), ("after", 1), ("after", 2)):
+        keep_simulated(
+            folder / side / f"run{seed}", seed, policy="rr" if side == "before" else "mlfq"
+        )
+
+
+def _read_runs(folder: Path, file: Path) -> None:
+    before, after = (collection.read([folder / side]) for side in ("before", "after"))
+    for table in (before.summary, before.groups, before.processes, before.values):
+        table.to_dicts()
+    for run in before:
+        found = run.metrics()
+        found.to_json()
+        metrics.tables([(run.setup.policy_title, found)])
+    json.dumps(compare(before, after).to_dict())
+    if file.name == results.MANIFEST:
+        recorded_setup(file.parent)
+        recording(file.parent).replayed  # noqa: B018
+
+
+def _read_trace(folder: Path, file: Path) -> None:
+    read = trace.read(file)
+    for form in trace.FORMATS:
+        trace.export(read, folder / "exported", form)
+    _play(file)
+    recording(file)
+    workload_of(read, charges("kernel", "rr"), keep_switches=True)
+    trace.validate(read)
+    metrics.compute(read)
+
+
+def _play(file: Path) -> None:
+    """As the monitor shows it."""
+    tape = _Tape(file)
+    model = Model(tape.header, "rr", "equal")
+    records = tape.until(0, tape.end_ns)
+    model.feed(records)
+    model.reach(tape.end_ns)
+    model.frame()
+    model.alive()
+    with TraceFile(file.with_name("again.bin"), tape.header) as again:
+        again.add(records)
+    recent = Recent(tape.header, span_ns=1_000_000, most=50)
+    for begin in range(0, len(records), 20):
+        recent.add(records[begin : begin + 20])
+    recent.write(file.with_name("recent.bin"), frozenset({1}))
+
+
+# --- sweeps
+
+
+def _swept(folder: Path) -> None:
+    make = {"measuring": {"schedlab": "1"}, "machines": {"sim": {"machine_version": "1"}}}
+    with dataset.opened(folder, ("set_slice",), make, "a title") as found:
+        for seed in (1, 2, 3):
+            identity = {
+                "workload": "w.json", "policy": "mlfq", "settings": "", "changes": "", "machine": "sim",
+                "costs": "kernel", "cpus": 1, "tick_ns": 10**6, "limit_ns": 10**9, "seed": seed, "set_slice": 1,
+            }  # fmt: skip
+            summary = {
+                "processes": 4,
+                "finished": 4,
+                "clock_step_ns": 1,
+                "turnaround_mean_ns": 1e6 + seed,
+            }
+            rows = Rows(summary, ({"group": "a", "processes": 2, "turnaround_mean_ns": 1e6},))
+            other = {**identity, "settings": "slice=2", "set_slice": 2}
+            found.add([(identity, Result(f"a{seed}", Outcome("success"), 0.1, rows)),
+                       (other, Result(f"b{seed}", Outcome("success"), 0.1, rows))])  # fmt: skip
+
+
+def _read_swept(folder: Path, _: Path) -> None:
+    for table in (dataset.RUNS, dataset.GROUPS, dataset.TOLD):
+        dataset.read_table(folder, table).to_dicts()
+    dataset.read_statuses(folder)
+    for text in ("turnaround", "a.turnaround"):
+        objective = parse(text)
+        for values in ranking.read_values(folder, [objective]):
+            ranking.ranked(values, objective)
+    manifest = dataset.read_manifest(folder)
+    dataset.check_fit(folder, manifest, ("set_slice",), dict(manifest["make"]))
+
+
+@cache
+def _catalogue() -> Catalogue:
+    from schedlab.build import build
+    from schedlab.policies import read_catalogue
+
+    build("host-tools")
+    return read_catalogue()
+
+
+_RUNS_MOST = 2000
+
+
+def _read_sweep(_: Path, file: Path) -> None:
+    described = reading.read(file, {}, _catalogue())
+    if most(described) <= _RUNS_MOST:
+        expand(described)
+
+
+# --- others
+
+
+def _copy(source: str, name: str, folder: Path) -> None:
+    (folder / name).write_bytes((ROOT / source).read_bytes())
+
+
+_WORKLOAD = ROOT / "workloads/files/ladder.json"
+
+
+def _sweep(folder: Path) -> None:
+    (folder / "work.json").write_bytes(_WORKLOAD.read_bytes())
+    (folder / "sweep.yaml").write_text(
+        "description: some\nworkloads:\n- work.json\n- file: work.json\n  with: {tasks.ladder.instance: [1, 2]}\n"
+        "policies:\n- rr\n- policy: mlfq\n  set: {boost: [0, 480], slice_1: 1..3}\n  where: [boost > 10]\n"
+        "- policy: mlfq\n  set: {boost: 0..480}\n  sample: {method: sobol, count: 4, seed: 1}\n"
+        "machines: [sim]\ncpus: 1-2\nseeds: [1, 2]\ntick: [1ms, 10ms]\ncosts: [kernel]\nlimit: 10s\n"
+    )
+
+
+def _read_workload(_: Path, file: Path) -> None:
+    found = workload_files.read(file)
+    if found.total() < _RUNS_MOST:
+        found.text(1, 1_000_000)
+
+
+_PERF = """\
+            pong-349     [001] d..2.    28.856154: sched_switch: prev_comm=pong prev_pid=349 \
+prev_prio=120 prev_state=S ==> next_comm=ping next_pid=348 next_prio=120
+            ping-348     [001] d..3.    28.856159: sched_waking: comm=pong pid=349 prio=120 target_cpu=001
+            ping-348     [001] d..2.    28.856161: sched_switch: prev_comm=ping prev_pid=348 \
+prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+          <idle>-0       [000] d..2.    28.856171: sched_wakeup: pong:349 [120] success=1 CPU:000
+          <idle>-0       [000] d..2.    28.856180: sched_migrate_task: comm=pong pid=349 prio=120 orig_cpu=1 dest_cpu=0
+          <idle>-0       [000] d..2.    28.856191: sched_switch: swapper/0:0 [120] R ==> pong:349 [120]
+            pong-349     [000] d..2.    28.856195: sched_process_fork: comm=pong pid=349 child_comm=pong child_pid=350
+            pong-349     [000] d..2.    28.856199: sched_switch: pong:349 [120] X ==> swapper/0:0 [120]
+"""
+
+
+def _perf(folder: Path) -> None:
+    (folder / "perf.txt").write_text(_PERF)
+
+
+def _read_perf(folder: Path, file: Path) -> None:
+    place = folder / "imported"
+    convert(file, place, "eevdf", 4_000_000)
+
+
+_JSON = (mutators.of_bytes, mutators.of_json, mutators.of_json, mutators.of_json)
+_BYTES = (mutators.of_bytes,)
+_TRACE = (mutators.of_bytes, mutators.of_trace, mutators.of_trace)
+_PARQUET = (mutators.of_bytes, mutators.of_parquet, mutators.of_parquet)
+_RUN = "before/run1"
+
+
+def _metrics(table: str) -> Reader:
+    return Reader(
+        f"metrics-{table}", f"{_RUN}/metrics/{table}.parquet", _runs, _read_runs, _PARQUET
+    )
+
+
+def _set(table: str) -> Reader:
+    return Reader(f"sweep-{table}", f"{table}/part-000001.parquet", _swept, _read_swept, _PARQUET)
+
+
+READERS = (
+    Reader("manifest", f"{_RUN}/{results.MANIFEST}", _runs, _read_runs, _JSON),
+    *map(_metrics, ("summary", "groups", "processes", "cpus", "values")),
+    Reader("trace", f"{_RUN}/{TRACE_FILE}", _runs, _read_trace, _TRACE),
+    Reader("sweep-manifest", dataset.MANIFEST, _swept, _read_swept, _JSON),
+    *map(_set, (dataset.RUNS, dataset.GROUPS)),
+    Reader("sweep", "sweep.yaml", _sweep, _read_sweep, (mutators.of_bytes, mutators.of_yaml, mutators.of_yaml)),
+    Reader("workload", "work.json", _sweep, _read_workload, _JSON),
+    Reader("costs", "costs.json", partial(_copy, "sim/costs/kernel.json", "costs.json"),
+           lambda _, file: costs.read(file).text(), _JSON),
+    Reader("perf-text", "perf.txt", _perf, _read_perf, _BYTES),
+    Reader("known", "known.csv", partial(_copy, "python/schedlab/agreement/known.csv", "known.csv"),
+           lambda _, file: known.read(file), _BYTES),
+    Reader("published", "published.csv", partial(_copy, "python/schedlab/studies/published.csv", "published.csv"),
+           lambda _, file: figures.read(file), _BYTES),
+)  # fmt: skip

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Whatever is read gives a result, or one line with status 2: changed files, and those kept in
+tests/hostile/, each named by what it shows.
+
+The same cases each time; docs/contributing.md says how to try others, and many.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from readers import READERS, Reader
+from schedlab.errors import SchedlabError
+from schedlab.paths import BUILD, ROOT
+
+HOSTILE = ROOT / "tests" / "hostile"
+FOUND = BUILD / "fuzz" / "readers"
+
+
+def flaw_of(reader: Reader, folder: Path, content: bytes) -> BaseException | None:
+    """What should not come of a file; None: all is well."""
+    file = folder / reader.file
+    file.write_bytes(content)
+    try:
+        reader.read(folder, file)
+    except SchedlabError as error:
+        well = error.exit_status == 2 and "\n" not in str(error)
+        return None if well else error
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of a library is no Exception
+        return error
+    finally:
+        shutil.rmtree(folder / "imported", ignore_errors=True)
+    return None
+
+
+def named(reader: Reader) -> str:
+    return reader.name
+
+
+@pytest.mark.parametrize("reader", READERS, ids=named)
+def test_a_changed_file_is_read_or_refused(
+    reader: Reader, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    reader.make(tmp_path)
+    seed, cases = (pytestconfig.getoption(f"--fuzz-{name}") for name in ("seed", "cases"))
+    content = (tmp_path / reader.file).read_bytes()
+    assert flaw_of(reader, tmp_path, content) is None, "as it was written"
+    for number in range(cases):
+        source = random.Random(f"{reader.name} {seed} {number}")
+        changed = source.choice(reader.mutators)(source, content)
+        flaw = flaw_of(reader, tmp_path, changed)
+        if flaw:
+            FOUND.mkdir(parents=True, exist_ok=True)
+            kept = FOUND / f"{reader.name}-{seed}-{number}{Path(reader.file).suffix}"
+            kept.write_bytes(changed)
+            raise AssertionError(f"{kept}: neither a result nor a refusal") from flaw
+
+
+CASES = sorted(path for path in HOSTILE.glob("*/*"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_what_once_was_wrong_is_read_or_refused(case: Path, tmp_path: Path) -> None:
+    (reader,) = (each for each in READERS if each.name == case.parent.name)
+    reader.make(tmp_path)
+    flaw = flaw_of(reader, tmp_path, case.read_bytes())
+    if flaw:
+        raise AssertionError("neither a result nor a refusal") from flaw
