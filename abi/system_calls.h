@@ -6,8 +6,8 @@
  * System-call numbers, in register a7; arguments in a0 to a5; the result in a0.
  *
  * Numbers 1 to 21 are those of xv6 for RISC-V, with its arguments and its one
- * failure value, -1. Numbers 22 to 63 stay free, for what a course adds. Ours
- * begin at 64. After a failure, last_error() says why (abi/errors.h).
+ * failure value, -1. Numbers 22 to 63 are for what a course adds (abi/course_calls.h).
+ * Ours begin at 64. After a failure, last_error() says why (abi/errors.h).
  *
  * docs/system-calls.md describes each call with its errors.
  */

@@ -11,6 +11,7 @@ import pytest
 from guest_machine import run_guest
 from schedlab.build import IMAGE, build, host_processors
 from schedlab.paths import BUILD, ROOT
+from test_course_programs import ARGUMENTS as COURSE_ARGUMENTS
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").rglob("*.c"))
 MEMORY_MIB = 512
@@ -25,6 +26,9 @@ USES_UP = {
 }
 """What programs take until there is none, again and again. How much there is proves nothing and
 costs minutes, so there is little of it; test_all_memory_and_disk has as much as all others."""
+
+ARGUMENTS = {"xv6-course": COURSE_ARGUMENTS}
+"""What the kernel must be told for a program."""
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +79,7 @@ def check_on_a_machine_of_its_size(
         cpus,
         memory_mib=LITTLE_MEMORY_MIB if used_up == "memory" else MEMORY_MIB,
         image=small_disk if used_up == "disk" else IMAGE,
+        arguments=ARGUMENTS.get(program, ""),
     )
 
 

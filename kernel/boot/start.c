@@ -21,6 +21,7 @@
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
 #include "sync/channel.h"
+#include "system_call/system_call.h"
 #include "time/tick.h"
 #include "trap/trap.h"
 
@@ -164,6 +165,7 @@ static _Noreturn void boot_continue(void)
     scheduler_init();
     process_init();
     channel_init();
+    system_calls_init();
     block_init();
     scheduler_describe(&use);
     print("schedlab: %u CPUs, %lu KiB of memory free, tick %lu us, policy %s\n", machine.cpus,

@@ -52,8 +52,17 @@ static void describe(const struct process *process, struct process_info *row)
     text_copy(row->name, process->name, sizeof(row->name));
 }
 
-/* Up to `room` rows of processes that come after that of PID *last, which moves on. */
-static int describe_next(struct process_info *rows, int room, int *last)
+int process_describe(int pid, struct process_info *row)
+{
+    spinlock_acquire(&process_tree_lock);
+    const struct process *process = pid ? process_table_find(pid) : current_process();
+    if (process)
+        describe(process, row);
+    spinlock_release(&process_tree_lock);
+    return process ? 0 : -ESRCH;
+}
+
+int process_describe_next(struct process_info *rows, int room, int *last)
 {
     int filled = 0;
     struct process *process;
@@ -72,7 +81,7 @@ int64_t process_get_info(uint64_t address, int64_t capacity)
     int last = 0;
     int64_t total = 0;
     int filled;
-    while (total < capacity && (filled = describe_next(rows, ROWS_AT_ONCE, &last)) > 0) {
+    while (total < capacity && (filled = process_describe_next(rows, ROWS_AT_ONCE, &last)) > 0) {
         if (filled > capacity - total)
             filled = (int)(capacity - total);
         if (copy_to_user(address + (uint64_t)total * sizeof(rows[0]), rows,

@@ -266,7 +266,7 @@ static int check_writable(uint64_t address)
     return error ? error : copy_to_user(address, &value, sizeof(value));
 }
 
-int64_t process_wait(uint64_t status)
+int64_t process_wait_for(uint64_t status, struct ended_process *ended)
 {
     struct process *child;
     int error = status ? check_writable(status) : 0;
@@ -278,11 +278,18 @@ int64_t process_wait(uint64_t status)
     int exit_status = child->exit_status;
     while (__atomic_load_n(&child->on_cpu, __ATOMIC_ACQUIRE))
         ; /* it is in its last switch */
+    if (ended)
+        *ended = (struct ended_process){child->task.run_time, child->waiting_time};
     scheduler_forget(child);
     free_process(child);
     if (status)
         copy_to_user(status, &exit_status, sizeof(exit_status));
     return pid;
+}
+
+int64_t process_wait(uint64_t status)
+{
+    return process_wait_for(status, NULL);
 }
 
 void process_mark_killed(struct process *process)

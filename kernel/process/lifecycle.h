@@ -19,6 +19,12 @@ _Noreturn void process_exit(int status);
 /* Waits for a child to end: its PID, its status at user address `status` unless that is 0.
  * -ECHILD, -EINTR, -EFAULT. */
 int64_t process_wait(uint64_t status);
+/* The same, and what the child has used. */
+struct ended_process {
+    uint64_t run_time;     /* nanoseconds */
+    uint64_t waiting_time; /* nanoseconds that it was runnable and did not run */
+};
+int64_t process_wait_for(uint64_t status, struct ended_process *ended);
 /* The process ends before it is back in user mode. 0, -ESRCH, or -EPERM for PID 1. */
 int64_t process_kill(int pid);
 /* Replaces the program; on success gives argc, which becomes its first argument. */
@@ -30,6 +36,11 @@ int64_t process_sleep_until(uint64_t when);
 
 /* 0, -ESRCH or -ERANGE. pid 0: the caller. */
 int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value);
+/* The row of a process; pid 0: of the caller. 0 or -ESRCH. */
+int process_describe(int pid, struct process_info *row);
+/* Up to `room` rows of the processes that come after the PID *last in the order of creation; the
+ * first ones after 0. How many; *last becomes the last one's PID. */
+int process_describe_next(struct process_info *rows, int room, int *last);
 /* Fills rows in user memory: how many processes there are, or -EFAULT. */
 int64_t process_get_info(uint64_t rows, int64_t capacity);
 /* As one word. */

@@ -25,14 +25,12 @@
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
 #include "sync/channel.h"
+#include "system_call/course_calls.h"
 #include "time/clock.h"
 
 #define TEXT_BYTES 64 /* names of policies and tunables */
 #define BOOT_BYTES 1024
 #define SBRK_LAZY  2
-
-/* The six argument registers. */
-typedef int64_t system_call_function(const uint64_t argument[]);
 
 static int64_t call_fork(const uint64_t argument[])
 {
@@ -376,64 +374,72 @@ static int64_t call_boot_argument(const uint64_t argument[])
     return give_text(argument[1], (int)argument[2], value);
 }
 
-static system_call_function *const functions[] = {
-    [SYSTEM_CALL_FORK] = call_fork,
-    [SYSTEM_CALL_EXIT] = call_exit,
-    [SYSTEM_CALL_WAIT] = call_wait,
-    [SYSTEM_CALL_PIPE] = call_pipe,
-    [SYSTEM_CALL_READ] = call_read,
-    [SYSTEM_CALL_KILL] = call_kill,
-    [SYSTEM_CALL_EXEC] = call_exec,
-    [SYSTEM_CALL_FSTAT] = call_fstat,
-    [SYSTEM_CALL_CHDIR] = call_chdir,
-    [SYSTEM_CALL_DUP] = call_dup,
-    [SYSTEM_CALL_GETPID] = call_getpid,
-    [SYSTEM_CALL_SBRK] = call_sbrk,
-    [SYSTEM_CALL_SLEEP] = call_sleep,
-    [SYSTEM_CALL_UPTIME] = call_uptime,
-    [SYSTEM_CALL_OPEN] = call_open,
-    [SYSTEM_CALL_WRITE] = call_write,
-    [SYSTEM_CALL_MKNOD] = call_mknod,
-    [SYSTEM_CALL_UNLINK] = call_unlink,
-    [SYSTEM_CALL_LINK] = call_link,
-    [SYSTEM_CALL_MKDIR] = call_mkdir,
-    [SYSTEM_CALL_CLOSE] = call_close,
-    [SYSTEM_CALL_YIELD] = call_yield,
-    [SYSTEM_CALL_LAST_ERROR] = call_last_error,
-    [SYSTEM_CALL_CLOCK] = call_clock,
-    [SYSTEM_CALL_CYCLES] = call_cycles,
-    [SYSTEM_CALL_SETPRIORITY] = call_setpriority,
-    [SYSTEM_CALL_SETTICKETS] = call_settickets,
-    [SYSTEM_CALL_SETTICKETS_PID] = call_settickets_pid,
-    [SYSTEM_CALL_SETWEIGHT] = call_setweight,
-    [SYSTEM_CALL_GETPINFO] = call_getpinfo,
-    [SYSTEM_CALL_GETCONTEXTSWITCHES] = call_getcontextswitches,
-    [SYSTEM_CALL_GETSTATS] = call_getstats,
-    [SYSTEM_CALL_SETPOLICY] = call_setpolicy,
-    [SYSTEM_CALL_GETPOLICY] = call_getpolicy,
-    [SYSTEM_CALL_SETTUNABLE] = call_settunable,
-    [SYSTEM_CALL_GETTUNABLE] = call_gettunable,
-    [SYSTEM_CALL_MARK] = call_mark,
-    [SYSTEM_CALL_POWEROFF] = call_poweroff,
-    [SYSTEM_CALL_SYNC] = call_sync,
-    [SYSTEM_CALL_BOOT_ARGUMENT] = call_boot_argument,
-    [SYSTEM_CALL_SHARED_MEMORY] = call_shared_memory,
-    [SYSTEM_CALL_SETNAME] = call_setname,
-    [SYSTEM_CALL_SLEEP_NS] = call_sleep_ns,
-    [SYSTEM_CALL_SLEEP_UNTIL] = call_sleep_until,
-    [SYSTEM_CALL_CHANNELS_MAKE] = call_channels_make,
-    [SYSTEM_CALL_CHANNEL_TAKE] = call_channel_take,
-    [SYSTEM_CALL_CHANNEL_GIVE] = call_channel_give,
-    [SYSTEM_CALL_CHANNEL_MEET] = call_channel_meet,
-    [SYSTEM_CALL_SETURGENT] = call_seturgent,
+/* By number. What a course's programs call by numbers between is put there at boot. */
+static struct system_call calls[] = {
+    [SYSTEM_CALL_FORK] = {"fork", call_fork},
+    [SYSTEM_CALL_EXIT] = {"exit", call_exit},
+    [SYSTEM_CALL_WAIT] = {"wait", call_wait},
+    [SYSTEM_CALL_PIPE] = {"pipe", call_pipe},
+    [SYSTEM_CALL_READ] = {"read", call_read},
+    [SYSTEM_CALL_KILL] = {"kill", call_kill},
+    [SYSTEM_CALL_EXEC] = {"exec", call_exec},
+    [SYSTEM_CALL_FSTAT] = {"fstat", call_fstat},
+    [SYSTEM_CALL_CHDIR] = {"chdir", call_chdir},
+    [SYSTEM_CALL_DUP] = {"dup", call_dup},
+    [SYSTEM_CALL_GETPID] = {"getpid", call_getpid},
+    [SYSTEM_CALL_SBRK] = {"sbrk", call_sbrk},
+    [SYSTEM_CALL_SLEEP] = {"sleep", call_sleep},
+    [SYSTEM_CALL_UPTIME] = {"uptime", call_uptime},
+    [SYSTEM_CALL_OPEN] = {"open", call_open},
+    [SYSTEM_CALL_WRITE] = {"write", call_write},
+    [SYSTEM_CALL_MKNOD] = {"mknod", call_mknod},
+    [SYSTEM_CALL_UNLINK] = {"unlink", call_unlink},
+    [SYSTEM_CALL_LINK] = {"link", call_link},
+    [SYSTEM_CALL_MKDIR] = {"mkdir", call_mkdir},
+    [SYSTEM_CALL_CLOSE] = {"close", call_close},
+    [SYSTEM_CALL_YIELD] = {"yield", call_yield},
+    [SYSTEM_CALL_LAST_ERROR] = {"last_error", call_last_error},
+    [SYSTEM_CALL_CLOCK] = {"clock_ns", call_clock},
+    [SYSTEM_CALL_CYCLES] = {"cycles", call_cycles},
+    [SYSTEM_CALL_SETPRIORITY] = {"setpriority", call_setpriority},
+    [SYSTEM_CALL_SETTICKETS] = {"settickets", call_settickets},
+    [SYSTEM_CALL_SETTICKETS_PID] = {"settickets_pid", call_settickets_pid},
+    [SYSTEM_CALL_SETWEIGHT] = {"setweight", call_setweight},
+    [SYSTEM_CALL_GETPINFO] = {"getpinfo", call_getpinfo},
+    [SYSTEM_CALL_GETCONTEXTSWITCHES] = {"getcontextswitches", call_getcontextswitches},
+    [SYSTEM_CALL_GETSTATS] = {"getstats", call_getstats},
+    [SYSTEM_CALL_SETPOLICY] = {"setpolicy", call_setpolicy},
+    [SYSTEM_CALL_GETPOLICY] = {"getpolicy", call_getpolicy},
+    [SYSTEM_CALL_SETTUNABLE] = {"settunable", call_settunable},
+    [SYSTEM_CALL_GETTUNABLE] = {"gettunable", call_gettunable},
+    [SYSTEM_CALL_MARK] = {"mark", call_mark},
+    [SYSTEM_CALL_POWEROFF] = {"poweroff", call_poweroff},
+    [SYSTEM_CALL_SYNC] = {"sync", call_sync},
+    [SYSTEM_CALL_BOOT_ARGUMENT] = {"boot_argument", call_boot_argument},
+    [SYSTEM_CALL_SHARED_MEMORY] = {"shared_memory", call_shared_memory},
+    [SYSTEM_CALL_SETNAME] = {"setname", call_setname},
+    [SYSTEM_CALL_SLEEP_NS] = {"sleep_ns", call_sleep_ns},
+    [SYSTEM_CALL_SLEEP_UNTIL] = {"sleep_until_ns", call_sleep_until},
+    [SYSTEM_CALL_CHANNELS_MAKE] = {"channels_make", call_channels_make},
+    [SYSTEM_CALL_CHANNEL_TAKE] = {"channel_take", call_channel_take},
+    [SYSTEM_CALL_CHANNEL_GIVE] = {"channel_give", call_channel_give},
+    [SYSTEM_CALL_CHANNEL_MEET] = {"channel_meet", call_channel_meet},
+    [SYSTEM_CALL_SETURGENT] = {"seturgent", call_seturgent},
 };
+
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+void system_calls_init(void)
+{
+    course_calls_init(calls, CALLS);
+}
 
 void system_call(struct trap_frame *frame)
 {
     uint64_t number = frame->x[REGISTER_A7];
     system_call_function *function = NULL;
-    if (number < sizeof(functions) / sizeof(functions[0]))
-        function = functions[number];
+    if (number < CALLS)
+        function = calls[number].function;
     int64_t result = function ? function(&frame->x[REGISTER_A0]) : -ENOSYS;
     /* What fails for lack of memory has changed nothing: it may be tried again. */
     for (bool again = false; result == -ENOMEM && spare_memory_give(again); again = true)

@@ -4,6 +4,8 @@
 
 struct trap_frame;
 
+/* At boot: the boot arguments may give calls more numbers. */
+void system_calls_init(void);
 /* Serves the call that a program made, and leaves its result in the frame. */
 void system_call(struct trap_frame *frame);
 

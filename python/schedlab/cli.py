@@ -86,8 +86,25 @@ cli.add_command(top)
 @click.option("--machine", default="qemu", show_default=True, type=click.Choice(KERNEL_MACHINES))
 @click.option("--tick", default="10ms", show_default=True, type=TICK, help="Length of a tick.")
 @memory_option
+@click.option(
+    "--disk",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A disk that build/mkfs made.  [default: the one with all programs]",
+)
+@click.option(
+    "--arguments",
+    default="",
+    help="More boot arguments, such as 'processes=64 overcommit=0'"
+    " (docs/kernel-boot-and-devices.md).",
+)
 def boot(
-    cpus: int, policies: tuple[PolicyChoice, ...], machine: str, tick: int, memory: int
+    cpus: int,
+    policies: tuple[PolicyChoice, ...],
+    machine: str,
+    tick: int,
+    memory: int,
+    disk: Path | None,
+    arguments: str,
 ) -> None:
     """Boot the kernel with a shell in this terminal.
 
@@ -95,6 +112,7 @@ def boot(
     """
     from schedlab.build import IMAGE, KERNEL, build
     from schedlab.machines import Boot, kernel_machine
+    from schedlab.machines.kernel import with_more_arguments
     from schedlab.policies import check_choices, read_catalogue
 
     if len(policies) > 1:
@@ -102,9 +120,10 @@ def boot(
             "--policy: one machine has one policy; `policy NAME` in its shell switches"
         )
     check_choices(read_catalogue(), policies, {})
+    told = {"policy": str(policies[0]), "tick": format_time(tick)}
+    words = with_more_arguments(told, arguments)
     build("kernel", "image")
-    arguments = f"policy={policies[0]} tick={format_time(tick)}"
-    start = Boot(KERNEL, IMAGE, cpus, memory, arguments, traced=False)
+    start = Boot(KERNEL, disk or IMAGE, cpus, memory, words, traced=False)
     command = kernel_machine(machine).command(start)
     leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
     say(f"To leave: {leave}.")

@@ -101,3 +101,24 @@ class KernelMachine(Machine):
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
         return outcome_of(status, read_console(console), LIMIT)
+
+
+def with_more_arguments(told: dict[str, str], more: str) -> str:
+    """All boot arguments as one text: those of the command's options, by name, and a user's.
+
+    Raises WrongUsage if the kernel would read them otherwise than they are meant.
+    """
+    if not more.isascii() or not (more.isprintable() or not more) or more.count('"') % 2:
+        raise WrongUsage(
+            f"--arguments {more!r}: only printable ASCII characters, and each quote has its second"
+        )
+    for name in told:
+        if any(word.split("=")[0] == name for word in more.split()):
+            raise WrongUsage(f"--arguments {more!r}: --{name} sets {name}")
+    words = " ".join([*(f"{name}={value}" for name, value in told.items()), *more.split(" ")])
+    if len(words) > BOOT_ARGUMENTS_MAX:
+        raise WrongUsage(
+            f"--arguments: {len(words) - BOOT_ARGUMENTS_MAX} characters too long to be passed to"
+            " the kernel"
+        )
+    return words.strip()

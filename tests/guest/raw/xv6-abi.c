@@ -7,6 +7,8 @@
  * here as it is. Linked with -N -Ttext 0 -e begin.
  */
 
+#include "tests/guest/raw/xv6.h"
+
 typedef unsigned long uint64;
 typedef unsigned int uint32;
 typedef unsigned short uint16;
@@ -33,30 +35,6 @@ _Static_assert(__builtin_offsetof(struct status, size) == 16, "its size");
 _Static_assert(sizeof(struct entry) == 16, "size of a directory's entry");
 _Static_assert(__builtin_offsetof(struct entry, name) == 2, "its name");
 
-enum {
-    FORK = 1,
-    EXIT,
-    WAIT,
-    PIPE,
-    READ,
-    KILL,
-    EXEC,
-    FSTAT,
-    CHDIR,
-    DUP,
-    GETPID,
-    SBRK,
-    SLEEP,
-    UPTIME,
-    OPEN,
-    WRITE,
-    MKNOD,
-    UNLINK,
-    LINK,
-    MKDIR,
-    CLOSE,
-};
-
 enum { READ_ONLY = 0, WRITE_ONLY = 1, READ_WRITE = 2, CREATE = 0x200, TRUNCATE = 0x400 };
 enum { DIRECTORY = 1, REGULAR = 2, DEVICE = 3 };
 
@@ -65,45 +43,6 @@ __asm__(".text\n .word 0, 0");
 
 static char initialised[] = "data";
 static char cleared[5000];
-static int failures;
-
-/* A system call as the stubs of such programs make it: only a0 changes. */
-static long call(long number, long first, long second, long third)
-{
-    register long a7 __asm__("a7") = number;
-    register long a0 __asm__("a0") = first;
-    register long a1 __asm__("a1") = second;
-    register long a2 __asm__("a2") = third;
-    __asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1), "r"(a2) : "memory");
-    return a0;
-}
-
-static void print(const char *text)
-{
-    long n = 0;
-    while (text[n])
-        n++;
-    call(WRITE, 1, (long)text, n);
-}
-
-static void expect(int condition, const char *what)
-{
-    if (condition)
-        return;
-    failures++;
-    print("FAILED xv6-abi: ");
-    print(what);
-    print("\n");
-}
-
-static int same(const char *left, const char *right, int n)
-{
-    for (int i = 0; i < n; i++) {
-        if (left[i] != right[i])
-            return 0;
-    }
-    return 1;
-}
 
 static void try_processes(void)
 {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCHEDLAB_ABI_COURSE_CALLS_H
+#define SCHEDLAB_ABI_COURSE_CALLS_H
+
+#include <stdint.h>
+
+/* Numbers that a course may give meanings to; docs/course-programs.md tells how. */
+#define COURSE_CALL_FIRST 22
+#define COURSE_CALL_LAST  63
+
+/* What the usual lottery exercise for xv6 asks for: a column for each thing that is told. */
+#define PSTAT_PROCESSES 64
+
+struct pstat {
+    int32_t in_use[PSTAT_PROCESSES]; /* 1: there is such a process; else the rest is 0 */
+    int32_t tickets[PSTAT_PROCESSES];
+    int32_t pid[PSTAT_PROCESSES];
+    int32_t ticks[PSTAT_PROCESSES]; /* that it has run */
+};
+
+_Static_assert(sizeof(struct pstat) == 1024, "programs have the size built in");
+
+#endif

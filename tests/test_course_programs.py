@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Programs of courses, as built: which number means which call, and what a wrong table says."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from guest_machine import run_guest
+from schedlab.build import IMAGE, build
+from schedlab.outcome import PANIC
+from schedlab.paths import BUILD, ROOT
+
+NAMES = (
+    "settickets",
+    "getpinfo_pstat",
+    "set_priority",
+    "get_priority",
+    "set_priority_own",
+    "set_priority_swap",
+    "ps",
+    "waitx",
+    "waitx_times",
+    "gettickets",
+    "getppid",
+    "process_count",
+    "yield",
+)
+COURSE_CALLS = ",".join(f"{number}:{name}" for number, name in enumerate(NAMES, 22))
+ARGUMENTS = f"calls={COURSE_CALLS} call-priorities=20..0"
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("policy", ["rr", "lottery", "priority"])
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_a_program_of_a_course_runs_as_built(tmp_path: Path, cpus: int, policy: str) -> None:
+    arguments = f"tick=1ms policy={policy} {ARGUMENTS}"
+    guest = run_guest(tmp_path, "xv6-course", cpus=cpus, arguments=arguments)
+    assert guest.status == 0, guest.console
+    assert "\nok xv6-course" in guest.console
+    assert "\nPID PARENT STATE CPU NAME\n" in guest.console
+
+
+@pytest.mark.spike
+def test_without_a_table_the_numbers_mean_nothing(tmp_path: Path) -> None:
+    guest = run_guest(tmp_path, "xv6-course")
+    assert guest.status == 1
+    assert "FAILED settickets\n" in guest.console
+
+
+@pytest.mark.spike
+def test_halt_ends_the_machine(tmp_path: Path) -> None:
+    """It has no argument: whatever lies in a0, here 0, a settickets() that is none."""
+    guest = run_guest(tmp_path, "xv6-course", arguments="tick=1ms calls=22:halt")
+    assert guest.status == 0
+    assert "FAILED" not in guest.console
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ("calls=22", "boot argument calls: '22' is not NUMBER:NAME"),
+        ("calls=22:settickets,", "boot argument calls: '' is not NUMBER:NAME"),
+        ("calls=x:settickets", "boot argument calls: 'x' is not NUMBER:NAME"),
+        ("calls=21:settickets", "boot argument calls: 21 is not within 22 and 63"),
+        ("calls=64:settickets", "boot argument calls: 64 is not within 22 and 63"),
+        ("calls=22:sell", "boot argument calls: there is no call 'sell'"),
+        ("calls=22:ps,22:yield", "boot argument calls: 22 is given twice"),
+        ("call-priorities=5", "boot argument call-priorities: it is not HIGHEST..LOWEST"),
+        ("call-priorities=5..5", "boot argument call-priorities: it is not HIGHEST..LOWEST"),
+        ("call-priorities=0..9000000", "boot argument call-priorities: it is not HIGHEST..LOWEST"),
+    ],
+)
+def test_a_wrong_table_is_named(tmp_path: Path, table: str, reason: str) -> None:
+    guest = run_guest(tmp_path, "true", arguments=f"tick=1ms {table}")
+    assert guest.status == PANIC
+    assert reason in guest.console
+
+
+@pytest.mark.spike
+def test_boot_takes_a_disk_and_a_table(tmp_path: Path) -> None:
+    """As docs/course-programs.md does it: a disk with one file more, and `boot` with a table."""
+    build("kernel", "image", "host-tools")
+    program = tmp_path / "lab"
+    program.write_bytes((BUILD / "raw" / "xv6-course").read_bytes())
+    disk = tmp_path / "lab.img"
+    subprocess.run([BUILD / "mkfs", disk, "--add", IMAGE, program], check=True, timeout=60)
+    before = disk.read_bytes()
+    boot = [str(ROOT / "schedlab"), "boot", "--machine", "spike", "--tick", "1ms"]
+    done = subprocess.run(
+        [*boot, "--disk", str(disk), "--arguments", ARGUMENTS],
+        input="lab\npoweroff 7\n",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 7, done.stdout + done.stderr
+    assert "ok xv6-course" in done.stdout
+    assert disk.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--disk", "/nowhere.img"], "/nowhere.img"),
+        (["--arguments", "x" * 2000], "--arguments"),
+        (["--arguments", "policy=lottery"], "--policy"),
+        (["--arguments", "tick"], "--tick"),
+        (["--arguments", 'run="true'], "--arguments"),
+    ],
+)
+def test_boot_refuses_what_it_cannot_pass_on(arguments: list[str], named: str) -> None:
+    done = subprocess.run(
+        [ROOT / "schedlab", "boot", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr
