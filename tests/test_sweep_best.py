@@ -329,7 +329,7 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
         [(generator.uniform(1, 9) * MS, generator.uniform(1, 9)) for _ in range(3)]
         for _ in range(30)
     ]
-    scene = ("w.json", "", "sim", "kernel", 1, 1_000_000, 10**9, None)
+    scene = ("w.json", "", "sim", "kernel", 1, 1_000_000, 10**9, None, None)
     values = values_of(rows)
     values = ranking.Values(scene, values.seeds, values.choices, values.values, (0.0, 0.0), {})
     found = ranking.front(values, OBJECTIVES)

@@ -16,6 +16,7 @@ from schedlab.json_lines import JsonError, Node
 from schedlab.policies import Catalogue, Policy, Preset, Tunable
 from schedlab.sweep import conditions, options, ranges, reading, sampling, yaml_lines
 from schedlab.sweep.expanding import Point, expand, most
+from schedlab.sweep.make import Make
 from schedlab.sweep.plan import SweepPlan
 
 MIXED = ROOT / "workloads" / "files" / "mixed.json"
@@ -32,6 +33,8 @@ CATALOGUE: Catalogue = {
         presets={"short": Preset("short", "", {"slice_0": 2})},
     ),
 }
+
+MAKE = Make({}, {"sim": {}}, {})
 
 
 def node(text: str) -> Node:
@@ -217,7 +220,7 @@ def test_a_grid_is_every_value_with_every_other(tmp_path: Path) -> None:
     # The preset's own value, what was set, and the policy's default.
     assert dict(last.tunables) == {"slice_0": 2, "slice_1": 2, "boost": 100}
     assert SweepPlan("", tuple(points)).dimensions == ("set_slice_1", "set_boost")
-    row = SweepPlan("", tuple(points)).identity(points[0])
+    row = SweepPlan("", tuple(points)).identity(points[0], MAKE)
     assert (row["set_slice_1"], row["set_boost"], row["policy"]) == (None, None, "rr")
 
 
@@ -267,7 +270,7 @@ def test_values_of_the_workload_file(tmp_path: Path) -> None:
     assert counts == [3, 3, 5, 5]
     plan = SweepPlan("", tuple(points))
     assert plan.dimensions == ("with_tasks_cpu_instance", "with_tasks_cpu_run")
-    assert plan.identity(points[1])["with_tasks_cpu_run"] == "70.5"
+    assert plan.identity(points[1], MAKE)["with_tasks_cpu_run"] == "70.5"
 
 
 def test_experiments_of_the_studies_on_the_kernel(tmp_path: Path) -> None:

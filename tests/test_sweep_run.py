@@ -125,7 +125,7 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
                 data_set.drop_failed()
             left = {key: point for key, point in by_key.items() if key not in data_set.statuses}
             tasks = [Task(key, point.run) for key, point in left.items()]
-            identities = {key: plan.identity(point) for key, point in left.items()}
+            identities = {key: plan.identity(point, make) for key, point in left.items()}
             execution.carry_out(tasks, identities, crew, make, data_set, Told())
 
     carry_out(False, make)
@@ -152,7 +152,7 @@ def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 2))))
     (point,) = plan.points
     key = key_of(point.run, make)
-    tasks, identities = [Task(key, point.run)], {key: plan.identity(point)}
+    tasks, identities = [Task(key, point.run)], {key: plan.identity(point, make)}
     said = r"worker \d+ has another sources: \w+… there, 0000"
     with (
         dataset.opened(tmp_path / "out", (), make.to_dict(), "") as data_set,
@@ -196,7 +196,10 @@ def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) ->
     kept = sorted((tmp_path / "out" / "traces").iterdir())
     assert len(kept) == 2
     names = {each.name for each in kept[0].iterdir()}
-    assert names == {"manifest.json", "trace.bin", "console.log", "metrics", "workload.txt", LIST}
+    assert names == {
+        *("manifest.json", "trace.bin", "console.log", "metrics"),
+        *("workload.txt", "workload.json", LIST),
+    }
     from schedlab.collection import read
 
     collected = read(kept).summary.sort("turnaround_mean_ns")

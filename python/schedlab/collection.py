@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedlab import results
 from schedlab.errors import WrongUsage
+from schedlab.kept_files import checked, read_object
 from schedlab.machines.base import TRACE_FILE
 from schedlab.workload_changes import workload_title
 
@@ -51,6 +52,8 @@ class Kept:
     manifest: Mapping[str, Any]
     metrics_folder: Path | None = None
     """Where its metrics are, if not where they were written when it was run."""
+    apart: str = ""
+    """What it is made of, where others of the same names are made of something else."""
 
     @property
     def measured(self) -> Path:
@@ -59,8 +62,9 @@ class Kept:
 
     @cached_property
     def setup(self) -> Setup:
+        title = self.manifest.get("label") or workload_title(self.manifest)
         return Setup(
-            self.manifest.get("label") or workload_title(self.manifest),
+            f"{title} ({self.apart})" if self.apart else title,
             self.manifest["policy"],
             tuple(self.manifest["tunables"].items()),
             self.manifest["cpus"],
@@ -247,49 +251,108 @@ def identity(run: Kept) -> dict[str, Any]:
     }
 
 
-def read(places: Sequence[Path]) -> Collection:
+def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
     """All whole runs in the folders named, each a run's own or one that holds runs, at any depth.
 
     A run that was kept twice, and can only have come out the same, is taken once: it says nothing
-    more. Raises WrongUsage for a place that holds none, and for two runs that are to be the same
-    and are not: a mean over both would be of neither.
+    more. Runs of the same names that are made of something else (another content of the workload
+    file, another simulator) are setups of their own: a mean over both would be of neither.
+    `measured_anew`: it does not count which code measured them. Raises WrongUsage for a place that
+    holds none, and for runs of one experiment of the studies that are not made of the same.
     """
     runs: dict[Path, Kept] = {}
     for place in places:
-        found = sorted(_runs_in(place))
+        found = list(_runs_in(place))
         if not found:
             raise WrongUsage(f"{place} holds no run: name a folder that `./schedlab run` made")
-        for folder in found:
-            runs.setdefault(folder.resolve(), Kept(folder, results.read_manifest(folder)))
-    return Collection(_once_each(runs.values()))
+        own = [run for run in found if not _is_sweep(run)]
+        if not own:
+            raise WrongUsage(
+                f"{place} holds a sweep, whose runs are rows of its tables: `./schedlab sweep --from"
+                f" {found[0].folder} --best METRIC` ranks them. For `report` and `compare`, sweep"
+                " with --keep-traces"
+            )
+        for run in own:
+            runs.setdefault(run.folder.resolve(), run)
+    passed_over = ("measuring",) if measured_anew else ()
+    parts = {key: what for key, what in results.MADE_OF.items() if key not in passed_over}
+    return Collection(_once_each(_told_apart(list(runs.values()), parts), passed_over))
 
 
-def _once_each(runs: Iterable[Kept]) -> Iterator[Kept]:
+def _told_apart(runs: Sequence[Kept], parts: Mapping[str, str]) -> Iterator[Kept]:
+    """The same runs. `parts`: what counts of manifests, in words."""
+    by_setup: dict[Setup, list[Kept]] = {}
+    for run in runs:
+        by_setup.setdefault(run.setup, []).append(run)
+    differing = {
+        setup: [
+            key for key in parts if len({results.shown(key, run.manifest) for run in alike}) > 1
+        ]
+        for setup, alike in by_setup.items()
+    }
+    for run in runs:
+        keys = differing[run.setup]
+        if keys and run.manifest.get("label"):
+            _refuse(*_two_that_differ(by_setup[run.setup], keys[0]), parts[keys[0]])
+        words = ", ".join(f"{parts[key]} {results.shown(key, run.manifest)}" for key in keys)
+        yield replace(run, apart=words) if words else run
+
+
+def _two_that_differ(runs: Sequence[Kept], key: str) -> tuple[Kept, Kept]:
+    first = runs[0]
+    return first, next(
+        run
+        for run in runs
+        if results.shown(key, run.manifest) != results.shown(key, first.manifest)
+    )
+
+
+def _once_each(runs: Iterable[Kept], passed_over: Sequence[str] = ()) -> Iterator[Kept]:
     seen: dict[tuple[Setup, int], list[Kept]] = {}
     for run in runs:
         others = seen.setdefault((run.setup, run.seed), [])
         if others and run.manifest.get("repeatable"):
-            _check_same(others[0], run)
+            _check_same(others[0], run, passed_over)
             if run.status in (each.status for each in others):
                 continue
         others.append(run)
         yield run
 
 
-def _check_same(one: Kept, other: Kept) -> None:
+def _check_same(one: Kept, other: Kept, passed_over: Sequence[str]) -> None:
     """Of one setup and seed, on a repeatable machine."""
     for key, what in results.DECISIVE.items():
-        if one.manifest.get(key) != other.manifest.get(key):
-            raise WrongUsage(
-                f"{one.folder} and {other.folder} hold one run, with seed {one.seed}, made with"
-                f" different {what}: report on them apart, or see `./schedlab compare`"
-            )
+        if key not in passed_over and one.manifest.get(key) != other.manifest.get(key):
+            _refuse(one, other, what)
 
 
-def _runs_in(place: Path) -> Iterator[Path]:
+def _refuse(one: Kept, other: Kept, what: str) -> NoReturn:
+    raise WrongUsage(
+        f"{one.folder} and {other.folder} hold runs of one setup, made with different {what}: report"
+        " on them apart, or see `./schedlab compare`"
+    )
+
+
+def _is_sweep(run: Kept) -> bool:
+    """It has rows of many runs, each measured and gone, and `columns` of what they differ in."""
+    return "dimensions" in run.manifest
+
+
+def _runs_in(place: Path) -> Iterator[Kept]:
+    """With data sets of sweeps; those may hold the folders of their runs, too."""
     if results.is_whole(place):
-        yield place
-        return
-    for manifest in place.glob(f"**/{results.MANIFEST}"):
+        found = _kept(place)
+        if not _is_sweep(found):
+            yield found
+            return
+    for manifest in sorted(place.glob(f"**/{results.MANIFEST}")):
         if results.is_whole(manifest.parent):
-            yield manifest.parent
+            yield _kept(manifest.parent)
+
+
+def _kept(folder: Path) -> Kept:
+    """A run, or a sweep, whose manifest is another's to check."""
+    path = folder / results.MANIFEST
+    content = read_object(path, {})
+    is_sweep = _is_sweep(Kept(folder, content))
+    return Kept(folder, content if is_sweep else checked(path, content, results.FIELDS))

@@ -119,6 +119,9 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
     "programs for Linux": _hash("linux_programs"),
     "workload file": _hash("workload"),
     "costs": lambda run: str(run.manifest.get("costs") or ""),
+    "measuring code": lambda run: (run.manifest.get("measuring") or {}).get("sources_sha256", "")[
+        :12
+    ],
     "schedlab": lambda run: _commit(run.manifest),
     "host": lambda run: str(run.manifest.get("host")),
 }

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from schedlab import placing, results
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Machine
 from schedlab.plan import Plan, Run
 from schedlab.run import Software, inputs
-
-_SHOWN_MAX = 16
 
 
 def unfinished(plan: Plan, machine: Machine, base: Software) -> Plan:
@@ -37,16 +34,10 @@ def _is_done(plan: Plan, run: Run, machine: Machine, base: Software) -> bool:
         if manifest.get(key) != wanted.get(key):
             raise WrongUsage(
                 f"--out {plan.folder}: {run.name} in it was made with other {what}:"
-                f" {_shown(key, manifest.get(key))}, now {_shown(key, wanted.get(key))}. The two do not"
+                f" {results.shown(key, manifest)}, now {results.shown(key, wanted)}. The two do not"
                 " belong together: name another folder, or move that one away"
             )
     done = results.succeeded(manifest)
     if not done:
         placing.check_folder("--out", place)
     return done
-
-
-def _shown(key: str, value: Any) -> str:
-    """A hash is told by its beginning."""
-    text = str(value)
-    return f"{text[:_SHOWN_MAX]}…" if key.endswith("sha256") else text

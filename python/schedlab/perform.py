@@ -14,7 +14,7 @@ from schedlab.plan import Plan
 from schedlab.policies import FAIR, Catalogue, check_choices, read_catalogue
 from schedlab.progress import Board
 from schedlab.run import Finished, Software, carry_out, software
-from schedlab.versions import commit
+from schedlab.versions import sitting
 
 Selection = Callable[[Plan, Machine, Software], Plan]
 """What of a plan is to be run, once it is known what it starts from."""
@@ -36,7 +36,7 @@ def perform(
     found = supply((*machine.parts, *tools), instead)
     slots = host_processors()
     own = {name: found.pop(name) for name in machine.parts}
-    with software(own, commit(), found) as base:
+    with software(own, sitting(), found) as base:
         left = select(wanted, machine, base) if select else wanted
         with Board(left, slots) as board:
             return carry_out(left, machine, base, slots, board, with_metrics)

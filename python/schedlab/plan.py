@@ -11,7 +11,7 @@ from pathlib import Path
 from schedlab.costs import KERNEL, Costs
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
-from schedlab.machines.base import WORKLOAD_TEXT
+from schedlab.machines.base import WORKLOAD_FILE, WORKLOAD_TEXT
 from schedlab.policies import PolicyChoice
 from schedlab.recording import Recording
 from schedlab.workload_changes import Change, changes_text
@@ -104,7 +104,10 @@ class Run:
 
     def files(self) -> dict[str, str]:
         """Texts that must be in the run's folder before it begins, by name."""
-        return {WORKLOAD_TEXT: self.given.text(self.seed, self.tick_ns)} if self.given else {}
+        own = {WORKLOAD_FILE: self.file.source} if self.file else {}
+        return own | (
+            {WORKLOAD_TEXT: self.given.text(self.seed, self.tick_ns)} if self.given else {}
+        )
 
 
 def _number(word: str, text: str) -> str:

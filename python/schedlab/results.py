@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -23,6 +24,8 @@ METRICS = "metrics"
 UNFINISHED = ".unfinished-"
 """The names of folders that are being filled begin so."""
 
+_SHOWN_MAX, _TEXT_MAX = 12, 40
+
 DECISIVE = {
     "kernel_sha256": "kernel",
     "disk_sha256": "disk image",
@@ -38,8 +41,15 @@ DECISIVE = {
     "boot_arguments": "boot arguments",
     "cpus": "CPUs",
     "memory_mib": "memory",
+    "measuring": "measuring code",
 }
-"""Of a manifest: what a run's trace depends on, in words. Not every machine has all of it."""
+"""Of a manifest: what a run's figures depend on, in words. Not every machine has all of it."""
+MADE_OF = {
+    "workload": "workload",
+    **{key: what for key, what in DECISIVE.items() if key not in ("boot_arguments", "cpus")},
+    "limit_ns": "limit",
+}
+"""What runs of one setup have in common, beside what its name says: they differ in seeds alone."""
 
 
 @contextmanager
@@ -85,6 +95,19 @@ def find_run(path: Path) -> Path:
     raise WrongUsage(f"{path} holds {len(runs)} runs; name one of them:\n{names}")
 
 
+def shown(key: str, manifest: Mapping[str, Any]) -> str:
+    """A part of a manifest in a few characters: what is long is told by its hash's beginning."""
+    value = manifest.get(key)
+    if value is None:
+        return "unknown"
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    if key.endswith("sha256"):
+        return text[:_SHOWN_MAX]
+    if len(text) <= _TEXT_MAX and not isinstance(value, dict):
+        return text
+    return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_MAX]
+
+
 def is_whole(folder: Path) -> bool:
     """Not one that is being filled."""
     return not folder.name.startswith(UNFINISHED) and (folder / MANIFEST).is_file()
@@ -120,6 +143,7 @@ FIELDS: Mapping[str, Field] = {
     "with": by_name("texts", _TEXT.sound),
     "repeatable": flag(),
     "changed": flag(),
+    "measuring": by_name("texts", _TEXT.sound),
     **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
                      "commit", "costs", "machine_version", "machine_origin", "boot_arguments",
                      "mode", "host", "started", "schedlab"), _TEXT),

@@ -218,11 +218,14 @@ class _Conductor:
 
 def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
     """What the manifest says of a run before it has begun."""
+    from schedlab.measuring import measuring_code
+
     release = machine.release()
     return {
         "format": 1,
         "schedlab": __version__,
         **base.facts,
+        "measuring": measuring_code(),
         "label": run.label,
         "workload": run.workload,
         **_given(run),

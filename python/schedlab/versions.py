@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
+import sys
+from datetime import datetime, timezone
 from typing import Any
 
+from schedlab import __version__
 from schedlab.paths import ROOT
 
 
@@ -16,6 +20,18 @@ def commit() -> dict[str, Any]:
     return {
         "commit": head.strip() if head else None,
         "changed": None if changes is None else bool(changes.strip()),
+    }
+
+
+def sitting() -> dict[str, Any]:
+    """What is run now, and by what: the command line, the commit, this Python."""
+    return {
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command_line": ["schedlab", *sys.argv[1:]],
+        "schedlab": __version__,
+        **commit(),
+        "python": platform.python_version(),
+        "host": f"{platform.node()}, {platform.platform()}",
     }
 
 

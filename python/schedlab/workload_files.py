@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeGuard
@@ -108,7 +109,8 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
     try:
         wanted = checked(changes)
         top = changed(parse(text), wanted)
-        return _Reader(top, hashlib.sha256(content).hexdigest(), wanted).file()
+        file = _Reader(top, hashlib.sha256(content).hexdigest(), wanted).file()
+        return replace(file, source=text)
     except JsonError as error:
         place = f"{path}, --with" if error.line == NOT_OF_THE_FILE else f"{path}:{error.line}"
         raise WrongUsage(f"{place}: {error}") from None

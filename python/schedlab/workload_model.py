@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from schedlab.workload_changes import Change
@@ -241,6 +241,8 @@ class WorkloadFile:
     channels: Mapping[str, int]
     notes: tuple[str, ...]
     """What in it has no effect."""
+    source: str = field(default="", compare=False, repr=False)
+    """As it lies there, whole."""
 
     @property
     def bodies(self) -> tuple[tuple[Item, ...], ...]:

@@ -16,6 +16,8 @@ TRACE_FILE = "trace.bin"
 """Where a machine leaves the trace, in the folder that it runs in."""
 WORKLOAD_TEXT = "workload.txt"
 """What a run of a workload file acts out, in its folder."""
+WORKLOAD_FILE = "workload.json"
+"""The workload file itself, as it was then; what was changed in it is in the manifest."""
 
 Parts = Mapping[str, Path]
 """What runs start from, by the names of schedlab.parts."""

@@ -31,7 +31,7 @@ def report(
     """Makes the report; gives what there is to say of it: files, runs, and how many failed."""
     place = (out or default_place(places)).absolute()
     check_place(place)
-    collection = runs.read(places)
+    collection = runs.read(places, measured_anew=from_traces)
     with ExitStack() as stack:
         tell = stack.enter_context(progress())
         if from_traces:

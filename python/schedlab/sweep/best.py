@@ -107,7 +107,7 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
         "frontier",
         pl.DataFrame(rows, schema_overrides={"place": pl.Int64}, infer_schema_length=None),
         title=f"{objectives[0].title} against {objectives[1].title}",
-        caption=f"{listing.scene_title(values.scene)}; {len(values.seeds)} seeds.",
+        caption=f"{listing.scene_title(values)}; {len(values.seeds)} seeds.",
         x_title=titles[0],
         y_title=titles[1],
     )

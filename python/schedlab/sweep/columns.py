@@ -58,6 +58,9 @@ IDENTITY = (
     Column("limit_ns", WHOLE, "after which a run is ended"),
     Column("memory_mib", WHOLE, "the machine's; null on sim"),
     Column("seed", WHOLE, "of all randomness"),
+    Column(
+        "made_of", TEXT, "a hash of what it is made of beside policy, settings and seed (`made_of`)"
+    ),
 )
 OUTCOME = (
     Column("status", TEXT, "success; or how it failed, in a word"),

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,10 @@ from schedlab.policies import read_catalogue
 from schedlab.sweep import dataset, expanding, reading
 from schedlab.sweep.make import Make, make_of
 from schedlab.sweep.one_run import Task
+from schedlab.sweep.origin import origin_of
 from schedlab.sweep.plan import SweepPlan
 from schedlab.terminal import say
-from schedlab.versions import commit
+from schedlab.versions import sitting
 
 if TYPE_CHECKING:
     from schedlab.sweep.crew import Crew
@@ -55,7 +55,8 @@ class Done:
 def plan(path: Path | None, options: Mapping[str, Node]) -> SweepPlan:
     """Raises WrongUsage for whatever cannot be, before anything is written."""
     description = reading.read(path, options, read_catalogue())
-    found = SweepPlan(description.title, tuple(expanding.expand(description)))
+    source = path.read_bytes().decode() if path else ""
+    found = SweepPlan(description.title, tuple(expanding.expand(description)), source)
     _ = found.dimensions  # raises, if columns would have the same name
     return found
 
@@ -64,7 +65,11 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
     """Runs what is not there yet. Raises Interrupted (`execution`), SchedlabError, WrongUsage."""
     make = built(wanted.machines, wanted.tools)
     points = wanted.by_key(make)
-    with dataset.opened(doing.out, wanted.dimensions, make.to_dict(), wanted.title) as data_set:
+    origin = origin_of(wanted, make)
+    dimensions, title = wanted.dimensions, wanted.title
+    with dataset.opened(doing.out, dimensions, make.to_dict(), title, origin) as data_set:
+        for name in data_set.edited:
+            say(f"schedlab: {name} is not what it was in {doing.out}: its runs are another setup")
         if doing.retry_failed:
             say(f"schedlab: {data_set.drop_failed()} runs that failed are run again")
         already = sum(key in data_set.statuses for key in points)
@@ -98,11 +103,12 @@ def run(
     if doing.keep_traces:
         traces = doing.out / dataset.TRACES
         traces.mkdir(exist_ok=True)
+    said = sitting()
     tasks = [
-        Task(key, point.run, manifest_of(point, make) if traces else {})
+        Task(key, point.run, manifest_of(point, make, said) if traces else {})
         for key, point in points.items()
     ]
-    identities = {key: wanted.identity(point) for key, point in points.items()}
+    identities = {key: wanted.identity(point, make) for key, point in points.items()}
     with crew_of(doing, len(tasks)) as crew, Board(len(tasks)) as board:
         execution.carry_out(tasks, identities, crew, make, data_set, board, traces)
 
@@ -118,13 +124,12 @@ def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:
     return processes.local(min(doing.workers or host_processors(), most))
 
 
-def manifest_of(point: expanding.Point, make: Make) -> dict[str, Any]:
+def manifest_of(point: expanding.Point, make: Make, said: Mapping[str, Any]) -> dict[str, Any]:
     """Of a run whose folder is kept, as `./schedlab run` would say it."""
     from schedlab.run import Software, inputs
 
     facts = dict(make.machines[point.run.machine])
     version = facts.pop("machine_version")
-    base = Software({}, {**commit(), **facts})
+    base = Software({}, {**said, **facts})
     found = inputs(point.run, machine_named(point.run.machine), base)
-    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return {**found, "machine_version": version, "host": "a sweep's worker", "started": started}
+    return {**found, "machine_version": version, "host": "a sweep's worker"}

@@ -19,7 +19,7 @@ import polars as pl
 
 from schedlab import results
 from schedlab.errors import WrongUsage
-from schedlab.kept_files import Field, checked, list_of, read_object, read_tables, text
+from schedlab.kept_files import Field, by_name, checked, list_of, read_object, read_tables, text
 from schedlab.sweep.columns import (
     CHANGE,
     FORMAT,
@@ -31,13 +31,17 @@ from schedlab.sweep.columns import (
     runs_table,
 )
 from schedlab.sweep.one_run import Result
+from schedlab.sweep.origin import Origin
 
 MANIFEST = results.MANIFEST
 RUNS, GROUPS, TOLD = "runs", "groups", "told"
 TRACES = "traces"
+FILES = "made-of"
+"""The folder of what sittings were made of: sweep files and workload files, by their hashes."""
 _NEW = ".new"
 """What ends the name of a part that is being written."""
 _SUCCESS = "success"
+_NOT_TOLD = Origin()
 
 Row = dict[str, Any]
 
@@ -51,6 +55,8 @@ class DataSet:
     """Columns of what only this data set has: tunables, changes of the workload."""
     statuses: dict[str, str] = field(default_factory=dict)
     """By key, of all runs that are in it."""
+    edited: list[str] = field(default_factory=list)
+    """Workload files that were others in a sitting before."""
 
     def tables(self) -> dict[str, tuple[Column, ...]]:
         """The runs come last."""
@@ -145,7 +151,11 @@ def parts(folder: Path, table: str) -> list[Path]:
 
 @contextmanager
 def opened(
-    folder: Path, dimensions: Sequence[str], make: Mapping[str, Any], title: str
+    folder: Path,
+    dimensions: Sequence[str],
+    make: Mapping[str, Any],
+    title: str,
+    origin: Origin = _NOT_TOLD,
 ) -> Iterator[DataSet]:
     """A new one, or one to go on with. Raises WrongUsage if what is there does not fit."""
     new = not (folder / MANIFEST).exists()
@@ -153,13 +163,16 @@ def opened(
         raise WrongUsage(f"--out {folder}: the folder holds something else than a sweep's data set")
     manifest = {} if new else read_manifest(folder)
     check_fit(folder, manifest, dimensions, make)
-    for table in (RUNS, GROUPS, TOLD):
+    for table in (RUNS, GROUPS, TOLD, FILES):
         (folder / table).mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         found = DataSet(folder, tuple(manifest.get("dimensions", dimensions)))
         found.repair()
         found.statuses = read_statuses(folder)
-        write_manifest(found, merged(manifest, make), title or manifest.get("title", ""))
+        found.edited = origin.edited(manifest)
+        keep_files(folder / FILES, origin.files)
+        kept_title = title or manifest.get("title", "")
+        write_manifest(found, merged(manifest, make), kept_title, origin.merged(manifest))
         yield found
 
 
@@ -215,11 +228,23 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def write_manifest(found: DataSet, make: Mapping[str, Any], title: str) -> None:
+def keep_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Those that are not there yet, each whole."""
+    for name, content in files.items():
+        if not (folder / name).exists():
+            new = folder / f".{name}{_NEW}"
+            new.write_bytes(content.encode())
+            os.replace(new, folder / name)
+
+
+def write_manifest(
+    found: DataSet, make: Mapping[str, Any], title: str, origin: Mapping[str, Any]
+) -> None:
     content = {
         "format": FORMAT,
         "title": title,
         "make": make,
+        **origin,
         "dimensions": list(found.dimensions),
         "tables": {
             table: [
@@ -265,6 +290,11 @@ def _is_make(value: Any) -> bool:
     return all(isinstance(each, dict) for each in facts)
 
 
+def _is_made_of(value: Any) -> bool:
+    """As schedlab.sweep.make tells it (`facts_of`)."""
+    return isinstance(value, dict) and isinstance(value.get("workload"), str)
+
+
 _FIELDS = {
     "title": text(),
     "dimensions": list_of(
@@ -273,6 +303,8 @@ _FIELDS = {
         required=True,
     ),
     "make": Field("an object with measuring and machines", _is_make, required=True),
+    "made_of": by_name("what runs are made of", _is_made_of),
+    "sittings": list_of("objects", lambda value: isinstance(value, dict)),
 }
 
 
@@ -297,4 +329,5 @@ def read_table(folder: Path, table: str) -> pl.DataFrame:
     types = frame([], columns).schema
     tables = [read_tables([path], types).select(types.names()) for path in parts(folder, table)]
     by = [column.name for column in columns if column.name in ("key", "group", "name")]
+    # What an earlier schedlab did not keep is null: not known.
     return pl.concat([frame([], columns), *tables], how="vertical_relaxed").sort(by)

@@ -12,15 +12,15 @@ from rich.text import Text
 
 from schedlab.statistics import Estimate, as_text, change_as_text
 from schedlab.sweep.objectives import Objective
-from schedlab.sweep.ranking import SCENE, Front, Place, Scene, Values, title_of
+from schedlab.sweep.ranking import SCENE, Front, Place, Values, title_of
 from schedlab.units import format_time
 
 _LEFT_OUT_SHOWN = 5
 
 
-def scene_title(scene: Scene) -> str:
+def scene_title(values: Values) -> str:
     """`mixed.json with tasks.cpu.instance=6, 1 CPU, sim, tick 1ms`."""
-    said = dict(zip(SCENE, scene, strict=True))
+    said = dict(zip(SCENE, values.scene, strict=True))
     cpus = said["cpus"]
     changed = f" with {said['changes']}" if said["changes"] else ""
     parts = [
@@ -31,12 +31,14 @@ def scene_title(scene: Scene) -> str:
     ]
     if said["costs"] not in (None, "kernel"):
         parts.append(f"costs {said['costs']}")
+    if values.apart:
+        parts.append(values.apart)
     return ", ".join(parts)
 
 
 def ranking_table(values: Values, objective: Objective, places: Sequence[Place], top: int) -> Table:
     """The best `top` of them, or all that cannot be told from the best, if they are fewer."""
-    table = _table(f"{objective.title} ({objective.better} is better): {scene_title(values.scene)}")
+    table = _table(f"{objective.title} ({objective.better} is better): {scene_title(values)}")
     for heading, right in (("", True), ("setup", False), ("mean [95 %]", True)):
         table.add_column(heading, justify="right" if right else "left")
     table.add_column("behind the best [95 %]", justify="right")
@@ -92,7 +94,7 @@ def _left_out(values: Values) -> Iterator[Text]:
 
 def front_table(values: Values, objectives: Sequence[Objective], found: Front) -> Table:
     """Who is on the front."""
-    table = _table(f"Setups that no other surpasses in everything: {scene_title(values.scene)}")
+    table = _table(f"Setups that no other surpasses in everything: {scene_title(values)}")
     table.add_column("", justify="right")
     table.add_column("setup")
     for each in objectives:
@@ -172,6 +174,7 @@ def _scene_dict(values: Values) -> dict[str, Any]:
     left_out = [{**_choice_dict(choice), "why": why} for choice, why in values.left_out.items()]
     return {
         **dict(zip(SCENE, values.scene, strict=True)),
+        "apart": values.apart,
         "seeds": list(values.seeds),
         "left_out": left_out,
     }

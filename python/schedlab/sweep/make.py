@@ -5,35 +5,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import numpy as np
-import polars as pl
-
-from schedlab import __version__
 from schedlab.build import build_lock
 from schedlab.machines import machine_named
 from schedlab.machines.base import Parts
-from schedlab.paths import ROOT
+from schedlab.measuring import Facts, measuring_code
 from schedlab.plan import Run
 from schedlab.workload_model import WorkloadFile
 
-_MEASURING = (
-    "trace/*.py",
-    "metrics/*.py",
-    "workload_model.py",
-    "workload_text.py",
-    "outcome.py",
-    "sweep/one_run.py",
-    "sweep/columns.py",
-)
-"""Of the package: what decides what a row says, beside the machine's programs."""
-
-Facts = dict[str, str]
+_MEASURING = ("sweep/one_run.py", "sweep/columns.py")
+"""Of the package: what decides what a row says, beside the machine's programs and what measures."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +54,9 @@ def make_of(machines: set[str], parts: Parts, tools: tuple[str, ...] = ()) -> Ma
     return Make(measuring(), facts, programs)
 
 
-@cache
 def measuring() -> Facts:
     """Of this checkout and this Python."""
-    digest = hashlib.sha256()
-    package = ROOT / "python" / "schedlab"
-    for pattern in _MEASURING:
-        for path in sorted(package.glob(pattern)):
-            digest.update(path.relative_to(package).as_posix().encode())
-            digest.update(path.read_bytes())
-    return {
-        "schedlab": __version__,
-        "sources_sha256": digest.hexdigest(),
-        "polars": pl.__version__,
-        "numpy": np.__version__,
-        "architecture": platform.machine(),
-    }
+    return measuring_code(*_MEASURING)
 
 
 def sha256(content: bytes) -> str:
@@ -106,8 +77,33 @@ def key_of(run: Run, make: Make) -> str:
         "seed": run.seed,
         "memory_mib": run.memory_mib,
     }
-    text = json.dumps(decisive, sort_keys=True, ensure_ascii=False)
-    return sha256(text.encode())[:32]
+    return _hash_of(decisive)[:32]
+
+
+def facts_of(run: Run, make: Make) -> dict[str, Any]:
+    """What a run is made of beside what is chosen (its policy and tunables), and its seed."""
+    return {
+        "label": run.label,
+        "workload": run.workload,
+        "changes": dict(run.changes),
+        "workload_sha256": run.file.sha256 if run.file else None,
+        "machine": {"name": run.machine, **make.machines[run.machine]},
+        "costs": run.costs.text,
+        "cpus": run.cpus,
+        "tick_ns": run.tick_ns,
+        "limit_ns": run.limit_ns,
+        "memory_mib": run.memory_mib,
+        "measuring": make.measuring,
+    }
+
+
+def made_of(run: Run, make: Make) -> str:
+    """16 hexadecimal digits, of `facts_of`: runs are compared if they have the same."""
+    return _hash_of(facts_of(run, make))[:16]
+
+
+def _hash_of(facts: dict[str, Any]) -> str:
+    return sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode())
 
 
 _hashes: dict[int, tuple[WorkloadFile, str]] = {}

@@ -13,7 +13,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.sweep.columns import CHANGE, TUNABLE
 from schedlab.sweep.expanding import Point
-from schedlab.sweep.make import Make, key_of
+from schedlab.sweep.make import Make, key_of, made_of
 from schedlab.workload_changes import changes_text
 
 Row = dict[str, Any]
@@ -26,6 +26,8 @@ class SweepPlan:
 
     title: str
     points: tuple[Point, ...]
+    source: str = ""
+    """The file that describes it, whole; "": it was told by options alone."""
 
     @property
     def machines(self) -> set[str]:
@@ -55,7 +57,7 @@ class SweepPlan:
         """In the order of the points."""
         return {key_of(point.run, make): point for point in self.points}
 
-    def identity(self, point: Point) -> Row:
+    def identity(self, point: Point, make: Make) -> Row:
         """What the data set says of a run before it has begun."""
         run = point.run
         simulated = run.machine == SIMULATOR
@@ -74,6 +76,7 @@ class SweepPlan:
             "limit_ns": run.limit_ns,
             "memory_mib": None if simulated else run.memory_mib,
             "seed": run.seed,
+            "made_of": made_of(run, make),
             **{name: own.get(name) for name in self.dimensions},
         }
 

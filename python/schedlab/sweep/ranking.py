@@ -12,8 +12,8 @@ best is best partly by luck: measure it again, with other seeds, before you quot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,14 @@ from schedlab.statistics import (
 )
 from schedlab.sweep import dataset
 from schedlab.sweep.objectives import Objective
+from schedlab.sweep.origin import MADE_OF, differences
 
 CHOICE = ("policy", "settings")
 """What is chosen; columns of a data set."""
-SCENE = ("workload", "changes", "machine", "costs", "cpus", "tick_ns", "limit_ns", "memory_mib")
-"""What it is chosen for."""
+SCENE = (
+    "workload", "changes", "machine", "costs", "cpus", "tick_ns", "limit_ns", "memory_mib", "made_of",
+)  # fmt: skip
+"""What it is chosen for: the last tells apart what has the same names and is not the same."""
 _NOISE = 1e-12
 
 Scene = tuple[Any, ...]
@@ -57,6 +60,8 @@ class Values:
     """Of each objective: no two values differ by less."""
     left_out: dict[Choice, str]
     """Choices that lack a value, and why."""
+    apart: str = ""
+    """What tells it from scenes of the same names; "": there are none."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +113,39 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
     table = runs.select("key", *CHOICE, *SCENE, "seed", "status", "clock_step_ns", "processes")
     for number, each in enumerate(objectives):
         table = table.join(_one(folder, runs, each, number), on="key", how="left")
+    parts = table.sort(*SCENE).partition_by(*SCENE, as_dict=True, maintain_order=True)
+    apart = _told_apart(list(parts), dataset.read_manifest(folder).get(MADE_OF, {}))
+    for part in parts.values():
+        _check_once(folder, part)
     return [
-        _scene(scene, part, objectives)
-        for scene, part in table.sort(*SCENE).partition_by(
-            *SCENE, as_dict=True, maintain_order=True
-        ).items()
-    ]  # fmt: skip
+        replace(_scene(scene, part, objectives), apart=apart[scene])
+        for scene, part in parts.items()
+    ]
+
+
+def _told_apart(scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]) -> dict[Scene, str]:
+    """Of each, what it is that others of the same names are not."""
+    alike: dict[Scene, list[Scene]] = {}
+    for scene in scenes:
+        alike.setdefault(scene[:-1], []).append(scene)
+    found = dict.fromkeys(scenes, "")
+    for those in alike.values():
+        if len(those) > 1 or those[0][-1] is None:
+            words = differences(known.get(scene[-1]) for scene in those)
+            found.update(zip(those, words, strict=True))
+    return found
+
+
+def _check_once(folder: Path, part: pl.DataFrame) -> None:
+    """Raises WrongUsage for a data set whose rows do not say which of two runs is meant."""
+    twice = part.filter(pl.struct(*CHOICE, "seed").is_duplicated())
+    if len(twice):
+        policy, settings, seed = twice.select(*CHOICE, "seed").row(0)
+        raise WrongUsage(
+            f"{folder}: {title_of((policy, settings))} was run twice with seed {seed}, made of"
+            " something else each time, such as a workload file that was edited in between; the"
+            " schedlab of then did not keep which is which. Run the sweep again, into another folder"
+        )
 
 
 def _one(folder: Path, runs: pl.DataFrame, objective: Objective, number: int) -> pl.DataFrame:

@@ -18,7 +18,8 @@ from typing import Any
 
 from schedlab import results
 from schedlab.machines import machine_named
-from schedlab.sweep.make import Facts, Make, measuring
+from schedlab.measuring import Facts
+from schedlab.sweep.make import Make, measuring
 from schedlab.sweep.one_run import Result, Task, end, perform
 
 

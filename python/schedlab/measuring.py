@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""By what traces are measured here: figures of other code are not put together with its own."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from functools import cache
+
+import numpy as np
+import polars as pl
+
+from schedlab import __version__
+from schedlab.paths import ROOT
+
+_SOURCES = ("trace/*.py", "metrics/*.py", "workload_model.py", "workload_text.py", "outcome.py")
+
+Facts = dict[str, str]
+
+
+@cache
+def measuring_code(*more: str) -> Facts:
+    """Of this checkout and this Python. `more`: other sources that count, as patterns."""
+    digest = hashlib.sha256()
+    package = ROOT / "python" / "schedlab"
+    for pattern in (*_SOURCES, *more):
+        for path in sorted(package.glob(pattern)):
+            digest.update(path.relative_to(package).as_posix().encode())
+            digest.update(path.read_bytes())
+    return {
+        "schedlab": __version__,
+        "sources_sha256": digest.hexdigest(),
+        "polars": pl.__version__,
+        "numpy": np.__version__,
+        "architecture": platform.machine(),
+    }

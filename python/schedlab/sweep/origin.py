@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""What a sweep is made of, for its data set to keep: each sitting, and files whole, by their hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from schedlab.sweep.make import Make, facts_of, made_of, sha256
+from schedlab.sweep.plan import Row, SweepPlan
+from schedlab.versions import sitting
+
+MADE_OF = "made_of"
+"""Of the manifest: by the column of this name, what it stands for."""
+SITTINGS = "sittings"
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Of one sitting: a call of `./schedlab sweep` that runs something."""
+
+    sitting: Row = field(default_factory=dict)
+    made_of: Mapping[str, Row] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts, by names that have their hashes."""
+
+    def merged(self, manifest: Mapping[str, Any]) -> Row:
+        """With what the manifest has of sittings before."""
+        return {
+            SITTINGS: [*manifest.get(SITTINGS, []), self.sitting],
+            MADE_OF: {**manifest.get(MADE_OF, {}), **self.made_of},
+        }
+
+    def edited(self, manifest: Mapping[str, Any]) -> list[str]:
+        """Workload files that had another content in a sitting before."""
+        before: dict[str, set[str]] = {}
+        for facts in manifest.get(MADE_OF, {}).values():
+            before.setdefault(facts["workload"], set()).add(facts.get("workload_sha256"))
+        return sorted(
+            {
+                facts["workload"]
+                for facts in self.made_of.values()
+                if facts["workload_sha256"] not in before.get(facts["workload"], {None})
+            }
+            & before.keys()
+        )
+
+
+def origin_of(plan: SweepPlan, make: Make) -> Origin:
+    """Of what is to be run now."""
+    files = {}
+    for point in plan.points:
+        if point.run.file:
+            files[f"{point.run.file.sha256}.json"] = point.run.file.source
+    said = sitting()
+    if plan.source:
+        said["sweep_file_sha256"] = sha256(plan.source.encode())
+        files[f"{said['sweep_file_sha256']}.yaml"] = plan.source
+    facts = {made_of(point.run, make): facts_of(point.run, make) for point in plan.points}
+    return Origin(said, facts, files)
+
+
+def differences(facts: Iterable[Row | None]) -> list[str]:
+    """Of each, in words, what it has and others have not; "unknown" of what nothing was kept."""
+    rows = list(facts)
+    known = [row for row in rows if row]
+    keys = [key for key in (known or [{}])[0] if len({str(row.get(key)) for row in known}) > 1]
+    return [
+        ", ".join(f"{_word(key)} {str(row.get(key))[:_SHOWN]}" for key in keys) or "known"
+        if row
+        else "made of what is unknown"
+        for row in rows
+    ]
+
+
+def _word(key: str) -> str:
+    return {"workload_sha256": "workload file"}.get(key, key)

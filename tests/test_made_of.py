@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""What runs and sweeps are made of is kept with them; what differs in it is no replicate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import Command
+from kept_runs import keep_figures
+from schedlab import collection, results
+from schedlab.errors import WrongUsage
+from schedlab.sweep import best, columns, command, dataset, options, ranking
+from schedlab.sweep.objectives import parse
+from sweeps import WORKLOAD
+
+EDITED = WORKLOAD.replace('"4ticks"', '"40ticks"')
+pytestmark = pytest.mark.xdist_group("sweeps")
+
+
+# --- a sweep whose workload file is edited in between
+
+
+def sweep(folder: Path, text: str, seeds: str) -> None:
+    (folder / "w.json").write_text(text)
+    description = folder / "sweep.yaml"
+    description.write_text("workloads: w.json\npolicies: [rr, mlfq]\n")
+    given = options.nodes([], [], [], [], [], None, {"seeds": seeds})
+    command.carry_out(command.plan(description, given), command.Doing(folder / "out", workers=1))
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a sweep: seeds 1 and 2 of one content, 2 and 3 of another."""
+    folder = tmp_path_factory.mktemp("edited")
+    sweep(folder, WORKLOAD, "1,2")
+    sweep(folder, EDITED, "2,3")
+    return folder / "out"
+
+
+def test_contents_of_one_name_are_ranked_apart(edited: Path) -> None:
+    objective = parse("turnaround")
+    values = ranking.read_values(edited, [objective])
+    assert sorted(each.seeds for each in values) == [(1, 2), (2, 3)]
+    by_seeds = {each.seeds: each for each in values}
+    for seeds, text in (((1, 2), WORKLOAD), ((2, 3), EDITED)):
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        assert by_seeds[seeds].apart == f"workload file {sha256[:12]}"
+    short, long = (ranking.ranked(by_seeds[seeds], objective)[0] for seeds in ((1, 2), (2, 3)))
+    assert long.value.mean > 3 * short.value.mean
+    titles = [str(table.title) for table in best.tables(edited, [objective], 5)]
+    assert len(set(titles)) == 2
+
+
+def test_all_that_a_sweep_is_made_of_is_kept(edited: Path) -> None:
+    manifest = json.loads((edited / "manifest.json").read_text())
+    assert len(manifest["sittings"]) == 2
+    for sitting in manifest["sittings"]:
+        assert sitting["command_line"][0] == "schedlab"
+        assert {"started", "commit", "changed", "python", "schedlab"} <= sitting.keys()
+        assert (edited / "made-of" / f"{sitting['sweep_file_sha256']}.yaml").is_file()
+    kept = {facts["workload_sha256"] for facts in manifest["made_of"].values()}
+    texts = {(edited / "made-of" / f"{each}.json").read_text() for each in kept}
+    assert texts == {WORKLOAD, EDITED}
+    runs = dataset.read_table(edited, "runs")
+    assert set(runs["made_of"]) == manifest["made_of"].keys()
+
+
+def test_that_a_file_was_edited_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for text, seeds in ((WORKLOAD, "1"), (WORKLOAD, "2"), (EDITED, "2")):
+        sweep(tmp_path, text, seeds)
+        said.append("its runs are another setup" in " ".join(capsys.readouterr().err.split()))
+    assert said == [False, False, True]
+
+
+# --- data sets of before
+
+
+def as_before(folder: Path, edited: Path) -> Path:
+    """As a schedlab left it that did not keep what runs were made of."""
+    manifest = json.loads((edited / "manifest.json").read_text())
+    for name in ("made_of", "sittings"):
+        del manifest[name]
+    (folder / "runs").mkdir(parents=True)
+    results.write_json(folder / "manifest.json", manifest)
+    for path in dataset.parts(edited, "runs"):
+        pl.read_parquet(path).drop("made_of").write_parquet(folder / "runs" / path.name)
+    return folder
+
+
+def test_a_data_set_that_mixes_two_contents_is_refused_with_a_cure(
+    tmp_path: Path, edited: Path, schedlab: Command
+) -> None:
+    folder = as_before(tmp_path / "old", edited)
+    done = schedlab("sweep", "--from", str(folder), "--best", "turnaround")
+    assert done.returncode == 2
+    words = " ".join(done.stderr.split())
+    assert "was run twice with seed 2" in words
+    assert "Run the sweep again, into another folder" in words
+
+
+def test_of_a_data_set_of_before_it_is_said_that_it_is_not_known(
+    tmp_path: Path, edited: Path
+) -> None:
+    folder = as_before(tmp_path / "old", edited)
+    for path in dataset.parts(folder, "runs"):
+        pl.read_parquet(path).filter(pl.col("seed") == 1).write_parquet(path)
+    (values,) = ranking.read_values(folder, [parse("turnaround")])
+    assert values.apart == "made of what is unknown"
+    types = dataset.read_table(folder, "runs").schema
+    assert dict(types) == columns.schema(columns.runs_table(()))
+
+
+# --- a sweep is no run
+
+
+@pytest.mark.parametrize("call", [("report",), ("compare",)])
+def test_report_and_compare_name_what_reads_a_sweep(
+    edited: Path, schedlab: Command, call: tuple[str, ...]
+) -> None:
+    places = [str(edited)] * (2 if call == ("compare",) else 1)
+    done = schedlab(*call, *places)
+    assert done.returncode == 2
+    words = " ".join(done.stderr.split())
+    assert f"./schedlab sweep --from {edited} --best METRIC` ranks them" in words
+    assert "Traceback" not in done.stderr
+
+
+# --- single runs
+
+
+def keep(place: Path, seed: int, **facts: object) -> Path:
+    return keep_figures(place, seed=seed, manifest={"workload": "w.json", **facts})
+
+
+def experiments(places: list[Path], measured_anew: bool = False) -> dict[str, list[int]]:
+    found = collection.read(places, measured_anew)
+    return {
+        setup.experiment: [run.seed for run in each.runs] for setup, each in found.repeated.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "what", "values"),
+    [
+        ("workload_sha256", "workload file", ("aa", "bb")),
+        ("simulator_sha256", "simulator", ("aa", "bb")),
+        ("kernel_sha256", "kernel", ("aa", "bb")),
+        ("costs", "costs", ("kernel", "none")),
+        ("measuring", "measuring code", ({"sources_sha256": "aa"}, {"sources_sha256": "bb"})),
+        ("limit_ns", "limit", (10**9, 10**10)),
+        ("machine_version", "machine's version", ("1", "2")),
+    ],
+)
+def test_seeds_of_what_differs_are_not_pooled(
+    tmp_path: Path, key: str, what: str, values: tuple[object, object]
+) -> None:
+    one, other = values
+    for seed, value in ((1, one), (2, one), (3, other)):
+        keep(tmp_path, seed, **{key: value})
+    names = [f"w.json ({what} {results.shown(key, {key: value})})" for value in values]
+    assert experiments([tmp_path]) == {names[0]: [1, 2], names[1]: [3]}
+    assert names[0] != names[1]
+
+
+def test_of_runs_of_before_it_is_said_that_it_is_not_known(tmp_path: Path) -> None:
+    keep(tmp_path, 1)
+    facts = {"measuring": {"sources_sha256": "aa"}}
+    keep(tmp_path, 2, **facts)
+    known = f"w.json (measuring code {results.shown('measuring', facts)})"
+    assert experiments([tmp_path]) == {"w.json (measuring code unknown)": [1], known: [2]}
+    assert experiments([tmp_path], measured_anew=True) == {"w.json": [1, 2]}
+
+
+def test_a_study_is_made_of_one_thing(tmp_path: Path) -> None:
+    for seed, kernel in ((1, "aa"), (2, "bb")):
+        keep_figures(
+            tmp_path, experiment="s4-mixed-2", seed=seed, manifest={"kernel_sha256": kernel}
+        )
+    with pytest.raises(WrongUsage, match="made with different kernel: report on them apart"):
+        collection.read([tmp_path])
+
+
+def test_a_run_keeps_what_it_is_made_of(schedlab: Command, tmp_path: Path) -> None:
+    path, out = tmp_path / "w.json", tmp_path / "out"
+    for text, seed in ((WORKLOAD, "1"), (EDITED, "2")):
+        path.write_text(text)
+        done = schedlab(
+            *("run", "--machine", "sim", "--workload", str(path), "--policy", "rr"),
+            *("--cpus", "1", "--runs", "1", "--seed", seed, "--out", str(out)),
+        )
+        assert done.returncode == 0, done.stderr
+    runs = collection.read([out])
+    assert len(runs.repeated) == 2
+    for run, text in zip(sorted(runs, key=lambda each: each.seed), (WORKLOAD, EDITED), strict=True):
+        assert (run.folder / "workload.json").read_text() == text
+        assert hashlib.sha256(text.encode()).hexdigest()[:12] in run.setup.experiment
+        assert run.manifest["command_line"][:2] == ["schedlab", "run"]
+        assert run.manifest["measuring"].keys() >= {"sources_sha256", "polars", "numpy"}
+        assert run.manifest["python"]
