@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contrast import CONTRAST_SCRIPT
+from hostile_names import NAMES
 from monitor_stand_in import StandIn
 from schedlab.monitor.server import PAGE
 from schedlab.tools import BROWSERS, find_browser
@@ -156,6 +157,29 @@ def test_each_module_is_there_and_follows_the_frames(browser: Browser) -> None:
             page, "#workloads-a .groups", lambda: stand_in.call(lambda: made.fork("new", "77", 0))
         )
         panel(page, "workloads").get_by_label("Kill group 77: new").wait_for()
+
+
+def test_names_are_shown_and_do_nothing(browser: Browser) -> None:
+    """Raw ones, as no server of ours sends them: that each is drawn and said, and none is obeyed."""
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, folded=()) as page:
+        made = stand_in.made[0]
+
+        def fork() -> None:
+            for name in NAMES:
+                made.fork(name, name, 0)
+                made.say(name)
+
+        count = "Number(document.querySelector('#processes-a .panel-note').textContent)"
+        before = int(page.evaluate(count))
+        stand_in.call(fork)
+        until(page, f"{count} >= {before + len(NAMES)}")
+        for _ in range(3):
+            changes(page, ".strip-clock")
+        assert page.evaluate("typeof attack") == "undefined"
+        assert (
+            page.evaluate("document.querySelectorAll('img[src=x], a[href^=javascript]').length")
+            == 0
+        )
 
 
 def test_a_row_says_all_of_its_process(browser: Browser) -> None:

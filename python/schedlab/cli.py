@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -37,7 +38,7 @@ from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
 from schedlab.policies import PolicyChoice
-from schedlab.terminal import new_table, results, say
+from schedlab.terminal import new_table, results, say, tell
 from schedlab.units import format_time, parse_counts
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def trace(
         content = {"file": str(place), "records": len(read.events), "lost": read.lost}
         echo_json({**content, "problem": problem})
     else:
-        click.echo(f"{place}: {len(read.events):,} records")
+        tell(f"{place}: {len(read.events):,} records")
     if problem:
         raise SchedlabError(f"the trace of {folder} is not sound: {problem}")
 
@@ -258,7 +259,7 @@ def report(
     if as_json:
         echo_json(made)
     else:
-        click.echo(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
+        tell(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
 
 
 def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
@@ -272,7 +273,7 @@ def export_workload(context: click.Context, run: Path, file: Path, as_json: bool
     if as_json:
         echo_json({"file": str(file.absolute()), "replay_of": found.facts})
     else:
-        click.echo(f"{file.absolute()}: {found.title}")
+        tell(f"{file.absolute()}: {found.title}")
     for note in found.notes:
         say(f"schedlab: {run}: {note}")
 
@@ -686,7 +687,9 @@ def main() -> None:
         say("schedlab: interrupted")
         sys.exit(128 + signal.SIGINT)
     except click.ClickException as error:
-        error.show()
+        usage = StringIO()
+        error.show(usage)
+        say(usage.getvalue().rstrip())
         sys.exit(error.exit_code)
     except SchedlabError as error:
         say(f"schedlab: {error}")

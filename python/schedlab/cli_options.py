@@ -10,6 +10,7 @@ import click
 
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.machines.sim import Simulator
+from schedlab.names import json_text
 from schedlab.plan import MEMORY_MIB, TICK_NS
 from schedlab.policies import parse_choices, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
@@ -85,6 +86,5 @@ def memory_option(command: Callable[..., T]) -> Callable[..., T]:
 
 def echo_json(content: Any) -> None:
     """On standard output."""
-    import json
 
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    click.echo(json_text(content, indent=2))

@@ -11,7 +11,7 @@ import click
 from schedlab.cli_options import echo_json, json_option
 from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder, new_runs_folder
-from schedlab.terminal import results, say
+from schedlab.terminal import results, say, tell
 
 if TYPE_CHECKING:
     from schedlab.sweep.command import Doing, Done
@@ -207,11 +207,9 @@ def show_plan(wanted: SweepPlan, as_json: bool) -> None:
     if as_json:
         echo_json({"runs": len(wanted.points), "dimensions": wanted.dimensions, "some": shown})
         return
-    click.echo(
-        f"{len(wanted.points):,} runs{', such as' if len(shown) < len(wanted.points) else ''}:"
-    )
+    tell(f"{len(wanted.points):,} runs{', such as' if len(shown) < len(wanted.points) else ''}:")
     for line in shown:
-        click.echo(f"  {line}")
+        tell(f"  {line}")
 
 
 def carry_out(wanted: SweepPlan, doing: Doing) -> Done:

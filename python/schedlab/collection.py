@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Runs that were kept, read back: what was run, how it ended, what was measured."""
+"""Runs that were kept, read back: what was run, how it ended, what was measured. Names in them are
+visible (schedlab.names), whatever they were."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,6 +14,7 @@ from schedlab import results
 from schedlab.errors import WrongUsage
 from schedlab.kept_files import checked, read_object
 from schedlab.machines.base import TRACE_FILE
+from schedlab.names import all_visible, visible, visible_frame
 from schedlab.workload_changes import workload_title
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ class Kept:
     apart: str = ""
     """What it is made of, where others of the same names are made of something else."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "manifest", all_visible(self.manifest))
+
     @property
     def measured(self) -> Path:
         """The folder of its metrics."""
@@ -90,7 +95,10 @@ class Kept:
         """All of them. Raises FileRefused if it was not measured, or a table is not whole."""
         from schedlab import metrics
 
-        return metrics.load(self.measured)
+        read = metrics.load(self.measured)
+        return replace(
+            read, **{each.name: visible_frame(getattr(read, each.name)) for each in fields(read)}
+        )
 
     def trace(self) -> Trace:
         """All of its events. Raises TraceError if they cannot have happened."""
@@ -98,11 +106,12 @@ class Kept:
 
         found = trace.read(self.folder / TRACE_FILE)
         trace.validate(found)
-        return found
+        return replace(found, texts=visible_frame(found.texts))
 
     def console(self) -> str:
         """What its kernel and programs printed."""
-        return (self.folder / results.CONSOLE).read_text(errors="replace").replace("\r", "")
+        text = (self.folder / results.CONSOLE).read_text(errors="replace")
+        return visible(text.replace("\r", ""))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from schedlab import placing
 from schedlab.errors import WrongUsage
 from schedlab.kept_files import Field, by_name, flag, number, read_object, text, whole
 from schedlab.machines.base import TRACE_FILE
+from schedlab.names import json_text
 
 MANIFEST = "manifest.json"
 CONSOLE = "console.log"
@@ -77,7 +78,7 @@ def new_folder(place: Path) -> Iterator[Path]:
 
 def write_json(path: Path, content: Any) -> None:
     """For people too: indented, in the order given."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    path.write_text(json_text(content, indent=2) + "\n")
 
 
 def find_run(path: Path) -> Path:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
 import shutil
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from schedlab import __version__, placing, results
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import TRACE_FILE, Machine, Parts
+from schedlab.names import json_text
 from schedlab.outcome import Outcome, ended
 from schedlab.plan import Plan, Run
 from schedlab.units import format_time
@@ -347,7 +347,7 @@ def as_json(finished: list[Finished]) -> str:
         }
         for each in finished
     ]
-    return json.dumps({"schedlab": __version__, "runs": runs}, indent=2, ensure_ascii=False)
+    return json_text({"schedlab": __version__, "runs": runs}, indent=2)
 
 
 def label(run: Run, several_seeds: bool) -> str:

@@ -17,6 +17,7 @@ from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
 from schedlab.collection import Collection, Kept, Setup
 from schedlab.continuing import unfinished
 from schedlab.machines.base import Machine
+from schedlab.names import write_csv
 from schedlab.perform import perform
 from schedlab.plan import Plan
 from schedlab.run import Software, inputs
@@ -142,7 +143,7 @@ def write(found: Sequence[Judged], folder: Path) -> None:
     ]
     table = pl.DataFrame(rows, infer_schema_length=None)
     csv, parquet, page, told = files(folder)
-    table.write_csv(csv)
+    write_csv(table, csv)
     table.write_parquet(parquet)
     page.write_text(markdown(found))
     for place in (csv, parquet, page, told):

@@ -16,6 +16,7 @@ from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
 from schedlab.monitor.tape import Request
 from schedlab.monitor.watched import Watched
+from schedlab.names import all_visible
 from schedlab.paths import new_runs_folder
 from schedlab.policies import PolicyChoice, parse_choices, unknown
 from schedlab.trace.format import AttributeKind
@@ -153,12 +154,13 @@ async def _tunables(session: Session, each: Watched, message: Message) -> list[d
 
 async def _status(session: Session, each: Watched, message: Message) -> dict[str, Any]:
     status = await each.read_status()
-    return {
+    told = {
         "policy": status.policy,
         "changed": dict(status.changed),
         "rows": [asdict(row) for row in status.rows],
         "remark": status.remark,
     }
+    return all_visible(told)
 
 
 async def _attribute(session: Session, each: Watched, message: Message) -> int:

@@ -21,6 +21,7 @@ from schedlab.monitor.model.model import WINDOW_NS
 from schedlab.monitor.rates import Allowance
 from schedlab.monitor.system import Life, Refused, Setup, StepKind
 from schedlab.monitor.watched import Terms, Watched, limited
+from schedlab.names import all_visible
 
 SYSTEMS_MAX = 4
 FRAME_S = 0.2
@@ -161,7 +162,7 @@ class Session:
 
     def hello(self) -> dict[str, Any]:
         """What there is to see and to choose (docs/monitor.md)."""
-        return {
+        hello = {
             "type": "hello",
             "version": __version__,
             "systems": [self._introduced(each) for each in self.systems.values()],
@@ -177,6 +178,7 @@ class Session:
                 if each.setup.machine != RECORDED
             },
         }
+        return all_visible(hello)
 
     def _introduced(self, each: Watched) -> dict[str, Any]:
         system = each.system

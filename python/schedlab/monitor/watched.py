@@ -33,6 +33,7 @@ from schedlab.monitor.system import (
 )
 from schedlab.monitor.tape import Request, Tape
 from schedlab.monitor.trace_file import begin_of_work
+from schedlab.names import visible
 from schedlab.outcome import Outcome
 from schedlab.trace.format import AttributeKind
 
@@ -255,7 +256,7 @@ class Watched:
         if self.system is None or self.failure or self._seeking:
             return 0
         try:
-            self._take_log(self.system.take_log())
+            self._take_log([visible(line) for line in self.system.take_log()])
             records = self.system.take()
             if self.model is None and not self._set_up():
                 return 0
@@ -377,7 +378,7 @@ class Watched:
             "system": self.letter,
             "number": self.number,
             "life": self.life.value,
-            "message": self.message,
+            "message": visible(self.message),
             "paused": self.paused,
             "speed": self.speed.per_second / 1e9,
             "pace": pace if self.is_paced else -1.0,

@@ -223,6 +223,8 @@ class Writer:
         if not self.of.keep_switches:
             return ""
         text = self.of.texts.get(row, "")
+        if safe_name(text, len(text)) != text:
+            return ""  # nothing of ours is called so
         if self.of.trace.column("kind")[row] == Kind.POLICY:
             return f"policy {text}"
         return f"set {text}={number - 2**64 if number >= 2**63 else number}"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from schedlab import __version__, results
 from schedlab.collection import Collection
 from schedlab.machines import SIMULATOR
+from schedlab.names import all_visible
 from schedlab.report import files, index, runs
 from schedlab.report.model import Page, Report, Text
 from schedlab.report.numbering import Numbering
@@ -40,7 +41,7 @@ def write_report(
     WrongUsage before any work is done.
     """
     check_place(out)
-    report = make_report(collection, progress)
+    report = all_visible(make_report(collection, progress))
     files.check_names(report)
     with report_folder(out) as folder:
         first = write(report, folder, formats, progress)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import median
@@ -14,6 +13,7 @@ import polars as pl
 from schedlab.collection import Collection
 from schedlab.measures import Measure
 from schedlab.metrics.tables import three_digits
+from schedlab.names import slug
 from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
@@ -302,7 +302,7 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
             rows.append((Cell(str(suite.cpus)), Cell(policy), *cells))
             data += list(_long(suite, policy))
     return Table(
-        f"comparison-{_slug(first.experiment)}" + ("" if first.study else f"-{number}"),
+        f"comparison-{slug(first.experiment)}" + ("" if first.study else f"-{number}"),
         first.title,
         (
             Column("CPUs"),
@@ -367,10 +367,6 @@ def _conditions(tests: Sequence[Suite]) -> str:
     words = " or ".join(map(str, counts))
     seeds = "1 seed: exact for it, and without an interval" if counts == [1] else f"{words} seeds"
     return f"{tests[0].machine}, tick {format_time(tests[0].tick_ns)}, {seeds}."
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 # --- limits

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.build import host_processors
+from schedlab.names import write_csv
 from schedlab.report.model import Chart, Report, Text
 from schedlab.report.specifications import VEGA_LITE, for_paper
 from schedlab.workers import worker_pool
@@ -58,7 +59,7 @@ def write_files(report: Report, folder: Path, advance: Advance = lambda name: No
 
 def write_data(data: pl.DataFrame, stem: Path) -> None:
     """As CSV and Parquet."""
-    data.write_csv(stem.with_name(f"{stem.name}.csv"))
+    write_csv(data, stem.with_name(f"{stem.name}.csv"))
     data.write_parquet(stem.with_name(f"{stem.name}.parquet"))
 
 

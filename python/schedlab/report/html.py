@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from schedlab.names import json_in_script, slug
 from schedlab.paths import cache_folder
 from schedlab.report import files, markup
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
@@ -81,7 +81,7 @@ class _PageWriter:
     def _name_sections(self, sections: Sequence[Section], taken: set[str]) -> None:
         taken |= {name.lower() for name in self.numbering.labels}
         for section in sections:
-            stem = markup.slug(section.title) or "section"
+            stem = slug(section.title) or "section"
             name, number = stem, 2
             while name in taken:
                 name, number = f"{stem}-{number}", number + 1
@@ -142,11 +142,8 @@ class _PageWriter:
         return self.numbering.labels[block.name]
 
     def specification(self, chart: Chart) -> Markup:
-        """JSON in a script element: nothing in it may look like its end."""
-        text = json.dumps(for_page(chart), ensure_ascii=False, separators=(",", ":"))
-        for character in "<>&\u2028\u2029":
-            text = text.replace(character, f"\\u{ord(character):04x}")
-        return Markup(text)
+        """As JSON in a script element."""
+        return Markup(json_in_script(for_page(chart)))
 
     def files(self, block: Table | Chart) -> list[tuple[str, str]]:
         """What is beside it: the kind of each file, and its address."""

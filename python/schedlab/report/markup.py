@@ -18,7 +18,6 @@ _FIRST = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+(?=[.)](?:\s|$)))")
 """What begins a list, or makes a heading of what is above, at the beginning of a line."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 Resolve = Callable[[str], str]
 """Of the target of a link, what the link says."""
@@ -80,11 +79,6 @@ def title_markdown(title: str) -> str:
     return "".join(
         code(part) if number % 2 else _escaped(part) for number, part in enumerate(parts)
     )
-
-
-def slug(text: str) -> str:
-    """A title as the name of a place in a page; "" if it has neither letters nor digits."""
-    return _NOT_IN_NAMES.sub("-", text.lower()).strip("-")
 
 
 def _parser() -> MarkdownIt:

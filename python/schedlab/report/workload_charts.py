@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from schedlab.collection import Collection, Repeated
+from schedlab.names import unique_slugs
 from schedlab.report import charts
-from schedlab.report.markup import literal, slug
+from schedlab.report.markup import literal
 from schedlab.report.model import Chart
 from schedlab.report.provenance import mark, provenance, repeatable
 from schedlab.report.wording import cpus
@@ -109,20 +110,23 @@ def _gantts(collection: Collection, workload: Workload) -> Iterator[Chart]:
     """Who ran when: the first seed's run, where few setups have few processes."""
     if len(workload.setups) > _GANTTS:
         return
-    for each in workload.setups:
+    stems = unique_slugs(
+        [f"{each.setup.policy_title} {each.setup.cpus}cpu" for each in workload.setups], "setup"
+    )
+    for each, stem in zip(workload.setups, stems, strict=True):
         if each.runs[0].succeeded and _processes(each) <= _PROCESSES_IN_GANTT:
-            yield from charts.drawn(_gantt, workload, each)
+            yield from charts.drawn(_gantt, workload, each, stem)
 
 
 def _processes(each: Repeated) -> int:
     return int(each.runs[0].metrics().summary["processes"][0])
 
 
-def _gantt(workload: Workload, each: Repeated) -> Chart:
+def _gantt(workload: Workload, each: Repeated, stem: str) -> Chart:
     setup, run = each.setup, each.runs[0]
     doubt = "" if repeatable([each]) else " Not repeatable."
     return charts.gantt(
-        f"gantt-{workload.stem}-{slug(setup.policy_title)}-{setup.cpus}cpu",
+        f"gantt-{workload.stem}-{stem}",
         run.trace(),
         title=f"{workload.title}: {setup.policy_title} on {cpus([setup.cpus])}{mark([each])}",
         caption=(

@@ -11,8 +11,9 @@ import polars as pl
 
 from schedlab import collection as runs
 from schedlab.collection import Collection, Repeated, Setup
+from schedlab.names import unique_slugs
 from schedlab.report.charts import theme
-from schedlab.report.markup import literal, slug
+from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Column, Row, Table
 from schedlab.report.provenance import failure_cells, mark, provenance
 from schedlab.report.wording import (
@@ -45,6 +46,8 @@ class Workload:
 
     setups: tuple[Repeated, ...]
     """By CPUs, then by policy."""
+    stem: str
+    """For the names of its tables and charts."""
 
     @property
     def first(self) -> Setup:
@@ -55,12 +58,6 @@ class Workload:
         """With what tells it from one of the same name."""
         machine = "" if self.first.machine == "spike" else f", on {self.first.machine}"
         return f"{self.first.experiment}{machine}"
-
-    @property
-    def stem(self) -> str:
-        """For the names of its tables and charts."""
-        words = (self.first.experiment, self.first.machine, format_time(self.first.tick_ns))
-        return slug(" ".join(words)) or "workload"
 
     @property
     def sections(self) -> tuple[int, ...]:
@@ -81,7 +78,14 @@ def workloads(collection: Collection) -> list[Workload]:
     together: dict[tuple[str, str, int], list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         together.setdefault((setup.experiment, setup.machine, setup.tick_ns), []).append(repeated)
-    return [Workload(_in_order(setups)) for setups in together.values()]
+    stems = unique_slugs(
+        [f"{experiment} {machine} {format_time(tick)}" for experiment, machine, tick in together],
+        "workload",
+    )
+    return [
+        Workload(_in_order(setups), stem)
+        for setups, stem in zip(together.values(), stems, strict=True)
+    ]
 
 
 def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
+from schedlab.names import write_csv
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
@@ -33,7 +34,7 @@ def export(trace: Trace, path: str | Path, format: Format) -> None:  # noqa: A00
     if format == "parquet":
         event_table(trace).write_parquet(path)
     elif format == "csv":
-        event_table(trace).write_csv(path)
+        write_csv(event_table(trace), path)
     elif format == "perfetto":
         # Here, so that nothing else pays for loading protobuf.
         from schedlab.trace.perfetto import write_perfetto

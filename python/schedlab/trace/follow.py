@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.names import visible_line
 from schedlab.trace.bounds import impossible
 from schedlab.trace.errors import TraceError
 from schedlab.trace.format import HEADER, RECORD, TEXT_FOLLOWS, TEXT_RECORDS_MAX, Kind
@@ -228,7 +229,8 @@ def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
 
 
 class TextReader:
-    """Puts texts together, record by record: those of one CPU may have other CPUs' between them.
+    """Puts texts together, record by record: those of one CPU may have other CPUs' between them. Texts
+    are visible (schedlab.names).
 
     `begin` and `go_on` give the text as far as it has come: nothing says that a text is whole but
     that the next record of its CPU is no TEXT.
@@ -253,7 +255,7 @@ class TextReader:
         return self._text(cpu)
 
     def _text(self, cpu: int) -> str:
-        return self._data.get(cpu, b"").partition(b"\0")[0].decode("utf-8", "replace")
+        return visible_line(self._data.get(cpu, b"").partition(b"\0")[0].decode("utf-8", "replace"))
 
 
 def _text_bytes(first: int, second: int) -> bytes:

@@ -15,6 +15,7 @@ from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
     perfetto_trace_pb2 as protobuf,
 )
 
+from schedlab.names import visible_line
 from schedlab.trace.bounds import TIME_MAX, impossible
 from schedlab.trace.format import (
     AttributeKind,
@@ -52,7 +53,9 @@ class _Converter:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.texts: dict[int, str] = dict(trace.texts.iter_rows())
+        self.texts: dict[int, str] = {
+            row: visible_line(text) for row, text in trace.texts.iter_rows()
+        }
         self.names: dict[int, str] = {}
         self.told_as: dict[int, str] = {}
         """The name by which a process tells values now."""
@@ -228,9 +231,12 @@ class _Converter:
         elif first == MarkKind.END:
             self.instant(time, "measured window", protobuf.TrackEvent.TYPE_SLICE_END)
         elif first == MarkKind.GROUP:
-            self.instant(time, f"{self.name(process, cpu)} ({process}) joins {mark_text(second)}")
+            self.instant(
+                time,
+                f"{self.name(process, cpu)} ({process}) joins {visible_line(mark_text(second))}",
+            )
         elif first == MarkKind.NAME:
-            self.told_as[process] = mark_text(second)
+            self.told_as[process] = visible_line(mark_text(second))
         elif first == MarkKind.VALUE:
             what = f"{self.told_as.get(process, '')} = {_signed(second)}"
             self.instant(time, f"{self.name(process, cpu)} ({process}) tells {what}")

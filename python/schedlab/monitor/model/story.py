@@ -36,6 +36,7 @@ from schedlab.monitor.model.processes import (
     Slots,
 )
 from schedlab.monitor.model.spells import RUN, WAIT
+from schedlab.names import visible_line
 from schedlab.trace.follow import Records, TextReader
 from schedlab.trace.format import (
     AttributeKind,
@@ -671,9 +672,9 @@ class Story:
             self._add_mark(time, "end", f"{name} {pid} has measured", pid)
         elif kind == MarkKind.GROUP:
             if process is not None:
-                process.label = mark_text(value)
+                process.label = visible_line(mark_text(value))
         elif kind == MarkKind.NOTE:
-            self._add_mark(time, "note", f"{name} {pid}: {mark_text(value)}", pid)
+            self._add_mark(time, "note", f"{name} {pid}: {visible_line(mark_text(value))}", pid)
 
     def _add_mark(self, time: int, kind: str, text: str, pid: int) -> Mark:
         return self._keep_mark(self.marks, time, kind, text, pid)

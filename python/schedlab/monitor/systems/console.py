@@ -12,6 +12,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from schedlab.names import visible
+
 LINE_MAX = 2000
 """Characters of the log's lines; a longer one is cut."""
 LOG_MAX = 2000
@@ -153,4 +155,4 @@ def _answer(match: re.Match[bytes]) -> Answer:
 
 def _readable(line: bytes) -> str:
     """A program may print anything; a page and a terminal show characters alone."""
-    return line.decode(errors="replace").translate(_CONTROLS)
+    return visible(line.decode(errors="replace").translate(_CONTROLS))

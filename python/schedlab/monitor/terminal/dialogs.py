@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -41,7 +42,7 @@ class Choose(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Label(self.heading)
+            yield Label(self.heading, markup=False)
             yield Input(placeholder="type to find, Enter to choose")
             yield OptionList()
 
@@ -55,7 +56,7 @@ class Choose(ModalScreen[str | None]):
         choices.clear_options()
         for name, meaning in found:
             mark = "●" if name == self.present else " "
-            choices.add_option(Option(f"{mark} {name:<28} {meaning}".replace("[", "\\["), id=name))
+            choices.add_option(Option(Text(f"{mark} {name:<28} {meaning}"), id=name))
         if found:
             choices.highlighted = 0
 
@@ -84,7 +85,7 @@ class Ask(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Label(self.question)
+            yield Label(self.question, markup=False)
             yield Input(value=self.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -256,7 +256,7 @@ def figures(all_kept: Sequence[Kept]) -> Table:
     table = Table(title=f"the last {window}", title_justify="left", box=None, padding=(0, 2))
     table.add_column("")
     for kept, frame in shown:
-        table.add_column(f"{kept.letter}: {frame['policy']}", justify="right")
+        table.add_column(Text(f"{kept.letter}: {frame['policy']}"), justify="right")
     for title, key, unit in _ROWS:
         table.add_row(title, *(_figure(frame["metrics"], key, unit) for _, frame in shown))
     return table
@@ -272,7 +272,11 @@ def decisions(kept: Kept, lines: int) -> Table:
     for each in list(kept.decisions)[: -lines - 1 : -1]:
         picked = Text(f"{each['name']} {each['pid']}", style_of(each["pid"]))
         table.add_row(
-            moment(each["time_ns"]), str(each["cpu"]), picked, str(each["waited"]), each["text"]
+            moment(each["time_ns"]),
+            str(each["cpu"]),
+            picked,
+            str(each["waited"]),
+            Text(each["text"]),
         )
     return table
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -14,6 +13,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from schedlab.names import json_text, visible
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
 from schedlab.statistics import Within, estimates
@@ -46,7 +46,7 @@ def chart_of(frame: pl.DataFrame, digits: int = DIGITS) -> Any:
                 word: place for place, word in enumerate(frame[name].unique(maintain_order=True))
             }
             columns[name] = [places[word] for word in columns[name]]
-            words[name] = f"{json.dumps(list(places), ensure_ascii=False)}[datum.{name}]"
+            words[name] = f"{json_text([visible(word) for word in places])}[datum.{name}]"
     chart = alt.Chart(alt.InlineData(values=[columns])).transform_flatten(list(columns))
     return chart.transform_calculate(**words) if words else chart
 

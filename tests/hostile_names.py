@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Names that attack whatever does not make them safe, and runs in which everything is called so."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from schedlab import results
+from schedlab.machines.base import TRACE_FILE
+from schedlab.metrics import compute
+from schedlab.trace.format import Kind, MarkKind
+from trace_simulator import Script, Simulator, load, write
+
+NAMES = (
+    "\x01",  # is no character of XML
+    "\x00\x08\x0b\x0c\x1f\x7f",
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "\x9b2J\x9d8;;x\x9c",  # the same in one character each
+    "back\b\b\b\bspace",
+    "line\nfeed",
+    "carriage\rreturn",
+    "tab\tseparated",
+    "next\x85line",
+    "separated\u2028by\u2029lines",
+    "right\u202eto\u2066left\u2069",
+    "\ufeffmark\ufffe\uffff",
+    "\U0001f600\U0010ffff",
+    "e\u0301\u200b\u200d",
+    "[red]markup[/red]",
+    "[/]",
+    "[link=file:///etc/passwd]link[/link]",
+    ":smile: {x} {{7*7}} ${x} %s %n",
+    "</script><script>attack()</script>",
+    "<img src=x onerror=attack()>",
+    "<!--<script>",
+    "&lt;b&gt;&amp;&#0;",
+    "[x](javascript:attack())",
+    "![x](http://elsewhere.example/x)",
+    "| a | b |\n|---|",
+    "`code` ``` ~~~",
+    "*a* _b_ **c** # d",
+    "=1+1",
+    '=HYPERLINK("http://elsewhere.example")',
+    "+1+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1",
+    "'\"\\",
+    "\\u2028\\x00\\",
+    "__proto__",
+    "constructor",
+    "toString",
+    "NaN",
+    "null",
+    "../../etc/passwd",
+    "/",
+    ".",
+    "..",
+    "",
+    " ",
+    "-",
+    "--help",
+    "con",
+    "a b",
+    "a-b",
+    "a_b",
+    "A B",
+    "n" * 230,
+    "\u00fc" * 115,
+)
+UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff\ufffe"
+    r"\uffff]"
+)
+"""What no terminal, page or chart may be given."""
+TEXT_MAX = 240
+"""Bytes of a text in a trace: twelve in each of its records."""
+
+
+class _Hostile(Simulator):
+    """All that happens in its traces has such a name."""
+
+    def run(self) -> list[Any]:
+        self.names = cycle(name for name in NAMES if name and "\0" not in name)
+        return super().run()
+
+    def emit(self, cpu: int, kind: Kind, process: int, first: int = 0, second: int = 0) -> None:
+        """Groups and told values have names of eight bytes."""
+        if kind == Kind.MARK and first in (MarkKind.GROUP, MarkKind.NAME):
+            second = int.from_bytes(next(self.names).encode()[:8], "little")
+        super().emit(cpu, kind, process, first, second)
+
+    def text(self, cpu: int, kind: Kind, process: int, text: str) -> None:
+        if kind != Kind.POLICY:
+            text = next(self.names).encode()[:TEXT_MAX].decode(errors="ignore")
+        super().text(cpu, kind, process, text)
+
+
+def hostile_run(folder: Path, name: str, seed: int = 1, **manifest: Any) -> None:
+    """A run of a workload of that name, as `./schedlab run` leaves them."""
+    script = Script(cpus=2, steps=900)
+    records = _Hostile(random.Random(seed), script).run()
+    (folder / results.METRICS).mkdir(parents=True)
+    write(folder / TRACE_FILE, records, script)
+    compute(load(records, script)).write(folder / results.METRICS)
+    results.write_json(
+        folder / results.MANIFEST,
+        {
+            "schedlab": "0.1.0",
+            "commit": name,
+            "changed": False,
+            "label": "",
+            "workload": name,
+            "policy": "rr",
+            "tunables": {},
+            "cpus": 2,
+            "seed": seed,
+            "tick_ns": 1_000_000,
+            "limit_ns": 60_000_000_000,
+            "memory_mib": 512,
+            "machine": "linux",
+            "machine_version": name,
+            "repeatable": True,
+            "host": name,
+            "started": "2026-11-22T10:00:00+00:00",
+            "status": "success",
+            "message": "",
+            **manifest,
+        },
+    )
+    (folder / results.CONSOLE).write_text(name, errors="replace")

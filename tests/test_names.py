@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""Names that attack, through every command: nothing dies of them, and no terminal, page, chart or
+spreadsheet obeys them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from hostile_names import NAMES, UNSAFE, hostile_run
+from report_samples import home
+from schedlab import terminal
+from schedlab.cli import cli, main
+from schedlab.interpreter import module_command
+from schedlab.names import (
+    SLUG_MAX,
+    all_visible,
+    json_in_script,
+    json_text,
+    slug,
+    unique_slugs,
+    visible,
+    visible_frame,
+    visible_line,
+    write_csv,
+)
+from schedlab.parts import supply
+from schedlab.tools import find_browser
+from schedlab.trace.follow import TextReader
+from schedlab.trace.format import Kind
+from test_report_browser import browser, opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["browser"]
+pytestmark = pytest.mark.xdist_group("browser")  # one serves this file and that of reports
+
+
+# --- each kind of output
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_what_is_shown_is_seen(name: str) -> None:
+    shown = visible_line(name)
+    assert not UNSAFE.search(shown)
+    assert "\n" not in shown
+    assert "\t" not in shown
+    if not UNSAFE.search(name):
+        assert visible(name) == name
+    json.dumps(shown).encode()
+
+
+def test_half_characters_are_shown() -> None:
+    """A folder's name that is no UTF-8 has such."""
+    assert visible("a\udcff") == "a\\udcff"
+    json_text({"a\udcff": "\udcff"}).encode()
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_json_means_the_same_and_has_nothing_to_obey(name: str) -> None:
+    for made in (json_text({name: [name]}, indent=2), json_in_script({name: [name]})):
+        assert not UNSAFE.search(made)
+        assert json.loads(made) == {name: [name]}
+    assert not set("<>&") & set(json_in_script([name]))
+
+
+def test_a_spreadsheet_computes_nothing(tmp_path: Path) -> None:
+    numbers = ["-5", "+1.5", "-", "1e-9", "-2e+3", ""]
+    frame = pl.DataFrame({"name": [*NAMES, *numbers], "value": range(len(NAMES) + len(numbers))})
+    write_csv(frame, tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        read = [row["name"] for row in csv.DictReader(file)]
+    for name, cell in zip(NAMES, read, strict=False):
+        assert cell in (name, f"'{name}")
+        assert cell[:1] not in ("=", "@", "\t", "\r"), cell
+        assert cell[:1] not in ("+", "-") or cell == "-", cell
+    assert read[len(NAMES) :] == numbers
+
+
+def test_slugs_differ_and_have_an_end() -> None:
+    made = unique_slugs(NAMES, "name")
+    assert len(set(made)) == len(NAMES)
+    assert all(re.fullmatch(rf"[a-z0-9-]{{1,{SLUG_MAX + 12}}}", each) for each in made)
+    assert slug("n" * 230) != slug("n" * 231)
+    assert unique_slugs(["a b", "a-b", "a-b-2"], "x") == ["a-b", "a-b-2", "a-b-2-2"]
+
+
+def test_all_is_all() -> None:
+    content = {"\x01": ["\x02", ("\x03", 7, None)], "a": {"b": "\x04"}}
+    assert all_visible(content) == {"\\x01": ["\\x02", ("\\x03", 7, None)], "a": {"b": "\\x04"}}
+    frame = pl.DataFrame({"name": list(NAMES), "number": range(len(NAMES))})
+    shown = visible_frame(frame)
+    assert shown["name"].to_list() == [visible_line(name) for name in NAMES]
+    assert shown["number"].equals(frame["number"])
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_terminal_is_given_the_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = terminal.new_table(name)
+    table.add_column(name)
+    table.add_row(name)
+    terminal.results().print(table)
+    terminal.tell(name)
+    terminal.say(name)
+    out, err = capsys.readouterr()
+    assert not UNSAFE.search(out + err)
+    if name.startswith("[") or ":smile:" in name:
+        assert out.count(name) == 4
+        assert name in err
+
+
+def test_wrong_usage_shows_what_was_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["report", "\x07none"], ["\x07none"], ["run", "--policy", "\x07"]):
+        monkeypatch.setattr(sys, "argv", ["schedlab", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        out, err = capsys.readouterr()
+        assert "\\x07" in err
+        assert not UNSAFE.search(out + err)
+
+
+def test_the_monitor_reads_visible_names() -> None:
+    data = "\x1b[2J\u2028".encode()
+    reader = TextReader()
+    second, first = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
+    assert reader.begin(0, Kind.EXEC, first, second) == "\\x1b[2J\\u2028"
+
+
+# --- every command
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of which each has another name, in folders of other such names."""
+    place = tmp_path_factory.mktemp("hostile")
+    workloads = (
+        "a b",
+        "a-b",
+        *(name for name in NAMES if name and "/" not in name and "\0" not in name),
+    )
+    for number, name in enumerate(workloads[:5]):
+        folder = f"{number} {name}".encode()[:200].decode(errors="ignore")
+        policy = ("rr", "lottery", name)[number % 3]
+        hostile_run(place / folder, name, number + 1, policy=policy)
+    whole = "".join(NAMES).replace("\0", "").replace("/", "")
+    hostile_run(place / "all", whole, 99, label=whole[:200], message=whole, status="failure")
+    return place
+
+
+def call(*words: str | Path) -> Result:
+    """A command that succeeds, and has said nothing that a terminal obeys."""
+    done = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert not UNSAFE.search(done.output), ascii(UNSAFE.search(done.output))
+    return done
+
+
+@pytest.fixture(scope="module")
+def report(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "out"
+    call("report", hostile, "--out", out, "--format", "html", "--format", "markdown")
+    return out
+
+
+def test_a_report_is_made_of_files_that_can_be_read(report: Path) -> None:
+    pictures = list((report / "files").glob("*.svg"))
+    assert len(pictures) > 8
+    for each in pictures:
+        ET.parse(each)
+    for each in (*report.glob("*.html"), *report.glob("*.md")):
+        text = each.read_text()
+        assert not UNSAFE.search(text), each
+        if each.suffix == ".html":
+            assert "<img" not in text.replace('<img src="files/', "")
+    for each in (report / "files").glob("*.csv"):
+        with each.open(newline="") as file:
+            for row in csv.reader(file):
+                assert not [cell for cell in row if cell[:1] in ("=", "@")]
+
+
+@pytest.mark.skipif(
+    not find_browser(), reason="NO BROWSER: pages with hostile names are NOT TESTED"
+)
+def test_a_browser_draws_the_report_and_says_nothing(browser: Browser, report: Path) -> None:
+    for file in sorted(report.glob("*.html")):
+        with opened(browser, file) as page:
+            assert page.evaluate("typeof attack") == "undefined"
+            assert page.evaluate("document.querySelectorAll('a[href^=javascript]').length") == 0
+            figures = page.locator("figure.chart").count()
+            assert page.locator("figure.chart canvas, figure.chart svg").count() >= figures
+
+
+def test_runs_are_compared(hostile: Path) -> None:
+    places = sorted(each for each in hostile.iterdir() if each.name != "all")
+    call("compare", places[0], places[1])
+    json.loads(call("compare", places[2], places[3], "--json").stdout)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "perfetto"])
+def test_traces_are_exported(hostile: Path, kind: str, tmp_path: Path) -> None:
+    for run in sorted(hostile.iterdir())[:3]:
+        out = tmp_path / f"{run.name[:2].strip()}.{kind}"
+        call("trace", run, "--format", kind, "--out", out)
+        if kind == "csv":
+            rows = list(csv.DictReader(out.open(newline="")))
+            assert not [row for row in rows if row["text"][:1] in ("=", "@", "\t")]
+        if kind == "perfetto":
+            assert not UNSAFE.search(_perfetto_names(out))
+
+
+def _perfetto_names(file: Path) -> str:
+    from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
+        perfetto_trace_pb2 as protobuf,
+    )
+
+    read = protobuf.Trace()
+    read.ParseFromString(file.read_bytes())
+    return "".join(
+        name
+        for packet in read.packet
+        for process in packet.process_tree.processes
+        for name in process.cmdline
+    )
+
+
+def test_a_recording_is_a_workload_and_is_replayed(hostile: Path, tmp_path: Path) -> None:
+    run = min(hostile.iterdir())
+    call("trace", run, "--as-workload", tmp_path / "w.json")
+    supply(["simulator"])
+    for words in ([], ["--json"]):
+        # A process of its own: a browser's library may have a loop running in this one.
+        out = str(tmp_path / f"again{len(words)}")
+        done = subprocess.run(
+            module_command("schedlab", "run", "--replay", str(run), "--out", out, *words),
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert not UNSAFE.search(done.stdout + done.stderr)
+        if words:
+            json.loads(done.stdout)
