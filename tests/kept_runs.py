@@ -17,6 +17,7 @@ import polars as pl
 from schedlab import results
 from schedlab.machines.base import TRACE_FILE
 from schedlab.metrics import Metrics, compute
+from schedlab.metrics.compute import may_lack, schemas
 from schedlab.metrics.told import VALUES_SCHEMA
 from schedlab.studies.experiments import EXPERIMENTS
 from trace_simulator import Script, load, simulate, write
@@ -25,7 +26,7 @@ MS = 1_000_000
 
 Rows = Sequence[Mapping[str, Any]]
 
-_MANIFEST = {
+MANIFEST: dict[str, Any] = {
     "schedlab": "0.1.0",
     "commit": "0123456789abcdef",
     "changed": False,
@@ -72,9 +73,25 @@ def _keep(
     metrics.mkdir(parents=True)
     for name, rows in tables.items():
         frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows)
-        frame.write_parquet(metrics / f"{name}.parquet")
-    results.write_json(folder / results.MANIFEST, {**_MANIFEST, **manifest})
+        _completed(name, frame).write_parquet(metrics / f"{name}.parquet")
+    results.write_json(folder / results.MANIFEST, {**MANIFEST, **manifest})
     return folder
+
+
+def _completed(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """With the columns that a table must have: empty, where a row may lack a value, else zero."""
+    missing = [
+        pl.lit(None if may_lack(name, column) else _zero(kind), kind).alias(column)
+        for column, kind in schemas()[name].items()
+        if column not in frame.columns
+    ]
+    return frame.with_columns(missing)
+
+
+def _zero(kind: pl.DataType) -> Any:
+    if isinstance(kind, pl.Enum):
+        return kind.categories[0]
+    return "" if kind == pl.String else False if kind == pl.Boolean else 0
 
 
 # --- a trace, and what is measured in it

@@ -440,8 +440,8 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
     records += switch(16, 3, 4, ProcessState.RUNNABLE)
     records.append(record(20, 0, Kind.END, 0, len(records) + 1))
     people = [{"pid": pid, "group": g} for pid, g in ((3, "reader"), (4, "writer"), (5, "hog"))]
-    tables = dict.fromkeys(("summary", "processes", "groups", "cpus", "values"), people)
-    keep_run(tmp_path, "s3-inversion", "priority", tables=tables)
+    tables = dict.fromkeys(("processes", "groups", "cpus", "values"), people)
+    keep_run(tmp_path, "s3-inversion", "priority", tables={"summary": [{"processes": 3}], **tables})
     (run,) = read([tmp_path])
     (wait,) = waits_in(run, loaded(records))
     assert (wait.length, wait.hogs, wait.longest_turn) == (6, 4, 4)
@@ -563,8 +563,8 @@ def test_steps_in_which_the_cpu_stands_still(tmp_path: Path) -> None:
         Record(step_ns + 3 * TICK_NS, 5, 0, Kind.END, 0, 0, 6),
     ]
     people = [{"pid": 3, "group": "event"}]
-    tables = dict.fromkeys(("summary", "processes", "groups", "cpus", "values"), people)
-    keep_run(tmp_path, "s5-cpubench", "rr", tables=tables)
+    tables = dict.fromkeys(("processes", "groups", "cpus", "values"), people)
+    keep_run(tmp_path, "s5-cpubench", "rr", tables={"summary": [{"processes": 1}], **tables})
     (run,) = read([tmp_path])
     assert lost_steps(run, loaded(records)) == pytest.approx(1.5)
 

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import Command
+from kept_runs import MANIFEST
 from schedlab import cli_run, collection, perform, results
 from schedlab import run as running
 from schedlab.build import PARTS
@@ -340,9 +341,9 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, machine: Path) ->
 def test_a_failed_run_gives_way_and_a_good_one_does_not(tmp_path: Path) -> None:
     for status in ("failed", "success"):
         with results.new_folder(tmp_path / "run") as folder:
-            results.write_json(folder / results.MANIFEST, {"status": status})
+            results.write_json(folder / results.MANIFEST, {**MANIFEST, "status": status})
     with pytest.raises(OSError, match="not empty"), results.new_folder(tmp_path / "run") as folder:
-        results.write_json(folder / results.MANIFEST, {"status": "success"})
+        results.write_json(folder / results.MANIFEST, {**MANIFEST, "status": "success"})
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 

@@ -90,7 +90,7 @@ def _read_table(directory: Path, name: str) -> pl.DataFrame:
     if name == "summary" and len(table) != 1:
         raise FileRefused(f"{place}: expected one row, found {len(table)}")
     for column in schemas()[name]:
-        if table[column].null_count() and not _MAY_LACK.fullmatch(f"{name}.{column}"):
+        if table[column].null_count() and not may_lack(name, column):
             raise FileRefused(f"{place}: {column} is missing: measure anew, with --from-traces")
     return table
 
@@ -100,7 +100,11 @@ _MAY_LACK = re.compile(
     r"|completion_ns)|summary\.root_pid|processes\.(first_run_ns|exit_ns|status|weight|demand_cpus)"
     r"|values\.name"
 )
-"""Columns of tables in which there may be no value."""
+
+
+def may_lack(table: str, column: str) -> bool:
+    """True if a row of a table may have no value in a column."""
+    return bool(_MAY_LACK.fullmatch(f"{table}.{column}"))
 
 
 def schemas() -> Mapping[str, pl.Schema]:
