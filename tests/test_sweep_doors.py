@@ -193,7 +193,8 @@ def asks_for_a_certificate(door: Door) -> bool:
 def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
     tmp_path: Path, a_cluster: Started
 ) -> None:
-    path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
+    seeds = 4 * SEEDS  # it takes seconds, so that there is a middle
+    path, out = sweep_file(tmp_path, seeds), tmp_path / "out"
     workers = a_cluster.workers
     options = ("--scheduler", a_cluster.address, "--certificate", str(a_cluster.certificate))
     with started("schedlab", "sweep", str(path), *options, "--out", str(out)) as sweep:
@@ -204,12 +205,12 @@ def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
     assert sweep.returncode == 0, text
     assert workers[1].wait() == -signal.SIGKILL
     assert [workers[place].poll() for place in (0, 2)] == [None, None]
-    assert 0 < finished < SEEDS * SETUPS, "it was not killed in the middle"
+    assert 0 < finished < seeds * SETUPS, "it was not killed in the middle"
     counted = duckdb.execute(
         f"SELECT count(*), count(DISTINCT key), count(*) FILTER (status = 'success')"
         f" FROM read_parquet('{out}/runs/*.parquet')"
     ).fetchone()
-    assert counted == (SEEDS * SETUPS,) * 3
+    assert counted == (seeds * SETUPS,) * 3
     command.carry_out(command.plan(path, {}), command.Doing(tmp_path / "here"))
     assert_same(out, tmp_path / "here")
 
