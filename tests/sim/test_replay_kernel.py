@@ -53,16 +53,6 @@ def together(commands: Sequence[str], setups: Sequence[tuple[str, int]]) -> list
     return found
 
 
-FAR = {
-    (
-        "study4 mixed -c 4",
-        "mlfq",
-        2,
-    ): "those that compute: -2.2 %, 2.7 ms; two CPUs and four that are"
-    " alike; which decision parts first has not been found yet"
-}
-"""Where a replay under the same policy is not near, and why."""
-
 Turnarounds = dict[str, float]
 """Means of groups, in nanoseconds."""
 
@@ -115,11 +105,7 @@ OWN = (("rr", 1), ("mlfq", 2), ("rr", 3), ("priority", 4))
 
 
 @pytest.mark.parametrize(("command", "policy", "cpus"), together(SUITES, OWN))
-def test_the_same_policy(
-    request: pytest.FixtureRequest, folder: Path, command: str, policy: str, cpus: int
-) -> None:
-    if (command, policy, cpus) in FAR:
-        request.applymarker(pytest.mark.xfail(reason=FAR[command, policy, cpus]))
+def test_the_same_policy(folder: Path, command: str, policy: str, cpus: int) -> None:
     recorded = recording(folder, command, policy, cpus)
     print(f"\n{command}, {policy}, {cpus} CPUs")
     again = turnarounds(replay(folder, recorded, policy, cpus, policy))
