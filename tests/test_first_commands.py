@@ -66,7 +66,7 @@ COMMANDS = {
     "boot": First("--policy mlfq", REFUSAL, 3),
     "calibrate": First("--policy rr", REFUSAL, 1),
     "compare": First("RUN RUN", "byte for byte"),
-    "dask": First("--version", r"dask, version \d"),
+    "dask": First("certificate secret", "it is a secret"),
     "doctor": First("", "clang", DEPENDS),
     "linux boot": First("", "To leave", 1),
     "linux build": First("", "build/linux/schedlab-linux"),

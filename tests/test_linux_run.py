@@ -55,7 +55,9 @@ def test_a_run_on_linux_comes_out_the_same_again(schedlab: Command, tmp_path: Pa
     groups = pl.DataFrame(first["metrics"]["groups"])
     assert groups["group"].to_list() == ["A", "B", "C"]
     assert groups["ideal_share"].to_list() == pytest.approx([1 / 2, 1 / 3, 1 / 6])
-    assert groups["share"].is_sorted(descending=True)
+    for share, ideal in groups.select("share", "ideal_share").iter_rows():
+        # Which of 150 draws win depends on the programs to the byte: four standard errors.
+        assert abs(share - ideal) < 4 * (ideal * (1 - ideal) / 150) ** 0.5
     summary = first["metrics"]["summary"]
     assert summary["policy"] == "lottery"
     # 150 ticks that iterations fill which would fill as many of Spike's: no other option was given.
