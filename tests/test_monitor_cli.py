@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kept_runs import MANIFEST
 from schedlab import cli_monitor
 from schedlab.cli import cli
 from schedlab.errors import WrongUsage
@@ -74,8 +75,8 @@ def test_a_real_machine_is_left_as_it_is_unless_a_policy_is_named(made: list[Ses
 
 def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     (tmp_path / "trace.bin").write_bytes(b"")
-    manifest = {"policy": "mlfq", "tunables": {}, "cpus": 4, "tick_ns": 1_000_000, "seed": 9}
-    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "machine": "spike"}))
+    manifest = {**MANIFEST, "policy": "mlfq", "cpus": 4, "seed": 9}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     call(str(tmp_path), "--speed", "4")
     (session,) = made
     (watched,) = session.systems.values()
