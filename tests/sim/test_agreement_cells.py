@@ -18,7 +18,7 @@ from schedlab.agreement.parting import parting
 from schedlab.agreement.plan import draws, setting
 from schedlab.agreement.text import row, summary
 from schedlab.agreement.variants import Range
-from schedlab.errors import WrongUsage
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.report.agreement import page
 from schedlab.report.build import without_simulated
 from schedlab.report.model import Table
@@ -188,7 +188,7 @@ def test_a_file_of_reasons_that_is_wrong_is_refused(
     ):
         file.write_text(content)
         known.known.cache_clear()
-        with pytest.raises(ValueError, match=r"known\.csv"):
+        with pytest.raises(FileRefused, match=r"known\.csv"):
             known.known()
     known.known.cache_clear()
 

@@ -55,7 +55,8 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
         folder = Path(each["folder"])
         names = {path.name for path in folder.iterdir()}
         assert names == {
-            *("console.log", "manifest.json", "metrics", "trace.bin", "workload.txt", LIST)
+            *("console.log", "manifest.json", "metrics", "trace.bin", "workload.txt"),
+            *("workload.json", LIST),
         }
         manifest = each["manifest"]
         assert manifest["status"] == "success"
