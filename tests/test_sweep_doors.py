@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,10 +51,10 @@ class Door:
     port: int
 
 
-def doors(session: int) -> list[Door]:
-    """All listening sockets of a session's processes; of Unix, those with a name: port 0."""
+def doors(processes: Iterable[int]) -> list[Door]:
+    """All listening sockets of these processes; of Unix, those with a name: port 0."""
     found = []
-    for pid in in_session(session):
+    for pid in processes:
         with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
             for each in psutil.Process(pid).net_connections("all"):
                 if each.family == socket.AF_UNIX and each.laddr:
@@ -79,7 +79,7 @@ def test_doors_are_seen(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "s"))
         unix.listen()
-        found = {(each.address, each.port) for each in doors(os.getsid(0))}
+        found = {(each.address, each.port) for each in doors([os.getpid()])}
         assert {tcp.getsockname(), (str(tmp_path / "s"), 0)} <= found
 
 
@@ -91,7 +91,7 @@ def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
         sweep.send_signal(signal.SIGSTOP)  # it goes on when all was seen
         workers = [each for each in in_session(sweep.pid) if each != sweep.pid]
         assert len(workers) >= 2
-        assert doors(sweep.pid) == []
+        assert doors(in_session(sweep.pid)) == []
         # Its workers end with it, however it ends.
         sweep.kill()
         sweep.send_signal(signal.SIGCONT)
@@ -155,7 +155,7 @@ def test_a_stranger_is_refused_by_a_cluster(tmp_path: Path, a_cluster: Started) 
 
 def test_all_doors_of_a_cluster_are_locked_or_lead_nowhere(a_cluster: Started) -> None:
     """Those that do not ask for a certificate are of this host alone, and serve nothing."""
-    found = {door for each in a_cluster.processes() for door in doors(each.pid)}
+    found = {door for each in a_cluster.processes() for door in doors(in_session(each.pid))}
     assert {door.address for door in found} == {"127.0.0.1"}
     open_ones = {door for door in found if answer(door, "")}
     for door in open_ones:
