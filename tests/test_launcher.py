@@ -279,7 +279,8 @@ def test_the_tests_go_without_the_browser_of_another_release(host: Host, browser
 
 
 @pytest.mark.parametrize(
-    ("program", "package"), [("perf", "linux-perf"), ("trace-cmd", "trace-cmd")]
+    ("program", "package"),
+    [("perf", "linux-perf"), ("perf", "linux-tools-generic"), ("trace-cmd", "trace-cmd")],
 )
 def test_the_tests_get_what_reads_recordings(host: Host, program: str, package: str) -> None:
     host.add_apt(installs=program, names=package)

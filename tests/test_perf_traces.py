@@ -6,8 +6,8 @@ from __future__ import annotations
 import lzma
 import random
 import re
-import shutil
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from click import UsageError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import ROOT, Command
+from conftest import ROOT, Command, Programs
 from schedlab import metrics, trace
 from schedlab.cli import cli
 from schedlab.errors import MachineUnfit, WrongUsage
@@ -38,8 +38,8 @@ TOOLS = {".data": reader.PERF, ".dat": reader.TRACE_CMD}
 def unpacked(name: str, folder: Path) -> Path:
     """A recording as it was made. Skips the test where its tool is not."""
     tool = TOOLS.get(Path(name).suffix)
-    if tool and not shutil.which(tool.program):
-        pytest.skip(f"{tool.program} is not here: install Debian's package {tool.package}")
+    if tool and not tool.find():
+        pytest.skip(f"{tool.program} is not here: install {' or '.join(tool.packages)}")
     path = folder / name
     path.write_bytes(lzma.decompress((RECORDINGS / f"{name}.xz").read_bytes()))
     return path
@@ -464,9 +464,30 @@ def test_without_its_tool_a_recording_says_what_to_install(
 ) -> None:
     path = unpacked(name, tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    package = TOOLS[path.suffix].package
-    with pytest.raises(MachineUnfit, match=f"install Debian's package {package}.*>FILE.txt"):
+    tool = replace(TOOLS[path.suffix], elsewhere="")
+    monkeypatch.setattr(reader, {".data": "PERF", ".dat": "TRACE_CMD"}[path.suffix], tool)
+    package = tool.packages[0]
+    with pytest.raises(MachineUnfit, match=f"install the package {package}.*>FILE.txt"):
         convert(path, tmp_path / "run", "fair", TICK_NS)
+
+
+def test_the_program_of_another_kernel_is_passed_over(
+    program: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ubuntu's: a script on the PATH that asks for the kernel's own, and those in folders."""
+    on_path = program("perf", "echo 'WARNING: perf not found for kernel 1.2' >&2; exit 2")
+    monkeypatch.setenv("PATH", str(on_path.parent))
+    for release in ("6.8.0-31", "6.8.0-151"):
+        (tmp_path / f"tools-{release}").mkdir()
+    tool = replace(reader.PERF, elsewhere=str(tmp_path / "tools-*" / "perf"))
+    assert tool.find() is None
+    real = on_path.rename(tmp_path / "tools-6.8.0-151" / "perf")
+    program_of_no_kind = tmp_path / "tools-6.8.0-31" / "perf"
+    program_of_no_kind.write_bytes(b"\x7fELF")
+    program_of_no_kind.chmod(0o755)
+    real.write_text("#!/bin/sh\necho perf version 6.8.12\n")
+    assert tool.find() == str(real)
+    assert reader.version(tool) == "perf 6.8.12"
 
 
 # --- the command

@@ -17,8 +17,16 @@ from typing import Any
 from schedlab.errors import SchedlabError
 from schedlab.host import is_complete, no_linux_guests, no_spike
 from schedlab.paths import ROOT
-from schedlab.perf_traces.reader import PERF, TRACE_CMD, version
-from schedlab.tools import BROWSERS, compiler, find_browser, output, version_in
+from schedlab.perf_traces.reader import PERF, TRACE_CMD, Tool, version
+from schedlab.tools import (
+    BROWSER_PACKAGES,
+    BROWSERS,
+    compiler,
+    find_browser,
+    output,
+    package_here,
+    version_in,
+)
 
 _LIBRARIES = (
     "click",
@@ -230,21 +238,38 @@ def git() -> Finding:
 
 
 def browser() -> Finding:
+    name, purpose = BROWSERS[0], "loads the pages of reports in the tests"
     found = find_browser()
-    name = Path(found).name if found else BROWSERS[0]
-    return for_tests(program(name, "loads the pages of reports in the tests", BROWSERS[0]))
+    if found:
+        return for_tests(program(Path(found).name, purpose, BROWSER_PACKAGES[0]))
+    package = package_here(*BROWSER_PACKAGES)
+    if package:
+        return for_tests(Finding(name, purpose, "missing", advice=install(package)))
+    advice = (
+        f"apt knows no package of one here: put {', '.join(BROWSERS[:-1])} or {BROWSERS[-1]} on the"
+        " PATH; tests of pages are skipped without it"
+    )
+    return Finding(name, purpose, "absent", advice=advice)
 
 
 def recorders() -> Iterator[Finding]:
-    """Only who has such recordings needs them."""
+    """Only a reader of such recordings needs them."""
     for tool in (PERF, TRACE_CMD):
         purpose = f"reads {tool.file} for trace --from-perf"
-        path = shutil.which(tool.program)
+        path = tool.find()
         if path:
             number = version(tool).partition(" ")[2]
             yield Finding(tool.program, purpose, "ok", number, path, "PATH")
         else:
-            yield Finding(tool.program, purpose, "absent", advice=install(tool.package))
+            yield Finding(tool.program, purpose, "absent", advice=recorder_advice(tool))
+
+
+def recorder_advice(tool: Tool) -> str:
+    """Which package has it here."""
+    package = package_here(*tool.packages)
+    if package:
+        return install(package)
+    return f"apt knows no package of it here: put a {tool.program} that runs on the PATH"
 
 
 def name_packages(findings: list[Finding]) -> list[Finding]:

@@ -19,6 +19,9 @@ COMPILER_VERSIONS = (19, 21, 20, 18, 17, 16)
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Any of them loads the pages that the tests make; as in the launcher."""
 
+BROWSER_PACKAGES = ("chromium-headless-shell", "chromium")
+"""The packages that have one: Debian has both, Ubuntu has neither."""
+
 
 @dataclass(frozen=True)
 class Compiler:
@@ -41,6 +44,15 @@ class Compiler:
 def find_browser() -> str | None:
     """The path of one of BROWSERS; None if there is none."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def package_here(*names: str) -> str | None:
+    """The first of these packages that apt knows on this host; None if it knows none of them."""
+    return next((name for name in names if f"Package: {name}" in _apt_says(name)), None)
+
+
+def _apt_says(package: str) -> list[str]:
+    return output("apt-cache", "--no-all-versions", "show", package).splitlines()
 
 
 def first_line(*command: str) -> str:

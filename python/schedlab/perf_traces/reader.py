@@ -7,6 +7,7 @@ and the kernel's own descriptions of its events in them: nothing of that is done
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -33,34 +34,46 @@ class Tool:
     """A program that prints a recording."""
 
     program: str
-    package: str
-    """Of Debian."""
+    packages: tuple[str, ...]
+    """That have it: of Debian, then of others."""
     file: str
     """What its recordings are called."""
     report: tuple[str, ...]
-    """The command that prints all events; the file's name follows."""
+    """What the program is asked for to print all events; the file's name follows."""
     as_text: str
     """The same for a person, on another machine."""
+    elsewhere: str = ""
+    """Where else programs of that name may be, as a pattern of paths."""
+
+    def find(self) -> str | None:
+        """The path of the first one that runs; None if there is none.
+
+        That of Ubuntu on the PATH is a script, which refuses on any kernel but the one that its
+        package is for; the program itself reads recordings on all.
+        """
+        places = [shutil.which(self.program), *sorted(glob.glob(self.elsewhere), reverse=True)]
+        return next((place for place in places if place and _number(place)), None)
 
 
 PERF = Tool(
     "perf",
-    "linux-perf",
+    ("linux-perf", "linux-tools-generic"),
     "perf.data",
     (
-        *("perf", "script", "--force", "--ns", "--fields", "tid,cpu,time,event,trace"),
+        *("script", "--force", "--ns", "--fields", "tid,cpu,time,event,trace"),
         *("--show-lost-events", "--show-task-events", "--input"),
     ),
     "perf script --force --ns --show-lost-events --show-task-events"
     " --fields tid,cpu,time,event,trace -i FILE >FILE.txt",
+    "/usr/lib/linux-tools-*/perf",
 )
 TRACE_CMD = Tool(
     "trace-cmd",
-    "trace-cmd",
+    ("trace-cmd",),
     "trace.dat",
     # Latency format: it says whether an interrupt was being served. Without plugins: the kernel's
     # own letters for states.
-    ("trace-cmd", "report", "-t", "-l", "-N", "-i"),
+    ("report", "-t", "-l", "-N", "-i"),
     "trace-cmd report -t -l -N -i FILE >FILE.txt",
 )
 
@@ -116,17 +129,17 @@ def _tool_of(path: Path) -> Tool | None:
 
 
 def _report(tool: Tool, path: Path) -> str:
-    done = _run(*tool.report, str(path))
+    done = _run(tool, *tool.report, str(path))
     if done.returncode or not done.stdout.strip():
         raise WrongUsage(_unreadable(tool, path, done.stderr))
     return done.stdout
 
 
 def _require(tool: Tool, path: Path) -> None:
-    if not shutil.which(tool.program):
+    if not tool.find():
         raise MachineUnfit(
-            f"--from-perf {path}: a {tool.file} is read by {tool.program}, which is not there: install"
-            f" Debian's package {tool.package}; or, where there is {tool.program}, make text of it,"
+            f"--from-perf {path}: a {tool.file} is read by {tool.program}, and none that runs is here:"
+            f" install the package {' or '.join(tool.packages)}; or, where there is {tool.program}, make text of it,"
             f" which needs no tool here: {tool.as_text}"
         )
 
@@ -134,7 +147,7 @@ def _require(tool: Tool, path: Path) -> None:
 def _unreadable(tool: Tool, path: Path, said: str) -> str:
     """Why a tool refused a file: most often it is older than the file, or the file was cut off."""
     if tool is PERF:  # only if asked does it tell more than that it cannot
-        said += _run(PERF.program, "script", "-v", "--header-only", "--input", str(path)).stderr
+        said += _run(PERF, "script", "-v", "--header-only", "--input", str(path)).stderr
     lines = [line.strip().rstrip(".") for line in said.splitlines()]
     causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
     return (
@@ -149,12 +162,25 @@ _NO_CAUSE = re.compile(r"Ignoring|rerun with -v|build-id")
 
 
 def version(tool: Tool) -> str:
-    """`perf 6.1.187`. (trace-cmd says so, and then that it failed.)"""
-    match = re.search(r"\d+(?:\.\d+)+", _run(tool.program, "--version").stdout)
-    return f"{tool.program} {match[0]}" if match else tool.program
+    """`perf 6.1.187`."""
+    return f"{tool.program} {_number(tool.find() or tool.program)}".strip()
 
 
-def _run(*command: str) -> subprocess.CompletedProcess[str]:
+def _number(program: str) -> str:
+    """Its version; "" if it does not run. (trace-cmd says its version, and then that it failed.)"""
+    try:
+        said = _output(program, "--version").stdout
+    except OSError:
+        return ""
+    match = re.search(r"\d+(?:\.\d+)+", said)
+    return match[0] if match else ""
+
+
+def _run(tool: Tool, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return _output(tool.find() or tool.program, *arguments)
+
+
+def _output(*command: str) -> subprocess.CompletedProcess[str]:
     # Nothing is to be looked up in a network for names of functions, which are not even asked for.
     environment = {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}
     return subprocess.run(
@@ -183,7 +209,7 @@ _FACTS = {
 
 
 def _read_perf(path: Path) -> Recording:
-    header = _run(PERF.program, "script", "--force", "--header-only", "--input", str(path)).stdout
+    header = _run(PERF, "script", "--force", "--header-only", "--input", str(path)).stdout
     if "# event : name = " in header and "sched_switch" not in header:
         # Of other events perf cannot print the fields that are asked for, and says no more than that.
         return Recording(Events(), 0)
