@@ -25,9 +25,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics import compute
-from schedlab.run import measure
+from schedlab.runs.carrying_out import measure
 from schedlab.trace import Kind, export, read, validate
 from schedlab.trace.format import RECORD
 from trace_simulator import Script, header, simulate

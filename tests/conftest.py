@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from schedlab.interpreter import module_command
+from schedlab.host.interpreter import module_command
 
 # A shell starts what runs in the background with SIGINT ignored, and programs hand that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 
 
 @dataclass

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conftest import ROOT
 from schedlab.paths import BUILD
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 
 # Does not compile again what this checkout has compiled already, from the same sources.
 _COMPILER = """#!/bin/sh

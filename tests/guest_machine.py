@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab import trace
-from schedlab.build import IMAGE, KERNEL, build
 from schedlab.machines import Boot, kernel_machine
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.toolchain.build import IMAGE, KERNEL, build
 
 TICK_NS = 1_000_000
 """The tick of traced()."""

@@ -9,9 +9,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from schedlab import results
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.metrics import compute
+from schedlab.runs import results
 from schedlab.trace.format import Kind, MarkKind
 from trace_simulator import Script, Simulator, load, write
 
@@ -133,4 +133,4 @@ def hostile_run(folder: Path, name: str, seed: int = 1, **manifest: Any) -> None
             **manifest,
         },
     )
-    (folder / results.CONSOLE).write_text(name, errors="replace")
+    (folder / CONSOLE).write_text(name, errors="replace")

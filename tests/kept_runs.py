@@ -14,11 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from schedlab import results
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics import Metrics, compute
 from schedlab.metrics.compute import may_lack, schemas
 from schedlab.metrics.told import VALUES_SCHEMA
+from schedlab.runs import results
 from schedlab.studies.experiments import EXPERIMENTS
 from trace_simulator import Script, load, simulate, write
 

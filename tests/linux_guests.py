@@ -8,8 +8,8 @@ import warnings
 import pytest
 
 from schedlab.errors import MachineUnfit
-from schedlab.linux.guest import find_qemu
-from schedlab.linux.packages import packages
+from schedlab.machines.linux.guest import find_qemu
+from schedlab.machines.linux.packages import packages
 
 
 def need_guests() -> None:

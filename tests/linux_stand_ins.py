@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedlab.linux.elf import LOADER
-from schedlab.linux.image import BENCHMARKS
-from schedlab.linux.packages import Packages, file_sum
+from schedlab.machines.linux.elf import LOADER
+from schedlab.machines.linux.image import BENCHMARKS
+from schedlab.machines.linux.packages import Packages, file_sum
 
 
 def stand_in_packages(tree: Path) -> Packages:

@@ -26,7 +26,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from schedlab.monitor import palette
 from schedlab.monitor.server import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
-from schedlab.policies import read_catalogue
+from schedlab.toolchain.policies import read_catalogue
 
 TOKEN = "made-up"
 TICK = 10_000_000

@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from conftest import ROOT
-from schedlab import workload_files
 from schedlab.monitor.making import Choices
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import (
@@ -28,9 +27,11 @@ from schedlab.monitor.system import (
     StepKind,
     TunableNow,
 )
-from schedlab.policies import Catalogue, Policy, PolicyChoice, Preset, Tunable
+from schedlab.toolchain.policies import Catalogue, Policy, PolicyChoice, Preset, Tunable
 from schedlab.trace.format import HEADER, RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
 from schedlab_simulator import Simulator
 
 CATALOGUE: Catalogue = {
@@ -62,7 +63,7 @@ def recorded(
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trace.bin"
         with Simulator(
-            file.text(1, 1_000_000), policy=policy, cpus=cpus, tick_ns=1_000_000, trace=path
+            text_of(file, 1, 1_000_000), policy=policy, cpus=cpus, tick_ns=1_000_000, trace=path
         ) as machine:
             machine.run()
         data = path.read_bytes()

@@ -13,24 +13,27 @@ from pathlib import Path
 import mutators
 from kept_runs import keep_simulated
 from mutators import Mutator
-from schedlab import collection, costs, metrics, results, trace, workload_files
+from schedlab import metrics, trace
 from schedlab.agreement import known
-from schedlab.compare import compare
-from schedlab.machines.base import TRACE_FILE
+from schedlab.comparison.compare import compare
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.outcome import Outcome
 from schedlab.monitor.model.model import Model
 from schedlab.monitor.systems.recorded import _Tape, recorded_setup
 from schedlab.monitor.trace_file import Recent, TraceFile
-from schedlab.outcome import Outcome
 from schedlab.paths import ROOT
 from schedlab.perf_traces.convert import convert
-from schedlab.policies import Catalogue
-from schedlab.recording import recording
 from schedlab.replay import charges, workload_of
+from schedlab.runs import collection, results
+from schedlab.runs.recording import recording
 from schedlab.studies import figures
 from schedlab.sweep import dataset, ranking, reading
 from schedlab.sweep.expanding import expand, most
 from schedlab.sweep.objectives import parse
 from schedlab.sweep.one_run import Result, Rows
+from schedlab.toolchain.policies import Catalogue
+from schedlab.workload import costs, workload_files
+from schedlab.workload.text import text_of
 
 Read = Callable[[Path, Path], object]
 """Of the folder, and the file in it."""
@@ -138,8 +141,8 @@ def _read_swept(folder: Path, _: Path) -> None:
 
 @cache
 def _catalogue() -> Catalogue:
-    from schedlab.build import build
-    from schedlab.policies import read_catalogue
+    from schedlab.toolchain.build import build
+    from schedlab.toolchain.policies import read_catalogue
 
     build("host-tools")
     return read_catalogue()
@@ -177,7 +180,7 @@ def _sweep(folder: Path) -> None:
 def _read_workload(_: Path, file: Path) -> None:
     found = workload_files.read(file)
     if found.total() < _RUNS_MOST:
-        found.text(1, 1_000_000)
+        text_of(found, 1, 1_000_000)
 
 
 _PERF = """\

@@ -14,7 +14,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.interpreter import module_command
+from schedlab.host.interpreter import module_command
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
 
 HOSTILE = "</script><img src=x onerror=attack()>&lt;b&gt;[x](javascript:attack())|`*_"

@@ -16,8 +16,8 @@ from schedlab.agreement.pairs import named
 from schedlab.agreement.plan import OF_STUDIES, OTHER_PRESETS, Case, draws
 from schedlab.agreement.run import agreement
 from schedlab.agreement.text import HEADINGS, by_policy, row, summary
-from schedlab.policies import parse_choices, read_catalogue
 from schedlab.studies.experiments import ALL_CPUS, OTHERS
+from schedlab.toolchain.policies import parse_choices, read_catalogue
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("agreement")]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from schedlab import linux_shares, linux_throughput
-from schedlab.cli import cli
+from schedlab.benchmarks import linux_shares, linux_throughput
+from schedlab.commands.cli import cli
+from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
-from schedlab.outcome import Outcome
 from schedlab.outputs import OutputError
-from schedlab.policies import PolicyChoice
-from schedlab.run import Finished
+from schedlab.runs.carrying_out import Finished
+from schedlab.toolchain.policies import PolicyChoice
 from test_study_5_linux import sysbench
 
 RR, WRR = PolicyChoice("rr"), PolicyChoice("wrr", "linux")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab import calibration, costs, trace
-from schedlab.build import build
-from schedlab.calibration import (
+from schedlab import trace
+from schedlab.benchmarks import calibration
+from schedlab.benchmarks.calibration import (
     COMPUTE,
     CROWD,
     FORK,
@@ -26,9 +26,10 @@ from schedlab.calibration import (
     YIELD,
     Observed,
 )
-from schedlab.costs import Cost, Profile
-from schedlab.machines import sim
+from schedlab.toolchain.build import SIMULATOR, build
 from schedlab.trace import Kind, MarkKind
+from schedlab.workload import costs
+from schedlab.workload.costs import Cost, Profile
 from trace_simulator import Record, Script, load
 
 TURN = 5000
@@ -301,7 +302,7 @@ def simulated(folder: Path, text: str, cpus: int) -> Observed:
     workload.write_text(text)
     told = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])
     options = ("--cpus", str(cpus), "--costs", told, "--trace", str(path))
-    subprocess.run([sim.PROGRAM, *options, workload], check=True, capture_output=True, timeout=60)
+    subprocess.run([SIMULATOR, *options, workload], check=True, capture_output=True, timeout=60)
     return calibration.observe(trace.read(path))
 
 

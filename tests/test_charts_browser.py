@@ -12,7 +12,7 @@ import pytest
 from schedlab.report.charts.parts import FADED
 from schedlab.report.html import charts_script
 from schedlab.report.specifications import for_page
-from schedlab.tools import BROWSERS, find_browser
+from schedlab.toolchain.tools import BROWSERS, find_browser
 from test_charts import MAKERS, made
 
 if TYPE_CHECKING:

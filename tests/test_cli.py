@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Command, Programs
+from schedlab.commands.policy_listing import listing
 from schedlab.errors import WrongUsage
-from schedlab.policies import (
+from schedlab.toolchain.policies import (
     Catalogue,
     PolicyChoice,
     catalogue_of,
@@ -22,7 +23,6 @@ from schedlab.policies import (
     parse_setting,
     those_named,
 )
-from schedlab.policy_listing import listing
 from schedlab.units import format_time, parse_counts, parse_time
 
 WRONG = [

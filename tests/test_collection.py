@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from kept_runs import keep_simulated
-from schedlab import collection, results
 from schedlab.errors import WrongUsage
+from schedlab.runs import collection, results
 
 
 def test_tables_have_all_runs_in_order(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from conftest import Command
 from kept_runs import MS, keep_figures
-from schedlab.collection import read
-from schedlab.compare import Comparison, Match, Row, compare
-from schedlab.compare_listing import listing
+from schedlab.comparison.compare import Comparison, Match, Row, compare
+from schedlab.comparison.listing import listing
 from schedlab.errors import WrongUsage
+from schedlab.runs.collection import read
 
 
 def compared(before: Path, after: Path, *metrics: str) -> Comparison:

@@ -11,12 +11,12 @@ import pytest
 import vl_convert
 
 from kept_runs import MS, keep_figures
-from schedlab.collection import read
-from schedlab.measures import BY_NAME
+from schedlab.comparison.measures import BY_NAME
 from schedlab.report import comparison
 from schedlab.report.model import Chart, Page, Table, Text
 from schedlab.report.specifications import for_page, for_paper
 from schedlab.report.suites import Suite, suites
+from schedlab.runs.collection import read
 
 TURNAROUND = BY_NAME["turnaround"]
 

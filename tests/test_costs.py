@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab import costs
-from schedlab.build import build
 from schedlab.errors import WrongUsage
-from schedlab.json_lines import parse
-from schedlab.machines import sim
+from schedlab.files.json_lines import parse
+from schedlab.toolchain.build import SIMULATOR, build
+from schedlab.workload import costs
 
 PROFILE = {
     "format": 1,
@@ -105,7 +104,7 @@ def simulator(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     build("simulator")
     workload = folder / "workload.txt"
     workload.write_text("program a\n  fork b\n  wait\nprogram b\n  run 3ms\n  yield\n  sleep 1ms\n")
-    command = [str(sim.PROGRAM), "--no-trace", "--costs", text, str(workload)]
+    command = [str(SIMULATOR), "--no-trace", "--costs", text, str(workload)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from guest_machine import run_guest
-from schedlab.build import IMAGE, build
-from schedlab.outcome import PANIC
+from schedlab.machines.outcome import PANIC
 from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.build import IMAGE, build
 
 NAMES = (
     "settickets",

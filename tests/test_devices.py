@@ -11,9 +11,9 @@ import pytest
 
 from guest_machine import run_guest, sound_trace
 from schedlab import trace as traces
-from schedlab.build import IMAGE, KERNEL, build
 from schedlab.machines import machine_named
-from schedlab.outcome import FAILED, PANIC
+from schedlab.machines.outcome import FAILED, PANIC
+from schedlab.toolchain.build import IMAGE, KERNEL, build
 
 
 @pytest.mark.spike

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.build import IMAGE, build
+from schedlab.toolchain.build import IMAGE, build
 
 BUILD = IMAGE.parent
 BLOCK = 4096

@@ -21,12 +21,12 @@ import pytest
 
 from conftest import ROOT
 from fresh_checkout import environment_of, fresh_checkout, quick_compiler
-from schedlab.build import build
-from schedlab.cli import cli
-from schedlab.interpreter import module_command
-from schedlab.linux.parts import programs
+from schedlab.commands.cli import cli
+from schedlab.host.interpreter import module_command
+from schedlab.machines.linux.parts import programs
 from schedlab.machines.spike_install import installed_spike
-from schedlab.tools import compiler
+from schedlab.toolchain.build import build
+from schedlab.toolchain.tools import compiler
 
 WORKLOAD = "workloads/files/lottery-low.json"
 REFUSAL = "this machine is a stand-in"

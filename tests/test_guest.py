@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guest_machine import run_guest
-from schedlab.build import IMAGE, build, host_processors
 from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.build import IMAGE, build, host_processors
 from test_course_programs import ARGUMENTS as COURSE_ARGUMENTS
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").rglob("*.c"))

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
-from schedlab.new_policy import rendered
-from schedlab.tools import compiler
+from schedlab.commands.new_policy import rendered
+from schedlab.toolchain.tools import compiler
 
 GUIDE = ROOT / "docs" / "writing-a-policy.md"
 NAME = "stride2"

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from schedlab import doctor, perform
+from schedlab.commands import doctor
 from schedlab.errors import MachineUnfit
-from schedlab.linux import guest, parts
+from schedlab.machines.linux import guest, parts
 from schedlab.machines.spike_install import installed_spike
-from schedlab.plan import Plan
+from schedlab.runs import perform
+from schedlab.runs.plan import Plan
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,9 @@ def test_nothing_is_built_for_a_machine_that_is_not_to_be_had(
 def test_linux_guests_are_refused_before_anything_is_fetched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("schedlab.linux.packages.packages", lambda: pytest.fail("it fetches"))
+    monkeypatch.setattr(
+        "schedlab.machines.linux.packages.packages", lambda: pytest.fail("it fetches")
+    )
     for need in (guest.find_qemu, lambda: parts.build_linux("linux-host")):
         with pytest.raises(MachineUnfit, match="built on and for x86-64, and this host is aarch64"):
             need()

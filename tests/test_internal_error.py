@@ -12,15 +12,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import schedlab.cli
 from schedlab import __version__
+from schedlab.commands import cli
 from schedlab.errors import refusal
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
     """The one line that main() leaves on standard error."""
     with pytest.raises(SystemExit) as end:
-        schedlab.cli.main()
+        cli.main()
     assert end.value.code == 1
     said = capsys.readouterr()
     assert said.out == ""
@@ -56,7 +56,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_error_that_is_not_foreseen_is_one_line_and_a_log(
     cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedlab.cli, "cli", fails(KeyError("one\ntwo")))
+    monkeypatch.setattr(cli, "cli", fails(KeyError("one\ntwo")))
     line = ended(capsys)
     log = log_of(line)
     assert cache in log.parents
@@ -71,7 +71,7 @@ def test_a_panic_of_a_library_is_one_too(
 ) -> None:
     panic = pl.exceptions.PanicException("index out of bounds")
     assert not isinstance(panic, Exception)
-    monkeypatch.setattr(schedlab.cli, "cli", fails(panic))
+    monkeypatch.setattr(cli, "cli", fails(panic))
     assert "PanicException: index out of bounds" in log_of(ended(capsys)).read_text()
 
 
@@ -89,7 +89,7 @@ def test_without_a_cache_the_log_goes_where_temporary_files_do(
         monkeypatch.delenv("XDG_CACHE_HOME")
         monkeypatch.setattr(Path, "home", fails(RuntimeError("no home")))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(schedlab.cli, "cli", fails(ValueError("x" * 10_000)))
+    monkeypatch.setattr(cli, "cli", fails(ValueError("x" * 10_000)))
     line = ended(capsys)
     assert len(line) < 1_000
     log = log_of(line)
@@ -105,7 +105,7 @@ def test_where_no_log_can_be_written_the_line_says_so(
 ) -> None:
     cache.write_text("")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(schedlab.cli, "cli", fails(ZeroDivisionError()))
+    monkeypatch.setattr(cli, "cli", fails(ZeroDivisionError()))
     assert "ZeroDivisionError; no log could be written" in ended(capsys)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from guest_machine import run_guest, sound_trace
 from schedlab import trace as traces
-from schedlab.outcome import LIMIT, PANIC
+from schedlab.machines.outcome import LIMIT, PANIC
 
 MESSAGES = {
     "panic": "injected",

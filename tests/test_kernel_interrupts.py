@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from schedlab.build import build
 from schedlab.machines import Boot, kernel_machine
 from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.build import build
 
 PROGRAM = BUILD / "device_signal.elf"
 SLOW_LOCK = BUILD / "slow_lock.so"

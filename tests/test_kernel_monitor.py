@@ -21,10 +21,10 @@ import pytest
 
 from guest_machine import ROUND_NS, sound_trace, traced
 from schedlab import metrics
-from schedlab.build import IMAGE, KERNEL, build
 from schedlab.machines import Boot, kernel_machine
-from schedlab.machines.base import TRACE_FILE
-from schedlab.policies import read_catalogue
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.policies import read_catalogue
 from schedlab.trace import Kind, ProcessState, Trace
 from trace_story import Record, records_of
 

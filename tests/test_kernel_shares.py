@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from guest_machine import ROUND_NS, TICK_NS, traced
-from schedlab import metrics, shares, trace
-from schedlab.policies import PolicyChoice
+from schedlab import metrics, trace
+from schedlab.studies import shares
+from schedlab.toolchain.policies import PolicyChoice
 
 pytestmark = pytest.mark.spike
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from linux_guests import need_guests
-from schedlab.linux import guest
-from schedlab.linux.guest import GuestJob, GuestOutcome, boot
-from schedlab.outcome import LIMIT
+from schedlab.machines.linux import guest
+from schedlab.machines.linux.guest import GuestJob, GuestOutcome, boot
+from schedlab.machines.outcome import LIMIT
 
 pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux_boot")]
 

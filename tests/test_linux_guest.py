@@ -21,9 +21,9 @@ from conftest import ROOT, Programs
 from linux_stand_ins import stand_in_packages
 from processes import is_running, wait_until
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.linux import guest
-from schedlab.linux.guest import GuestJob, GuestOutcome, boot
-from schedlab.outcome import LIMIT
+from schedlab.machines.linux import guest
+from schedlab.machines.linux.guest import GuestJob, GuestOutcome, boot
+from schedlab.machines.outcome import LIMIT
 
 VERSION = 'case "$1" in --version) echo "QEMU emulator version 7.2.22 (stands in)"; exit 0 ;; esac'
 

@@ -12,9 +12,9 @@ import pytest
 
 from linux_stand_ins import stand_in_packages
 from schedlab.errors import WrongUsage
-from schedlab.linux import image
-from schedlab.linux.elf import LOADER
-from schedlab.linux.packages import Packages
+from schedlab.machines.linux import image
+from schedlab.machines.linux.elf import LOADER
+from schedlab.machines.linux.packages import Packages
 
 
 @pytest.fixture

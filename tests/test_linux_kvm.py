@@ -18,13 +18,13 @@ import pytest
 from conftest import ROOT, Command, Programs
 from linux_stand_ins import stand_in_packages
 from processes import children_of, is_running, wait_until
-from schedlab import run
-from schedlab.linux import guest, kvm
-from schedlab.linux.guest import GuestJob
-from schedlab.linux.second_start import Choice
-from schedlab.machines.linux import FreeLinux
+from schedlab.host.supervision import supervise
+from schedlab.machines.linux import guest, kvm
+from schedlab.machines.linux.guest import GuestJob
+from schedlab.machines.linux.machine import FreeLinux
+from schedlab.machines.linux.second_start import Choice
 from schedlab.monitor.systems.qemu_control import QemuControl
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 
 STAND_IN = """
 case "$*" in
@@ -125,7 +125,7 @@ def test_the_option_switches_it_off_for_what_is_started_then(
     import click
     from click.testing import CliRunner
 
-    from schedlab.cli_options import no_kvm_option
+    from schedlab.commands.options import no_kvm_option
 
     monkeypatch.setenv(kvm.OFF, "")
 
@@ -142,7 +142,7 @@ def test_the_option_switches_it_off_for_what_is_started_then(
 def test_doctor_says_what_a_trial_has_shown(
     qemu: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from schedlab import doctor
+    from schedlab.commands import doctor
 
     qemu(STUCK)
     (found,) = [each for each in doctor.linux_guest() if each.name == "KVM"]
@@ -224,7 +224,7 @@ def test_a_run_says_how_it_has_run_in_the_end(qemu: Callable[[str], None], tmp_p
     (tmp_path / "b").touch()
     prepared = guest.assemble(GuestJob(repeatable=False), tmp_path, tmp_path / "k", tmp_path / "b")
     console = tmp_path / "console.log"
-    status = asyncio.run(run.supervise(prepared.command, tmp_path, console, 60))
+    status = asyncio.run(supervise(prepared.command, tmp_path, console, 60))
     assert status == 5
     outcome = machine.outcome(status, tmp_path, tmp_path, console)
     assert outcome.note == "free-running, emulated: not repeatable"

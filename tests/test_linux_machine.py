@@ -15,21 +15,24 @@ import pytest
 
 from conftest import ROOT, Command
 from kept_runs import keep_simulated
-from schedlab.build import build
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.linux.guest import KVM
-from schedlab.linux.parts import archive
-from schedlab.machines import LINUX_MACHINES, linux, machine_named
-from schedlab.machines.base import TRACE_FILE, Release
-from schedlab.machines.linux import FreeLinux, Linux, benchmarks_in, command_of
-from schedlab.outcome import Outcome
-from schedlab.parts import check_own
+from schedlab.machines import LINUX_MACHINES, machine_named
+from schedlab.machines.base import Release
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.linux import machine as linux
+from schedlab.machines.linux.guest import KVM
+from schedlab.machines.linux.machine import FreeLinux, Linux, benchmarks_in, command_of
+from schedlab.machines.linux.parts import archive
+from schedlab.machines.outcome import Outcome
+from schedlab.machines.run import Run
 from schedlab.paths import BUILD
-from schedlab.perform import check_policies
-from schedlab.plan import Plan, Run
-from schedlab.policies import FAIR, PolicyChoice
-from schedlab.run import summary
-from schedlab.workload_files import read
+from schedlab.runs.carrying_out import summary
+from schedlab.runs.parts import check_own
+from schedlab.runs.perform import check_policies
+from schedlab.runs.plan import Plan
+from schedlab.toolchain.build import build
+from schedlab.toolchain.policies import FAIR, PolicyChoice
+from schedlab.workload.workload_files import read
 
 RUN = Run(
     workload="mixed -n 4",
@@ -49,9 +52,12 @@ FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 
 
 def test_the_machine_is_told_policy_seed_and_command() -> None:
-    assert RUN.boot_arguments() == "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
+    assert (
+        machine_named(RUN.machine).arguments(RUN)
+        == "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
+    )
     fair = replace(RUN, policy=PolicyChoice(FAIR.name), settings=(), workload="hackbench")
-    assert fair.boot_arguments() == "7 90.5 fair 'measure hackbench'"
+    assert machine_named(fair.machine).arguments(fair) == "7 90.5 fair 'measure hackbench'"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
         unpack, start = job.script.split(" && exec sh run.sh ")
         begin = machine.begin_s
         assert unpack == f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={begin}"
-        assert start == f"{run.boot_arguments()}\n"
+        assert start == f"{machine_named(run.machine).arguments(run)}\n"
         assert (job.cpus, job.seed, job.limit_s) == (2, 7, begin + 290.5)
         assert job.memory_mib == run.memory_mib
         assert job.repeatable == machine.repeatable

@@ -19,9 +19,9 @@ import pytest
 from conftest import ROOT
 from debian_archive import Archive, shared_library
 from schedlab.errors import MachineUnfit
-from schedlab.linux import apt, mirror, packages
-from schedlab.linux.kernel import NEEDED, config_problem, named_kernel
-from schedlab.linux.mirror import Source
+from schedlab.machines.linux import apt, mirror, packages
+from schedlab.machines.linux.kernel import NEEDED, config_problem, named_kernel
+from schedlab.machines.linux.mirror import Source
 
 needs_apt = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="no apt-get and dpkg-deb are here"
@@ -204,7 +204,7 @@ def test_starts_side_by_side_fetch_once_and_clear_up_after_a_killed_one(
 ) -> None:
     (cache / "fetch-killed" / "tree").mkdir(parents=True)
     (cache / "fetch-pins").write_text("half")
-    code = "from schedlab.linux import apt, packages; apt.TRUST = 'trusted=yes'; "
+    code = "from schedlab.machines.linux import apt, packages; apt.TRUST = 'trusted=yes'; "
     code += f"apt.KEYRING = packages.Path({str(tmp_path)!r}); print(packages.packages().tree)"
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python"}
     starts = [

@@ -12,10 +12,10 @@ import pytest
 
 from conftest import ROOT
 from schedlab import trace
-from schedlab.linux.guest import GuestJob, boot
-from schedlab.linux.parts import build_linux, contents, programs
+from schedlab.machines.linux.guest import GuestJob, boot
+from schedlab.machines.linux.parts import build_linux, contents, programs
 from schedlab.paths import BUILD
-from schedlab.policies import read_catalogue
+from schedlab.toolchain.policies import read_catalogue
 from schedlab.trace import Kind
 
 pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux-policies")]

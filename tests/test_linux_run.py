@@ -14,8 +14,8 @@ import pytest
 from conftest import Command
 from linux_guests import need_guests
 from schedlab import trace
-from schedlab.machines.base import TRACE_FILE
-from schedlab.placing import LIST
+from schedlab.files.placing import LIST
+from schedlab.machines.folder import TRACE_FILE
 
 pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux_boot")]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.linux.guest import GuestJob, boot
-from schedlab.linux.parts import build_linux
+from schedlab.machines.linux.guest import GuestJob, boot
+from schedlab.machines.linux.parts import build_linux
 from schedlab.paths import BUILD
 
 pytestmark = [

@@ -12,8 +12,8 @@ import pytest
 
 from conftest import Command
 from kept_runs import keep_figures
-from schedlab import collection, results
 from schedlab.errors import WrongUsage
+from schedlab.runs import collection, results
 from schedlab.sweep import best, columns, command, dataset, options, ranking
 from schedlab.sweep.objectives import parse
 from sweeps import WORKLOAD

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from schedlab.benchmarks.watching import watching
 from schedlab.errors import SchedlabError
-from schedlab.monitor_bench import watching
 
 READY = "@@ 0 ready 3 32123\n"
 

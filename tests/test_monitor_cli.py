@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from kept_runs import MANIFEST
-from schedlab import cli_monitor
-from schedlab.cli import cli
+from schedlab.commands import monitor as cli_monitor
+from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.monitor import conduct
 from schedlab.monitor.session import Session
-from schedlab.policies import PolicyChoice
+from schedlab.toolchain.policies import PolicyChoice
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pytest
 from conftest import ROOT
 from schedlab.monitor.server import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
-from schedlab.tools import BROWSERS, find_browser
+from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Route

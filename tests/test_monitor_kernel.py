@@ -21,9 +21,8 @@ import pytest
 from processes import is_running
 from schedlab import trace
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.loading import TOOLS
 from schedlab.machines import Boot
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import KERNEL_PARTS
 from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, System
@@ -31,9 +30,10 @@ from schedlab.monitor.systems import kernel as kernel_module
 from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.kernel import KernelSystem
 from schedlab.monitor.systems.live_disk import LiveDisk
-from schedlab.parts import supply
-from schedlab.policies import PolicyChoice
+from schedlab.runs.parts import supply
+from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import HEADER, MAGIC, RECORD, VERSION, AttributeKind, Kind
+from schedlab.workload.loading import TOOLS
 
 pytestmark = pytest.mark.xdist_group("monitor_kernel")
 
@@ -537,7 +537,7 @@ def test_a_machine_that_must_be_ended_by_force(
     stand_in: Callable[..., Live], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel_module, "END_PATIENCE_S", 0.2)
-    monkeypatch.setattr("schedlab.run._GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("schedlab.host.supervision._GRACE_SECONDS", 0.2)
     live = stand_in("0", "deaf")
     live.do(live.system.begin())
     live.do(live.system.end())

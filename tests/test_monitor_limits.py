@@ -31,7 +31,7 @@ from schedlab.errors import WrongUsage
 from schedlab.monitor import limits
 from schedlab.monitor.limits import read_message
 from schedlab.monitor.way_in import way_in
-from schedlab.parts import supply
+from schedlab.runs.parts import supply
 
 MIB = 1 << 20
 PROGRAM = """

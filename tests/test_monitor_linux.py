@@ -21,21 +21,21 @@ import pytest
 from linux_guests import need_guests
 from processes import is_running
 from schedlab import trace
-from schedlab.build import build
 from schedlab.errors import MachineUnfit, SchedlabError
-from schedlab.linux.guest import Prepared, tied
-from schedlab.linux.parts import build_linux
-from schedlab.machines.base import TRACE_FILE
+from schedlab.files.trusted_path import Untrusted
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.linux.guest import Prepared, tied
+from schedlab.machines.linux.parts import build_linux
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
 from schedlab.monitor.systems import linux_guest, linux_host
 from schedlab.monitor.systems.linux import LinuxGuestSystem, LinuxHostSystem
 from schedlab.monitor.systems.linux_family import Family
 from schedlab.monitor.systems.linux_server import ControlFiles, Places, _check_process, find_server
 from schedlab.paths import BUILD
-from schedlab.policies import PolicyChoice
+from schedlab.toolchain.build import build
+from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.writer import header_bytes
-from schedlab.trusted_path import Untrusted
 
 PLACE = BUILD / "linux-tests"
 PATIENCE_S = 300

@@ -19,9 +19,9 @@ from schedlab.monitor.making import read_choices, software_of
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Life, Setup, Status, System
-from schedlab.parts import supply
-from schedlab.policies import PolicyChoice
-from schedlab.tools import BROWSERS, find_browser
+from schedlab.runs.parts import supply
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.tools import BROWSERS, find_browser
 from test_monitor_page import browser, panel, wait_for_frames
 
 if TYPE_CHECKING:

@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 
 from conftest import ROOT
 from naive_model import Queues, Sliding, idle_while_queued
-from schedlab import workload_files
 from schedlab.metrics import compute, cpu_intervals, jain_index
 from schedlab.monitor.model import Model, ModelFrame
 from schedlab.monitor.system import Status, StatusRow
-from schedlab.policies import read_catalogue
+from schedlab.toolchain.policies import read_catalogue
 from schedlab.trace import (
     AttributeKind,
     BlockReason,
@@ -37,6 +36,8 @@ from schedlab.trace import (
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD
 from schedlab.trace.writer import TraceWriter
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
 from schedlab_simulator import Simulator
 from test_perf_traces import imported
 from trace_simulator import PATIENT, Record, Script, load, simulate
@@ -581,7 +582,9 @@ def test_a_boost_lifts_all_who_wait_in_the_picture_too(tmp_path: Path) -> None:
     path = tmp_path / "trace.bin"
     tick_ns, boost = 1_000_000, 50
     with Simulator(
-        workload_files.read(ROOT / "workloads" / "files" / "study4-trace.json").text(1, tick_ns),
+        text_of(
+            workload_files.read(ROOT / "workloads" / "files" / "study4-trace.json"), 1, tick_ns
+        ),
         policy="mlfq",
         tunables={"boost": boost},
         costs="none",

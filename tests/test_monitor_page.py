@@ -16,7 +16,7 @@ from contrast import CONTRAST_SCRIPT
 from hostile_names import NAMES
 from monitor_stand_in import StandIn
 from schedlab.monitor.server import PAGE
-from schedlab.tools import BROWSERS, find_browser
+from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page

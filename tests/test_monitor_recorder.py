@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 from monitor_stand_ins import recorded, setup
-from schedlab import metrics, results, trace
+from schedlab import metrics, trace
+from schedlab.machines.folder import CONSOLE
+from schedlab.machines.outcome import Outcome
 from schedlab.monitor.recorder import Recorder, facts_of
 from schedlab.monitor.standing import Standing
 from schedlab.monitor.system import Records
 from schedlab.monitor.trace_file import Recent, TraceFile, begin_of_work
-from schedlab.outcome import Outcome
+from schedlab.runs import results
 from schedlab.trace.format import RECORD, Kind
 from schedlab.trace.model import Header
 from trace_simulator import Record, Script, simulate
@@ -218,7 +220,7 @@ def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
     assert (manifest["status"], manifest["message"]) == ("success", "")
     assert manifest["kind"] == "monitor"
     assert manifest["cpus"] == 2
-    assert (place / results.CONSOLE).read_text() == "a line\n"
+    assert (place / CONSOLE).read_text() == "a line\n"
     trace.validate(trace.read(place / "trace.bin"))
     kept = metrics.load(place / results.METRICS)
     assert kept.summary.equals(metrics.compute(trace.read(place / "trace.bin")).summary)

@@ -16,14 +16,15 @@ import numpy as np
 import pytest
 
 from monitor_stand_ins import SECOND, StandIn, Watching, choices, recorded, setup, until
-from schedlab import metrics, paths, results, trace
+from schedlab import metrics, paths, trace
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.commands import perform
 from schedlab.monitor.rates import Allowance, HostClock
 from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Refused, Setup
-from schedlab.policies import PolicyChoice
+from schedlab.runs import results
+from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import Kind
 
 Do = Callable[..., Awaitable[Any]]

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from schedlab import trace
-from schedlab.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.metrics.lives import descendants, lives
 from schedlab.monitor.model import Model
@@ -22,7 +21,8 @@ from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, Setup, StepKind
 from schedlab.monitor.systems import simulated, simulator
 from schedlab.monitor.systems.simulator import SimulatorSystem
-from schedlab.policies import PolicyChoice
+from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
+from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace import Kind
 from schedlab.trace.follow import POLL_RECORDS
 from schedlab.trace.format import RECORD, AttributeKind

@@ -21,8 +21,8 @@ from schedlab.monitor.terminal.app import MonitorApp
 from schedlab.monitor.terminal.dialogs import Ask
 from schedlab.monitor.terminal.kept import Kept
 from schedlab.monitor.terminal.process_table import COLUMNS, ProcessTable
-from schedlab.parts import supply
-from schedlab.policies import PolicyChoice
+from schedlab.runs.parts import supply
+from schedlab.toolchain.policies import PolicyChoice
 
 Story = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 30

@@ -19,10 +19,9 @@ from click.testing import CliRunner, Result
 
 from hostile_names import NAMES, UNSAFE, hostile_run
 from report_samples import home
-from schedlab import terminal
-from schedlab.cli import cli, main
-from schedlab.interpreter import module_command
-from schedlab.names import (
+from schedlab.commands.cli import cli, main
+from schedlab.display import terminal
+from schedlab.display.names import (
     SLUG_MAX,
     all_visible,
     json_in_script,
@@ -34,8 +33,9 @@ from schedlab.names import (
     visible_line,
     write_csv,
 )
-from schedlab.parts import supply
-from schedlab.tools import find_browser
+from schedlab.host.interpreter import module_command
+from schedlab.runs.parts import supply
+from schedlab.toolchain.tools import find_browser
 from schedlab.trace.follow import TextReader
 from schedlab.trace.format import Kind
 from test_report_browser import browser, opened

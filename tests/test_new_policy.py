@@ -15,10 +15,10 @@ import pytest
 
 from conftest import ROOT, Command
 from schedlab import trace
-from schedlab.build import build
+from schedlab.commands.new_policy import NAME_MAX, SOURCE_MAX, create, rendered
 from schedlab.errors import WrongUsage
-from schedlab.machines.base import TRACE_FILE
-from schedlab.new_policy import NAME_MAX, SOURCE_MAX, create, rendered
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.toolchain.build import build
 
 NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multilevel-feedback")
 
@@ -99,7 +99,7 @@ def test_new_policies_are_listed(checkout: Path) -> None:
 
 
 def test_a_new_policy_runs_in_the_simulator_at_once(checkout: Path, tmp_path: Path) -> None:
-    done = command(checkout, "-c", "from schedlab.build import build; build('simulator')")
+    done = command(checkout, "-c", "from schedlab.toolchain.build import build; build('simulator')")
     assert done.returncode == 0, done.stderr
     workload = tmp_path / "workload.txt"
     workload.write_text("program root\n fork a\n fork a\n wait\n wait\nprogram a\n run 40ms\n")
@@ -258,7 +258,7 @@ def test_a_disk_that_is_full_keeps_nothing(tmp_path: Path) -> None:
     full = "import sys, resource, signal\n"
     full += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     full += "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
-    full += "from pathlib import Path; from schedlab.new_policy import create\n"
+    full += "from pathlib import Path; from schedlab.commands.new_policy import create\n"
     full += f"create(Path({str(place)!r}), 'fair', 'nobody')\n"
     done = command(ROOT, "-B", "-c", full)
     assert "File too large" in done.stderr

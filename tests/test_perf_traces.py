@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from conftest import ROOT, Command, Programs
 from schedlab import metrics, trace
-from schedlab.cli import cli
+from schedlab.commands.cli import cli
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.perf_traces import reader
 from schedlab.perf_traces.convert import Imported, convert
 from schedlab.perf_traces.events import Loss, Start, Switch, Wakeup
 from schedlab.perf_traces.story import Story, weight_of
 from schedlab.perf_traces.text import parse
-from schedlab.recording import recording
+from schedlab.runs.recording import recording
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Trace
 from trace_simulator import PATIENT
 

@@ -13,9 +13,10 @@ import pytest
 
 import trace_simulator
 from conftest import Command
-from schedlab import placing, results
 from schedlab.errors import WrongUsage
+from schedlab.files import placing
 from schedlab.report.output import check_place, report_folder
+from schedlab.runs import results
 
 
 def tree(folder: Path) -> dict[str, str]:

@@ -13,11 +13,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from kept_runs import keep_simulated
-from schedlab import collection, results
-from schedlab.collection import Collection
 from schedlab.errors import SchedlabError
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.report.remeasure import remeasured
+from schedlab.runs import collection, results
+from schedlab.runs.collection import Collection
 
 
 def contents(folder: Path) -> dict[str, bytes]:

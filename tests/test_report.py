@@ -25,18 +25,18 @@ from report_samples import (
     small_runs,
     table,
 )
-from schedlab import collection as runs
-from schedlab.collection import Collection
+from schedlab.comparison.measures import POSITIVE
+from schedlab.comparison.statistics import estimate, in_column
 from schedlab.errors import WrongUsage
-from schedlab.measures import POSITIVE
-from schedlab.placing import LIST
+from schedlab.files.placing import LIST
 from schedlab.report import build, files, html, markup, specifications
 from schedlab.report.command import progress_lines
 from schedlab.report.model import Cell, Column, Page, Report, Section, Table, Text
 from schedlab.report.output import MARK, report_folder
 from schedlab.report.tones import used_tones
 from schedlab.report.wording import counted, cpus, listed, ranges, time_unit
-from schedlab.statistics import estimate, in_column
+from schedlab.runs import collection as runs
+from schedlab.runs.collection import Collection
 
 ELEMENTS = {
     *("html", "head", "meta", "title", "link", "script", "body", "header", "nav", "main", "footer"),

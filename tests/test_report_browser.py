@@ -13,10 +13,10 @@ import pytest
 
 from contrast import CONTRAST_SCRIPT
 from report_samples import sample_report, small_runs
-from schedlab import collection as runs
 from schedlab.report import build
 from schedlab.report.model import Chart, Report, Table
-from schedlab.tools import BROWSERS, find_browser
+from schedlab.runs import collection as runs
+from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

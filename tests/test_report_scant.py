@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 import trace_simulator
-from schedlab import collection, metrics, results, trace
+from schedlab import metrics, trace
+from schedlab.machines.folder import CONSOLE
 from schedlab.report.build import write_report
+from schedlab.runs import collection, results
 from schedlab.studies.experiments import EXPERIMENTS
 
 SCRIPT = trace_simulator.Script(cpus=2, steps=100, drain=True)
@@ -33,7 +35,7 @@ def kept(place: Path, moments: int | None = None, **changes: object) -> Path:
         records = [each._replace(time=records[0].time) for each in records[:moments]]
     trace_simulator.write(place / "trace.bin", records, SCRIPT)
     metrics.compute(trace.read(place / "trace.bin")).write(place / results.METRICS)
-    (place / results.CONSOLE).touch()
+    (place / CONSOLE).touch()
     results.write_json(place / results.MANIFEST, {**MANIFEST, **changes})
     return place
 

@@ -15,18 +15,19 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Programs
-from schedlab import run as running
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.machines import Boot, KernelMachine, Release, kernel_machine
+from schedlab.files.placing import LIST
+from schedlab.machines import Boot, KernelMachine, Release, kernel_machine, machine_named
+from schedlab.machines.outcome import Outcome, outcome_of
 from schedlab.machines.qemu import find_qemu
+from schedlab.machines.run import Run
 from schedlab.machines.spike import INSTRUCTION_SET, spike_problem
 from schedlab.machines.spike_install import copy_hashing, install
-from schedlab.outcome import Outcome, outcome_of
-from schedlab.placing import LIST
-from schedlab.plan import Plan, Run, product
-from schedlab.policies import PolicyChoice
-from schedlab.progress import Board, Durations, guest_seconds
-from schedlab.results import find_run, new_folder
+from schedlab.runs import carrying_out as running
+from schedlab.runs.plan import Plan, product
+from schedlab.runs.progress import Board, Durations, guest_seconds
+from schedlab.runs.results import find_run, new_folder
+from schedlab.toolchain.policies import PolicyChoice
 
 BASE = Run(
     workload="mixed",
@@ -96,7 +97,7 @@ def test_a_plan_is_the_product_of_all_choices(tmp_path: Path) -> None:
 
 def test_boot_arguments_say_nothing_of_the_host(tmp_path: Path) -> None:
     (run,) = product(tmp_path, BASE, (PolicyChoice("rr", "table-scan"),), (2,), 1).runs
-    assert run.boot_arguments() == (
+    assert machine_named(run.machine).arguments(run) == (
         'policy=rr:table-scan tick=1ms seed=1 limit=1s trace=trace.bin run="mixed"'
     )
 

@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, Command
-from schedlab.build import IMAGE, KERNEL, build
-from schedlab.interpreter import module_command
-from schedlab.machines import machine_named
-from schedlab.plan import Plan, Run, product
-from schedlab.policies import PolicyChoice
-from schedlab.progress import Board, Durations
-from schedlab.run import carry_out, software
+from schedlab.host.interpreter import module_command
+from schedlab.machines.run import Run
+from schedlab.machines.spike import Spike
+from schedlab.runs.carrying_out import carry_out, software
+from schedlab.runs.plan import Plan, product
+from schedlab.runs.progress import Board, Durations
+from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.policies import PolicyChoice
 
 SMALL = "mixed -n 1 -i 1000000"
 
@@ -261,21 +262,21 @@ def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
         software({"kernel": KERNEL, "disk": IMAGE}, {}) as copies,
         Board(Plan(tmp_path / "o", (base,)), 1, Durations(tmp_path / "durations")) as board,
     ):
-        (each,) = carry_out(board.plan, machine_named("spike"), copies, 1, board)
+        (each,) = carry_out(board.plan, Panicking(), copies, 1, board)
     assert each.outcome.status == "panic"
     assert "panic: CPU" in each.outcome.message
     assert "injected" in each.outcome.message
     assert (each.folder / "trace.bin").stat().st_size > 64
 
 
-class Panicking(Run):
+class Panicking(Spike):
     """Its kernel is told to panic."""
 
-    def boot_arguments(self) -> str:
-        return f"inject=panic inject_at=20ms {super().boot_arguments()}"
+    def arguments(self, run: Run) -> str:
+        return f"inject=panic inject_at=20ms {super().arguments(run)}"
 
 
-SMALL_RUN = Panicking("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**10, 512)
+SMALL_RUN = Run("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**10, 512)
 
 
 @pytest.mark.spike

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab import shares
 from schedlab.paths import ROOT
-from schedlab.policies import PolicyChoice
+from schedlab.studies import shares
+from schedlab.toolchain.policies import PolicyChoice
 
 LOTTERIES = (PolicyChoice("lottery"), PolicyChoice("lottery", "thesis"))
 ROW = shares.Row(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from schedlab import peers
-from schedlab.build import build
+from schedlab.benchmarks import peers
+from schedlab.benchmarks.simulator_speed import Decision, aims, decisions, process_bytes
 from schedlab.errors import SchedlabError
-from schedlab.simulator_bench import Decision, aims, decisions, process_bytes
+from schedlab.toolchain.build import build
 
 PRINTED = """bench simulator-bare-loop 100 2.50
 bench simulator-decision 100 20.00

@@ -15,15 +15,15 @@ import pytest
 
 from conftest import Command
 from guest_machine import run_guest
-from schedlab.build import build
 from schedlab.paths import BUILD
-from schedlab.policies import read_catalogue
 from schedlab.soak import conduct as conducting
 from schedlab.soak.conduct import Soak, conduct
 from schedlab.soak.findings import Row, keep, rows
 from schedlab.soak.loads import Load, Part
 from schedlab.soak.sampling import Told
 from schedlab.soak.trend import BATCHES, WARM_UP, trend
+from schedlab.toolchain.build import build
+from schedlab.toolchain.policies import read_catalogue
 
 SECONDS = 4.0
 

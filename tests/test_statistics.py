@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from schedlab import statistics
-from schedlab.metrics import interquartile_range
-from schedlab.statistics import (
+from schedlab.comparison import statistics
+from schedlab.comparison.statistics import (
     POINTS,
     SHARE,
     TIME,
@@ -32,6 +31,7 @@ from schedlab.statistics import (
     probability_beyond,
     ranking,
 )
+from schedlab.metrics import interquartile_range
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
 SAMPLES = st.lists(NUMBERS, min_size=1, max_size=12)

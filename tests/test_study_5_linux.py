@@ -10,13 +10,13 @@ import pytest
 
 from kept_runs import MS, keep_run, keep_simulated
 from page_contents import cells_of, tables_of, texts_of
-from schedlab import results
-from schedlab.collection import read
 from schedlab.machines import machine_named
+from schedlab.machines.folder import CONSOLE
 from schedlab.report import study_5
 from schedlab.report.build import make_report
 from schedlab.report.model import Page
 from schedlab.report.studies.linux_waits import waits_of
+from schedlab.runs.collection import read
 from schedlab.studies import published
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import (
@@ -44,7 +44,7 @@ def keep(
     """A run on the experiment's machine."""
     content = {**on_linux(experiment), "workload": EXPERIMENTS[experiment].command, "cpus": 2}
     folder = keep_run(place, experiment, policy, seed, **content, **kept)
-    (folder / results.CONSOLE).write_text(f"[    0.5] Run /init\n{console}")
+    (folder / CONSOLE).write_text(f"[    0.5] Run /init\n{console}")
     return folder
 
 
@@ -223,7 +223,7 @@ def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:
             folder = tmp_path / f"{policy.replace(':', '-')}-{seed}"
             how = {**on_linux(SYSBENCH_8), "workload": EXPERIMENTS[SYSBENCH_8].command, **STARTED}
             keep_simulated(folder, seed, label=SYSBENCH_8, policy=policy, **how)
-            (folder / results.CONSOLE).write_text(sysbench(policy, seed))
+            (folder / CONSOLE).write_text(sysbench(policy, seed))
     report = make_report(read([tmp_path]))
     assert [page.name for page in report.pages] == ["index", "study-5", "comparison", "runs"]
 

@@ -11,16 +11,16 @@ import pytest
 
 from kept_runs import keep_run
 from page_contents import cells_of, tables_of, texts_of
-from schedlab.collection import Collection, read
 from schedlab.report import study_1, study_2
 from schedlab.report.model import Cell, Chart, Page
 from schedlab.report.studies.improvements import PROPOSALS
 from schedlab.report.studies.timing_runs import IN_A_ROW
-from schedlab.shares import TESTS
+from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
 from schedlab.studies.contradictions import contradictions
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_group_shares, ideal_told, unmeetable
+from schedlab.studies.shares import TESTS
 
 TICK_NS = 1_000_000
 SEEDS = (1, 3)

@@ -13,8 +13,6 @@ from feedback_reference import ALLOTMENT_BOOST, schedule
 from guest_machine import traced
 from kept_runs import keep_run
 from page_contents import cells_of, tables_of, texts_of
-from schedlab import results
-from schedlab.collection import Collection, read
 from schedlab.metrics import compute
 from schedlab.report import study_3, study_4, study_5
 from schedlab.report.markup import literal
@@ -23,6 +21,8 @@ from schedlab.report.studies import ticks
 from schedlab.report.studies.events import lost_steps
 from schedlab.report.studies.inversion import waits_in
 from schedlab.report.studies.six_metrics import in_order_of_arrival
+from schedlab.runs import results
+from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
 from schedlab.studies.contradictions import contradictions
 from schedlab.studies.ideal import ideal_batch, ideal_mixed_benchmark

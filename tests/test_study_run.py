@@ -18,25 +18,27 @@ from click.testing import CliRunner
 
 from conftest import Command
 from kept_runs import MANIFEST
-from schedlab import cli_run, collection, perform, results
-from schedlab import run as running
-from schedlab.build import PARTS
-from schedlab.collection import Collection
+from schedlab.commands import run as cli_run
+from schedlab.commands import study as study_run
+from schedlab.commands.study import Request, at_hand, reproduce
 from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.files.placing import write_list
 from schedlab.machines.base import Release
-from schedlab.machines.linux import Linux
-from schedlab.outcome import Outcome
-from schedlab.perform import check_policies
-from schedlab.placing import write_list
-from schedlab.plan import Plan
-from schedlab.policies import read_catalogue
-from schedlab.progress import Board, Durations
+from schedlab.machines.linux.machine import Linux
+from schedlab.machines.outcome import Outcome
 from schedlab.report.output import MARK
+from schedlab.runs import carrying_out as running
+from schedlab.runs import collection, perform, results
+from schedlab.runs.collection import Collection
+from schedlab.runs.perform import check_policies
+from schedlab.runs.plan import Plan
+from schedlab.runs.progress import Board, Durations
 from schedlab.studies import experiments
-from schedlab.studies import run as study_run
 from schedlab.studies.experiment import Depth, Experiment, Part, Share
-from schedlab.studies.experiments import EXPERIMENTS, plan
-from schedlab.studies.run import Request, at_hand, reproduce
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.planning import plan
+from schedlab.toolchain.build import PARTS
+from schedlab.toolchain.policies import read_catalogue
 from test_run import ScriptMachine
 
 # --- what is run

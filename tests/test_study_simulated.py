@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from schedlab import cli_run
-from schedlab.collection import Collection, Kept
-from schedlab.plan import Run
+from schedlab.commands import run as cli_run
+from schedlab.commands import study as study_run
+from schedlab.commands.study import Request, reproduce
+from schedlab.machines.run import Run
 from schedlab.report.model import Page, Section, Text
 from schedlab.report.studies import simulated
+from schedlab.runs.collection import Collection, Kept
 from schedlab.studies import experiments
-from schedlab.studies import run as study_run
 from schedlab.studies.experiment import Depth
-from schedlab.studies.experiments import plan
 from schedlab.studies.files import FILES, WITHOUT, Described
-from schedlab.studies.run import Request, reproduce
+from schedlab.studies.planning import plan
 
 
 def who(run: Run) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 
 C_FOLDERS = (
     "abi",

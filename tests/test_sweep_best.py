@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 from conftest import Command
+from schedlab.comparison.statistics import holm
 from schedlab.errors import WrongUsage
-from schedlab.outcome import Outcome
-from schedlab.statistics import holm
+from schedlab.machines.outcome import Outcome
 from schedlab.sweep import best, dataset, ranking
 from schedlab.sweep.objectives import parse
 from schedlab.sweep.one_run import Result, Rows

@@ -14,7 +14,7 @@ import pytest
 
 from kept_runs import keep_simulated
 from schedlab.errors import WrongUsage
-from schedlab.outcome import Outcome
+from schedlab.machines.outcome import Outcome
 from schedlab.sweep import columns, dataset
 from schedlab.sweep.one_run import Result, Rows
 

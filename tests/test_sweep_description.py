@@ -12,12 +12,12 @@ import pytest
 
 from conftest import ROOT, Command
 from schedlab.errors import WrongUsage
-from schedlab.json_lines import JsonError, Node
-from schedlab.policies import Catalogue, Policy, Preset, Tunable
+from schedlab.files.json_lines import JsonError, Node
 from schedlab.sweep import conditions, options, ranges, reading, sampling, yaml_lines
 from schedlab.sweep.expanding import Point, expand, most
 from schedlab.sweep.make import Make
 from schedlab.sweep.plan import SweepPlan
+from schedlab.toolchain.policies import Catalogue, Policy, Preset, Tunable
 
 MIXED = ROOT / "workloads" / "files" / "mixed.json"
 CATALOGUE: Catalogue = {

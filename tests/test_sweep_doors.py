@@ -20,7 +20,7 @@ import pytest
 from conftest import Command
 from processes import in_session, is_running, wait_until
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.interpreter import PYTHON
+from schedlab.host.interpreter import PYTHON
 from schedlab.sweep import certificate, cluster, command, dataset
 from sweeps import SEEDS, SETUPS, assert_same, started, sweep_file
 

@@ -11,16 +11,16 @@ import pytest
 
 from conftest import Command
 from processes import in_session, wait_until
-from schedlab import workload_files
 from schedlab.errors import SchedlabError
-from schedlab.placing import LIST
-from schedlab.plan import Run
-from schedlab.policies import PolicyChoice
+from schedlab.files.placing import LIST
+from schedlab.machines.run import Run
 from schedlab.sweep import command, dataset, execution, options, processes
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of
 from schedlab.sweep.one_run import Result, Task
 from schedlab.sweep.plan import SweepPlan
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.workload import workload_files
 from sweeps import SEEDS, SETUPS, WORKLOAD, assert_same, started, sweep_file
 
 pytestmark = pytest.mark.xdist_group("sweeps")
@@ -200,7 +200,7 @@ def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) ->
         *("manifest.json", "trace.bin", "console.log", "metrics"),
         *("workload.txt", "workload.json", LIST),
     }
-    from schedlab.collection import read
+    from schedlab.runs.collection import read
 
     collected = read(kept).summary.sort("turnaround_mean_ns")
     swept = dataset.read_table(tmp_path / "out", "runs").sort("turnaround_mean_ns")

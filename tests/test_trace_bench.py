@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from schedlab.bench import DECODER
+from schedlab.benchmarks.instructions import DECODER
 from schedlab.trace import Kind, read, validate
 
 

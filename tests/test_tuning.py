@@ -19,11 +19,11 @@ import pytest
 
 from conftest import ROOT
 from schedlab import trace
+from schedlab.comparison.statistics import Estimate
 from schedlab.metrics import state_intervals
 from schedlab.metrics.lives import lives
 from schedlab.metrics.tables import duration
-from schedlab.results import read_manifest
-from schedlab.statistics import Estimate
+from schedlab.runs.results import read_manifest
 from schedlab.sweep import best, command, dataset, options, ranking
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.objectives import parse

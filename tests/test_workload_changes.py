@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab import workload_files
-from schedlab.collection import Kept
 from schedlab.errors import WrongUsage
-from schedlab.plan import Run
-from schedlab.policies import PolicyChoice
-from schedlab.workload_changes import Change, parse_change, workload_title
-from schedlab.workload_model import Time, WorkloadFile
+from schedlab.machines.run import Run
+from schedlab.runs.collection import Kept
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.workload import workload_files
+from schedlab.workload.changes import Change, parse_change, workload_title
+from schedlab.workload.model import Time, WorkloadFile
+from schedlab.workload.text import text_of
 
 CONTENT = {
     "tasks": {
@@ -42,7 +43,7 @@ def test_a_change_gives_the_text_of_a_file_that_says_it_itself(tmp_path: Path) -
         "tasks.cpu.priority=2",
         "tasks.cpu.fast.phases.a.sleep=7",
     )
-    assert file.text(1, 1_000_000) == changed(tmp_path, content=itself).text(1, 1_000_000)
+    assert text_of(file, 1, 1_000_000) == text_of(changed(tmp_path, content=itself), 1, 1_000_000)
 
 
 def test_a_whole_object_can_be_put_in(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab import workload_files
 from schedlab.errors import WrongUsage
-from schedlab.json_lines import JsonError, Object, parse
+from schedlab.files.json_lines import JsonError, Object, parse
 from schedlab.monitor.palette import palette
-from schedlab.policies import PolicyChoice
-from schedlab.workload_model import ATTRIBUTES, WorkloadFile
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.workload import workload_files
+from schedlab.workload.model import ATTRIBUTES, WorkloadFile
+from schedlab.workload.text import text_of
 
 FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
 TICK = 1_000_000
@@ -30,7 +31,7 @@ def read(folder: Path, content: object) -> WorkloadFile:
 
 def program(file: WorkloadFile, name: str, seed: int = 1) -> list[str]:
     """The steps of one program, without their indents."""
-    programs = file.text(seed, TICK).split("program ")[1:]
+    programs = text_of(file, seed, TICK).split("program ")[1:]
     (found,) = (each.split("\n") for each in programs if each.split("\n")[0] == name)
     return [line.strip() for line in found[1:] if line.strip()]
 
@@ -104,7 +105,7 @@ def test_barriers_count_all_that_come(tmp_path: Path) -> None:
     }
     file = read(tmp_path, {"tasks": tasks})
     assert program(file, "a")[1:] == ["meet meet:x 5"]
-    assert file.text(1, 1_000_000).count("meet meet:y 1\n") == 3
+    assert text_of(file, 1, 1_000_000).count("meet meet:y 1\n") == 3
     starter = {"start": "a", "barrier": "x", "start2": "b"}
     file = read(tmp_path, {"starter": starter, "tasks": tasks})
     assert program(file, "a")[1:] == ["meet meet:x 6"]
@@ -194,7 +195,7 @@ def test_groups_are_names_or_their_beginnings(tmp_path: Path) -> None:
 
 def arrivals(file: WorkloadFile, seed: int) -> list[int]:
     """When processes are started."""
-    text = file.text(seed, TICK)
+    text = text_of(file, seed, TICK)
     return [int(when) for when in re.findall(r"sleep until (\d+)ns", text)]
 
 
@@ -221,7 +222,7 @@ def test_arrivals_are_drawn_from_the_seed(
 
 def test_times_in_ticks_follow_the_tick(tmp_path: Path) -> None:
     file = read(tmp_path, {"tasks": {"a": {"loop": 1, "delay": "3ticks", "run": 1}}})
-    assert "sleep until 30000ns" in file.text(1, 10_000)
+    assert "sleep until 30000ns" in text_of(file, 1, 10_000)
 
 
 def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
@@ -450,7 +451,7 @@ def test_what_is_no_json_is_refused(text: str) -> None:
 def test_the_files_of_the_project_are_good(path: Path) -> None:
     file = workload_files.read(path)
     assert not file.notes
-    assert file.text(1, TICK)
+    assert text_of(file, 1, TICK)
 
 
 def test_the_monitors_palette_is_there() -> None:
@@ -473,7 +474,7 @@ def test_the_palettes_simple_ones_give_their_starter_nothing(name: str) -> None:
 
 
 def test_the_name_of_a_run_is_that_of_its_file() -> None:
-    from schedlab.cli_run import folder_name
+    from schedlab.commands.run import folder_name
 
     choice = (PolicyChoice("rr"),)
     assert folder_name("workloads/files/mixed.json", choice) == "mixed-rr"

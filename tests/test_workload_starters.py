@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.workload_model import AwaitAll, Drawn, Fork, Loop, Step, Time, awaiting
-from schedlab.workload_text import Numbers
+from schedlab.workload.model import AwaitAll, Drawn, Fork, Loop, Step, Time, awaiting
+from schedlab.workload.text import Numbers, text_of
 from test_workload_files import TICK, complaint, program, read
 
 WORKER = {"loop": 1, "run": 1}
@@ -188,8 +188,8 @@ def test_tasks_that_draw_need_no_starter(tmp_path: Path) -> None:
     lines = program(file, "root")
     assert lines[3:5] == ["fork a@1", "priority 2 a@1"]
     assert lines.count("fork b") == 1
-    assert file.text(1, TICK) != file.text(2, TICK)
-    assert file.text(1, TICK) == file.text(1, TICK)
+    assert text_of(file, 1, TICK) != text_of(file, 2, TICK)
+    assert text_of(file, 1, TICK) == text_of(file, 1, TICK)
 
 
 # --- what is refused

@@ -17,8 +17,8 @@ import pytest
 
 from guest_machine import run_guest, sound_trace
 from schedlab import metrics, trace
-from schedlab.build import build
 from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.build import build
 
 TICK_NS = 100_000
 WORK = "-w 10000"

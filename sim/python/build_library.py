@@ -45,7 +45,9 @@ def make(root: Path) -> Path:
     if os.environ.get("SCHEDLAB_CLANG"):
         command.append(f"CLANG={os.environ['SCHEDLAB_CLANG']}")
     (root / "build").mkdir(exist_ok=True)
-    with (root / "build" / ".lock").open("w") as lock:  # one build at a time, as schedlab.build
+    with (root / "build" / ".lock").open(
+        "w"
+    ) as lock:  # one build at a time, as schedlab.toolchain.build
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             subprocess.run(command, check=True)

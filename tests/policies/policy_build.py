@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from schedlab.paths import ROOT
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 
 POLICIES = [
     *sorted((ROOT / "policies").glob("*.c")),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from policy_build import run
 
-from schedlab.bench import GROWTH_ALLOWED
-from schedlab.build import build
+from schedlab.benchmarks.instructions import GROWTH_ALLOWED
 from schedlab.machines.spike import find_spike
 from schedlab.paths import ROOT
+from schedlab.toolchain.build import build
 
 PROGRAM = Path("build/policy_cost.elf")
 

@@ -12,7 +12,7 @@ from bpf_object import CALL_DEPTH, STACK_BYTES, read_object
 from policy_build import CLANG, POLICIES, WARNINGS, llvm, output_of, run
 
 from schedlab.paths import ROOT
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 
 HOST = ["-std=c17", "-O2", "-fno-pie", "-ffreestanding", "-mgeneral-regs-only"]
 KERNEL = [

@@ -9,8 +9,8 @@ from simulator_command import built, simulate
 
 from guest_machine import TICK_NS, run_guest, sound_trace
 from schedlab import trace
-from schedlab.build import IMAGE, build
-from schedlab.loading import COMMAND, TOOLS, make_disk
+from schedlab.toolchain.build import IMAGE, build
+from schedlab.workload.loading import COMMAND, TOOLS, make_disk
 
 
 def play(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:

@@ -22,7 +22,7 @@ from scheduling_laws import breaches
 
 from schedlab import trace
 from schedlab.paths import BUILD, ROOT
-from schedlab.policies import Catalogue, read_catalogue
+from schedlab.toolchain.policies import Catalogue, read_catalogue
 from schedlab_simulator import (
     ActRefused,
     Attribute,

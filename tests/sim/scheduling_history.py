@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from schedlab.policies import Catalogue
+from schedlab.toolchain.policies import Catalogue
 from schedlab.trace import AttributeKind, Kind, PreemptReason, Trace
 from trace_story import Record
 

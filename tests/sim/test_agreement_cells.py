@@ -9,8 +9,7 @@ import pytest
 from simulator_command import simulate
 
 from kept_runs import MS, keep_run
-from schedlab import collection, trace
-from schedlab import costs as profiles
+from schedlab import trace
 from schedlab.agreement import known, variants
 from schedlab.agreement.cells import Cell, Key, cells
 from schedlab.agreement.known import Judged, Known, Reason, judged
@@ -22,6 +21,8 @@ from schedlab.errors import FileRefused, WrongUsage
 from schedlab.report.agreement import page
 from schedlab.report.build import without_simulated
 from schedlab.report.model import Table
+from schedlab.runs import collection
+from schedlab.workload import costs as profiles
 
 EXPERIMENT = "s1-timing-cpu-heavy"
 

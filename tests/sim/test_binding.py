@@ -21,7 +21,7 @@ from simulator_command import built, simulate
 
 from schedlab import trace
 from schedlab.paths import ROOT
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 from schedlab_simulator import (
     ActRefused,
     Attribute,

@@ -20,8 +20,8 @@ import pytest
 from simulator_command import simulate
 
 from schedlab import metrics, trace
-from schedlab.shares import TESTS, LotteryTest
 from schedlab.studies.ideal import LOTTERY_GROUPS
+from schedlab.studies.shares import TESTS, LotteryTest
 from schedlab.trace.format import HEADER, RECORD, Kind
 
 pytestmark = pytest.mark.xdist_group("lottery-shares")

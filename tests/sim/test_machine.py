@@ -13,11 +13,13 @@ import pytest
 from simulator_command import built, simulate
 
 from conftest import ROOT, Command
-from schedlab import trace, workload_files
+from schedlab import trace
 from schedlab.errors import WrongUsage
-from schedlab.loading import make_disk
-from schedlab.outcome import outcome_of
-from schedlab.placing import LIST, file_hash
+from schedlab.files.placing import LIST, file_hash
+from schedlab.machines.outcome import outcome_of
+from schedlab.workload import workload_files
+from schedlab.workload.loading import make_disk
+from schedlab.workload.text import text_of
 
 FILES = ROOT / "workloads" / "files"
 
@@ -269,7 +271,7 @@ def test_all_events_are_what_the_simulator_reads(tmp_path: Path, policy: str, cp
     file = workload_files.read(Path(written(tmp_path, ALL_EVENTS)))
     options = ("--policy", policy, "--cpus", cpus, "--trace", str(tmp_path / "trace.bin"))
     program = "sim-safe/schedlab-sim"
-    done = simulate(tmp_path, file.text(1, 1_000_000), *options, program=program)
+    done = simulate(tmp_path, text_of(file, 1, 1_000_000), *options, program=program)
     assert done.returncode == 0, done.stderr
     # init, root, 2 + 3 + 1 + 2 + 3 + 1 + 1 tasks, and a child for each round of the waker
     assert "\nforks 415\n" in done.stdout

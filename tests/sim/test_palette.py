@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from simulator_command import built
 
-from schedlab import workload_files
 from schedlab.monitor.palette import palette
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
 
 TICK_NS = 1_000_000
 GROUPS = {
@@ -28,7 +29,7 @@ GROUPS = {
 def compiled(name: str, folder: Path) -> Path:
     """As the kernel's program `play` takes it; that of Linux, too."""
     source, target = folder / "workload.txt", folder / "workload"
-    source.write_text(workload_files.read(palette()[name].file).text(1, TICK_NS))
+    source.write_text(text_of(workload_files.read(palette()[name].file), 1, TICK_NS))
     words = (built("sim/schedlab-sim"), "--tick", str(TICK_NS), "--compile", target, source)
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

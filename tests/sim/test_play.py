@@ -17,8 +17,8 @@ from simulator_command import built
 
 from guest_machine import TICK_NS
 from schedlab import metrics, trace
-from schedlab.build import build
 from schedlab.paths import BUILD
+from schedlab.toolchain.build import build
 
 Change = Callable[[bytes], bytes]
 LINUX_TICKS_NS = (20_000_000, 200_000_000, 1_000_000_000)

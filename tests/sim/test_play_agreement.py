@@ -22,7 +22,9 @@ from random_workload_files import random_workload
 from chessboard import chessboard
 from conftest import ROOT
 from guest_machine import TICK_NS
-from schedlab import metrics, trace, workload_files
+from schedlab import metrics, trace
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
 
 pytestmark = pytest.mark.spike
 
@@ -54,7 +56,7 @@ class Group(NamedTuple):
 
 def both(folder: Path, file: Path, policy: str, cpus: int, seed: int = 1) -> Iterator[Group]:
     """Runs it on both, and prints what each group took."""
-    text = workload_files.read(file).text(seed, TICK_NS)
+    text = text_of(workload_files.read(file), seed, TICK_NS)
     there = turnarounds(play(folder, text, policy, cpus))
     here = turnarounds(simulated(folder, text, policy, cpus))
     assert here.keys() == there.keys()

@@ -23,7 +23,7 @@ from simulator_command import built
 from test_properties import bounds, is_long
 
 from schedlab.paths import ROOT
-from schedlab.tools import compiler
+from schedlab.toolchain.tools import compiler
 from schedlab_simulator import declarations
 from schedlab_simulator.library import library
 

@@ -13,11 +13,11 @@ import pytest
 from simulator_command import built, simulate
 
 from conftest import Command
-from schedlab.costs import BUILT_IN, COSTS
 from schedlab.errors import WrongUsage
-from schedlab.placing import file_hash
-from schedlab.recording import recording
+from schedlab.files.placing import file_hash
 from schedlab.replay import charges
+from schedlab.runs.recording import recording
+from schedlab.workload.costs import BUILT_IN, COSTS
 
 TASKS = {
     "tasks": {

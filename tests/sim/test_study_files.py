@@ -16,11 +16,13 @@ from simulator_command import simulate
 from chessboard import chessboard
 from conftest import ROOT
 from guest_machine import TICK_NS, traced
-from schedlab import metrics, trace, workload_files
+from schedlab import metrics, trace
 from schedlab.studies.experiment import TICK_NS as STUDY_TICK_NS
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.files import FILES, FOLDER, WITHOUT, Described
-from schedlab.workload_changes import parse_change
+from schedlab.workload import workload_files
+from schedlab.workload.changes import parse_change
+from schedlab.workload.text import text_of
 
 NEARNESS = 0.02
 """Of a time; or else a tick."""
@@ -44,7 +46,7 @@ def test_each_file_reads_and_is_shorter_when_quick(name: str) -> None:
     assert not described.read().notes
     assert bool(described.quick) == bool(EXPERIMENTS[name].quick_options)
     if described.quick:
-        assert described.read("quick").text(1, TICK_NS) != described.read().text(1, TICK_NS)
+        assert text_of(described.read("quick"), 1, TICK_NS) != text_of(described.read(), 1, TICK_NS)
 
 
 def _distinct() -> dict[str, Described]:
@@ -62,7 +64,7 @@ def test_each_file_runs_under_each_policy_on_one_to_five_cpus(tmp_path: Path, na
         for policy in EXPERIMENTS[experiment].own
     }
     tick = 10 * TICK_NS if name.startswith("lottery-original") else TICK_NS
-    text = described.read("quick").text(1, tick)
+    text = text_of(described.read("quick"), 1, tick)
     for policy in sorted({*OTHERS, *own}):
         for cpus in range(1, 6):
             options = ("--policy", policy, "--cpus", str(cpus), "--limit", str(_LIMIT_NS))
@@ -118,7 +120,7 @@ def test_processes_do_what_those_of_the_kernels_program_do(
     for machine, delay in ((simulated, begin), (play, begin + LATER * TICK_NS)):
         print(machine.__name__)
         wanted = [parse_change(each) for each in (*changes, f"starter.delay={delay}ns")]
-        text = workload_files.read(ROOT / FOLDER / f"{file}.json", wanted).text(1, TICK_NS)
+        text = text_of(workload_files.read(ROOT / FOLDER / f"{file}.json", wanted), 1, TICK_NS)
         here = lives(machine(tmp_path, text, policy))
         assert here["pid"].to_list() == there["pid"].to_list()
         assert here["group"].to_list() == there["group"].to_list()

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from schedlab.collection import Collection, Repeated
-from schedlab.statistics import CONFIDENCE, difference, holm, probability_beyond
+from schedlab.comparison.statistics import CONFIDENCE, difference, holm, probability_beyond
+from schedlab.runs.collection import Collection, Repeated
 
 if TYPE_CHECKING:
     import polars as pl

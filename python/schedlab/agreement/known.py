@@ -21,7 +21,7 @@ from typing import Literal
 from schedlab.agreement.cells import Cell, Key, Verdict
 from schedlab.agreement.variants import Range, Ranges
 from schedlab.errors import FileRefused
-from schedlab.kept_files import read_text
+from schedlab.files.kept import read_text
 
 FILE = Path(__file__).with_name("known.csv")
 _COLUMNS = ["experiment", "policy", "cpus", "what", "reason"]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from schedlab import workload_files
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.experiments import EXPERIMENTS, LOTTERY_TESTS, PRIORITY_TESTS, TIMING_TESTS
 from schedlab.studies.files import FILES, Described
-from schedlab.workload_changes import Change
-from schedlab.workload_model import WorkloadFile
+from schedlab.workload import workload_files
+from schedlab.workload.changes import Change
+from schedlab.workload.model import WorkloadFile
 
 SIZES = (2, 6, 20, 40)
 """CPU-bound processes of study 4's mixed benchmark, of those that were measured."""

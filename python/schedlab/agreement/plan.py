@@ -12,10 +12,11 @@ from pathlib import Path
 from schedlab.agreement.cells import KERNEL, SIMULATOR
 from schedlab.agreement.pairs import Pair, Window, named, pairs
 from schedlab.errors import WrongUsage
-from schedlab.plan import Plan, Run
-from schedlab.policies import PolicyChoice, parse_choices
+from schedlab.machines.run import Run
+from schedlab.runs.plan import Plan
 from schedlab.studies.experiments import ALL_CPUS, OTHERS
 from schedlab.studies.files import FILES
+from schedlab.toolchain.policies import PolicyChoice, parse_choices
 
 Windows = Mapping[tuple[str, str, int], Window]
 """On the kernel, by experiment, policy and CPUs."""

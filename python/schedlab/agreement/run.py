@@ -7,21 +7,22 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab import placing, results
 from schedlab.agreement import variants
 from schedlab.agreement.cells import KERNEL, SIMULATOR, Cell, cells
 from schedlab.agreement.known import Judged, judged
 from schedlab.agreement.pairs import Window
 from schedlab.agreement.plan import Case, Windows, kernel_plan, simulator_plan
 from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
-from schedlab.collection import Collection, Kept, Setup
-from schedlab.continuing import unfinished
+from schedlab.display.names import write_csv
+from schedlab.display.terminal import say
+from schedlab.files import placing
 from schedlab.machines.base import Machine
-from schedlab.names import write_csv
-from schedlab.perform import perform
-from schedlab.plan import Plan
-from schedlab.run import Software, inputs
-from schedlab.terminal import say
+from schedlab.runs import results
+from schedlab.runs.carrying_out import Software, inputs
+from schedlab.runs.collection import Collection, Kept, Setup
+from schedlab.runs.continuing import unfinished
+from schedlab.runs.perform import perform
+from schedlab.runs.plan import Plan
 
 STEM = "agreement"
 """Of the files."""
@@ -34,7 +35,7 @@ def agreement(
 
     Runs that are there are not run again. Those of another kernel are refused (WrongUsage); those
     of another simulator or workload file, which take no time, are thrown away and made anew.
-    Raises Interrupted (schedlab.run) on a signal; what was finished is kept.
+    Raises Interrupted (schedlab.runs.carrying_out) on a signal; what was finished is kept.
     """
     if folder.is_dir():
         for place in files(folder):

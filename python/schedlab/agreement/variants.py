@@ -18,10 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from schedlab import costs as profiles
 from schedlab.agreement.cells import Cell, Key
 from schedlab.agreement.plan import Case, Windows, simulated_run
-from schedlab.plan import Run
+from schedlab.machines.run import Run
+from schedlab.workload import costs as profiles
 
 COUNT = 16
 SPREAD = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from schedlab.machines.base import Machine, Release
 from schedlab.machines.kernel import Boot, KernelMachine
-from schedlab.machines.linux import FreeLinux, Linux
+from schedlab.machines.linux.machine import FreeLinux, Linux
 from schedlab.machines.qemu import Qemu
 from schedlab.machines.sim import Simulator
 from schedlab.machines.spike import Spike

@@ -6,21 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from schedlab.outcome import Outcome
-    from schedlab.plan import Run
-
-TRACE_FILE = "trace.bin"
-"""Where a machine leaves the trace, in the folder that it runs in."""
-WORKLOAD_TEXT = "workload.txt"
-"""What a run of a workload file acts out, in its folder."""
-WORKLOAD_FILE = "workload.json"
-"""The workload file itself, as it was then; what was changed in it is in the manifest."""
+from schedlab.machines.outcome import Outcome
+from schedlab.machines.run import Run
 
 Parts = Mapping[str, Path]
-"""What runs start from, by the names of schedlab.parts."""
+"""What runs start from, by the names of schedlab.runs.parts."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class Machine(Protocol):
     repeatable: bool
     """The same run gives the same trace, byte for byte."""
     parts: tuple[str, ...]
-    """What it starts from, by the names of schedlab.parts: the program that it runs first."""
+    """What it starts from, by the names of schedlab.runs.parts: the program that it runs first."""
     tools: tuple[str, ...]
     """What it needs beside that for a workload file."""
     cpus_max: int

@@ -6,16 +6,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedlab.errors import WrongUsage
-from schedlab.loading import COMMAND, TOOLS, check_room, make_disk
-from schedlab.machines.base import TRACE_FILE, WORKLOAD_TEXT, Machine, Parts
-from schedlab.outcome import LIMIT, Outcome, outcome_of, read_console
+from schedlab.machines.base import Machine, Parts
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.outcome import LIMIT, Outcome, outcome_of, read_console
+from schedlab.machines.run import Run
 from schedlab.units import format_time
-
-if TYPE_CHECKING:
-    from schedlab.plan import Run
+from schedlab.workload.loading import COMMAND, TOOLS, check_room, make_disk
 
 KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
 KERNEL_CPUS_MAX = 64
@@ -71,7 +69,7 @@ class KernelMachine(Machine):
                 f'--workload {workload!r}: only printable ASCII characters without " can be'
                 " passed on"
             )
-        length = len(run.boot_arguments())
+        length = len(self.arguments(run))
         if length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
                 f"--workload: the command is {length - BOOT_ARGUMENTS_MAX} characters too long to"
@@ -96,7 +94,7 @@ class KernelMachine(Machine):
         disk = parts["disk"]
         if run.file:
             disk = make_disk(disk, folder / WORKLOAD_TEXT, run.tick_ns, parts, scratch)
-        arguments = run.boot_arguments()
+        arguments = self.arguments(run)
         return self.command(Boot(parts["kernel"], disk, run.cpus, run.memory_mib, arguments))
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:

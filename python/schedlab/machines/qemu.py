@@ -7,9 +7,10 @@ import shutil
 from functools import cache
 
 from schedlab.errors import MachineUnfit
-from schedlab.machines.base import TRACE_FILE, Release
+from schedlab.machines.base import Release
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
-from schedlab.tools import first_line, version_in
+from schedlab.toolchain.tools import first_line, version_in
 
 PROGRAM = "qemu-system-riscv64"
 OLDEST = (7, 2)

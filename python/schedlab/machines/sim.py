@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedlab import __version__
 from schedlab.errors import WrongUsage
-from schedlab.machines.base import TRACE_FILE, WORKLOAD_TEXT, Parts, Release
-from schedlab.outcome import Outcome, outcome_of, read_console
-from schedlab.paths import BUILD
+from schedlab.machines.base import Parts, Release
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.outcome import Outcome, outcome_of, read_console
+from schedlab.machines.run import Run
+from schedlab.toolchain.build import SIMULATOR
 
-if TYPE_CHECKING:
-    from schedlab.plan import Run
-
-PROGRAM = BUILD / "sim" / "schedlab-sim"
 LIMIT_STATUS = 3
 """Its exit status after it has ended itself at its limit."""
 _SLOWEST_CPU_SECONDS_PER_SECOND = 1
@@ -64,10 +61,10 @@ class Simulator:
         return shlex.join([*words, WORKLOAD_TEXT])
 
     def release(self) -> Release:
-        return Release(str(PROGRAM), __version__, "built from sim/ and policies/")
+        return Release(str(SIMULATOR), __version__, "built from sim/ and policies/")
 
     def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        return [str(parts["simulator"]), *shlex.split(run.boot_arguments())]
+        return [str(parts["simulator"]), *shlex.split(self.arguments(run))]
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
         return outcome_of(status, read_console(console), LIMIT_STATUS)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO
 
 from schedlab.errors import MachineUnfit
-from schedlab.host import is_complete, no_spike
-from schedlab.interpreter import PYTHON
+from schedlab.host.interpreter import PYTHON
+from schedlab.host.processor import is_complete, no_spike
 from schedlab.paths import cache_folder
 
 VERSION = "0.0.5.dev20"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from schedlab.errors import FileRefused
-from schedlab.kept_files import read_tables
+from schedlab.files.kept import read_tables
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.fairness import jain_index
 from schedlab.metrics.ideal import Floats, ideal_shares

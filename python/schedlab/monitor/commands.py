@@ -10,17 +10,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from schedlab.display.names import all_visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor import worker
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
-from schedlab.monitor.tape import Request
 from schedlab.monitor.watched import Watched
-from schedlab.names import all_visible
-from schedlab.paths import new_runs_folder
-from schedlab.policies import PolicyChoice, parse_choices, unknown
+from schedlab.toolchain.policies import PolicyChoice, parse_choices, unknown
 from schedlab.trace.format import AttributeKind
-from schedlab.workload_model import ATTRIBUTES
+from schedlab.workload.model import ATTRIBUTES
 
 Message = Mapping[str, Any]
 Tell = Callable[[str], None]
@@ -299,36 +297,13 @@ async def _record(
         label = message.get("label") or ""
         if not isinstance(label, str) or len(label) > _LABEL_MAX:
             raise WrongUsage(f"label: a text of at most {_LABEL_MAX} characters is expected")
-        start_recording(session, systems, label)
+        session.start_recording(systems, label)
         return None
     tell("the metrics of what was recorded")
     folders = await stop_recording(session, systems)
     if len(systems) == 1:
         return folders[systems[0].letter]
     return folders
-
-
-def start_recording(
-    session: Session, systems: Sequence[Watched], label: str, from_start: bool = False
-) -> None:
-    """Runs that are recorded together are in one folder. Refused: one of them cannot be."""
-    for each in systems:
-        if each.recording:
-            raise Refused(f"{each.letter} is being recorded already, into {each.recording}")
-    if session.recordings is None or not any(each.recording for each in session.systems.values()):
-        session.recordings = new_runs_folder("monitor")
-        session.recorded = []
-    begun: list[Watched] = []
-    try:
-        for each in systems:
-            prefix = f"{each.letter}-" if len(session.systems) > 1 else ""
-            each.record(Request(session.recordings, prefix, label, from_start, session.software))
-            begun.append(each)
-    except BaseException:
-        for each in begun:
-            if each.tape:
-                each.tape.discard()
-        raise
 
 
 async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[str, str]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from schedlab.display.terminal import results, say
 from schedlab.errors import SchedlabError
 from schedlab.monitor.session import Session
 from schedlab.monitor.way_in import way_in
-from schedlab.terminal import results, say
 
 if TYPE_CHECKING:
     from schedlab.monitor.server import Server

@@ -12,18 +12,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from schedlab import results
-from schedlab.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import WrongUsage
-from schedlab.loading import TOOLS
 from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.machines.sim import Simulator
 from schedlab.monitor.palette import Entry, palette
 from schedlab.monitor.system import Setup, System
-from schedlab.parts import supply
-from schedlab.plan import TICK_NS
-from schedlab.policies import (
+from schedlab.runs import results
+from schedlab.runs.parts import supply
+from schedlab.runs.plan import TICK_NS
+from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
+from schedlab.toolchain.policies import (
     FAIR,
     Catalogue,
     PolicyChoice,
@@ -31,8 +30,9 @@ from schedlab.policies import (
     read_catalogue,
     unknown,
 )
+from schedlab.toolchain.versions import commit
 from schedlab.units import format_time
-from schedlab.versions import commit
+from schedlab.workload.loading import TOOLS
 
 LINUX, HOST, RECORDED = "linux", "host", "recorded"
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, LINUX, HOST)
@@ -144,7 +144,7 @@ def cpus_max(machine: str) -> int:
     if machine == SIMULATOR:
         return Simulator.cpus_max
     if machine == LINUX:
-        from schedlab.machines.linux import Linux
+        from schedlab.machines.linux.machine import Linux
 
         return Linux.cpus_max
     return os.cpu_count() or 1

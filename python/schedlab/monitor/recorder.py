@@ -11,14 +11,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from schedlab import __version__, results
+from schedlab import __version__
 from schedlab.errors import SchedlabError
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
 from schedlab.monitor.standing import Standing
 from schedlab.monitor.system import Records, Setup
 from schedlab.monitor.trace_file import TraceFile
-from schedlab.outcome import Outcome
+from schedlab.runs import results
 from schedlab.trace.model import Header
 
 KIND = "monitor"
@@ -47,7 +48,7 @@ class Recorder:
         self._stack = ExitStack()
         self.folder = self._stack.enter_context(results.new_folder(place))
         try:
-            self._console = self._stack.enter_context((self.folder / results.CONSOLE).open("w"))
+            self._console = self._stack.enter_context((self.folder / CONSOLE).open("w"))
             opening = standing.opening(own) if standing.count else None
             self._trace = TraceFile(self.folder / TRACE_FILE, header, opening, marks)
         except BaseException:

@@ -25,6 +25,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from schedlab.display.terminal import say
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Frame
@@ -39,7 +40,6 @@ from schedlab.monitor.limits import (
 )
 from schedlab.monitor.session import Session
 from schedlab.monitor.vega import vega_script
-from schedlab.terminal import say
 
 PAGE = Path(__file__).parent / "page"
 LOCAL = "127.0.0.1"

@@ -14,14 +14,16 @@ from string import ascii_lowercase
 from typing import Any, Protocol
 
 from schedlab import __version__
+from schedlab.display.names import all_visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.frames import Frame
 from schedlab.monitor.making import RECORDED, Choices, Maker, cpus_max, make_system
 from schedlab.monitor.model.model import WINDOW_NS
 from schedlab.monitor.rates import Allowance
 from schedlab.monitor.system import Life, Refused, Setup, StepKind
+from schedlab.monitor.tape import Request
 from schedlab.monitor.watched import Terms, Watched, limited
-from schedlab.names import all_visible
+from schedlab.paths import new_runs_folder
 
 SYSTEMS_MAX = 4
 FRAME_S = 0.2
@@ -132,9 +134,29 @@ class Session:
 
     def _first(self, each: Watched) -> None:
         if self.record_from_start:
-            from schedlab.monitor.commands import start_recording
+            self.start_recording([each], "", from_start=True)
 
-            start_recording(self, [each], "", from_start=True)
+    def start_recording(
+        self, systems: Sequence[Watched], label: str, from_start: bool = False
+    ) -> None:
+        """Runs that are recorded together are in one folder. Refused: one of them cannot be."""
+        for each in systems:
+            if each.recording:
+                raise Refused(f"{each.letter} is being recorded already, into {each.recording}")
+        if self.recordings is None or not any(each.recording for each in self.systems.values()):
+            self.recordings = new_runs_folder("monitor")
+            self.recorded = []
+        begun: list[Watched] = []
+        try:
+            for each in systems:
+                prefix = f"{each.letter}-" if len(self.systems) > 1 else ""
+                each.record(Request(self.recordings, prefix, label, from_start, self.software))
+                begun.append(each)
+        except BaseException:
+            for each in begun:
+                if each.tape:
+                    each.tape.discard()
+            raise
 
     async def close(self) -> None:
         """Ends all, and keeps what is being recorded."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedlab.errors import SchedlabError
-from schedlab.policies import PolicyChoice
+from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import AttributeKind
 from schedlab.trace.model import Header
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from schedlab.host.supervision import to_the_end
+from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
 from schedlab.monitor.making import RECORDED
 from schedlab.monitor.recorder import Recorder, facts_of, free_name
 from schedlab.monitor.standing import Standing
 from schedlab.monitor.system import Records, Refused, Setup
 from schedlab.monitor.trace_file import Recent
-from schedlab.outcome import Outcome
-from schedlab.run import to_the_end
 from schedlab.trace.model import Header
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TypeVar, cast
 
+from schedlab.display.names import visible
 from schedlab.errors import SchedlabError
+from schedlab.machines.outcome import Outcome
 from schedlab.monitor.blank import blank, still
 from schedlab.monitor.frames import Frame, Mark
 from schedlab.monitor.making import RECORDED, Choices, Maker
@@ -33,8 +35,6 @@ from schedlab.monitor.system import (
 )
 from schedlab.monitor.tape import Request, Tape
 from schedlab.monitor.trace_file import begin_of_work
-from schedlab.names import visible
-from schedlab.outcome import Outcome
 from schedlab.trace.format import AttributeKind
 
 T = TypeVar("T")

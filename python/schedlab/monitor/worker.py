@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
-from schedlab.interpreter import module_command
-from schedlab.outcome import Outcome
-from schedlab.run import end_group, to_the_end
+from schedlab.host.interpreter import module_command
+from schedlab.host.supervision import end_group, to_the_end
+from schedlab.machines.outcome import Outcome
 
 Tell = Callable[[str], None]
 """Is given lines that say how far it is."""
@@ -73,7 +73,7 @@ async def _told(stream: asyncio.StreamReader, tell: Tell) -> list[str]:
 def main(arguments: list[str]) -> None:
     """The process's own part."""
     if arguments[0] == "measure":
-        from schedlab.run import evaluate
+        from schedlab.runs.carrying_out import evaluate
 
         _, outcome = evaluate(Path(arguments[1]), Outcome("success"))
         print(json.dumps({"status": outcome.status, "message": outcome.message}))

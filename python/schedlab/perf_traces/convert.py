@@ -10,15 +10,17 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from schedlab import __version__, placing, results
+from schedlab import __version__
 from schedlab.errors import WrongUsage
-from schedlab.machines.base import TRACE_FILE
+from schedlab.files import placing
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
-from schedlab.outcome import Outcome
 from schedlab.perf_traces.reader import Recording, read
 from schedlab.perf_traces.story import Story
-from schedlab.run import evaluate
-from schedlab.versions import commit
+from schedlab.runs import results
+from schedlab.runs.carrying_out import evaluate
+from schedlab.toolchain.versions import commit
 
 MACHINE = "linux-recording"
 """In manifests: a machine that schedlab has not run."""
@@ -57,7 +59,7 @@ def convert(
         if root and not story.root_pid:
             raise WrongUsage(f"--root {root}: nobody of that name or PID runs in {file}")
         notes = tuple(_notes(recording, story))
-        (folder / results.CONSOLE).write_text("".join(f"{note}\n" for note in notes))
+        (folder / CONSOLE).write_text("".join(f"{note}\n" for note in notes))
         metrics, outcome = evaluate(folder, Outcome("success"))
         manifest = _manifest(file, recording, story)
         manifest.update(

@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cache
 
-from schedlab import costs
 from schedlab.errors import WrongUsage
 from schedlab.trace.model import Integers
+from schedlab.workload import costs
 
 
 @dataclass(frozen=True)
 class Charges:
-    """Nanoseconds; schedlab.costs.COSTS says of what."""
+    """Nanoseconds; schedlab.workload.costs.COSTS says of what."""
 
     boot: int = 0
     turn: int = 0

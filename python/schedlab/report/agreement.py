@@ -11,11 +11,11 @@ from schedlab.agreement import variants
 from schedlab.agreement.cells import KERNEL, NEARNESS, SIMULATOR, Key, cells
 from schedlab.agreement.known import Judged, judged
 from schedlab.agreement.text import HEADINGS, LEFT, row
-from schedlab.collection import Collection
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.provenance import provenance
 from schedlab.report.wording import counted
+from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
 
 NAME = "simulator-and-kernel"

@@ -9,14 +9,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
-from schedlab import __version__, results
-from schedlab.collection import Collection
+from schedlab import __version__
+from schedlab.display.names import all_visible
 from schedlab.machines import SIMULATOR
-from schedlab.names import all_visible
 from schedlab.report import files, index, runs
 from schedlab.report.model import Page, Report, Text
 from schedlab.report.numbering import Numbering
 from schedlab.report.output import MARK, check_place, report_folder
+from schedlab.runs import results
+from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
 
 Format = Literal["html", "markdown"]

@@ -13,11 +13,11 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from schedlab import collection as runs
+from schedlab.display.terminal import messages, say
 from schedlab.errors import WrongUsage
 from schedlab.report.build import write_report
 from schedlab.report.output import check_place
-from schedlab.terminal import messages, say
+from schedlab.runs import collection as runs
 from schedlab.units import format_duration
 
 DEFAULT_NAME = "report"

@@ -10,16 +10,16 @@ from statistics import median
 
 import polars as pl
 
-from schedlab.collection import Collection
-from schedlab.measures import Measure
+from schedlab.comparison.measures import Measure
+from schedlab.comparison.statistics import Quantity, fitting, in_column
+from schedlab.display.names import slug
 from schedlab.metrics.tables import three_digits
-from schedlab.names import slug
 from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.suites import COMPARED, Suite, suites
-from schedlab.statistics import Quantity, fitting, in_column
+from schedlab.runs.collection import Collection
 from schedlab.units import format_time
 
 NOTHING = Cell("–", "muted")

@@ -10,12 +10,12 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.measures import Measure
+from schedlab.comparison.measures import Measure
+from schedlab.comparison.statistics import TIME, Quantity
 from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
 from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH, in_policy_order
 from schedlab.report.model import Chart
 from schedlab.report.suites import Suite
-from schedlab.statistics import TIME, Quantity
 
 _ROW = 22
 _MILLISECONDS = Quantity("ms", 1e-6)

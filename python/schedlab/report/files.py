@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab.build import host_processors
-from schedlab.names import write_csv
+from schedlab.display.names import write_csv
+from schedlab.host.workers import worker_pool
 from schedlab.report.model import Chart, Report, Text
 from schedlab.report.specifications import VEGA_LITE, for_paper
-from schedlab.workers import worker_pool
+from schedlab.toolchain.build import host_processors
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,7 +17,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from schedlab.names import json_in_script, slug
+from schedlab.display.names import json_in_script, slug
 from schedlab.paths import cache_folder
 from schedlab.report import files, markup
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text

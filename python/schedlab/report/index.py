@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab.collection import Collection, Kept, Repeated
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.provenance import is_repeatable, message, provenance
 from schedlab.report.tones import MEANINGS, SIGNS
 from schedlab.report.wording import counted, cpus, listed, ranges
+from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from schedlab import placing, results
+from schedlab.files import placing
+from schedlab.runs import results
 
 MARK = "report.json"
 """In each report: what is in it."""

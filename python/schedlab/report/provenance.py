@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schedlab.collection import Kept, Repeated
 from schedlab.report.markup import literal
 from schedlab.report.model import Cell
 from schedlab.report.wording import NOTHING, counted, listed, ranges
+from schedlab.runs.collection import Kept, Repeated
 from schedlab.units import format_time
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.build import host_processors
-from schedlab.collection import Collection, Kept
-from schedlab.outcome import Outcome
-from schedlab.run import evaluate
-from schedlab.workers import worker_pool
+from schedlab.host.workers import worker_pool
+from schedlab.machines.outcome import Outcome
+from schedlab.runs.carrying_out import evaluate
+from schedlab.runs.collection import Collection, Kept
+from schedlab.toolchain.build import host_processors
 
 Work = tuple[Path, Path, Outcome]
 """A run's folder, where its metrics go, how its machine ended."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab import collection as runs
-from schedlab.collection import Collection, Kept
 from schedlab.report.markup import code, listing, literal
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.provenance import is_repeatable, message
@@ -21,9 +19,11 @@ from schedlab.report.workload_tables import (
     processes_table,
     workloads,
 )
+from schedlab.runs import collection as runs
+from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.units import format_duration
-from schedlab.workload_changes import workload_title
+from schedlab.workload.changes import workload_title
 
 _DRAWN = 6
 """Of so many workloads there are charts here; those of the studies are on their pages."""

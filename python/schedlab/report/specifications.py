@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from schedlab.names import all_visible
+from schedlab.display.names import all_visible
 from schedlab.report.charts import theme
 from schedlab.report.model import Chart
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import fmean
 
-from schedlab.collection import Collection, Repeated
 from schedlab.report.charts import drawn, gantt
 from schedlab.report.model import Block, Chart, Page, Section, Text
 from schedlab.report.provenance import provenance
@@ -43,9 +42,10 @@ from schedlab.report.studies.timing_tables import (
 )
 from schedlab.report.study_tables import Comparison, first_trace, measure
 from schedlab.report.wording import cpus, listed
-from schedlab.shares import TESTS
+from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
+from schedlab.studies.shares import TESTS
 
 TITLE = "Study 1: priorities and a lottery in xv6"
 _SUITES = (ROUND_ROBIN, PRIORITIES)

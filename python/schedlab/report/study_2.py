@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from schedlab.collection import Collection
 from schedlab.report.model import Block, Page, Section, Table, Text
 from schedlab.report.provenance import provenance
 from schedlab.report.studies.contradiction_texts import Doubts
@@ -24,6 +23,7 @@ from schedlab.report.studies.timing_runs import (
 from schedlab.report.studies.timing_tables import NEAR, is_off, near
 from schedlab.report.study_tables import Comparison, Kind, Line, compared_table
 from schedlab.report.wording import counted, cpus, listed
+from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_told
 

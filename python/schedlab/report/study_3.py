@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.collection import Collection
 from schedlab.report.charts import boxes, dots, drawn
 from schedlab.report.model import Block, Column, Page, Section, Text
 from schedlab.report.studies import inversion, six_metrics_claims
@@ -29,6 +28,7 @@ from schedlab.report.studies.six_metrics import (
 from schedlab.report.studies.six_metrics_reasons import EXPLANATIONS
 from schedlab.report.studies.texts import how_measured, if_known, measured_table
 from schedlab.report.study_tables import Comparison, Line, compared_table
+from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.ideal import STUDY_3_WORK
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.collection import Collection
 from schedlab.report.model import Cell, Column, Page, Section, Table, Text
 from schedlab.report.studies import levels_seen, mixed_benchmark, sleeper
 from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.mixed_runs import SCHEDULERS, Benchmark, published
 from schedlab.report.studies.texts import cell, if_known
+from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.ideal import INTERACTIVE_TICKS, STUDY_4_WORK
 

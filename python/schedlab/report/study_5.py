@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import polars as pl
 
-from schedlab.collection import Collection
 from schedlab.report.model import Cell, Column, Page, Section, Table, Text
 from schedlab.report.studies import (
     linux_others,
@@ -23,6 +22,7 @@ from schedlab.report.studies.linux_runs import LinuxRuns
 from schedlab.report.studies.linux_tables import QUANTITIES, SCHEDULERS, figure_of, ours
 from schedlab.report.studies.texts import if_known, in_order
 from schedlab.report.wording import NOTHING, listed
+from schedlab.runs.collection import Collection
 from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import SYSBENCH
 

@@ -16,14 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from schedlab.comparison.statistics import Estimate, Within, estimate, in_column
 from schedlab.report.model import Cell, Column, Row, Table, Tone
 from schedlab.report.wording import NOTHING as NOTHING
-from schedlab.statistics import Estimate, Within, estimate, in_column
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from schedlab.collection import Collection, Kept, Repeated
+    from schedlab.runs.collection import Collection, Kept, Repeated
     from schedlab.studies import Figure
     from schedlab.trace import Trace
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from schedlab.collection import Collection, Repeated
-from schedlab.measures import BY_NAME, SIX, Measure, measured
+from schedlab.comparison.measures import BY_NAME, SIX, Measure, measured
+from schedlab.comparison.statistics import Estimate, Ranking, estimates, ranking
 from schedlab.report.charts.theme import in_policy_order
-from schedlab.statistics import Estimate, Ranking, estimates, ranking
+from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.workload_changes import workload_title
+from schedlab.workload.changes import workload_title
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab.collection import Collection
-from schedlab.measures import BY_NAME, Measure
+from schedlab.comparison.measures import BY_NAME, Measure
+from schedlab.comparison.statistics import Estimate, estimate, fitting, in_column, number_as_text
 from schedlab.metrics.tables import percent
 from schedlab.report.model import Cell, Column, Section, Table, Text
 from schedlab.report.suites import Suite
-from schedlab.statistics import Estimate, estimate, fitting, in_column, number_as_text
+from schedlab.runs.collection import Collection
 
 TURNAROUND, RESPONSE, OVERHEAD = (BY_NAME[name] for name in ("turnaround", "response", "overhead"))
 _SHOWN = (TURNAROUND, RESPONSE, OVERHEAD)

@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from schedlab.metrics.tables import three_digits
-from schedlab.statistics import (
+from schedlab.comparison.statistics import (
     TIME,
     Estimate,
     Quantity,
@@ -17,6 +16,7 @@ from schedlab.statistics import (
     fitting,
     in_column,
 )
+from schedlab.metrics.tables import three_digits
 
 NOTHING = "–"
 """There is no such value."""

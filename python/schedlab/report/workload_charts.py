@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from schedlab.collection import Collection, Repeated
-from schedlab.names import unique_slugs
+from schedlab.display.names import unique_slugs
 from schedlab.report import charts
 from schedlab.report.markup import literal
 from schedlab.report.model import Chart
 from schedlab.report.provenance import mark, provenance, repeatable
 from schedlab.report.wording import cpus
 from schedlab.report.workload_tables import Workload
+from schedlab.runs.collection import Collection, Repeated
 from schedlab.units import format_time
 
 _GANTTS = 4

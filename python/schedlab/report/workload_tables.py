@@ -9,9 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab import collection as runs
-from schedlab.collection import Collection, Repeated, Setup
-from schedlab.names import unique_slugs
+from schedlab.display.names import unique_slugs
 from schedlab.report.charts import theme
 from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Column, Row, Table
@@ -29,6 +27,8 @@ from schedlab.report.wording import (
     time_unit,
     with_interval,
 )
+from schedlab.runs import collection as runs
+from schedlab.runs.collection import Collection, Repeated, Setup
 from schedlab.units import format_time
 
 NOTABLE_POINTS = 1.0

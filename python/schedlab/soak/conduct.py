@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from schedlab.linux.guest import signals_raised, tied
+from schedlab.machines.linux.guest import signals_raised, tied
 from schedlab.soak.loads import PART_LOG, Load, Part
 from schedlab.soak.sampling import Told, host_figures
 

@@ -8,10 +8,10 @@ import shlex
 import sys
 from pathlib import Path
 
-from schedlab.linux import parts
-from schedlab.linux.guest import GuestJob, boot
+from schedlab.machines.linux import parts
+from schedlab.machines.linux.guest import GuestJob, boot
 from schedlab.paths import ROOT
-from schedlab.policies import read_catalogue
+from schedlab.toolchain.policies import read_catalogue
 
 SCRIPT = ROOT / "linux" / "guest" / "soak.sh"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
-from schedlab.interpreter import module_command
+from schedlab.host.interpreter import module_command
 from schedlab.paths import BUILD, ROOT
 
 PART_LOG = "{}.log"
@@ -47,9 +47,9 @@ class Load:
 
 def page(seconds: float, folder: Path) -> list[Part]:
     """The monitor with two simulators side by side, and a browser that steers them."""
-    from schedlab.parts import supply
-    from schedlab.policies import read_catalogue
-    from schedlab.tools import BROWSERS, find_browser
+    from schedlab.runs.parts import supply
+    from schedlab.toolchain.policies import read_catalogue
+    from schedlab.toolchain.tools import BROWSERS, find_browser
 
     browser = find_browser()
     if not browser:
@@ -76,7 +76,7 @@ def sweep(seconds: float, folder: Path) -> list[Part]:
 
 def serve(seconds: float, folder: Path) -> list[Part]:
     """`linux serve` in a guest, which goes through all policies while processes come and go."""
-    from schedlab.linux import parts
+    from schedlab.machines.linux import parts
 
     parts.programs()
     command = module_command("schedlab.soak.guest", str(int(seconds)))
@@ -85,9 +85,9 @@ def serve(seconds: float, folder: Path) -> list[Part]:
 
 def storm(seconds: float, folder: Path) -> list[Part]:
     """Our kernel on QEMU under workers that fork, kill, switch policies and fill the disk."""
-    from schedlab.build import KERNEL, build
     from schedlab.machines import Boot, kernel_machine
-    from schedlab.policies import read_catalogue
+    from schedlab.toolchain.build import KERNEL, build
+    from schedlab.toolchain.policies import read_catalogue
 
     build("kernel", "soak-image")
     policies = " ".join(read_catalogue())

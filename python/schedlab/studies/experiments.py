@@ -4,22 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
 
-from schedlab.errors import WrongUsage
-from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
-from schedlab.plan import Plan, Run
-from schedlab.policies import PolicyChoice, parse_choices, parse_setting
-from schedlab.studies.experiment import TICK_NS, WORK_NS, Depth, Experiment, Part, Share
+from schedlab.studies.experiment import Experiment, Part, Share
 from schedlab.studies.linux_experiments import linux_experiments
 
 OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid")
 """As we ship them: what all studies' suites are compared under."""
-_LIMIT_TICKS = 60_000
-_LIMIT_ON_LINUX_NS = 120_000_000_000
-"""Whose tick cannot be chosen."""
-_SEED_MAX = 2**63 - 1
 
 
 ALL_CPUS = (1, 2, 3, 4, 5)
@@ -267,88 +257,3 @@ EXPERIMENTS = {
     for each in of_study()
 }
 """By name, in the order in which they are run and told."""
-
-
-def plan(
-    folder: Path,
-    depth: Depth,
-    studies: Iterable[int] = (),
-    seed: int = 1,
-    tick_ns: int = TICK_NS,
-    memory_mib: int = 512,
-    machine: str = "spike",
-) -> Plan:
-    """All runs of these studies, or of all. Raises WrongUsage for a tick or seed that cannot be.
-
-    In the simulator they are those that have a workload file (schedlab.studies.files); on Linux,
-    those that are for it.
-    """
-    if tick_ns % WORK_NS:
-        raise WrongUsage(f"--tick {tick_ns}ns: the work of a study is in steps of {WORK_NS} ns")
-    wanted = set(studies)
-    runs = tuple(
-        replace(
-            base,
-            policy=_policy(policy)[0],
-            settings=_policy(policy)[1],
-            cpus=cpus,
-            seed=seed + repeat,
-        )
-        for each in EXPERIMENTS.values()
-        if not wanted or each.study in wanted
-        for base in _bases(each, depth, _tick_ns(each, tick_ns), memory_mib, machine)
-        for policy, share in each.policies(depth).items()
-        for cpus in share.cpus
-        for repeat in range(share.seeds)
-    )
-    if any(run.seed > _SEED_MAX for run in runs):
-        raise WrongUsage(
-            f"--seed {seed}: a study has several seeds, of which the last is too large"
-        )
-    return Plan(folder, runs)
-
-
-def _tick_ns(each: Experiment, wanted_ns: int) -> int:
-    """Its own; that of its machine, if it has one; else what is wanted."""
-    if each.machine:
-        return machine_named(each.machine).tick_ns
-    return each.tick_ns or wanted_ns
-
-
-def _bases(
-    each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str
-) -> Iterable[Run]:
-    """What all runs of an experiment share; nothing, if the machine cannot run it."""
-    if machine != each.machine if each.machine else machine in LINUX_MACHINES:
-        return
-    adapter = machine_named(machine)
-    base = Run(
-        workload=each.command_at(tick_ns, depth),
-        policy=PolicyChoice(""),
-        settings=(),
-        cpus=1,
-        machine=machine,
-        seed=0,
-        tick_ns=tick_ns,
-        limit_ns=_LIMIT_ON_LINUX_NS if each.machine else _LIMIT_TICKS * tick_ns,
-        memory_mib=adapter.memory_mib if each.machine else memory_mib,
-        label=each.name,
-    )
-    if machine != SIMULATOR:
-        yield base
-        return
-    from schedlab.studies.files import FILES
-
-    if described := FILES.get(each.name):
-        yield replace(
-            base,
-            workload=described.workload,
-            file=described.read(depth),
-            changes=described.changed(depth),
-        )
-
-
-def _policy(text: str) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-    """Of "priority:thesis slice=2"."""
-    name, *settings = text.split()
-    return parse_choices(name)[0], tuple(parse_setting(each) for each in settings)

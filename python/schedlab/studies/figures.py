@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from schedlab.errors import FileRefused
-from schedlab.kept_files import read_text
+from schedlab.files.kept import read_text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,9 +11,9 @@ from pathlib import Path
 from schedlab.paths import ROOT
 from schedlab.studies.experiment import Depth
 from schedlab.studies.experiments import EXPERIMENTS, LOTTERY_TESTS, MIXED_SIZES, TIMING_TESTS
-from schedlab.workload_changes import Change
-from schedlab.workload_files import read
-from schedlab.workload_model import WorkloadFile
+from schedlab.workload.changes import Change
+from schedlab.workload.model import WorkloadFile
+from schedlab.workload.workload_files import read
 
 FOLDER = "workloads/files"
 

@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
+from schedlab.comparison.statistics import fitting
 from schedlab.errors import WrongUsage
-from schedlab.placing import check_file
+from schedlab.files.placing import check_file
 from schedlab.report.model import Chart
-from schedlab.statistics import fitting
 from schedlab.sweep import listing
 from schedlab.sweep.objectives import Objective, parse
 from schedlab.sweep.ranking import Front, Values, front, ranked, read_values, title_of

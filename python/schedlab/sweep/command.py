@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab.build import host_processors
-from schedlab.json_lines import Node
+from schedlab.display.terminal import say
+from schedlab.files.json_lines import Node
 from schedlab.machines import machine_named
-from schedlab.parts import supply
-from schedlab.policies import read_catalogue
+from schedlab.runs.parts import supply
 from schedlab.sweep import dataset, expanding, reading
 from schedlab.sweep.make import Make, make_of
 from schedlab.sweep.one_run import Task
 from schedlab.sweep.origin import origin_of
 from schedlab.sweep.plan import SweepPlan
-from schedlab.terminal import say
-from schedlab.versions import sitting
+from schedlab.toolchain.build import host_processors
+from schedlab.toolchain.policies import read_catalogue
+from schedlab.toolchain.versions import sitting
 
 if TYPE_CHECKING:
     from schedlab.sweep.crew import Crew
@@ -126,7 +126,7 @@ def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:
 
 def manifest_of(point: expanding.Point, make: Make, said: Mapping[str, Any]) -> dict[str, Any]:
     """Of a run whose folder is kept, as `./schedlab run` would say it."""
-    from schedlab.run import Software, inputs
+    from schedlab.runs.carrying_out import Software, inputs
 
     facts = dict(make.machines[point.run.machine])
     version = facts.pop("machine_version")

@@ -17,9 +17,17 @@ from typing import Any
 
 import polars as pl
 
-from schedlab import results
 from schedlab.errors import WrongUsage
-from schedlab.kept_files import Field, by_name, checked, list_of, read_object, read_tables, text
+from schedlab.files.kept import (
+    Field,
+    by_name,
+    checked,
+    list_of,
+    read_object,
+    read_tables,
+    text,
+)
+from schedlab.runs import results
 from schedlab.sweep.columns import (
     CHANGE,
     FORMAT,

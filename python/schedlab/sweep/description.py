@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from schedlab.policies import Policy, PolicyChoice
 from schedlab.sweep.conditions import Condition
 from schedlab.sweep.ranges import Values
+from schedlab.toolchain.policies import Policy, PolicyChoice
 
 
 @dataclass(frozen=True)

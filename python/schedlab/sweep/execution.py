@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from schedlab.outcome import Outcome
+from schedlab.machines.outcome import Outcome
 from schedlab.sweep.crew import Crew
 from schedlab.sweep.dataset import DataSet
 from schedlab.sweep.make import Make

@@ -9,14 +9,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from schedlab import costs, workload_files
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
-from schedlab.plan import Run, check_cpus, check_workload
+from schedlab.machines.run import Run
+from schedlab.runs.plan import check_cpus, check_workload
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import ranges, sampling
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
-from schedlab.workload_model import WorkloadFile
+from schedlab.workload import costs, workload_files
+from schedlab.workload.model import WorkloadFile
 
 RUNS_MAX = 1_000_000
 TRIED_MAX = 5_000_000

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.statistics import Estimate, as_text, change_as_text
+from schedlab.comparison.statistics import Estimate, as_text, change_as_text
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.ranking import SCENE, Front, Place, Values, title_of
 from schedlab.units import format_time

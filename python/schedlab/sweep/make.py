@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schedlab.build import build_lock
 from schedlab.machines import machine_named
 from schedlab.machines.base import Parts
-from schedlab.measuring import Facts, measuring_code
-from schedlab.plan import Run
-from schedlab.workload_model import WorkloadFile
+from schedlab.machines.run import Run
+from schedlab.toolchain.build import build_lock
+from schedlab.toolchain.measuring import Facts, measuring_code
+from schedlab.workload.model import WorkloadFile
 
 _MEASURING = ("sweep/one_run.py", "sweep/columns.py")
 """Of the package: what decides what a row says, beside the machine's programs and what measures."""
@@ -28,7 +28,7 @@ class Make:
     machines: Mapping[str, Facts]
     """By machine: hashes of its programs, and its version."""
     programs: Mapping[str, bytes]
-    """By the names of schedlab.parts: what workers are given to run."""
+    """By the names of schedlab.runs.parts: what workers are given to run."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the data set's manifest, which says what does not fit."""
@@ -72,7 +72,7 @@ def key_of(run: Run, make: Make) -> str:
         "workload": run.workload,
         "changes": run.changes,
         "file": _hash_of_file(run.file) if run.file else None,
-        "boot_arguments": run.boot_arguments(),
+        "boot_arguments": machine_named(run.machine).arguments(run),
         "cpus": run.cpus,
         "seed": run.seed,
         "memory_mib": run.memory_mib,

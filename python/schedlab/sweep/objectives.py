@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from schedlab.errors import WrongUsage
-from schedlab.measures import BY_NAME, GROUP_MEASURES, OF_ENDED, POSITIVE, Grain, Measure
-from schedlab.policies import unknown
-from schedlab.statistics import (
+from schedlab.comparison.measures import BY_NAME, GROUP_MEASURES, OF_ENDED, POSITIVE, Grain, Measure
+from schedlab.comparison.statistics import (
     ANYWHERE,
     NUMBER,
     PER_SECOND,
@@ -22,7 +20,9 @@ from schedlab.statistics import (
     Quantity,
     Within,
 )
+from schedlab.errors import WrongUsage
 from schedlab.sweep.columns import GROUP_METRICS, METRICS, Column
+from schedlab.toolchain.policies import unknown
 
 _TEXT = re.compile(r"(?:(min|max):)?([A-Za-z0-9_-]+)(?:@(.{1,8}))?")
 _WHOLE_COLUMNS = {"share_error": "share_error_max_points"}

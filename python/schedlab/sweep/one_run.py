@@ -18,11 +18,13 @@ from typing import Any
 
 import polars as pl
 
-from schedlab import metrics, results, trace
+from schedlab import metrics, trace
 from schedlab.machines import machine_named
-from schedlab.machines.base import TRACE_FILE
-from schedlab.outcome import Outcome, ended
-from schedlab.plan import Run
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.outcome import Outcome
+from schedlab.machines.run import Run
+from schedlab.runs import results
+from schedlab.runs.carrying_out import ended
 
 Row = dict[str, Any]
 _ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
@@ -91,7 +93,7 @@ def _run(run: Run, programs: Mapping[str, Path], folder: Path, watch: Watch) -> 
     for name, text in run.files().items():
         (folder / name).write_text(text)
     seconds = machine.host_limit(run.cpus, run.limit_ns)
-    console = folder / results.CONSOLE
+    console = folder / CONSOLE
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         place = Path(scratch)
         command = machine.start(run, programs, folder, place)
@@ -155,7 +157,7 @@ def measure(folder: Path, kept: bool) -> Rows:
 
 
 def _added(found: metrics.Metrics, groups: tuple[Row, ...]) -> Row:
-    """As `schedlab.measures` has them, of one run."""
+    """As `schedlab.comparison.measures` has them, of one run."""
     errors = [abs(row["share_error_points"]) for row in groups if row["share_error_points"]]
     known = any(row["share_error_points"] is not None for row in groups)
     answers = found.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from schedlab.errors import WrongUsage
-from schedlab.json_lines import Node, Object, Value
+from schedlab.files.json_lines import Node, Object, Value
 from schedlab.sweep.yaml_lines import scalar_of
 
 SIMPLE = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from schedlab.sweep.make import Make, facts_of, made_of, sha256
 from schedlab.sweep.plan import Row, SweepPlan
-from schedlab.versions import sitting
+from schedlab.toolchain.versions import sitting
 
 MADE_OF = "made_of"
 """Of the manifest: by the column of this name, what it stands for."""

@@ -14,7 +14,7 @@ from schedlab.machines import SIMULATOR, machine_named
 from schedlab.sweep.columns import CHANGE, TUNABLE
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of, made_of
-from schedlab.workload_changes import changes_text
+from schedlab.workload.changes import changes_text
 
 Row = dict[str, Any]
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
@@ -36,7 +36,7 @@ class SweepPlan:
     @property
     def tools(self) -> tuple[str, ...]:
         """What machines need for workload files beside their own parts."""
-        loading = {point.run.machine for point in self.points if point.run.is_loaded}
+        loading = {point.run.machine for point in self.points if point.run.file}
         return tuple(sorted({tool for name in loading for tool in machine_named(name).tools}))
 
     @cached_property

@@ -8,8 +8,8 @@ from types import TracebackType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from schedlab.display.terminal import messages, say
 from schedlab.sweep.one_run import Result, Task
-from schedlab.terminal import messages, say
 from schedlab.units import format_duration
 
 _STEPS = 20

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schedlab.json_lines import JsonError, Node, Object
+from schedlab.files.json_lines import JsonError, Node, Object
 from schedlab.sweep.yaml_lines import scalar_of
-from schedlab.workload_files import by_key, whole, wrong
+from schedlab.workload.workload_files import by_key, whole, wrong
 
 VALUES_MAX = 100_000
 """Of one dimension of a grid."""

@@ -6,7 +6,7 @@ machine (a *scene*). Each has a value for each seed, and two are compared seed b
 
 A sweep has hundreds of setups and few seeds. Permutations of n seeds give no p-value below 2^-n,
 which no correction for hundreds of comparisons survives; so Student's t is used here however many
-seeds there are, where `schedlab.statistics` takes permutations from `FEW` on. The one that looks
+seeds there are, where `schedlab.comparison.statistics` takes permutations from `FEW` on. The one that looks
 best is best partly by luck: measure it again, with other seeds, before you quote it.
 """
 
@@ -21,8 +21,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from schedlab.errors import FileRefused, WrongUsage
-from schedlab.statistics import (
+from schedlab.comparison.statistics import (
     CONFIDENCE,
     Difference,
     Estimate,
@@ -31,6 +30,7 @@ from schedlab.statistics import (
     estimates,
     holm,
 )
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.sweep import dataset
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.origin import MADE_OF, differences

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
-from schedlab.json_lines import JsonError, Node, Object
+from schedlab.files.json_lines import JsonError, Node, Object
 from schedlab.machines import KERNEL_MACHINES, MACHINES, SIMULATOR, machine_named
 from schedlab.paths import ROOT
-from schedlab.plan import MEMORY_MIB, TICK_NS
-from schedlab.policies import Catalogue, Policy, PolicyChoice, parse_choices, unknown
+from schedlab.runs.plan import MEMORY_MIB, TICK_NS
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import conditions, ranges, sampling, yaml_lines
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
+from schedlab.toolchain.policies import Catalogue, Policy, PolicyChoice, parse_choices, unknown
 from schedlab.units import format_time, parse_counts, parse_time
-from schedlab.workload_files import by_key, is_workload_file, whole, wrong
+from schedlab.workload.workload_files import by_key, is_workload_file, whole, wrong
 
 KEYS = (
     "description", "workloads", "policies", "machines", "cpus", "seeds", "tick", "costs", "limit",

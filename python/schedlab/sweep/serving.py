@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.workers import prepare
+from schedlab.host.workers import prepare
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from schedlab import results
 from schedlab.machines import machine_named
-from schedlab.measuring import Facts
+from schedlab.runs import results
 from schedlab.sweep.make import Make, measuring
 from schedlab.sweep.one_run import Result, Task, end, perform
+from schedlab.toolchain.measuring import Facts
 
 
 class Unfit(Exception):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.names import visible_line
+from schedlab.display.names import visible_line
 from schedlab.trace.bounds import impossible
 from schedlab.trace.errors import TraceError
 from schedlab.trace.format import HEADER, RECORD, TEXT_FOLLOWS, TEXT_RECORDS_MAX, Kind
@@ -230,7 +230,7 @@ def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
 
 class TextReader:
     """Puts texts together, record by record: those of one CPU may have other CPUs' between them. Texts
-    are visible (schedlab.names).
+    are visible (schedlab.display.names).
 
     `begin` and `go_on` give the text as far as it has come: nothing says that a text is whole but
     that the next record of its CPU is no TEXT.

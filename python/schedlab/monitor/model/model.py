@@ -37,7 +37,7 @@ from schedlab.monitor.model.story import Story
 from schedlab.monitor.model.visits import Visits
 from schedlab.monitor.model.waits import Scene, explain
 from schedlab.monitor.system import Records, Status
-from schedlab.policies import Catalogue
+from schedlab.toolchain.policies import Catalogue
 from schedlab.trace.format import AttributeKind, ProcessState
 from schedlab.trace.model import Header, Integers
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from schedlab.policies import Catalogue
+from schedlab.toolchain.policies import Catalogue
 from schedlab.trace.format import AttributeKind
 
 _LEVELS_IN_REMARK = {"mlfq", "priority"}

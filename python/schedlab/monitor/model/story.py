@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
+from schedlab.display.names import visible_line
 from schedlab.monitor.frames import Decision, Mark
 from schedlab.monitor.model.policy import PolicyNow
 from schedlab.monitor.model.processes import (
@@ -36,7 +37,6 @@ from schedlab.monitor.model.processes import (
     Slots,
 )
 from schedlab.monitor.model.spells import RUN, WAIT
-from schedlab.names import visible_line
 from schedlab.trace.follow import Records, TextReader
 from schedlab.trace.format import (
     AttributeKind,

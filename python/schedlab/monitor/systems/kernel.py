@@ -23,9 +23,11 @@ from signal import SIGCONT, SIGSTOP
 import numpy as np
 
 from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.host.supervision import to_the_end
 from schedlab.machines import Boot, kernel_machine
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import BOOT_ARGUMENTS_MAX, KERNEL_PARTS
+from schedlab.machines.outcome import FAILED, SUCCESS, Outcome, outcome_of, tail_of
 from schedlab.monitor.system import (
     Ability,
     Life,
@@ -43,17 +45,21 @@ from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.monitor.systems.steering import Steering
 from schedlab.monitor.systems.steering_cost import SteeringCost
-from schedlab.outcome import FAILED, SUCCESS, Outcome, outcome_of, tail_of
-from schedlab.parts import supply
-from schedlab.plan import MEMORY_MIB, TICK_NS
-from schedlab.policies import Catalogue, check_choices, is_choice, read_catalogue, unknown
-from schedlab.run import to_the_end
+from schedlab.runs.parts import supply
+from schedlab.runs.plan import MEMORY_MIB, TICK_NS
+from schedlab.toolchain.policies import (
+    Catalogue,
+    check_choices,
+    is_choice,
+    read_catalogue,
+    unknown,
+)
 from schedlab.trace.errors import TraceError
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind
 from schedlab.trace.model import Header
 from schedlab.units import format_time
-from schedlab.workload_model import ATTRIBUTES
+from schedlab.workload.model import ATTRIBUTES
 
 INIT = 1
 """The PID of the first process, which reaps what nobody else does."""

@@ -22,9 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from schedlab.errors import SchedlabError
-from schedlab.linux.guest import Prepared, panic_lines, tied
-from schedlab.linux.live import WORKLOADS, LiveJob, prepare_live
-from schedlab.machines.base import TRACE_FILE
+from schedlab.host.supervision import to_the_end
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.linux.guest import Prepared, panic_lines, tied
+from schedlab.machines.linux.live import WORKLOADS, LiveJob, prepare_live
+from schedlab.machines.outcome import indent, tail_of
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
 from schedlab.monitor.systems.console import Console
 from schedlab.monitor.systems.linux_errors import LinuxError
@@ -35,9 +37,7 @@ from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.monitor.systems.steering import Steering
 from schedlab.monitor.systems.steering_cost import SteeringCost
-from schedlab.outcome import indent, tail_of
-from schedlab.parts import supply
-from schedlab.run import to_the_end
+from schedlab.runs.parts import supply
 from schedlab.trace.errors import TraceError
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind

@@ -23,8 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from schedlab.errors import MachineUnfit, SchedlabError
-from schedlab.linux.parts import LINUX, build_linux
-from schedlab.machines.base import TRACE_FILE
+from schedlab.files.trusted_path import open_trusted
+from schedlab.host.supervision import to_the_end
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.linux.parts import LINUX, build_linux
+from schedlab.machines.outcome import tail_of
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
 from schedlab.monitor.systems.console import Console
 from schedlab.monitor.systems.linux_kernel_log import KernelLog
@@ -41,14 +44,11 @@ from schedlab.monitor.systems.linux_server import (
 )
 from schedlab.monitor.systems.machine_process import MachineProcess
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
-from schedlab.outcome import tail_of
-from schedlab.parts import supply
-from schedlab.run import to_the_end
+from schedlab.runs.parts import supply
 from schedlab.trace.errors import TraceError
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind
 from schedlab.trace.model import Header
-from schedlab.trusted_path import open_trusted
 
 START_PATIENCE_S = 150.0
 """Of ours: a policy may take the kernel's verifier up to two minutes before it is given up."""

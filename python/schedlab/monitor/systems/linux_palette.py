@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
-from schedlab.loading import CHANNELS_MAX, compile_workload
 from schedlab.monitor.palette import Entry, palette
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.live_disk import check_wanted
-from schedlab.workload_files import read
+from schedlab.workload.loading import CHANNELS_MAX, compile_workload
+from schedlab.workload.text import text_of
+from schedlab.workload.workload_files import read
 
 
 @dataclass
@@ -59,6 +60,6 @@ def _compile(entry: Entry, place: Path, seed: int, tick_ns: int, simulator: Path
             f" has {CHANNELS_MAX}; --machine sim has more"
         )
     text = place.with_suffix(".txt")
-    text.write_text(workload.text(seed, tick_ns))
+    text.write_text(text_of(workload, seed, tick_ns))
     compile_workload(text, place, tick_ns, simulator)
     text.unlink()

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import MachineUnfit
-from schedlab.linux.parts import LINUX
+from schedlab.files.trusted_path import is_trusted_user, open_trusted
+from schedlab.machines.linux.parts import LINUX
 from schedlab.monitor.system import Refused
-from schedlab.trusted_path import is_trusted_user, open_trusted
 
 CONTROL = Path("/run/schedlab")
 PROGRAM = "schedlab-linux"

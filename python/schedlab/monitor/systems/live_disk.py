@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.loading import check_room, compile_workload
 from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Refused, Setup
-from schedlab.policies import unknown
-from schedlab.workload_files import read
+from schedlab.toolchain.policies import unknown
+from schedlab.workload.loading import check_room, compile_workload
+from schedlab.workload.text import text_of
+from schedlab.workload.workload_files import read
 
 DISK = "disk.img"
 
@@ -74,7 +75,7 @@ def _compile(file: Path, compiled: Path, setup: Setup, simulator: Path) -> None:
     workload = read(file)
     check_room(file.stem, workload, setup.memory_mib)
     text = compiled.with_suffix(".txt")
-    text.write_text(workload.text(setup.seed, setup.tick_ns))
+    text.write_text(text_of(workload, setup.seed, setup.tick_ns))
     compile_workload(text, compiled, setup.tick_ns, simulator)
     text.unlink()
 

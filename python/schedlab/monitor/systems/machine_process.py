@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from schedlab.linux.guest import tied
-from schedlab.run import end_group, signal_group, to_the_end
+from schedlab.host.supervision import end_group, signal_group, to_the_end
+from schedlab.machines.linux.guest import tied
 
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16

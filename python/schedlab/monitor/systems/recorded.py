@@ -12,9 +12,8 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from schedlab import results
 from schedlab.errors import SchedlabError
-from schedlab.machines.base import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import (
     Ability,
     Life,
@@ -25,7 +24,8 @@ from schedlab.monitor.system import (
     StepKind,
     TunableNow,
 )
-from schedlab.policies import PolicyChoice, parse_choices
+from schedlab.runs import results
+from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.trace import TraceError, read, validate
 from schedlab.trace.bounds import impossible
 from schedlab.trace.errors import RecordName

@@ -18,8 +18,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from schedlab import workload_files
-from schedlab.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.palette import palette
 from schedlab.monitor.system import (
@@ -34,9 +32,12 @@ from schedlab.monitor.system import (
 )
 from schedlab.monitor.systems.simulated import OWN_PIDS, Act, SimulatedMachine
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
+from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind
 from schedlab.trace.model import Header
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
 from schedlab_simulator import (
     Attribute,
     RunFailed,
@@ -296,7 +297,7 @@ _NO_RECORDS = np.empty(0, RECORD)
 def _read(file: Path, seed: int, tick_ns: int) -> Workload:
     """Refused: the file is wrong."""
     try:
-        text = workload_files.read(file).text(seed, tick_ns)
+        text = text_of(workload_files.read(file), seed, tick_ns)
         return Workload.read(text, tick_ns, file.name)
     except (WrongUsage, WorkloadRefused) as error:
         raise Refused(str(error)) from None

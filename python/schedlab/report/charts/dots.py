@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from schedlab.comparison.statistics import Within
 from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
     CUT,
@@ -29,7 +30,6 @@ from schedlab.report.charts.parts import (
 )
 from schedlab.report.charts.theme import IDEAL, WIDTH
 from schedlab.report.model import Chart
-from schedlab.statistics import Within
 
 ROW_HEIGHT, LINE_HEIGHT = 24, 13
 _KEYS = ("panel", "category", "series")

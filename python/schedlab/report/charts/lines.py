@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from schedlab.comparison.statistics import Within
 from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
     CUT,
@@ -27,7 +28,6 @@ from schedlab.report.charts.parts import (
 )
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, PUBLISHED_DASH, WIDTH
 from schedlab.report.model import Chart
-from schedlab.statistics import Within
 
 ERROR_BARS_MOST = 8
 """Intervals at up to so many places are bars; at more, a band."""
@@ -55,7 +55,7 @@ def lines(
     height: int = 300,
     description: str = "",
 ) -> Chart:
-    """The mean of `y` at each `x`, with the interval of `schedlab.statistics.estimate`.
+    """The mean of `y` at each `x`, with the interval of `schedlab.comparison.statistics.estimate`.
 
     `data` has a row a run with the columns named by `x`, `y` and `series`, in the units of the
     axes' titles; a null `y` is a run that failed, and its mean is not drawn but marked by a cross.

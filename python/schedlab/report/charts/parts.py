@@ -13,10 +13,10 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.names import json_text, visible
+from schedlab.comparison.statistics import Within, estimates
+from schedlab.display.names import json_text, visible
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
-from schedlab.statistics import Within, estimates
 
 LETTER_WIDTH = 7
 """About what a letter of a legend takes, in pixels."""
@@ -150,7 +150,7 @@ def zoom_along_time() -> alt.Parameter:
 
 
 def means(data: pl.DataFrame, keys: Sequence[str], value: str, within: Within) -> pl.DataFrame:
-    """For each set of keys: mean, low and high (schedlab.statistics), least and most of the runs'
+    """For each set of keys: mean, low and high (schedlab.comparison.statistics), least and most of the runs'
     values, how many runs, and how many that failed.
 
     A row of `data` is a run; a null says that it failed, and then there is no mean.

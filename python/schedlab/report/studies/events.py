@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from schedlab.collection import Collection, Kept, Repeated
 from schedlab.metrics import state_intervals
 from schedlab.report.studies.texts import of_rows
 from schedlab.report.study_tables import Measured, measure
+from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.trace import Kind, Trace
 
 CPUS = 1

@@ -16,9 +16,9 @@ from schedlab.report.studies.timing_runs import PRIORITIES, TimingRuns
 from schedlab.report.study_tables import NOT_RUN, Measured, measure
 from schedlab.report.wording import counted, listed
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.shares import TESTS
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
+from schedlab.studies.shares import TESTS
 
 PROPOSED = "priority:proposed"
 DEFAULT = "priority"

@@ -10,13 +10,13 @@ from statistics import fmean
 
 import polars as pl
 
-from schedlab.collection import Collection, Kept, Repeated
+from schedlab.comparison.statistics import Within
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, gantt
 from schedlab.report.model import Block, Chart, Column, Section, Text
 from schedlab.report.studies.texts import how_measured, if_known, measured_table, number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure, of_group
-from schedlab.statistics import Within
+from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.trace import Trace
 

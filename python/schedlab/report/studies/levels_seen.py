@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.collection import Collection
 from schedlab.report.charts import drawn, levels
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
@@ -14,6 +13,7 @@ from schedlab.report.studies.texts import traces
 from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
 from schedlab.report.study_tables import measure
 from schedlab.report.wording import listed
+from schedlab.runs.collection import Collection
 from schedlab.studies import select
 from schedlab.trace import Trace
 

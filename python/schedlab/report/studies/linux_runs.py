@@ -9,11 +9,11 @@ from functools import cached_property
 
 import polars as pl
 
-from schedlab.collection import Collection, Kept, Repeated
+from schedlab.comparison.statistics import Difference, difference
 from schedlab.outputs import Figures, OutputError, figures
 from schedlab.report.studies.texts import of_rows
 from schedlab.report.study_tables import Measured, Numbers, measure
-from schedlab.statistics import Difference, difference
+from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.linux_experiments import OWN
 

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import polars as pl
 
+from schedlab.comparison.statistics import Difference
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
 from schedlab.report.studies import linux_waits
 from schedlab.report.studies.linux_runs import LinuxRuns, apart
@@ -15,7 +16,6 @@ from schedlab.report.studies.linux_tables import RUNS, figure_of
 from schedlab.report.studies.texts import how_measured, if_known, in_order, measured_table
 from schedlab.report.study_tables import Comparison, Line, Measured, compared_table
 from schedlab.report.wording import NOTHING, listed
-from schedlab.statistics import Difference
 from schedlab.studies.linux_experiments import FAIR, SYSBENCH, SYSBENCH_8, SYSBENCH_FREE
 
 SCHEDULERS = {"CFS": FAIR, "Lottery": "lottery:linux", "WRR": "wrr:linux"}

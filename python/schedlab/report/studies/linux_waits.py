@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from schedlab.collection import Kept
 from schedlab.metrics import state_intervals
 from schedlab.report.model import Block, Cell, Column, Table, Text
 from schedlab.report.studies.linux_runs import LinuxRuns
 from schedlab.report.studies.texts import how_measured, traces
 from schedlab.report.wording import NOTHING, listed
+from schedlab.runs.collection import Kept
 from schedlab.trace import Trace
 
 _MS = 1e6

@@ -10,10 +10,10 @@ from schedlab.report.studies.lottery_runs import THESIS, LotteryRuns, original, 
 from schedlab.report.studies.timing_runs import ROUND_ROBIN, figure
 from schedlab.report.wording import counted, listed
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.shares import BOUND, LotteryTest
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import LOTTERY_GROUPS, unmeetable
 from schedlab.studies.ideal import TIMING_TESTS as TIMING_WORK
+from schedlab.studies.shares import BOUND, LotteryTest
 
 NOT_KNOWN = "Not known."
 OFF_POINTS = 2.0

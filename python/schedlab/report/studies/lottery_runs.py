@@ -10,14 +10,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from schedlab.report.study_tables import Measured, Numbers, measure
-from schedlab.shares import BOUND, TESTS, LotteryTest
 from schedlab.studies import Figure, select
 from schedlab.studies.ideal import LOTTERY_GROUPS, ideal_group_shares
+from schedlab.studies.shares import BOUND, TESTS, LotteryTest
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from schedlab.collection import Collection, Repeated
+    from schedlab.runs.collection import Collection, Repeated
 
 THESIS = "lottery:thesis"
 SHIPPED = "lottery"

@@ -26,9 +26,9 @@ from schedlab.report.study_tables import (
     compared_table,
 )
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.shares import TESTS, LotteryTest
 from schedlab.studies.experiments import ALL_CPUS
 from schedlab.studies.ideal import ideal_group_shares
+from schedlab.studies.shares import TESTS, LotteryTest
 
 PICKED = "% of selections, the study's program"
 WHILE_ALL_COMPETE = {

@@ -14,9 +14,9 @@ from schedlab.report.studies.lottery_runs import (
 )
 from schedlab.report.study_tables import measure
 from schedlab.report.wording import cpus, listed
-from schedlab.shares import LotteryTest
 from schedlab.studies.experiments import ALL_CPUS
 from schedlab.studies.ideal import LOTTERY_GROUPS, unmeetable
+from schedlab.studies.shares import LotteryTest
 
 
 def finding(runs: LotteryRuns, test: LotteryTest) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schedlab.collection import Collection
 from schedlab.report.wording import counted
+from schedlab.runs.collection import Collection
 
 
 def failures(collection: Collection, prefix: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from schedlab.collection import Collection
+from schedlab.comparison.statistics import ANYWHERE
 from schedlab.report.charts import drawn, latencies, lines
 from schedlab.report.model import Block, Cell, Column, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
@@ -23,7 +23,7 @@ from schedlab.report.studies.mixed_runs import (
 )
 from schedlab.report.studies.texts import cell, combined, how_measured, measured_table, traces
 from schedlab.report.study_tables import NOTHING, Comparison, Line, Measured, compared_table
-from schedlab.statistics import ANYWHERE
+from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import MIXED_SIZES, OTHERS
 from schedlab.studies.figures import Source
 from schedlab.studies.ideal import INTERACTIVE_TICKS, STUDY_4_WORK, ideal_mixed_benchmark

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.collection import Collection, Kept
 from schedlab.metrics import state_intervals
 from schedlab.report.studies.mixed_runs import (
     CPUS,
@@ -18,6 +17,7 @@ from schedlab.report.studies.mixed_runs import (
 from schedlab.report.studies.texts import if_known, number, of_rows, traces
 from schedlab.report.studies.ticks import at_ticks, boosts, usual
 from schedlab.report.study_tables import measure
+from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.ideal import STUDY_4_WORK
 from schedlab.trace import Trace

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from schedlab.collection import Collection
 from schedlab.report.studies.texts import of_rows
 from schedlab.report.study_tables import Measured, measure
+from schedlab.runs.collection import Collection
 from schedlab.studies import select
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.figures import Figure, Source

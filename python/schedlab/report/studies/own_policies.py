@@ -13,9 +13,9 @@ from schedlab.report.studies.texts import cell
 from schedlab.report.studies.timing_runs import Suite, TimingRuns
 from schedlab.report.study_tables import NOT_RUN, Measured
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.shares import TESTS
 from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS, OTHERS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
+from schedlab.studies.shares import TESTS
 
 IDEAL = "ideal"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schedlab.collection import Collection, Kept
 from schedlab.machines import SIMULATOR
 from schedlab.report.markup import code
 from schedlab.report.model import Page, Section, Text
 from schedlab.report.wording import counted, listed
+from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.files import FILES, WITHOUT
 
 TITLE = "These runs are simulated"

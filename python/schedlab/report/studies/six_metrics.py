@@ -11,9 +11,9 @@ from statistics import fmean
 
 import polars as pl
 
-from schedlab.collection import Collection, Repeated
 from schedlab.report.studies.texts import of_rows
 from schedlab.report.study_tables import Measured, Numbers, measure
+from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies import published
 from schedlab.studies.figures import Figure
 from schedlab.studies.ideal import STUDY_3_WORK, ideal_batch

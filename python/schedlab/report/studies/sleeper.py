@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.collection import Collection
 from schedlab.report.model import Block, Column, Section, Text
 from schedlab.report.studies.contradiction_texts import Doubts
 from schedlab.report.studies.mixed_runs import CPUS, SCHEDULERS
 from schedlab.report.studies.texts import how_measured, if_known, measured_table, of_rows
 from schedlab.report.study_tables import Comparison, Line, Measured, compared_table, measure
 from schedlab.report.wording import listed
+from schedlab.runs.collection import Collection
 from schedlab.studies import select
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.figures import Figure

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import polars as pl
 
-from schedlab.collection import Collection, Kept, Repeated
-from schedlab.machines.base import TRACE_FILE
+from schedlab.comparison.statistics import ANYWHERE, difference
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.report.model import Cell, Column, Table, Tone
 from schedlab.report.provenance import provenance
 from schedlab.report.study_tables import NOTHING, Measured, Numbers
-from schedlab.statistics import ANYWHERE, difference
+from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.trace import Trace
 
 

@@ -15,7 +15,7 @@ from schedlab.studies.experiments import TIMING_TESTS
 if TYPE_CHECKING:
     import polars as pl
 
-    from schedlab.collection import Collection, Repeated
+    from schedlab.runs.collection import Collection, Repeated
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,570 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel's work takes, from traces of it: the simulator's costs (docs/simulator.md).
+
+The programs are `calibrate`, which does one thing at a time and yields before and after, and study
+1's test of process creation. What a process does between two visits to the scheduler is a *stay*;
+its length is known by the CPU's counter of cycles.
+
+Where a trap ends a turn, as on Spike, time passes in whole turns, whatever was done in them. A cost
+is then paid after a trap, and is
+
+    (traps in it, but for the first) × turn + what the CPU does after the last of them.
+
+Elsewhere it is a time by the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from schedlab.machines.run import Run
+from schedlab.runs.plan import Plan
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.trace import Kind, MarkKind, Trace
+from schedlab.workload.costs import Cost, Profile
+
+REFERENCE = PolicyChoice("rr")
+"""All costs are measured under it; the others differ in those of OF_POLICY."""
+OF_POLICY = ("scheduler", "crowd", "tick", "wakeup", "fork")
+CALLS = "calibrate"
+CREATION = "timingtests short -w 100"
+_CREATION_TICKS = 10
+"""The tick of its run, in ticks of the others: none comes while the children are forked."""
+CROWD_SIZE = 100
+"""Processes; bench/guest/calibrate.c, which also has the numbers of the notes and of the pages."""
+_PAGES = 8
+_TRAPS_OF_FORK = 2
+"""Until the child is there: a page that the parent writes, and the call."""
+_BURN_NS = 3_000_000
+_CYCLES_OF_BURN = 3_000_000
+YIELD, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END = range(1, 13)
+
+Event = tuple[Kind, int]
+"""Kind and time in ns."""
+
+
+class Unmeasurable(ValueError):
+    """The trace does not hold what a cost is to be taken from."""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """Of a process, or of the idle loop (pid 0), on a CPU between two visits to the scheduler."""
+
+    pid: int
+    note: int
+    """Which part of the program it is in; 0: before the first."""
+    begin_ns: int
+    end_ns: int
+    cycles: int
+    new: bool
+    """The process's first."""
+    again: bool
+    """The process went on after a visit in which it was picked itself."""
+    events: tuple[Event, ...]
+
+    @property
+    def cause(self) -> Kind | None:
+        """Its last event, which says why it ended; None: an interrupt did."""
+        return self.events[-1][0] if self.events else None
+
+    def count(self, kind: Kind) -> int:
+        return sum(1 for each, _ in self.events if each == kind)
+
+    def time_of(self, kind: Kind) -> int:
+        """Of its first event of the kind."""
+        return next(time for each, time in self.events if each == kind)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """To the scheduler."""
+
+    note: int
+    begin_ns: int
+    end_ns: int
+    cycles: int
+    before: int
+    """PIDs; 0: idle."""
+    after: int
+    cause: Kind | None
+    """Of the stay before it."""
+
+
+@dataclass
+class Observed:
+    """What a trace shows, in the order of its records."""
+
+    tick_ns: int
+    cycles_per_second: int
+    turn: int
+    """ns; 0: traps do not end turns."""
+    stays: list[Stay] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    called: list[tuple[int, Stay]] = field(default_factory=list)
+    """Idle CPUs for which another CPU had work: when it woke somebody (ns), and how they idled."""
+
+    def work(self, each: Stay | Visit) -> float:
+        """Its length in ns: by the cycles where traps end turns, else by the clock."""
+        if self.turn:
+            return each.cycles * 1e9 / self.cycles_per_second
+        return each.end_ns - each.begin_ns
+
+    def quiet(self, note: int) -> list[Stay]:
+        """The stays of processes in a part of the program in which no tick came."""
+        return [
+            stay
+            for stay in self.stays
+            if stay.note == note and stay.pid and not self.ticks_in(stay.begin_ns, stay.end_ns)
+        ]
+
+    def ticks_in(self, begin_ns: int, end_ns: int) -> int:
+        return end_ns // self.tick_ns - begin_ns // self.tick_ns
+
+    def turns(self, begin_ns: int, end_ns: int) -> int:
+        return (end_ns - begin_ns) // self.turn if self.turn else 0
+
+
+# --- what a trace shows
+
+
+@dataclass
+class _Cpu:
+    """While its records are read."""
+
+    began: tuple[int, int] | None = None
+    """Time and cycles of the last SCHEDULER_EXIT, or ENTER."""
+    pid: int = 0
+    cause: Kind | None = None
+    again: bool = False
+    note: int = 0
+    called_ns: int = -1
+    events: list[Event] = field(default_factory=list)
+
+
+def observe(trace: Trace, turn: int | None = None) -> Observed:
+    """`turn`: None: the clock's step, if traps end turns, as the yields show."""
+    header = trace.header
+    found = Observed(header.tick_ns, header.cycles_per_second, turn or 0)
+    _Reader(found, header.cpus).read(trace)
+    if turn is None and _traps_end_turns(found, trace.clock_step_ns):
+        found.turn = trace.clock_step_ns
+    return found
+
+
+def _traps_end_turns(found: Observed, step: int) -> bool:
+    """Does each yield take one step of the clock, though the work in it is less?"""
+    stays = [stay for stay in found.quiet(YIELD) if stay.cause == Kind.YIELD and stay.again]
+    exact = sum(stay.end_ns - stay.begin_ns == step for stay in stays)
+    return step > 1 and len(stays) > 0 and exact >= 0.9 * len(stays)
+
+
+class _Reader:
+    def __init__(self, found: Observed, cpus: int) -> None:
+        self.found = found
+        self.cpus = [_Cpu() for _ in range(cpus)]
+        self.seen: set[int] = set()
+        self.note = 0
+
+    def read(self, trace: Trace) -> None:
+        columns = ("time_ns", "cpu", "kind", "process", "first", "second")
+        for time, cpu, kind, process, first, second in trace.events.select(columns).iter_rows():
+            self.record(self.cpus[cpu], Kind(kind), (time, process, first, second))
+
+    def record(self, cpu: _Cpu, kind: Kind, values: tuple[int, int, int, int]) -> None:
+        time, process, first, second = values
+        if kind == Kind.SCHEDULER_ENTER:
+            self.enter(cpu, time, second)
+        elif kind == Kind.SCHEDULER_EXIT:
+            self.leave(cpu, time, process, second)
+        else:
+            if kind == Kind.MARK and first == MarkKind.NOTE:
+                self.note = second
+            if kind == Kind.WAKEUP and self.cpus[second] is not cpu:
+                self.cpus[second].called_ns = time
+            cpu.events.append((kind, time))
+
+    def enter(self, cpu: _Cpu, time: int, cycles: int) -> None:
+        events = tuple(cpu.events)
+        if cpu.began:
+            began, before = cpu.began
+            new = cpu.pid not in self.seen
+            self.seen.add(cpu.pid)
+            stay = Stay(cpu.pid, cpu.note, began, time, cycles - before, new, cpu.again, events)
+            self.found.stays.append(stay)
+            if cpu.called_ns >= 0 and not cpu.pid:
+                self.found.called.append((cpu.called_ns, stay))
+        cpu.called_ns = -1
+        cpu.cause = events[-1][0] if events else None
+        cpu.began = (time, cycles)
+        cpu.events = []
+
+    def leave(self, cpu: _Cpu, time: int, process: int, cycles: int) -> None:
+        if cpu.began:
+            began, before = cpu.began
+            self.found.visits.append(
+                Visit(self.note, began, time, cycles - before, cpu.pid, process, cpu.cause)
+            )
+        cpu.again = process == cpu.pid
+        cpu.pid, cpu.note = process, self.note
+        cpu.began = (time, cycles)
+        cpu.events = []
+
+
+# --- from values to a cost
+
+
+def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
+    """Median and interquartile range. `add` to all of them."""
+    array = np.array([*values], dtype=float)
+    if not len(array):
+        raise Unmeasurable(f"nothing to measure in the trace: {source}")
+    low, middle, high = np.percentile(array, (25, 50, 75))
+    return Cost(max(0, round(middle + add)), round(high - low), len(array), source)
+
+
+def _after(cost: Cost, traps: int, turn: int) -> Cost:
+    """The cost, with so many traps in it, of which the first is not counted."""
+    return replace(cost, ns=cost.ns + max(0, traps - 1) * turn)
+
+
+# --- each cost
+
+
+def call_cost(seen: Observed) -> Cost:
+    """A process that yields and goes on, from one visit to the next."""
+    stays = [stay for stay in seen.quiet(YIELD) if stay.again and stay.cause == Kind.YIELD]
+    return _measured(map(seen.work, stays), "a yield, from SCHEDULER_EXIT to SCHEDULER_ENTER")
+
+
+def scheduler_cost(seen: Observed) -> Cost:
+    visits = [each for each in seen.visits if each.note == YIELD and each.before == each.after]
+    return _measured(
+        map(seen.work, visits), "SCHEDULER_ENTER to SCHEDULER_EXIT where the same process goes on"
+    )
+
+
+def crowd_cost(seen: Observed, scheduler: Cost, switch: Cost) -> Cost:
+    """Per 100 processes that wait."""
+    visits = [
+        each
+        for each in seen.visits
+        if each.note == CROWD and each.cause == Kind.YIELD and each.before != each.after
+    ]
+    works = [(seen.work(each) - scheduler.ns - switch.ns) * 100 / CROWD_SIZE for each in visits]
+    return _measured(works, f"the same with {CROWD_SIZE} processes that yield, less `switch`")
+
+
+def switch_cost(seen: Observed, scheduler: Cost) -> Cost:
+    visits = [
+        each
+        for each in seen.visits
+        if each.note == FORK and each.cause == Kind.YIELD and each.before != each.after
+    ]
+    return _measured(
+        map(seen.work, visits), "the same where another process is picked", -scheduler.ns
+    )
+
+
+def tick_cost(seen: Observed, call: Cost) -> Cost:
+    """Of known work: what it takes longer, by the ticks that came."""
+    source = "work of 3 ms between two yields: what it takes longer, less visits, by its ticks"
+    if not seen.turn:
+        return _late_tick_cost(seen)
+    works = []
+    for parts in _computings(seen):
+        ticks = sum(seen.ticks_in(each.begin_ns, each.end_ns) for each in parts)
+        extra = sum(map(seen.work, parts)) - _BURN_NS * 1e9 / seen.cycles_per_second - call.ns
+        if ticks:
+            works.append(extra / ticks)
+    return _measured(works, source)
+
+
+def _computings(seen: Observed) -> Iterator[list[Stay]]:
+    """From yield to yield, the stays of the process that computes."""
+    parts: list[Stay] = []
+    for stay in seen.stays:
+        if stay.note != COMPUTE or not stay.pid:
+            continue
+        parts.append(stay)
+        if stay.cause == Kind.YIELD:
+            if sum(each.cycles for each in parts) >= _CYCLES_OF_BURN or not seen.turn:
+                yield parts
+            parts = []
+
+
+def _late_tick_cost(seen: Observed) -> Cost:
+    """By the clock: from when the tick is due to the visit that it leads to."""
+    late = [
+        stay.end_ns % seen.tick_ns
+        for stay in seen.stays
+        if stay.note == COMPUTE and stay.pid and stay.cause is None
+    ]
+    return _measured(late, "from the time of a tick to SCHEDULER_ENTER")
+
+
+def wakeup_cost(seen: Observed) -> Cost:
+    """Of each process more that the same tick of an idle CPU wakes."""
+    source = "an idle CPU's tick that wakes 8 processes, less one that wakes 1, by 7"
+    idle = [stay for stay in seen.stays if stay.note == WAKE and not stay.pid]
+    many = [stay for stay in idle if stay.count(Kind.WAKEUP) == 8]
+    if not seen.turn:
+        return _measured([(each.events[-1][1] - each.events[0][1]) / 7 for each in many], source)
+    one = _measured([seen.work(s) for s in idle if s.count(Kind.WAKEUP) == 1], source)
+    return _measured([(seen.work(each) - one.ns) / 7 for each in many], source)
+
+
+def sleep_cost(seen: Observed) -> Cost:
+    stays = [stay for stay in seen.quiet(SLEEP) if stay.again and stay.cause == Kind.BLOCK]
+    return _measured(map(seen.work, stays), "a yield, then sleep(): to SCHEDULER_ENTER")
+
+
+def pipe_cost(seen: Observed, call: Cost) -> Cost:
+    stays = [stay for stay in seen.quiet(PIPE) if stay.cause == Kind.YIELD and stay.again]
+    return _measured(
+        map(seen.work, stays), "a write to a pipe, or a read, between two yields", -call.ns
+    )
+
+
+def reap_cost(seen: Observed, call: Cost) -> Cost:
+    stays = [stay for stay in seen.quiet(REAP) if stay.cause == Kind.YIELD and stay.again]
+    return _measured(
+        map(seen.work, stays),
+        "a wait() for a child that has ended, between two yields",
+        -2 * call.ns,
+    )
+
+
+def interrupt_cost(seen: Observed) -> Cost:
+    """By cycles: all that an idle CPU does in which nothing else happens."""
+    quiet = [
+        (woken, stay)
+        for woken, stay in seen.called
+        if not stay.events and not seen.ticks_in(stay.begin_ns, stay.end_ns)
+    ]
+    if seen.turn:
+        source = "an idle CPU from SCHEDULER_EXIT to SCHEDULER_ENTER, which another CPU called"
+        return _measured([seen.work(stay) for _, stay in quiet], source)
+    return _measured(
+        [stay.end_ns - woken for woken, stay in quiet], "WAKEUP to SCHEDULER_ENTER on an idle CPU"
+    )
+
+
+@dataclass(frozen=True)
+class _Forks:
+    """Of the children that a parent forks one after the other."""
+
+    each: Cost
+    """What the parent does for each of them."""
+    turns: int
+    after: int
+    """Traps between the last FORK and the wait for the children."""
+
+
+def copy_cost(calls: Observed) -> Cost:
+    """Of a page that parent and child share, when one of them writes to it."""
+    touched = [s for s in calls.quiet(TOUCH) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
+    plain = [s for s in calls.quiet(FORK) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
+    base = _measured(map(calls.work, plain), "a fork between two yields")
+    works = [(calls.work(each) - base.ns) / _PAGES for each in touched]
+    return _measured(works, f"a fork and {_PAGES} pages written between two yields, less without")
+
+
+def fork_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cost]:
+    """`fork` and `fork_return`: with the pages that the parent writes before the next one."""
+    copy = copy_cost(calls)
+    forks = _forks(creation, Cost(call.ns + reap_cost(calls, call).ns))
+    source = f"{CREATION}: all that a parent does for each child, copies of pages"
+    if not creation.turn:
+        rest = forks.each.ns - copy.ns
+        return {
+            "fork": replace(forks.each, ns=max(0, rest), source=f"{source} after it not"),
+            "fork_return": copy,
+        }
+    faults = forks.turns - 1
+    own = forks.each.ns - faults * copy.ns
+    cost = replace(forks.each, ns=max(0, own), source=f"{source} not")
+    return {
+        "fork": _after(cost, 1 + faults - forks.after, creation.turn),
+        "fork_return": _after(copy, forks.after, creation.turn) if forks.after else Cost(0),
+    }
+
+
+def _forks(creation: Observed, wait: Cost) -> _Forks:
+    """Of stays that no tick broke off. They begin with waits for the children of the last batch, and
+    end with one: `wait` is what each of those takes."""
+    stays = [
+        stay
+        for stay in creation.stays
+        if stay.count(Kind.FORK) >= 10
+        and not stay.count(Kind.MARK)
+        and stay.cause == Kind.BLOCK
+        and not creation.ticks_in(stay.begin_ns, stay.end_ns)
+    ]
+    forked = [[time for kind, time in stay.events if kind == Kind.FORK] for stay in stays]
+    gaps = [int(gap) for times in forked for gap in np.diff(times)]
+    if not creation.turn:
+        return _Forks(_measured(gaps, "FORK to FORK"), 0, 0)
+    after = [stay.end_ns - times[-1] for stay, times in zip(stays, forked, strict=True)]
+    works = []
+    for stay, times in zip(stays, forked, strict=True):
+        outside = stay.end_ns - stay.begin_ns - (times[-1] - times[0])
+        waits = outside // creation.turn - _TRAPS_OF_FORK - 1
+        works.append((creation.work(stay) - waits * wait.ns) / len(times))
+    turn = creation.turn
+    each = _measured(works, "by FORK")
+    return _Forks(each, int(np.median(gaps)) // turn, int(np.min(after)) // turn - 1)
+
+
+def new_cost(calls: Observed) -> Cost:
+    """Of a fork, where no process has been yet."""
+    works = []
+    for note in (NEW, USED):
+        stays = [stay for stay in calls.quiet(note) if stay.count(Kind.FORK) > 1]
+        if not stays:
+            raise Unmeasurable("no tick must come while 40 children are forked: take a longer one")
+        works.append(calls.work(stays[0]) / stays[0].count(Kind.FORK))
+    return _measured(
+        [works[0] - works[1]], "40 forks, the first time, less those of the second, by 40"
+    )
+
+
+def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cost]:
+    """`first_run` and `exit`, of children that mark their group and end."""
+    lives = [
+        stay
+        for stay in creation.stays
+        if stay.new
+        and stay.count(Kind.EXIT)
+        and stay.count(Kind.MARK)
+        and not creation.ticks_in(stay.begin_ns, stay.end_ns)
+    ]
+    first = f"{CREATION}: a child, from its first SCHEDULER_EXIT to its mark"
+    last = f"{CREATION}: a child, from its mark to EXIT"
+    begin = [stay.time_of(Kind.MARK) - stay.begin_ns for stay in lives]
+    end = [stay.time_of(Kind.EXIT) - stay.time_of(Kind.MARK) for stay in lives]
+    if not creation.turn:
+        return {"first_run": _measured(begin, first, -call.ns), "exit": _measured(end, last)}
+    turn = creation.turn
+    leaving = _measured(_exits(calls), last)
+    whole = _measured(map(creation.work, lives), first, -call.ns - leaving.ns)
+    return {
+        "first_run": _after(whole, round(np.median(begin)) // turn - 1, turn),
+        # Between them the child asks for the time, which is a call of its own.
+        "exit": _after(leaving, round(np.median(end)) // turn - 1, turn),
+    }
+
+
+def _exits(calls: Observed) -> list[float]:
+    """Of processes that do nothing else in their last stay."""
+    return [
+        calls.work(stay)
+        for stay in calls.quiet(CROWD)
+        if stay.count(Kind.EXIT) and calls.turns(stay.begin_ns, stay.end_ns) == 1
+    ]
+
+
+# --- a profile
+
+
+def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str, Cost]:
+    """Those of OF_POLICY, from the two runs under a policy."""
+    call = call_cost(calls)
+    scheduler = scheduler_cost(calls)
+    measure: dict[str, Callable[[], Cost]] = {
+        "scheduler": lambda: scheduler,
+        "crowd": lambda: crowd_cost(calls, scheduler, switch),
+        "tick": lambda: tick_cost(calls, call),
+        "wakeup": lambda: wakeup_cost(calls),
+        "fork": lambda: fork_costs(creation, calls, call)["fork"],
+    }
+    return {name: measure[name]() for name in OF_POLICY}
+
+
+def reference_costs(calls: Observed, creation: Observed, several: Observed) -> dict[str, Cost]:
+    """All of them, from the runs under REFERENCE: `several`: of `calibrate` on several CPUs."""
+    call = call_cost(calls)
+    switch = switch_cost(calls, scheduler_cost(calls))
+    of_policy = policy_costs(calls, creation, switch)
+    return {
+        "turn": Cost(calls.turn, 0, 0, "the step of the clock, in which each yield passes"),
+        "scheduler": of_policy["scheduler"],
+        "crowd": of_policy["crowd"],
+        "switch": switch,
+        "tick": of_policy["tick"],
+        "wakeup": of_policy["wakeup"],
+        "interrupt": interrupt_cost(several),
+        "migration": Cost(0, 0, 0, "there are no caches"),
+        "call": call,
+        "sleep": sleep_cost(calls),
+        "pipe": pipe_cost(calls, call),
+        **fork_costs(creation, calls, call),
+        "fork_new": new_cost(calls),
+        **child_costs(creation, calls, call),
+        "reap": reap_cost(calls, call),
+    }
+
+
+def profile_of_runs(runs: Sequence[Run], traces: Sequence[Trace], machine: str) -> Profile:
+    """Of the runs of plan(). Raises Unmeasurable."""
+    by_run = dict(zip(((run.label, run.policy, run.cpus > 1) for run in runs), traces, strict=True))
+    header = by_run["calls", REFERENCE, False].header
+    calls = observe(by_run["calls", REFERENCE, False])
+
+    def seen(label: str, policy: PolicyChoice, parallel: bool = False) -> Observed:
+        return observe(by_run[label, policy, parallel], calls.turn)
+
+    several = seen("calls", REFERENCE, parallel=True)
+    costs = reference_costs(calls, seen("creation", REFERENCE), several)
+    for policy in dict.fromkeys(run.policy for run in runs if run.policy != REFERENCE):
+        own = policy_costs(seen("calls", policy), seen("creation", policy), costs["switch"])
+        costs.update({f"{name}.{policy}": cost for name, cost in own.items()})
+    return Profile(costs, "none", f"Our kernel on {machine}.", machine, header.tick_ns)
+
+
+# --- the runs
+
+
+def plan(
+    folder: Path, machine: str, policies: Sequence[PolicyChoice], cpus: int, tick_ns: int
+) -> Plan:
+    """Of each policy `calibrate` and process creation on one CPU; of REFERENCE also on several."""
+    base = Run(CALLS, REFERENCE, (), 1, machine, 1, tick_ns, 60_000_000_000, 512, "calls")
+    creation = replace(base, workload=CREATION, label="creation", tick_ns=_CREATION_TICKS * tick_ns)
+    several = replace(base, cpus=cpus)
+    all_policies = dict.fromkeys((REFERENCE, *policies))
+    runs = [replace(run, policy=each) for each in all_policies for run in (base, creation)]
+    return Plan(folder, (several, *runs))
+
+
+# --- two profiles
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A cost that is not what it was."""
+
+    name: str
+    before: int
+    now: int
+
+
+_NEARNESS = 0.03
+_NEARNESS_NS = 20
+
+
+def drifts(before: Profile, now: Profile) -> list[Drift]:
+    """Costs that differ by more than both spreads, 3 % and 20 ns. A policy that has none of its own has that of
+    all."""
+    found = []
+    for name, cost in now.costs.items():
+        general = before.costs.get(name.partition(".")[0], Cost(0))
+        old = before.costs.get(name, general)
+        bound = max(cost.spread_ns, old.spread_ns, _NEARNESS_NS, _NEARNESS * old.ns)
+        if abs(cost.ns - old.ns) > bound:
+            found.append(Drift(name, old.ns, cost.ns))
+    return found

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab bench agreement`: the simulator held against the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
+from schedlab.display.terminal import new_table, results, say
+from schedlab.paths import RUNS
+from schedlab.toolchain.policies import PolicyChoice
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from schedlab.agreement.known import Judged
+    from schedlab.agreement.plan import Setting
+
+DEFAULT = RUNS / "agreement"
+
+
+@click.command("agreement")
+@click.option("--full", is_flag=True, help="All experiments, 1 to 5 CPUs, all presets, more seeds.")
+@click.option(
+    "--policy",
+    "policies",
+    type=POLICIES,
+    help="POLICY or POLICY:PRESET, several with commas.  [default: all; presets of studies 1, 4]",
+)
+@click.option("--cpus", type=CPUS, help="How many CPUs.  [default: 1,2,4; --full: 1-5]")
+@click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only these, such as s4-mixed-6 or 's1-timing-*'. May be repeated.",
+)
+@click.option("--all", "everything", is_flag=True, help="Print what is near, too.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the runs, of which those that are there are not run again."
+    "  [default: runs/agreement]",
+)
+@json_option
+def bench_agreement(
+    full: bool,
+    policies: tuple[PolicyChoice, ...] | None,
+    cpus: tuple[int, ...] | None,
+    experiments: tuple[str, ...],
+    everything: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Hold the simulator against the kernel on Spike.
+
+    The suites of studies 1 and 4 run on both, under the same policies. Completion times, turnarounds
+    and shares must differ by 2 % or a tick at most. The table has what differs more, the largest
+    first; agreement.md, .csv and .parquet in the folder have all. Exit status 1 if anything is off
+    and no reason is known. docs/simulator.md has the reasons.
+    """
+    from schedlab.agreement import plan
+    from schedlab.agreement.known import wrong
+
+    setting = plan.setting(full, policies or (), cpus or (), experiments)
+    folder = (out or DEFAULT).absolute()
+    found = compared(setting, folder)
+    if as_json:
+        echo_json({"folder": str(folder), "cells": [as_dict(each) for each in found]})
+    else:
+        show(found, everything)
+        results().print(f"Kept in {folder}", markup=False, soft_wrap=True)
+    if wrong(found):
+        raise SystemExit(1)
+
+
+def compared(setting: Setting, folder: Path) -> list[Judged]:
+    """Says what is there if it is interrupted."""
+    from schedlab.agreement.cells import KERNEL, SIMULATOR
+    from schedlab.agreement.plan import cases
+    from schedlab.agreement.run import agreement
+    from schedlab.runs.carrying_out import Interrupted
+
+    try:
+        return agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
+    except Interrupted as interruption:
+        say(
+            f"schedlab: interrupted; what was finished is kept in {folder}, and the same command"
+            " goes on with the rest"
+        )
+        raise SystemExit(128 + interruption.number) from None
+
+
+def as_dict(each: Judged) -> dict[str, object]:
+    reason = each.reason.text if each.reason else ""
+    return {**each.cell.to_dict(), "judgement": each.judgement, "reason": reason}
+
+
+def show(found: Sequence[Judged], everything: bool) -> None:
+    """What is not near, or all; what there is in all; and the reasons."""
+    from schedlab.agreement.text import by_policy, row, summary
+
+    shown = [each for each in found if everything or each.judgement != "near"]
+    if shown:
+        results().print(table([row(each) for each in shown]))
+    for line in (summary(found), *by_policy(found)):
+        results().print(line, markup=False, soft_wrap=True)
+    for reason in {each.reason.name: each.reason for each in shown if each.reason}.values():
+        results().print(f"{reason.name}: {reason.text}", markup=False, soft_wrap=True)
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> Table:
+    from schedlab.agreement.text import HEADINGS, LEFT
+
+    made = new_table("Simulator against kernel: ticks and ± (95 %) are of the difference")
+    for heading in HEADINGS:
+        made.add_column(heading, justify="left" if heading in LEFT else "right")
+    for each in rows:
+        made.add_row(*each)
+    return made

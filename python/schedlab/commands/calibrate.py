@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab calibrate`: what the kernel's work takes, for the simulator."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.options import CPUS, POLICIES, TICK, echo_json, json_option
+from schedlab.commands.run import perform
+from schedlab.display.terminal import results, say
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.files.placing import check_file
+from schedlab.machines import KERNEL_MACHINES
+from schedlab.toolchain.policies import PolicyChoice
+
+if TYPE_CHECKING:
+    from schedlab.benchmarks.calibration import Drift
+    from schedlab.runs.carrying_out import Finished
+    from schedlab.workload.costs import Profile
+
+
+@click.command()
+@click.option("--machine", default="spike", show_default=True, type=click.Choice(KERNEL_MACHINES))
+@click.option(
+    "--policy",
+    "policies",
+    type=POLICIES,
+    help="POLICY or POLICY:PRESET, several with commas: those that have costs of their own."
+    "  [default: all policies, and rr:table-scan]",
+)
+@click.option(
+    "--cpus",
+    default="2",
+    show_default=True,
+    type=CPUS,
+    help="Of the run in which CPUs call others.",
+)
+@click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The profile to write.  [default: it is only shown]",
+)
+@json_option
+def calibrate(
+    machine: str,
+    policies: tuple[PolicyChoice, ...] | None,
+    cpus: tuple[int, ...],
+    tick: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure what the kernel's work takes, as a profile for `run --machine sim --costs`.
+
+    Boots the kernel with small programs that do one thing at a time, and takes the costs from their
+    event traces. They are compared with those that the simulator has built in. docs/simulator.md
+    says how each is measured.
+    """
+    from schedlab.benchmarks import calibration
+    from schedlab.workload import costs
+
+    if len(cpus) > 1 or cpus[0] < 2:
+        raise WrongUsage("--cpus: one number, 2 or more: a CPU must have another one to call")
+    if out:
+        check_file("--out", out)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        wanted = calibration.plan(Path(folder), machine, policies or _all_policies(), cpus[0], tick)
+        profile = _profile(perform(wanted, machine, kept=False), machine)
+    drifts = calibration.drifts(costs.read(costs.SHIPPED), profile)
+    if out:
+        costs.write(out, profile)
+    if as_json:
+        echo_json({**profile.to_dict(), "drifts": [vars(drift) for drift in drifts]})
+    else:
+        _show(profile, drifts)
+    if out:
+        say(f"schedlab: written to {out}; ./schedlab run --machine sim --costs {out} …")
+
+
+def _all_policies() -> tuple[PolicyChoice, ...]:
+    """Presets take what their policies do, but for the one that looks for its processes."""
+    from schedlab.toolchain.policies import read_catalogue
+
+    return (*map(PolicyChoice, read_catalogue()), PolicyChoice("rr", "table-scan"))
+
+
+def _profile(finished: list[Finished], machine: str) -> Profile:
+    from schedlab import trace
+    from schedlab.benchmarks import calibration
+
+    failed = [each for each in finished if not each.outcome.succeeded]
+    if failed:
+        raise SchedlabError(f"{failed[0].run.title}: {failed[0].outcome.message}")
+    traces = [trace.read(each.folder / "trace.bin") for each in finished]
+    try:
+        return calibration.profile_of_runs([each.run for each in finished], traces, machine)
+    except calibration.Unmeasurable as error:
+        raise SchedlabError(str(error)) from None
+
+
+def _show(profile: Profile, drifts: list[Drift]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title=f"Costs of the kernel on {profile.machine}, in ns",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    table.add_column("cost")
+    for heading in ("value", "spread", "events"):
+        table.add_column(heading, justify="right")
+    table.add_column("from")
+    for name, cost in profile.costs.items():
+        numbers = (cost.ns, cost.spread_ns, cost.events)
+        table.add_row(name, *(f"{number:,}" for number in numbers), cost.source)
+    results().print(table)
+    if profile.machine != "spike":
+        results().print("The costs that are built in are Spike's: these are no drift of them.")
+    elif not drifts:
+        results().print("These are the costs that are built in (kernel).")
+    for drift in drifts if profile.machine == "spike" else []:
+        results().print(
+            f"{drift.name}: built in is {drift.before:,} ns, now it takes {drift.now:,} ns",
+            markup=False,
+        )

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab linux`: policies on a real Linux kernel, on this machine or in a guest.
+
+What is done on this machine, one program does (linux/loader), which needs no Python: these commands
+build it and hand their words on to it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from schedlab.commands.options import SEED, SETTING, echo_json, json_option, no_kvm_option
+from schedlab.display.terminal import say
+from schedlab.errors import WrongUsage
+
+FAIR = "fair"
+"""The name of the kernel's own class, where a policy could stand."""
+ATTRIBUTES = ("priority", "tickets", "weight")
+PROGRAM = "schedlab-linux"
+SHELL_BEGINS = "tar -xf programs.tar && rm programs.tar && mv workloads/* ."
+"""All of it then lies in the folder that programs are looked for in."""
+
+control_option = click.option(
+    "--control",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the control files.  [default: /run/schedlab]",
+)
+
+
+@click.group()
+def linux() -> None:
+    """Run policies on a real Linux kernel, one that has sched_ext.
+
+    `serve` brings them to this machine, as root, until it is ended; the other commands ask of it
+    what they say. `boot` starts a guest in QEMU, to try all of it safely: there, the program
+    schedlab-linux has the same commands. docs/linux.md tells what changes on a machine.
+    """
+
+
+# --- on this machine
+
+
+def loader() -> Path:
+    """Brings the program and its BPF objects up to date, and gives its path."""
+    from schedlab.machines.linux.parts import LINUX, build_linux
+
+    build_linux("linux-host")
+    return LINUX / PROGRAM
+
+
+def hand_on(command: str, *words: str, control: Path | None = None) -> NoReturn:
+    """Becomes the program, whose exit statuses are ours."""
+    program = str(loader())
+    options = ["--control", str(control)] if control else []
+    os.execv(program, [program, command, *options, *words])
+
+
+def json_words(as_json: bool) -> list[str]:
+    return ["--json"] if as_json else []
+
+
+@linux.command()
+@control_option
+@json_option
+def status(control: Path | None, as_json: bool) -> None:
+    """Show the policy in force, and all threads."""
+    hand_on("status", *json_words(as_json), control=control)
+
+
+@linux.command()
+@control_option
+@json_option
+def policies(control: Path | None, as_json: bool) -> None:
+    """List the policies that may be switched to."""
+    hand_on("policies", *json_words(as_json), control=control)
+
+
+@linux.command()
+@click.argument("name")
+@control_option
+def policy(name: str, control: Path | None) -> None:
+    """Switch to the policy NAME: POLICY, POLICY:PRESET, or fair, the kernel's own class."""
+    check_policy(name)
+    hand_on("policy", name, control=control)
+
+
+@linux.command("set")
+@click.argument("pid", type=click.IntRange(min=1))
+@click.argument("words", nargs=-1, required=True, metavar="[priority|tickets|weight] VALUE")
+@control_option
+def set_attribute(pid: int, words: tuple[str, ...], control: Path | None) -> None:
+    """Set an attribute of the thread PID; of a process with several threads, of its first one.
+
+    Without a name: what sched_status calls PRIORITY, the weight under policies that share by it.
+    Threads that it makes from then on inherit it.
+    """
+    *names, value = words
+    if len(names) > 1:
+        raise WrongUsage(f"set {pid} {' '.join(words)}: one attribute and one value are wanted")
+    for name in names:
+        if name not in ATTRIBUTES:
+            raise WrongUsage(f"set {pid} {name}: an attribute is one of {', '.join(ATTRIBUTES)}")
+    if not value.lstrip("-").isdecimal():
+        raise WrongUsage(f"set {pid} {' '.join(words)}: '{value}' is no whole number")
+    hand_on("set", str(pid), *names, "--", value, control=control)
+
+
+@linux.command()
+@click.argument("setting", required=False, type=SETTING, metavar="[NAME=VALUE]")
+@control_option
+@json_option
+def tunable(setting: tuple[str, int] | None, control: Path | None, as_json: bool) -> None:
+    """List the tunables of the policy in force, or set one: the policy then begins anew."""
+    if setting and as_json:
+        raise WrongUsage(f"tunable {setting[0]}=… prints nothing: leave out --json")
+    words = [f"{setting[0]}={setting[1]}"] if setting else json_words(as_json)
+    hand_on("tunable", *words, control=control)
+
+
+@linux.command()
+def stop() -> None:
+    """End the server; the fair class is in force then."""
+    hand_on("stop")
+
+
+@linux.command()
+@click.option("--policy", "name", default=FAIR, show_default=True, help="To begin with.")
+@click.option(
+    "--set", "settings", multiple=True, type=SETTING, help="A tunable's value. May be repeated."
+)
+@control_option
+@click.option("--seed", type=SEED, help="Of the policies' randomness.  [default: from the clock]")
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the event trace to this file.",
+)
+@click.option("--trace-memory", is_flag=True, help="Keep the trace in memory until the end.")
+@click.option("--trace-queues", is_flag=True, help="Tell of each place in a policy's queues, too.")
+@click.option(
+    "--trace-delay",
+    type=click.IntRange(1, 1000),
+    metavar="MS",
+    help="After which a record is in the file at the latest.  [default: 50]",
+)
+@click.option(
+    "--load-limit",
+    type=click.IntRange(1, 86400),
+    metavar="SECONDS",
+    help="After which the loading of a policy is broken off.  [default: 120]",
+)
+@click.option(
+    "--ignore-limits",
+    is_flag=True,
+    help="Serve although control groups or nice values share out CPU time here: no policy honours"
+    " them.",
+)
+@click.option("--background", is_flag=True, help="Return when the server is ready; it goes on.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+def serve(
+    name: str,
+    settings: tuple[tuple[str, int], ...],
+    control: Path | None,
+    seed: int | None,
+    trace: Path | None,
+    trace_memory: bool,
+    trace_queues: bool,
+    trace_delay: int | None,
+    load_limit: int | None,
+    ignore_limits: bool,
+    background: bool,
+    dry_run: bool,
+) -> None:
+    """Bring policies to this machine: needs root, and a kernel with sched_ext.
+
+    All threads but the kernel's are then scheduled by the policy, until it is ended (Ctrl-C, or
+    `stop`) and the fair class is in force again, as it is if the program dies.
+    """
+    check_policy(name)
+    if trace_memory and not trace:
+        raise WrongUsage("--trace-memory: of which trace? Name its file with --trace")
+    if trace_queues and not trace:
+        raise WrongUsage("--trace-queues: in which trace? Name its file with --trace")
+    words = ["--policy", name]
+    for setting, value in settings:
+        words += ["--set", f"{setting}={value}"]
+    values = {
+        "--seed": seed,
+        "--trace": trace,
+        "--trace-delay": trace_delay,
+        "--load-limit": load_limit,
+    }
+    for option, given in values.items():
+        if given is not None:
+            words += [option, str(given)]
+    flags = {
+        "--trace-memory": trace_memory,
+        "--trace-queues": trace_queues,
+        "--ignore-limits": ignore_limits,
+        "--background": background,
+        "--dry-run": dry_run,
+    }
+    words += [option for option, given in flags.items() if given]
+    hand_on("serve", *words, control=control)
+
+
+@linux.command()
+@json_option
+def build(as_json: bool) -> None:
+    """Build the program and the policies' BPF objects, and print where they are.
+
+    So `serve` can be run by root without a second build: `sudo PROGRAM serve`.
+    """
+    program = loader()
+    if as_json:
+        echo_json({"program": str(program), "objects": str(program.parent / "bpf")})
+    else:
+        click.echo(program)
+
+
+def check_policy(name: str) -> None:
+    """WrongUsage says what is near to it."""
+    from schedlab.toolchain.policies import check_choices, parse_choices, read_catalogue
+
+    if name == FAIR or name.partition(":")[0].isdecimal():
+        return  # by its number: the program looks
+    try:
+        choices = parse_choices(name)
+    except ValueError as error:
+        raise WrongUsage(f"policy {error}") from None
+    if len(choices) != 1:
+        raise WrongUsage(f"policy {name}: one is in force at a time")
+    check_choices(read_catalogue(), choices, {})
+
+
+# --- a guest
+
+
+@linux.command()
+@click.option(
+    "--cpus",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="How many CPUs.",
+)
+@click.option(
+    "--memory", default=1024, show_default=True, type=click.IntRange(256, 65536), help="In MiB."
+)
+@click.option("--policy", "name", default=FAIR, show_default=True, help="To begin with.")
+@click.option(
+    "--kernel",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Another kernel than that of the guest's packages.",
+)
+@no_kvm_option
+def boot(cpus: int, memory: int, name: str, kernel: Path | None) -> None:
+    """Boot a stock Linux kernel with a shell in this terminal, and the policies beside it.
+
+    The first start fetches the kernel and the programs as packages, and keeps them. What is written
+    in the guest is gone when it ends.
+    """
+    from schedlab.machines.linux import guest, parts
+
+    check_policy(name)
+    job = guest.GuestJob(
+        files={"programs.tar": parts.programs()},
+        script=f"{SHELL_BEGINS} && {PROGRAM} serve --background --policy {name}\n",
+        cpus=cpus,
+        memory_mib=memory,
+        repeatable=False,
+        kernel=kernel,
+    )
+    say("To leave: `poweroff -f` in the shell, or Ctrl-A, then X.")
+    with tempfile.TemporaryDirectory(prefix="schedlab-guest-") as folder:
+        exit_status = guest.interact(job, Path(folder))
+    if exit_status:
+        raise SystemExit(1)

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab monitor` and `./schedlab top`: what a running system does, live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, no_kvm_option
+from schedlab.commands.run import one_value_each
+from schedlab.errors import WrongUsage
+from schedlab.machines.sim import Simulator
+from schedlab.toolchain.policies import FAIR, PolicyChoice
+
+if TYPE_CHECKING:
+    from schedlab.monitor.making import Choices
+    from schedlab.monitor.session import Session
+    from schedlab.monitor.system import Setup
+
+T = TypeVar("T")
+
+MACHINES = ("qemu", "spike", "sim", "linux", "host")
+DEFAULT_WORKLOADS = ("two-hogs", "interactive")
+"""So that there is something to see."""
+_OF_A_START = {
+    "machine": "--machine",
+    "policies": "--policy",
+    "cpus": "--cpus",
+    "tick": "--tick",
+    "seed": "--seed",
+    "settings": "--set",
+    "memory": "--memory",
+    "workloads": "--workload",
+}
+"""Options that say what is started: a recorded run says that itself."""
+
+
+def session_options(command: Callable[..., T]) -> Callable[..., T]:
+    """What is watched; the same for a page and a terminal."""
+    for option in reversed(_SESSION_OPTIONS):
+        command = option(command)
+    return command
+
+
+_SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.argument("run", required=False, type=click.Path(exists=True, path_type=Path)),
+    click.option(
+        "--machine",
+        default="qemu",
+        show_default=True,
+        type=click.Choice(MACHINES),
+        help="qemu and spike have our kernel, sim none, linux a Linux kernel in a guest; host is this"
+        " machine's own kernel, if it has sched_ext.",
+    ),
+    click.option(
+        "--policy",
+        "policies",
+        default="rr",
+        type=POLICIES,
+        help="POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: rr; of"
+        " host fair, which changes nothing]",
+    ),
+    click.option(
+        "--cpus",
+        default=2,
+        show_default=True,
+        type=click.IntRange(1, Simulator.cpus_max),
+        help="How many CPUs.",
+    ),
+    click.option("--tick", default="10ms", show_default=True, type=TICK, help="Length of a tick."),
+    click.option(
+        "--seed", default=1, show_default=True, type=SEED, help="Of all randomness in the run."
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        type=SETTING,
+        help="A tunable's value. May be repeated.",
+    ),
+    click.option("--memory", type=MEMORY, help="Memory of the machine, MiB.  [default: 512]"),
+    click.option(
+        "--workload",
+        "workloads",
+        multiple=True,
+        metavar="NAME|FILE",
+        help="What runs from the beginning: of the palette, or a workload file, which the palette then"
+        " has, too. May be repeated.  [default: two-hogs and interactive; of host none]",
+    ),
+    click.option(
+        "--speed",
+        default=1.0,
+        show_default=True,
+        type=click.FloatRange(0, 1e6),
+        help="Of sim, and of a recorded run: 1 is as fast as our time, 0 as fast as it goes.",
+    ),
+    click.option(
+        "--window",
+        default=10.0,
+        show_default=True,
+        type=click.FloatRange(0.1, 600),
+        help="Over so many seconds of the past metrics go.",
+    ),
+    click.option("--record", is_flag=True, help="Keep all of it as a run, from the start."),
+    no_kvm_option,
+)
+
+
+@click.command()
+@session_options
+@click.option(
+    "--listen",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where the page is served. Of another address than this machine's own: unencrypted.",
+)
+@click.option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65535),
+    help="Of the page.  [default: one that is free]",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the page's address.")
+@click.pass_context
+def monitor(
+    context: click.Context, /, listen: str, port: int, no_browser: bool, **options: Any
+) -> None:
+    """Watch a scheduler decide, and steer it, in the browser.
+
+    Starts a machine, and serves a page that shows what it does, live: processes, shares, run queues,
+    a time line of the CPUs, each decision, and who has to wait for whom. Policy, tunables and
+    attributes can be set there, workloads started and ended; the time line shows what follows.
+
+    RUN is the folder of a recorded run: it is played back instead.
+
+    Only this machine can reach the page, and only who has its address. Ctrl-C ends it.
+    docs/monitor.md says more.
+    """
+    from schedlab.monitor.conduct import Page, page, watch
+
+    watch(_session(context, options), page(Page(listen, port, not no_browser)))
+
+
+@click.command()
+@session_options
+@click.pass_context
+def top(context: click.Context, /, **options: Any) -> None:
+    """Watch a scheduler decide, and steer it, in this terminal.
+
+    The same as `./schedlab monitor`, for those who have no browser. RUN is the folder of a recorded
+    run: it is played back instead.
+    """
+    from importlib import import_module
+
+    from schedlab.monitor.conduct import watch
+
+    # It brings a library for terminals with it.
+    watch(_session(context, options), import_module("schedlab.monitor.top").run_top)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Options, by their names."""
+
+    run: Path | None
+    machine: str
+    policies: tuple[PolicyChoice, ...]
+    cpus: int
+    tick: int
+    seed: int
+    settings: tuple[tuple[str, int], ...]
+    memory: int | None
+    workloads: tuple[str, ...]
+    speed: float
+    window: float
+    record: bool
+
+
+def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Session]:
+    """What makes the session, in the loop that it belongs to. WrongUsage: there is no such one."""
+    from schedlab.monitor.making import make_ready, read_choices, software_of
+    from schedlab.monitor.session import SYSTEMS_MAX, Session
+    from schedlab.monitor.systems.recorded import recorded_setup
+
+    request = _Request(**options)
+    if len(request.policies) > SYSTEMS_MAX:
+        raise WrongUsage(f"--policy: at most {SYSTEMS_MAX} policies can be watched side by side")
+    given = {
+        name: option
+        for name, option in _OF_A_START.items()
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+    }
+    if request.run:
+        _check_alone(request.run, list(given.values()))
+    if request.machine == "host" and "policies" not in given:
+        # To watch a real machine changes nothing about it.
+        request = replace(request, policies=(PolicyChoice(FAIR.name),))
+    files, names = _workloads(request, given)
+    choices = read_choices(files)
+    setups = (
+        [recorded_setup(request.run)] if request.run else _setups(request, choices, files, names)
+    )
+    for setup in setups:
+        choices.check(setup)
+    software = software_of(setups[0])
+    make_ready(setups[0])
+    return lambda: Session(
+        setups,
+        choices,
+        speed=request.speed,
+        window_ns=int(request.window * 1e9),
+        record=request.record,
+        software=software,
+    )
+
+
+def _check_alone(run: Path, given: list[str]) -> None:
+    if given:
+        raise WrongUsage(
+            f"{run} and {given[0]}: a recorded run says itself what ran, and how. Leave out"
+            f" {' and '.join(given)}; or leave out {run}, to start a machine"
+        )
+
+
+def _workloads(
+    request: _Request, given: dict[str, str]
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Files of the user's own, and the names of all that is to run from the beginning."""
+    from schedlab.workload.workload_files import is_workload_file
+
+    if "workloads" not in given:
+        return (), () if request.run or request.machine == "host" else DEFAULT_WORKLOADS
+    files = tuple(Path(each) for each in request.workloads if is_workload_file(each))
+    names = tuple(Path(each).stem if is_workload_file(each) else each for each in request.workloads)
+    return files, names
+
+
+def _setups(
+    request: _Request, choices: Choices, files: tuple[Path, ...], names: tuple[str, ...]
+) -> list[Setup]:
+    """One for each policy."""
+    from schedlab.machines import SIMULATOR
+    from schedlab.monitor.system import Setup
+
+    if request.machine == SIMULATOR and request.memory is not None:
+        raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+    return [
+        Setup(
+            machine=request.machine,
+            policy=policy,
+            settings=one_value_each(request.settings),
+            cpus=request.cpus,
+            tick_ns=request.tick,
+            seed=request.seed,
+            memory_mib=request.memory or 512,
+            workloads=names,
+            files=files,
+        )
+        for policy in request.policies
+    ]

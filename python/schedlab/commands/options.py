@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""What several commands read from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from schedlab.display.names import json_text
+from schedlab.machines.kernel import KERNEL_CPUS_MAX
+from schedlab.machines.sim import Simulator
+from schedlab.runs.plan import MEMORY_MIB, TICK_NS
+from schedlab.toolchain.policies import parse_choices, parse_setting
+from schedlab.units import format_time, parse_counts, parse_time
+from schedlab.workload.changes import parse_change
+
+T = TypeVar("T")
+
+
+class Parsed(click.ParamType[Any]):
+    """An option whose text one function reads; its ValueError becomes the option's error."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self.read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.read(value)
+        except ValueError as error:
+            self.fail(f"'{value}': {error}", param, ctx)
+
+
+def time_between(lowest: int, highest: int) -> Callable[[str], int]:
+    """Reads a time within bounds."""
+
+    def read(text: str) -> int:
+        nanoseconds = parse_time(text)
+        if not lowest <= nanoseconds <= highest:
+            raise ValueError(f"only {format_time(lowest)} to {format_time(highest)} are possible")
+        return nanoseconds
+
+    return read
+
+
+CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
+CPUS_OF_ANY = Parsed("CPUS", lambda text: parse_counts(text, 1, Simulator.cpus_max))
+POLICIES = Parsed("POLICIES", parse_choices)
+SETTING = Parsed("NAME=VALUE", parse_setting)
+CHANGE = Parsed("PLACE=VALUE", parse_change)
+TICK = Parsed("TIME", time_between(*TICK_NS))
+LIMIT = Parsed("TIME", time_between(1_000_000, 24 * 3600 * 1_000_000_000))
+SEED = click.IntRange(0, 2**63 - 1)
+MEMORY = click.IntRange(*MEMORY_MIB)
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print the results as JSON, for programs."
+)
+
+
+def no_kvm_option(command: Callable[..., T]) -> Callable[..., T]:
+    def switch_off(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+        from schedlab.machines.linux import kvm
+
+        if given:
+            kvm.switch_off()
+
+    return click.option(
+        "--no-kvm",
+        is_flag=True,
+        expose_value=False,
+        callback=switch_off,
+        help="Linux guests do not use the host's own CPUs (KVM).  [also: SCHEDLAB_NO_KVM=1]",
+    )(command)
+
+
+def memory_option(command: Callable[..., T]) -> Callable[..., T]:
+    return click.option(
+        "--memory", default=512, show_default=True, type=MEMORY, help="Memory of the machine, MiB."
+    )(command)
+
+
+def echo_json(content: Any) -> None:
+    """On standard output."""
+
+    click.echo(json_text(content, indent=2))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""The policies as a text for people: what each is, its presets, its tunables."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.toolchain.policies import Policy, Preset
+
+COLUMNS_LEAST, COLUMNS, COLUMNS_MOST = 40, 80, 100
+SHARES = {"equal": "equal for all", "tickets": "by tickets", "weight": "by weight"}
+
+
+def listing(policies: Iterable[Policy], columns: int | None = None) -> str:
+    """One section for each policy. Without `columns`, as wide as the terminal, if not too wide."""
+    wide = columns or shutil.get_terminal_size((COLUMNS, 24)).columns
+    wide = min(max(wide, COLUMNS_LEAST), COLUMNS_MOST)
+    text = io.StringIO()
+    console = Console(file=text, width=wide, color_system=None, highlight=False, markup=False)
+    for number, policy in enumerate(policies):
+        if number:
+            console.print()
+        print_policy(console, policy)
+    return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+
+
+def print_policy(console: Console, policy: Policy) -> None:
+    facts = columns()
+    facts.add_row(
+        "" if policy.number is None else f"{policy.number}", f"{policy.name}: {policy.meaning}"
+    )
+    facts.add_row("", f"source: {policy.source}")
+    facts.add_row("", f"shares of the CPU: {SHARES.get(policy.shares_by, policy.shares_by)}")
+    console.print(facts)
+    if policy.presets:
+        console.print(Padding(presets_table(policy), (1, 0, 0, 3)))
+    if policy.tunables:
+        console.print(Padding(tunables_table(policy), (1, 0, 0, 3)))
+
+
+def columns(*headings: str) -> Table:
+    """A table without lines; what does not fit is wrapped, column by column."""
+    table = Table(box=None, show_header=bool(headings), pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def presets_table(policy: Policy) -> Table:
+    table = columns("preset", "meaning; what differs from the defaults")
+    for preset in policy.presets.values():
+        what = Text(preset.meaning)
+        differences = differing(policy, preset)
+        if differences:
+            what.append(f"\n{', '.join(differences)}")
+        table.add_row(f"{policy.name}:{preset.name}", what)
+    return table
+
+
+def differing(policy: Policy, preset: Preset) -> list[str]:
+    """What a preset changes: "slice=5", and by what it shares."""
+    changed = [
+        f"{name}={value}"
+        for name, value in preset.values.items()
+        if value != policy.tunables[name].default
+    ]
+    if preset.shares_by != policy.shares_by:
+        changed.append(f"shares {SHARES.get(preset.shares_by, preset.shares_by)}")
+    return changed
+
+
+def tunables_table(policy: Policy) -> Table:
+    table = columns("--set", "default", "range", "meaning")
+    for tunable in policy.tunables.values():
+        bounds = f"{tunable.minimum} to {tunable.maximum}"
+        table.add_row(f"{tunable.name}=…", str(tunable.default), bounds, Text(tunable.meaning))
+    return table

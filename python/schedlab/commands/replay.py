@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run --replay`: what is not said on the command line is as in the recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from schedlab.display.terminal import say
+from schedlab.errors import WrongUsage
+from schedlab.files.placing import check_file
+from schedlab.machines import SIMULATOR
+from schedlab.runs.recording import Recording, recording
+from schedlab.toolchain.policies import FAIR
+
+INSTEAD = {"workload": "--workload", "changes": "--with"}
+"""Options that say what runs in another way."""
+
+replay_option = click.option(
+    "--replay",
+    type=click.Path(exists=True, path_type=Path),
+    help="On sim: what the processes of a recorded run wanted, instead of a workload. RUN's folder,"
+    " or a trace. Policy, CPUs, tick, seed, limit and costs are the recording's if not given.",
+)
+
+
+def recorded(context: click.Context, options: dict[str, Any]) -> Recording | None:
+    """What is to be replayed, whose ways fill the options that were not given. None: nothing is."""
+    place: Path | None = options.pop("replay")
+    if place is None:
+        return None
+
+    def given(name: str) -> bool:
+        return context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+    for name, option in INSTEAD.items():
+        if given(name):
+            raise WrongUsage(
+                f"--replay and {option}: a recording says itself what runs; leave one of them out"
+            )
+    if given("machine") and options["machine"] != SIMULATOR:
+        raise WrongUsage(
+            f"--replay: only --machine {SIMULATOR} replays a recording, not {options['machine']}"
+        )
+    found = recording(place)
+    if found.policy.name == FAIR.name and not given("policies"):
+        raise WrongUsage(
+            f"--replay {place}: it was recorded under {FAIR.name}, which is Linux's own and which the"
+            " simulator does not have: say by --policy under what it is to be replayed"
+        )
+    standard: dict[str, Any] = {
+        "machine": SIMULATOR,
+        "policies": (found.policy,),
+        "settings": () if given("policies") else found.settings,
+        "cpus": (found.cpus,),
+        "tick": found.tick_ns,
+        "seed": found.seed,
+        "limit": found.limit_ns,
+    }
+    if not given("policies"):
+        check_policy(place, found)
+    options.update({name: value for name, value in standard.items() if not given(name)})
+    options["workload"] = found.title
+    if not given("policies"):
+        found = found.with_switches()
+    for note in found.notes:
+        say(f"schedlab: {place}: {note}")
+    return found
+
+
+def check_policy(place: Path, found: Recording) -> None:
+    """Linux, say, has policies that are not ours: then one must be chosen."""
+    from schedlab.toolchain.policies import read_catalogue
+
+    ours = read_catalogue()
+    if found.policy.name not in ours:
+        raise WrongUsage(
+            f"--replay {place}: it was recorded under '{found.policy}', which schedlab does not have:"
+            f" say under what to replay it with --policy, of {', '.join(ours)}"
+        )
+
+
+def write_workload(place: Path, file: Path) -> Recording:
+    """Puts a recording's workload into a file, to be read, changed and run by hand."""
+    check_file("--as-workload", file)
+    found = recording(place).with_switches()
+    command = (
+        f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.processes()}"
+        f" --seed {found.seed} --tick {found.tick_ns} --costs {found.costs.text} --trace trace.bin"
+    )
+    settings = ",".join(f"{name}={value}" for name, value in found.settings)
+    command += f" --set {settings}" if settings else ""
+    head = f"# A {found.title}.\n# {command} {file.name}\n\n"
+    file.write_text(head + found.text(found.seed, found.tick_ns))
+    return found

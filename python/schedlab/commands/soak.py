@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab soak`: long use, watched for what does not come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.options import echo_json, json_option
+from schedlab.display.terminal import messages, new_table, results, say
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.paths import new_runs_folder
+from schedlab.units import format_duration
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from schedlab.soak.conduct import Running
+    from schedlab.soak.findings import Row
+
+_MIB_FIGURES, _MIB = ("memory_bytes", "js_heap_bytes"), 1 << 20
+HOURS = click.FloatRange(0, 1000, min_open=True)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[LOAD]...")
+@click.option("--hours", default=1.0, show_default=True, type=HOURS, help="How long.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for samples, findings and logs; it must not exist, or be empty.  [default: one in runs/]",
+)
+@json_option
+def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) -> None:
+    """Run schedlab for hours, and say what grows.
+
+    LOADs run side by side: page (the monitor's page with two systems), sweep, serve (`linux serve`
+    in a guest), storm (our kernel under forks, kills, switches of policies and full disks). Without a
+    name: all of them. Memory, files and processes are sampled; at the end each has its slope an
+    hour, with an interval of 95 %. Ctrl-C ends it early, with what was seen until then.
+
+    The exit status is 1 if a load failed. docs/soak.md says more.
+    """
+    from schedlab.soak import findings
+    from schedlab.soak.conduct import conduct
+    from schedlab.soak.loads import LOADS
+
+    unknown = [name for name in names if name not in LOADS]
+    if unknown:
+        raise WrongUsage(f"soak {unknown[0]}: there is no such load; there are {', '.join(LOADS)}")
+    loads = [load for load in LOADS.values() if not names or load.name in names]
+    place = (out or new_runs_folder("soak")).absolute()
+    if place.exists() and any(place.iterdir()):
+        raise WrongUsage(f"--out {place}: it is not empty; name a new folder")
+    for load in loads:
+        say(f"schedlab: soak {load.name}: {load.summary}")
+    seen = conduct(loads, hours * 3600, place, _Shown(hours * 3600))
+    rows = findings.rows(seen, loads)
+    content = findings.findings(seen, rows)
+    findings.keep(place, seen, content)
+    if as_json:
+        echo_json(content)
+    else:
+        results().print(_table(rows, seen.seconds))
+        results().print(f"Kept in {place}", markup=False, soft_wrap=True)
+    problems = [f"{name}: {text}" for name, texts in seen.problems.items() for text in texts]
+    problems += [
+        f"{name}: {len(left)} temporary files were left: {', '.join(left[:5])}"
+        for name, left in seen.left.items()
+        if left
+    ]
+    if problems:
+        raise SchedlabError("\n".join(problems))
+
+
+class _Shown:
+    """A line every twentieth of the time, or every five minutes."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.step = min(seconds / 20, 300)
+        self.next = 0.0
+
+    def __call__(self, now: float, parts: Mapping[str, Running]) -> None:
+        if now < self.next:
+            return
+        self.next += self.step
+        living = ", ".join(name for name, each in parts.items() if each.status is None)
+        left = format_duration(self.seconds - now)
+        messages().print(f"{left} left; running: {living or 'nothing'}", markup=False)
+
+
+def _table(rows: Sequence[Row], seconds: float) -> Table:
+    table = new_table(f"After {format_duration(seconds)}; slopes leave out the first quarter")
+    for heading in ("load", "part", "figure"):
+        table.add_column(heading)
+    for heading in ("first", "last", "most", "an hour", "95 % interval"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        unit = _MIB if row.figure in _MIB_FIGURES else 1
+        name = row.figure.replace("_bytes", "_mib") if unit > 1 else row.figure
+        figures = [f"{value / unit:,.6g}" for value in (row.first, row.last, row.most)]
+        if row.trend:
+            slopes = [value / unit for value in (row.trend.low, row.trend.high)]
+            figures.append(f"{row.trend.per_hour / unit:+,.3g}")
+            figures.append(f"{slopes[0]:+,.3g} to {slopes[1]:+,.3g}")
+        table.add_row(row.load, row.part, name, *figures)
+    return table

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""The studies, reproduced: runs their experiments, and makes the report."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.display.terminal import say
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.machines import LINUX_MACHINES, machine_named
+from schedlab.machines.base import Machine
+from schedlab.paths import new_runs_folder
+from schedlab.report.output import check_place
+from schedlab.runs.carrying_out import Finished, Interrupted, Software, describe
+from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.continuing import unfinished
+from schedlab.runs.perform import perform
+from schedlab.runs.plan import Plan
+from schedlab.runs.results import is_whole, read_manifest
+from schedlab.studies.experiment import TICK_NS, Depth
+from schedlab.studies.linux_experiments import LINUX
+from schedlab.studies.planning import plan
+from schedlab.units import format_time
+
+SPIKE = "spike"
+LINUX_STUDY = 5
+"""The one that is about Linux."""
+MEMORY_MIB = 512
+REPORT = "report"
+"""The report's folder, beside those of the runs."""
+_FAILURES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody wants to be reproduced."""
+
+    studies: tuple[int, ...]
+    """Empty: all."""
+    depth: Depth
+    seed: int = 1
+    tick_ns: int = TICK_NS
+    memory_mib: int = MEMORY_MIB
+    machine: str | None = None
+    """None: our kernel on Spike; and Linux, for what is measured there (`with_linux`)."""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """On which it is run, in this order."""
+        if self.machine == LINUX:
+            return LINUX_MACHINES
+        if self.machine:
+            return (self.machine,)
+        return (SPIKE, *LINUX_MACHINES) if self.with_linux else (SPIKE,)
+
+    @property
+    def with_linux(self) -> bool:
+        """If study 5 is named, or all is wanted: Linux must be fetched, and is booted for each run."""
+        return LINUX_STUDY in self.studies or (not self.studies and self.depth == "full")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As the command line has them."""
+        return tuple(f"study-{number}" for number in self.studies) or ("study",)
+
+    @property
+    def folder_name(self) -> str:
+        """Of a new one."""
+        machine = () if self.machine in (None, SPIKE) else (self.machine,)
+        return "-".join((*self.names, *machine, self.depth))
+
+    def command(self, folder: Path) -> str:
+        """The command that goes on with it."""
+        words = ["./schedlab", "run", *self.names, f"--{self.depth}"]
+        if self.machine:
+            words += ["--machine", self.machine]
+        if self.tick_ns != TICK_NS and self.machine not in LINUX_MACHINES:
+            words += ["--tick", format_time(self.tick_ns)]
+        if self.seed != 1:
+            words += ["--seed", str(self.seed)]
+        if self.machine in (None, SPIKE) and self.memory_mib != MEMORY_MIB:
+            words += ["--memory", str(self.memory_mib)]
+        return shlex.join([*words, "--out", str(folder)])
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of it."""
+
+    folder: Path
+    report: Path
+    """The file to open."""
+    runs: Collection
+
+    @property
+    def succeeded(self) -> bool:
+        return all(run.succeeded for run in self.runs)
+
+
+def reproduce(request: Request, out: Path | None) -> Reproduction:
+    """Runs what is not there yet, and makes the report of all.
+
+    A failed run ends nothing: the report shows it. A signal ends the program; what was finished
+    is kept, and a message says how to go on.
+    """
+    folder = (out or new_runs_folder(request.folder_name)).absolute()
+    plans = {name: plan_on(name, request, folder) for name in at_hand(request)}
+    wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
+    if not wanted.runs:
+        raise WrongUsage(
+            f"{' '.join(request.names)} and --machine {request.machine}: nothing of it is run there;"
+            f" study-{LINUX_STUDY} is"
+        )
+    wanted.check()
+    check_place(folder / REPORT)
+    with to_be_continued(request, wanted):
+        for name, own in plans.items():
+            if own.runs:
+                report_failures(perform(own, name, still_to_run, with_metrics=False))
+        runs = Collection(carried_out(wanted))
+        say(f"schedlab: making the report of {len(runs)} runs")
+        return Reproduction(folder, make_report(runs, folder / REPORT), runs)
+
+
+def plan_on(machine: str, request: Request, folder: Path) -> Plan:
+    """What of it this machine runs."""
+    return plan(
+        folder,
+        request.depth,
+        request.studies,
+        request.seed,
+        request.tick_ns,
+        request.memory_mib,
+        machine,
+    )
+
+
+def at_hand(request: Request) -> list[str]:
+    """Its machines. Linux is left out, with the reason, where nobody asked for it alone."""
+    found = []
+    for name in request.machines:
+        try:
+            if request.machine is None and name in LINUX_MACHINES:
+                machine_named(name).release()
+        except MachineUnfit as unfit:
+            say(f"schedlab: what study {LINUX_STUDY} is on Linux is NOT RUN: {unfit}")
+            break
+        found.append(name)
+    return found
+
+
+def still_to_run(wanted: Plan, machine: Machine, base: Software) -> Plan:
+    """Says how many there are."""
+    left = unfinished(wanted, machine, base)
+    there = len(wanted.runs) - len(left.runs)
+    say(
+        f"schedlab: {len(left.runs)} runs, in {wanted.folder}"
+        + (f"; {there} are there already" if there else "")
+    )
+    return left
+
+
+def carried_out(wanted: Plan) -> Iterator[Kept]:
+    """The runs of a plan that are there."""
+    for run in wanted.runs:
+        place = wanted.folder / run.name
+        if is_whole(place):
+            yield Kept(place, read_manifest(place))
+
+
+def make_report(runs: Collection, folder: Path) -> Path:
+    """The file to open."""
+    from schedlab.report.build import write_report
+    from schedlab.report.command import progress
+
+    with progress() as tell:
+        return write_report(runs, folder, progress=tell)
+
+
+def report_failures(finished: Sequence[Finished]) -> None:
+    """A message for each of the first that failed."""
+    messages = list(describe(list(finished)))
+    for message in messages[:_FAILURES_SHOWN]:
+        say(message)
+    if len(messages) > _FAILURES_SHOWN:
+        say(f"{len(messages) - _FAILURES_SHOWN} more runs failed; their manifests say how")
+
+
+@contextmanager
+def to_be_continued(request: Request, wanted: Plan) -> Iterator[None]:
+    """Whatever signal ends the block, it can be gone on with."""
+    try:
+        yield
+    except Interrupted as interruption:
+        number = interruption.number
+    except KeyboardInterrupt:
+        number = signal.SIGINT
+    else:
+        return
+    count = len(list(carried_out(wanted)))
+    say(
+        f"schedlab: interrupted; {count} of {len(wanted.runs)} runs are finished and kept."
+        f" To go on with the others:\n  {request.command(wanted.folder)}"
+    )
+    raise SystemExit(128 + number)

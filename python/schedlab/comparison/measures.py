@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: MIT
+"""The metrics by which setups are compared: what each is called, its unit, and what is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from schedlab.comparison.statistics import (
+    ANYWHERE,
+    NUMBER,
+    PER_SECOND,
+    POINTS,
+    SHARE,
+    TIME,
+    Better,
+    Floats,
+    Quantity,
+    Within,
+    contributions,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from schedlab.runs.collection import Collection
+
+Grain = Literal["none", "clock", "mean of clock", "whole"]
+"""How fine values are: any; the clock's steps; those ÷ processes; whole numbers."""
+
+POSITIVE: Within = (0, math.inf)
+PART: Within = (0, 1)
+SETUP = ("experiment", "policy", "cpus", "machine", "tick_ns")
+"""Columns of `schedlab.runs.collection.identity` that say what was run, but for the seed."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number that a run has, or each group of its processes."""
+
+    name: str
+    """For programs and `--metric`."""
+    title: str
+    column: str
+    """Of a run's summary or groups, or of what `measured` adds to them."""
+    quantity: Quantity
+    better: Better | None
+    """None: more is neither good nor bad in itself."""
+    grain: Grain
+    within: Within
+    """What values are possible."""
+    ideal: str
+    """What the best value is, and what it depends on."""
+
+
+SIX = (
+    Measure(
+        "turnaround",
+        "turnaround, mean",
+        "turnaround_mean_ns",
+        TIME,
+        "lower",
+        "mean of clock",
+        POSITIVE,
+        "from fork to exit; at best the process's own work and sleeps",
+    ),
+    Measure(
+        "response",
+        "response, mean",
+        "response_mean_ns",
+        TIME,
+        "lower",
+        "mean of clock",
+        POSITIVE,
+        "from fork to the first run; at best 0",
+    ),
+    Measure(
+        "throughput",
+        "throughput",
+        "throughput_per_second",
+        PER_SECOND,
+        "higher",
+        "none",
+        POSITIVE,
+        "processes finished per second; at most what the CPUs' time allows",
+    ),
+    Measure(
+        "overhead",
+        "overhead",
+        "overhead_share",
+        SHARE,
+        "lower",
+        "none",
+        PART,
+        "CPU time between leaving one process and entering the next, idling apart; at best 0",
+    ),
+    Measure(
+        "fairness",
+        "fairness of turnaround (Jain)",
+        "fairness_turnaround",
+        NUMBER,
+        "higher",
+        "none",
+        PART,
+        "1 if all turnarounds are equal, which processes of unequal work cannot reach",
+    ),
+    Measure(
+        "predictability",
+        "predictability (IQR of response)",
+        "response_iqr_ns",
+        TIME,
+        "lower",
+        "clock",
+        POSITIVE,
+        "interquartile range of the responses of all processes of all runs; at best 0",
+    ),
+)
+"""Those of study 3."""
+
+MEASURES = (
+    *SIX,
+    Measure(
+        "completion",
+        "completion",
+        "completion_ns",
+        TIME,
+        "lower",
+        "clock",
+        POSITIVE,
+        "until all is done; at best all work ÷ CPUs, or the longest process",
+    ),
+    Measure(
+        "waiting",
+        "waiting, mean",
+        "waiting_mean_ns",
+        TIME,
+        "lower",
+        "mean of clock",
+        POSITIVE,
+        "time spent runnable and not running; at best 0",
+    ),
+    Measure(
+        "wakeup-median",
+        "wake-up latency, median",
+        "wakeup_latency_median_ns",
+        TIME,
+        "lower",
+        "clock",
+        POSITIVE,
+        "from a wake-up to the next run; at best 0",
+    ),
+    Measure(
+        "wakeup-99th",
+        "wake-up latency, 99th percentile",
+        "wakeup_latency_p99_ns",
+        TIME,
+        "lower",
+        "clock",
+        POSITIVE,
+        "what 99 of 100 wake-ups do not exceed; at best 0",
+    ),
+    Measure(
+        "wakeup-max",
+        "wake-up latency, maximum",
+        "wakeup_latency_max_ns",
+        TIME,
+        "lower",
+        "clock",
+        POSITIVE,
+        "of the unluckiest wake-up; at best 0",
+    ),
+    Measure(
+        "switches",
+        "context switches",
+        "context_switches",
+        NUMBER,
+        None,
+        "whole",
+        POSITIVE,
+        "from process to process; few cost little, many let all advance together",
+    ),
+    Measure(
+        "share-error",
+        "share error, largest of a group",
+        "share_error",
+        POINTS,
+        "lower",
+        "none",
+        POSITIVE,
+        "how far the group that is farthest off is from its ideal share of the CPUs; at best 0, and"
+        " always about 0 where all run to their end",
+    ),
+    Measure(
+        "share-fairness",
+        "fairness of share ÷ ideal (Jain)",
+        "fairness_share",
+        NUMBER,
+        "higher",
+        "none",
+        PART,
+        "1 if each process has the same part of its ideal share",
+    ),
+    Measure(
+        "events",
+        "events per second",
+        "events_per_second",
+        PER_SECOND,
+        "higher",
+        "none",
+        POSITIVE,
+        "what the program says that it got done (`cpubench`); at most what the CPUs' time allows",
+    ),
+)
+"""Of a run as a whole."""
+
+_OF_GROUPS = (
+    "turnaround",
+    "response",
+    "predictability",
+    "waiting",
+    "wakeup-median",
+    "wakeup-99th",
+    "wakeup-max",
+)
+OF_ENDED = ("turnaround", "fairness")
+"""Over processes that ended. Where some go on, these are others under each policy: no value."""
+BY_NAME = {measure.name: measure for measure in MEASURES}
+GROUP_MEASURES = (
+    *(BY_NAME[name] for name in _OF_GROUPS),
+    Measure("share", "CPU share", "share", SHARE, None, "none", PART, "the ideal share"),
+    Measure(
+        "share-error",
+        "share error",
+        "share_error",
+        POINTS,
+        "lower",
+        "none",
+        POSITIVE,
+        "distance from the ideal share",
+    ),
+    Measure(
+        "selections", "selections", "selections", NUMBER, None, "whole", POSITIVE, "times picked"
+    ),
+)
+"""Of a group of a run's processes."""
+
+
+TOLD = "told-"
+"""Before the name of what a program told of itself, as a metric."""
+
+
+def told(name: str) -> Measure:
+    """Of a name such as `told-ticks`: the run's mean of it. Only the program knows what is good."""
+    title = f"told by the program: {name.removeprefix(TOLD)}"
+    return Measure(name, title, name, NUMBER, None, "none", ANYWHERE, "what the program says")
+
+
+_DIGITS_OF_POINTS = 9
+"""Less is what floating point adds."""
+
+
+def measured(collection: Collection) -> pl.DataFrame:
+    """All values of all runs that succeeded, in long form.
+
+    Columns: those of `identity`, run, group (null: the whole), measure, value, resolution (no two
+    values differ by less). What a run does not have has no row. Predictability is a figure of all
+    runs of a setup together: each run has its contribution (`schedlab.comparison.statistics`). What programs
+    told is there as `told-NAME`, the mean of each run.
+    """
+    import polars as pl
+
+    if not any(run.succeeded for run in collection):
+        return pl.DataFrame()
+    succeeded = pl.col("status") == "success"
+    summary, groups = collection.summary.filter(succeeded), collection.groups
+    steps = summary.select("run", "clock_step_ns")
+    errors = pl.col("share_error_points").abs().round(_DIGITS_OF_POINTS)
+    of_runs = groups.group_by("run").agg(share_error=errors.max())
+    spread = _spreads(collection.processes, ())
+    whole = summary.join(of_runs, on="run", how="left").join(spread, on="run", how="left")
+    values = collection.values
+    if "name" in values.columns:
+        whole = whole.join(_events(values), on="run", how="left")
+    spread = _spreads(collection.processes, ("group",))
+    parts = (
+        groups.with_columns(share_error=errors)
+        .join(steps, on="run", how="left")
+        .join(spread, on=["run", "group"], how="left")
+    )
+    return pl.concat(
+        [
+            *_rows(whole.with_columns(group=pl.lit(None, pl.String)), MEASURES),
+            *_rows(parts, GROUP_MEASURES),
+            *([_told(values)] if "name" in values.columns else []),
+        ]
+    )
+
+
+def _events(values: pl.DataFrame) -> pl.DataFrame:
+    """Of the runs whose program told once how many `events` it did in how many ns (`elapsed`)."""
+    import polars as pl
+
+    def told_once(name: str) -> pl.Expr:
+        told = pl.col("value").filter(pl.col("name") == name)
+        return pl.when(told.len() == 1).then(told.first())
+
+    rate = told_once("events") * 1e9 / told_once("elapsed")
+    return values.group_by("run").agg(events_per_second=rate)
+
+
+def _told(values: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    who = [*SETUP, "seed", "status", "run"]
+    return (
+        values.filter(pl.col("name").is_not_null())
+        .group_by(*who, "name", maintain_order=True)
+        .agg(value=pl.col("value").mean())
+        .select(
+            *who,
+            group=pl.lit(None, pl.String),
+            measure=TOLD + pl.col("name"),
+            value=pl.col("value").cast(pl.Float64),
+            resolution=pl.lit(0.0),
+        )
+    )
+
+
+def _rows(frame: pl.DataFrame, measures: Sequence[Measure]) -> Iterable[pl.DataFrame]:
+    """Of each measure that the frame has a column of. `completion_ns` may be missing."""
+    import polars as pl
+
+    who = [*SETUP, "seed", "status", "run", "group"]
+    all_ended = pl.col("finished") == pl.col("processes")
+    for measure in measures:
+        if measure.column in frame.columns:
+            rows = frame.filter(all_ended) if measure.name in OF_ENDED else frame
+            yield rows.select(
+                *who,
+                measure=pl.lit(measure.name),
+                value=pl.col(measure.column).cast(pl.Float64),
+                resolution=_resolution(measure.grain),
+            ).filter(pl.col("value").is_not_null())
+
+
+def _resolution(grain: Grain) -> pl.Expr:
+    import polars as pl
+
+    step = pl.col("clock_step_ns").cast(pl.Float64)
+    if grain == "clock":
+        return step
+    if grain == "mean of clock":
+        return step / pl.col("processes").clip(1)
+    return pl.lit(1.0 if grain == "whole" else 0.0)
+
+
+def _spreads(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """Each run's contribution to the interquartile range of its setup's responses."""
+    import polars as pl
+
+    answered = processes.filter(
+        (pl.col("role") == "workload") & pl.col("response_ns").is_not_null()
+    )
+    found = [_spread(part) for part in answered.partition_by(*SETUP, *by, maintain_order=True)]
+    schema = {"run": pl.Int64, **dict.fromkeys(by, pl.String), "response_iqr_ns": pl.Float64}
+    return pl.concat([pl.DataFrame(schema=schema), *(each.select(*schema) for each in found)])
+
+
+def _spread(processes: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    runs = processes.partition_by("run", maintain_order=True)
+    values = contributions([run["response_ns"].to_numpy() for run in runs], interquartile_range)
+    return pl.concat([run.head(1) for run in runs]).with_columns(response_iqr_ns=pl.Series(values))
+
+
+def interquartile_range(values: Floats) -> float:
+    """Of at least one value."""
+    low, high = np.quantile(values, (0.25, 0.75))
+    return float(high - low)

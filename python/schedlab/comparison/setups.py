@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""What two sets of runs were made with: where they differ, and which setup belongs to which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from schedlab.errors import WrongUsage
+from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.units import format_time
+from schedlab.workload.changes import workload_title
+
+DIMENSIONS = ("workload", "policy", "tunables", "CPUs", "tick", "machine")
+"""Of a setup: in all of them, partners are alike, or on each side there is one value."""
+Key = tuple[str, ...]
+"""A setup's values, in the order of DIMENSIONS."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What the runs of both sides were made with: the values found, in the order of the runs."""
+
+    name: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        return set(self.before) != set(self.after)
+
+
+def key_of(setup: Repeated) -> Key:
+    """Its values by DIMENSIONS, as people read them."""
+    said = setup.setup
+    settings = " ".join(f"{name}={value}" for name, value in said.settings)
+    return (
+        said.experiment,
+        said.policy,
+        settings or "none",
+        str(said.cpus),
+        format_time(said.tick_ns),
+        said.machine,
+    )
+
+
+def by_key(side: Collection) -> dict[Key, Repeated]:
+    """Raises WrongUsage for the same seed twice."""
+    found: dict[Key, Repeated] = {}
+    for each in side.repeated.values():
+        seeds = [run.seed for run in each.runs]
+        twice = {seed for seed in seeds if seeds.count(seed) > 1}
+        if twice:
+            places = ", ".join(str(run.folder) for run in each.runs if run.seed in twice)
+            raise WrongUsage(
+                f"the same setup and seed was run more than once: {places}; name a folder that"
+                " holds it once"
+            )
+        found[key_of(each)] = each
+    return found
+
+
+def across_dimensions(
+    before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]
+) -> tuple[str, ...]:
+    """Dimensions that have no value in common, and a single one on a side at least."""
+    found = []
+    for number, name in enumerate(DIMENSIONS):
+        first = {key[number] for key in before}
+        second = {key[number] for key in after}
+        if not first & second and min(len(first), len(second)) == 1:
+            found.append(name)
+    return tuple(found)
+
+
+def alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
+    """Are they partners?"""
+    return all(
+        one == other
+        for name, one, other in zip(DIMENSIONS, before, after, strict=True)
+        if name not in across
+    )
+
+
+def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> str:
+    """A message: which dimension keeps all of them apart."""
+    for number, name in enumerate(DIMENSIONS):
+        sides = [sorted({key[number] for key in side}) for side in (before, after)]
+        if not set(sides[0]) & set(sides[1]) and min(map(len, sides)) > 1:
+            words = " against ".join(", ".join(side) for side in sides)
+            return (
+                f"no setup of one side has a partner on the other: {name}: {words}; name folders"
+                " that have one value each, or values in common"
+            )
+    return (
+        "no setup of one side has a partner on the other that differs in one thing alone; name"
+        " folders of the same workload, CPUs, tick and machine"
+    )
+
+
+def _hash(name: str) -> Callable[[Kept], str]:
+    """Of a manifest; its beginning tells enough. "" where the machine has no such thing."""
+    return lambda run: str(run.manifest.get(f"{name}_sha256") or "")[:12]
+
+
+_MADE_WITH: dict[str, Callable[[Kept], str]] = {
+    "seeds": lambda run: str(run.seed),
+    "command": lambda run: workload_title(run.manifest),
+    "memory": lambda run: f"{run.manifest.get('memory_mib')} MiB",
+    "limit": lambda run: format_time(run.manifest.get("limit_ns") or 0),
+    "machine's version": lambda run: str(run.manifest.get("machine_version")),
+    "time": lambda run: str(run.manifest.get("mode") or ""),
+    "kernel": _hash("kernel"),
+    "disk": _hash("disk"),
+    "simulator": _hash("simulator"),
+    "Linux kernel": _hash("linux_kernel"),
+    "Linux guest": _hash("linux_image"),
+    "programs for Linux": _hash("linux_programs"),
+    "workload file": _hash("workload"),
+    "costs": lambda run: str(run.manifest.get("costs") or ""),
+    "measuring code": lambda run: (run.manifest.get("measuring") or {}).get("sources_sha256", "")[
+        :12
+    ],
+    "schedlab": lambda run: _commit(run.manifest),
+    "host": lambda run: str(run.manifest.get("host")),
+}
+
+
+def _commit(manifest: Mapping[str, Any]) -> str:
+    commit = str(manifest.get("commit") or "unknown")[:12]
+    changed = " and changes" if manifest.get("changed") else ""
+    return f"{manifest.get('schedlab')}, commit {commit}{changed}"
+
+
+def facts(before: Collection, after: Collection) -> Iterable[Fact]:
+    """The dimensions of the setups, and what else may explain a difference."""
+    keys = [[key_of(each) for each in side.repeated.values()] for side in (before, after)]
+    for number, name in enumerate(DIMENSIONS):
+        values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
+        yield Fact(name, *values)
+    for name, read in _MADE_WITH.items():
+        told = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
+        values = [tuple(value for value in side if value) for side in told]
+        if any(values):
+            yield Fact(name, *values)

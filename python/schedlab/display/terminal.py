@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Two voices: results on standard output, everything about the work itself on standard error."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from schedlab.display.names import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+    from rich.table import Table
+
+
+@cache
+def messages() -> Console:
+    """For progress and messages."""
+    return _console(stderr=True)
+
+
+@cache
+def results() -> Console:
+    """For tables. What is not a terminal is wide enough for all of a table."""
+    console = _console()
+    return console if console.is_terminal else _console(width=200)
+
+
+def _console(**options: Any) -> Console:
+    """Shows any text as it is: brackets and colons are no markup, and nothing that is in a text is
+    obeyed by the terminal."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Plain(Console):
+        def render(self, *arguments: Any, **keywords: Any) -> Iterable[Segment]:
+            for segment in super().render(*arguments, **keywords):
+                shown = segment.text if segment.control else visible(segment.text)
+                yield Segment(shown, segment.style, segment.control)
+
+    return Plain(highlight=False, markup=False, emoji=False, **options)
+
+
+def say(text: str) -> None:
+    """One message, of any text."""
+    messages().print(visible(text), soft_wrap=True)
+
+
+def tell(text: str) -> None:
+    """One line of a result, of any text."""
+    results().print(visible(text), soft_wrap=True)
+
+
+def new_table(title: str = "") -> Table:
+    """Without columns and rows, as all our tables begin."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)

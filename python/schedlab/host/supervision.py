@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""A process of the host with all that it starts: begun, awaited, and ended without a rest."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_GRACE_SECONDS = 2.0
+"""Between asking a process to end and ending it."""
+
+
+async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:
+    """Runs a machine in `folder`. Its exit status; None if it had to be ended after `seconds`.
+
+    The machine and all that it starts are one process group, of which nothing is left afterwards.
+    """
+    with console.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            return await asyncio.wait_for(process.wait(), seconds)
+        except (TimeoutError, asyncio.TimeoutError):
+            return None
+        finally:
+            await to_the_end(end_group(process))
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits what cannot be broken off: a cancellation takes effect after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+async def end_group(process: asyncio.subprocess.Process) -> None:
+    """Asks a process group to end, then ends it."""
+    signal_group(process.pid, signal.SIGTERM)
+    waiting = asyncio.ensure_future(process.wait())
+    await asyncio.wait([waiting], timeout=_GRACE_SECONDS)
+    signal_group(process.pid, signal.SIGKILL)
+    await waiting
+
+
+def signal_group(leader: int, number: signal.Signals) -> None:
+    """The group may be gone already."""
+    with suppress(ProcessLookupError):
+        os.killpg(leader, number)

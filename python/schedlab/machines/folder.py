@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""What lies in a run's folder, by name."""
+
+from __future__ import annotations
+
+TRACE_FILE = "trace.bin"
+"""Where a machine leaves the trace."""
+WORKLOAD_TEXT = "workload.txt"
+"""What a run of a workload file acts out."""
+WORKLOAD_FILE = "workload.json"
+"""The workload file itself, as it was then; what was changed in it is in the manifest."""
+CONSOLE = "console.log"
+"""All that the machine printed."""

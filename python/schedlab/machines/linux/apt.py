@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""A private apt: own sources, lists and archives in a folder of ours; nothing is ever installed.
+
+apt and dpkg-deb do what they are for: signatures, versions, dependencies, unpacking.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cmp_to_key
+from pathlib import Path
+
+from schedlab.errors import MachineUnfit
+from schedlab.machines.linux.mirror import stanzas
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+TRUST = f"signed-by={KEYRING}"
+"""Of an entry in a list of sources: whose signature makes packages good ones."""
+ARCHITECTURE = "amd64"
+_HOST_SETTINGS = re.compile(
+    r"Acquire::(?:https?|tor|Retries|Check-Valid-Until|Check-Date|Force\w+|Queue-Mode)\b"
+)
+"""Of the host's own settings of apt: how to reach a mirror. Hooks are none of ours."""
+
+_TERMINAL = 2
+"""Standard error: what a command prints itself stays readable for programs."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """One version of one package, as its archive's signed list describes it."""
+
+    name: str
+    version: str
+    sha256: str
+    depends: str = ""
+
+
+def need_programs() -> None:
+    """MachineUnfit if this host lacks what fetches and unpacks Debian packages."""
+    lacking = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
+    if lacking:
+        raise MachineUnfit(
+            f"{' and '.join(lacking)}: not on this host, and the guest is made from Debian's"
+            " packages: install the host's packages of apt and dpkg"
+        )
+
+
+class PrivateApt:
+    """Some suites of one mirror, in a folder."""
+
+    def __init__(self, folder: Path, mirror: str, suites: Iterable[str]) -> None:
+        self.folder = folder
+        self.suites = tuple(suites)
+        self.configuration = folder / "apt.conf"
+        for name in ("lists/partial", "archives/partial", "etc"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / "status").touch()
+        options = f"arch={ARCHITECTURE} {TRUST}"
+        (folder / "sources.list").write_text(
+            "".join(f"deb [{options}] {mirror} {suite} main\n" for suite in self.suites)
+        )
+        self.configuration.write_text(self._settings())
+
+    def _settings(self) -> str:
+        places = {
+            "Dir::State": self.folder,
+            "Dir::State::lists": self.folder / "lists",
+            "Dir::State::status": self.folder / "status",
+            "Dir::Cache": self.folder,
+            "Dir::Cache::archives": self.folder / "archives",
+            "Dir::Log": self.folder,
+            "Dir::Etc::sourcelist": self.folder / "sources.list",
+            "Dir::Etc::sourceparts": self.folder / "etc",
+            "Dir::Etc::main": "/dev/null",
+            "Dir::Etc::parts": self.folder / "etc",
+            "Dir::Etc::preferences": "/dev/null",
+            "Dir::Etc::preferencesparts": self.folder / "etc",
+            "APT::Architecture": ARCHITECTURE,
+            "Acquire::Languages": "none",
+            # Fetched as who started schedlab: apt's own user cannot write into that one's cache.
+            "APT::Sandbox::User": "root",
+            "APT::Install-Recommends": "false",
+        }
+        own = "".join(f'{name} "{value}";\n' for name, value in places.items())
+        return f'{own}APT::Architectures {{ "{ARCHITECTURE}"; }};\n{host_settings()}'
+
+    def run(self, *command: str, cwd: Path | None = None, shown: bool = False) -> str:
+        """What an apt command prints. `shown`: its progress goes to the terminal instead."""
+        done = subprocess.run(
+            command,
+            cwd=cwd or self.folder,
+            env={**os.environ, "APT_CONFIG": str(self.configuration), "LC_ALL": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            stdout=_TERMINAL if shown else subprocess.PIPE,
+            stderr=None if shown else subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            said = (done.stderr or "").strip()
+            raise AptFailed(
+                f"{' '.join(command[:3])} failed: {said or 'its messages above say why'}"
+            )
+        return done.stdout or ""
+
+    def update(self) -> None:
+        """Fetches the lists of packages; checks their signatures."""
+        self.run("apt-get", "-q", "update", "--error-on=any")
+
+    def names(self, pattern: str) -> list[str]:
+        """All packages whose whole name a regular expression matches."""
+        whole = re.compile(pattern)
+        return [name for name in self.run("apt-cache", "pkgnames").split() if whole.fullmatch(name)]
+
+    def describe(self, names: Iterable[str]) -> list[Package]:
+        """The newest version of each; NAME=VERSION or NAME/SUITE chooses another."""
+        text = self.run("apt-cache", "show", "--no-all-versions", *names)
+        return [
+            Package(each["package"], each["version"], each["sha256"], depends_of(each))
+            for each in stanzas(text)
+        ]
+
+    def closure(self, names: Iterable[str]) -> dict[str, Package]:
+        """All that apt would install with these into an empty system, by name."""
+        text = self.run("apt-get", "install", "--simulate", *names)
+        chosen = re.findall(r"^Inst (\S+) \((\S+) ", text, re.MULTILINE)
+        found = self.describe(f"{name}={version}" for name, version in chosen)
+        return {package.name: package for package in found}
+
+    def download(self, packages: Iterable[Package], folder: Path) -> None:
+        """Fetches and checks .deb files into a folder."""
+        wanted = [f"{package.name}={package.version}" for package in packages]
+        if wanted:
+            self.run("apt-get", "-q", "download", *wanted, cwd=folder, shown=True)
+
+
+def depends_of(fields: Mapping[str, str]) -> str:
+    """What a package cannot do without."""
+    both = (fields.get("pre-depends", ""), fields.get("depends", ""))
+    return ", ".join(filter(None, both))
+
+
+class AptFailed(MachineUnfit):
+    """apt could not do it; its own words say why."""
+
+
+def host_settings() -> str:
+    """How this host reaches mirrors: proxies and the like, as lines of an apt configuration."""
+    done = subprocess.run(
+        ["apt-config", "dump"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "".join(f"{line}\n" for line in done.stdout.splitlines() if _HOST_SETTINGS.match(line))
+
+
+def newest_first(packages: Iterable[Package]) -> list[Package]:
+    """In the order of Debian's versions."""
+
+    def compare(one: Package, other: Package) -> int:
+        return -1 if is_newer(one.version, other.version) else 1
+
+    return sorted(packages, key=cmp_to_key(compare))
+
+
+def is_newer(one: str, other: str) -> bool:
+    """dpkg knows the order of versions."""
+    command = ["dpkg", "--compare-versions", one, "gt", other]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 0

@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: MIT
+"""Boots a Linux guest, has it run one script, and hands back what that has left.
+
+Nothing but a console (an 8250, which QEMU serves at once) moves while the script runs. Its results
+come over a virtio-serial port when it has ended. So a repeatable guest sees the same events at the
+same instructions each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import tarfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from schedlab.display.terminal import say
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.host.processor import need_linux_guests
+from schedlab.host.supervision import supervise
+from schedlab.machines.base import Release
+from schedlab.machines.folder import CONSOLE
+from schedlab.machines.linux import image, kvm
+from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
+from schedlab.machines.linux.packages import packages
+from schedlab.machines.linux.second_start import Choice
+from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
+from schedlab.toolchain.tools import first_line, version_in
+
+PROGRAM = "qemu-system-x86_64"
+OLDEST = (7, 2)
+RESULTS = "results"
+"""The folder, in that of the boot, that /result becomes."""
+CPUS_MAX = 64
+
+REPEATABLE, FREE_RUNNING, KVM = "repeatable", "free-running", "KVM"
+
+
+NANOSECONDS_SHIFT = 2
+"""A repeatable guest's instruction takes 2 to this power in nanoseconds of its own time."""
+
+_RAMDISK = "ramdisk.cpio"
+_STARTING_SECONDS = 120
+"""Of the host, for the boot, before the script's own time begins."""
+_SLOWEST = 20
+"""Seconds of a busy host that one second of the guest takes at most."""
+SILENT_SECONDS = 30.0
+"""Of the host, after which a guest under KVM that has not come to its init is started without."""
+_SIGN, _MARK = "alive", "without-kvm"
+_SIGN_PORT = 9
+"""As in linux/guest/init."""
+
+
+@dataclass(frozen=True)
+class GuestJob:
+    """What a guest is to do."""
+
+    files: Mapping[str, bytes | Path] = field(default_factory=dict)
+    """By name, below /job; all are executable."""
+    script: str = ""
+    """For sh, run by root in /job, which is on the PATH; leaves its results in /result."""
+    cpus: int = 1
+    memory_mib: int = 1024
+    repeatable: bool = True
+    seed: int = 1
+    """Stirs the kernel's random numbers; the script has it as $schedlab_seed."""
+    limit_s: float = 60
+    """Of the guest's time, for the script."""
+    kernel: Path | None = None
+    """None: the one of the packages."""
+    programs: Sequence[str] = image.BENCHMARKS
+    """Of those, the ones that the script calls."""
+    kvm: bool = True
+    """A free-running guest uses it, if the host has it."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What is connected to a guest, and what it is there for."""
+
+    options: tuple[str, ...]
+    """QEMU's, of the console and the ports."""
+    words: tuple[str, ...] = ()
+    """Of the kernel's command line: init knows by them what to do."""
+    kvm_words: tuple[str, ...] = ()
+    """Besides, under KVM."""
+
+
+def port(name: str, number: int, end: str) -> tuple[str, ...]:
+    """/dev/vport0pNUMBER of the guest; `end`: what the host has at its other end."""
+    kind, _, rest = end.partition(",")
+    device = f"virtserialport,chardev={name},name={name},nr={number}"
+    return ("-chardev", f"{kind},id={name},{rest}", "-device", device)
+
+
+PORTS = ("-device", "virtio-serial-pci,ioeventfd=off")
+"""What ports are plugged into: they answer at once instead of by another thread."""
+_PACKED = "results.tar"
+_RESULTS_PORT = (*PORTS, *port("results", 1, f"file,path={_PACKED}"))
+JOB = Wiring(("-serial", "stdio", *_RESULTS_PORT))
+"""Runs the job's script, and hands over what that has left."""
+SHELL = Wiring(("-serial", "mon:stdio", *_RESULTS_PORT), ("schedlab_shell=1",))
+"""A shell at this terminal."""
+
+
+@dataclass(frozen=True)
+class GuestOutcome:
+    """What came of it."""
+
+    status: int
+    """The script's; 101 after a panic, 102 if it was not ended in time; negative for a signal
+    that ended the machine itself."""
+    results: Path
+    """All that the script has left in /result; empty if the guest did not come to hand it over."""
+    console: str
+    mode: str
+    """repeatable, free-running or KVM."""
+    message: str = ""
+    """Why the script did not come to its end by itself; "" if it did, whatever its status."""
+
+    @property
+    def finished(self) -> bool:
+        """The script came to its end, whatever its status."""
+        return not self.message
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A guest that can be started."""
+
+    command: list[str]
+    mode: str
+    host_limit_s: float
+    """Seconds of the host after which it must hang."""
+
+
+def boot(job: GuestJob, folder: Path) -> GuestOutcome:
+    """Runs a job. `folder` then holds the console and the results.
+
+    May be called in any thread. If a signal ends schedlab, the machine is ended before.
+    """
+
+    folder.mkdir(parents=True, exist_ok=True)
+    console = folder / CONSOLE
+    try:
+        prepared = prepare(job, folder)
+        machine = supervise(prepared.command, folder, console, prepared.host_limit_s)
+        with signals_raised():
+            status = asyncio.run(machine)
+        return outcome(prepared, folder, status)
+    finally:
+        clean(folder)
+
+
+def clean(folder: Path) -> None:
+    """Takes away what was there for the machine alone."""
+    for name in (_RAMDISK, _PACKED, _SIGN, _MARK):
+        (folder / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def signals_raised() -> Iterator[None]:
+    """In the main thread: a signal that would end schedlab at once unwinds it instead."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def unwind(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {
+        number: signal.signal(number, unwind)
+        for number in numbers
+        if signal.getsignal(number) is signal.SIG_DFL
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
+    """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
+    check(job)
+    find_qemu()
+    found = packages()
+    kernel = named_kernel(job.kernel) if job.kernel else found.kernel
+    base = image.base_image(found, job.programs)
+    return assemble(job, folder, kernel.bootable, base, wiring)
+
+
+def assemble(
+    job: GuestJob, folder: Path, kernel: Path, base: Path, wiring: Wiring = JOB
+) -> Prepared:
+    """The same with this kernel, of which it is known that it serves, and the archive `base`."""
+    release = find_qemu()
+    entries = image.job_entries(job.files, job.script)
+    image.write_ramdisk(base, entries, folder / _RAMDISK)
+    seconds = _STARTING_SECONDS + _SLOWEST * job.limit_s
+
+    def command(mode: str) -> list[str]:
+        start = [*tied(), release.path, *machine_options(mode, job), *device_options(mode, wiring)]
+        start += ["-kernel", str(kernel), "-initrd", _RAMDISK]
+        return [*start, "-append", kernel_arguments(job, mode, wiring)]
+
+    mode = mode_of(job)
+    if mode != KVM:
+        return Prepared(command(mode), mode, seconds)
+    choice = Choice(command(KVM), command(FREE_RUNNING), _SIGN, SILENT_SECONDS, _MARK)
+    return Prepared([*tied(), *choice.command()], mode, seconds + SILENT_SECONDS)
+
+
+@cache
+def tied() -> tuple[str, ...]:
+    """What has the host end a machine even if schedlab is killed and can end nothing any more."""
+    path = shutil.which("setpriv")
+    return (path, "--pdeathsig", "KILL", "--") if path else ()
+
+
+def check(job: GuestJob) -> None:
+    """WrongUsage for what no guest can be."""
+    if not 1 <= job.cpus <= CPUS_MAX:
+        raise WrongUsage(f"a guest has 1 to {CPUS_MAX} CPUs, not {job.cpus}")
+    unknown = set(job.programs) - set(image.BENCHMARKS)
+    if unknown:
+        known = ", ".join(image.BENCHMARKS)
+        raise WrongUsage(f"a guest has {known}, but no {', '.join(sorted(unknown))}")
+    if job.memory_mib < 256:
+        raise WrongUsage(f"a guest needs 256 MiB of memory at least, not {job.memory_mib}")
+    if job.limit_s <= 0:
+        raise WrongUsage(f"a guest's limit is a time, not {job.limit_s} s")
+
+
+def mode_of(job: GuestJob) -> str:
+    if job.repeatable:
+        return REPEATABLE
+    return KVM if job.kvm and not kvm_problem() else FREE_RUNNING
+
+
+def mode_in_the_end(folder: Path, mode: str) -> str:
+    """How a guest that was to run in `mode` did: by what was left in `folder`.
+
+    Says so if it had to be started a second time; KVM is then not tried again by this process.
+    """
+    if mode == REPEATABLE:
+        return mode
+    mark = folder / _MARK
+    if not mark.is_file():
+        return KVM if (folder / _SIGN).exists() else FREE_RUNNING
+    why = mark.read_text().strip()
+    say(why)
+    kvm.give_up(why.partition(";")[0])
+    return FREE_RUNNING
+
+
+def machine_options(mode: str, job: GuestJob) -> list[str]:
+    """CPUs, memory and time.
+
+    One thread for all CPUs: with one for each, QEMU 7.2's guests crash now and then at the start.
+    """
+    accelerators = {
+        REPEATABLE: [
+            *("-accel", "tcg,thread=single", "-icount", f"shift={NANOSECONDS_SHIFT},sleep=off"),
+            *("-cpu", "max,-rdrand,-rdseed", "-rtc", "base=2026-01-01,clock=vm"),
+            *("-seed", str(job.seed % (1 << 32))),
+        ],
+        FREE_RUNNING: ["-accel", "tcg,thread=single", "-cpu", "max"],
+        KVM: ["-accel", "kvm", "-cpu", "host"],
+    }
+    size = ["-smp", str(job.cpus), "-m", f"{job.memory_mib}M"]
+    return [*BOARD, *size, *accelerators[mode]]
+
+
+BOARD = (
+    *("-machine", "pc,vmport=off,smm=off,i8042=off"),
+    *("-nodefaults", "-no-user-config", "-no-reboot"),
+)
+"""A PC without what nobody needs. Boards with less (microvm) have no clock to measure others by."""
+
+
+def device_options(mode: str, wiring: Wiring) -> list[str]:
+    sign = port("alive", _SIGN_PORT, f"file,path={_SIGN}") if mode == KVM else ()
+    return ["-display", "none", *wiring.options, *sign]
+
+
+def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
+    """What the kernel and, by way of it, the guest's init are told."""
+    words = ["console=ttyS0", "loglevel=4", "panic=-1", "oops=panic"]
+    # Self-tests would take CPU time for ten seconds; no second clock is there to doubt this one.
+    words += ["cryptomgr.notests", "tsc=reliable"]
+    if mode == REPEATABLE:
+        # QEMU before 8.1 may leave a CPU out for that long, which no policy should be ended for.
+        words.append("rcupdate.rcu_cpu_stall_timeout=300")
+        # When QEMU marks a page as accessed depends on the host's time, by which it resizes its
+        # tables: so nothing in the guest must go by these marks.
+        words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
+    words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}", *wiring.words]
+    words += wiring.kvm_words if mode == KVM else ()
+    return " ".join(words)
+
+
+def interact(job: GuestJob, folder: Path) -> int:
+    """A guest at this terminal, with a shell instead of the script. QEMU's exit status.
+
+    Ctrl-A X switches it off; Ctrl-C goes to the guest.
+    """
+    prepared = prepare(job, folder, SHELL)
+    with subprocess.Popen(prepared.command, cwd=folder) as process:
+        try:
+            return process.wait()
+        except BaseException:
+            process.terminate()
+            raise
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+
+def outcome(prepared: Prepared, folder: Path, exit_status: int | None) -> GuestOutcome:
+    """From what the machine has left in its folder. `exit_status` None: it was ended."""
+    console = read_console(folder / CONSOLE)
+    place = folder / RESULTS
+    word = unpack(folder / _PACKED, place)
+    status, message = ending(word, exit_status, prepared.host_limit_s, console)
+    mode = mode_in_the_end(folder, prepared.mode)
+    return GuestOutcome(status, place, console, mode, message)
+
+
+def ending(word: str, exit_status: int | None, seconds: float, console: str) -> tuple[int, str]:
+    """A job's status, and why it did not come to its end; `word` is what init says of it."""
+    if word == "limit":
+        return LIMIT, "the script reached its time limit and was ended" + tail_of(console)
+    if word.isdigit():
+        return int(word), ""
+    if "Kernel panic" in console:
+        return PANIC, "the guest's kernel panicked:\n" + indent(panic_lines(console))
+    if exit_status is None:
+        told = f"the guest did not end within {seconds:.0f} s of the host and was ended"
+        return LIMIT, told + tail_of(console)
+    if exit_status < 0:
+        name = signal.Signals(-exit_status).name
+        return exit_status, f"the guest's QEMU was ended by {name}" + tail_of(console)
+    told = f"the guest ended without handing over its results (QEMU's status: {exit_status})"
+    return exit_status or 1, told + tail_of(console)
+
+
+def panic_lines(console: str) -> list[str]:
+    """From what it says first on: what came before is often the reason."""
+    lines = console.splitlines()
+    for number, line in enumerate(lines):
+        if "Kernel panic" in line or "BUG:" in line or "Oops:" in line:
+            return lines[max(0, number - 5) : number + 40]
+    return lines[-40:]
+
+
+def unpack(packed: Path, place: Path) -> str:
+    """Takes /result out of what the guest has handed over, as far as it came.
+
+    The status that came with it; "" if it did not come to that.
+    """
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    if not packed.exists():
+        return ""
+    word = ""
+    with suppress(tarfile.ReadError, EOFError), tarfile.open(packed, "r|") as tar:
+        for member in tar:
+            if member.name == "status":
+                stream = tar.extractfile(member)
+                word = stream.read().decode().strip() if stream else ""
+            else:
+                unpack_member(tar, member, place)
+    return word
+
+
+def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    """Files and folders alone, and none outside of `place`: a guest is not trusted."""
+    top, *parts = Path(member.name).parts or ("",)
+    if top != "result" or not parts or ".." in parts:
+        return
+    target = place.joinpath(*parts)
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+    elif member.isreg():
+        stream = tar.extractfile(member)
+        assert stream
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as out:
+            shutil.copyfileobj(stream, out)
+
+
+# --- the host -------------------------------------------------------------------------------------
+
+
+@cache
+def find_qemu() -> Release:
+    """The QEMU on the PATH, if it serves."""
+    need_linux_guests()
+    path = shutil.which(PROGRAM)
+    if not path:
+        raise MachineUnfit(
+            f"{PROGRAM}, which a Linux guest runs on, is not on the PATH: install qemu-system-x86"
+        )
+    version = version_in(first_line(path, "--version"))
+    number = ".".join(map(str, version))
+    if version < OLDEST:
+        raise MachineUnfit(
+            f"{path} is QEMU {number or 'of a version that it does not tell'}; a Linux guest needs"
+            " QEMU 7.2 or newer, as Debian 12 has it"
+        )
+    return Release(path, number, "PATH")
+
+
+def kvm_problem() -> str:
+    """Why a guest cannot have the host's own CPUs; "" if it can. Tried, not guessed, once a process."""
+    if kvm.switched_off():
+        return f"it is switched off (--no-kvm, {kvm.OFF})"
+    return kvm.given_up() or _kvm_tried()
+
+
+@cache
+def _kvm_tried() -> str:
+    return kvm.problem([*tied(), find_qemu().path, *BOARD])
+
+
+def forget_host() -> None:
+    """What was found out about it is looked for again."""
+    for found in (find_qemu, _kvm_tried):
+        found.cache_clear()
+    kvm.give_up("")
+
+
+__all__ = ["GuestJob", "GuestOutcome", "Kernel", "boot", "find_qemu", "interact", "needs"]

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""The guest's initial ramdisk: an archive that is made once, and one for each job behind it.
+
+The archives are written here, not by cpio: they need devices and root's ownership without being
+root, and the same bytes for the same content on every host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from schedlab.errors import WrongUsage
+from schedlab.machines.linux.elf import LOADER
+from schedlab.machines.linux.packages import Packages, alone, file_sum, folder
+from schedlab.paths import ROOT
+
+INIT = ROOT / "linux" / "guest" / "init"
+_FORMAT = "1"
+"""Of the archives' making: another number makes all of them anew."""
+
+_KEPT_SECONDS = 7 * 24 * 3600
+
+BENCHMARKS = ("sysbench", "stress-ng", "hackbench", "rt-app")
+"""What a guest has unless a job says that it needs less: boots are a little faster without."""
+_OF_INIT = ("chrt",)
+
+_FOLDERS = (
+    *("bin", "sbin", "usr", "usr/bin", "usr/sbin", "lib", "lib/x86_64-linux-gnu", "lib64"),
+    *("dev", "proc", "sys", "run", "tmp", "root", "etc", "job", "result"),
+)
+_CONSOLE = (5, 1)
+"""Device numbers, of Linux: its first process has this one open from the beginning."""
+_PASSWORDS = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
+_GROUPS = b"root:x:0:\nnogroup:x:65534:\n"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file, folder or device of an archive."""
+
+    name: str
+    mode: int
+    content: bytes | Path = b""
+    device: tuple[int, int] = (0, 0)
+
+    def read(self) -> bytes:
+        return self.content.read_bytes() if isinstance(self.content, Path) else self.content
+
+
+def file(name: str, content: bytes | Path) -> Entry:
+    """Executable, whatever it is: the mode on the host does not matter."""
+    return Entry(name, stat.S_IFREG | 0o755, content)
+
+
+def directory(name: str) -> Entry:
+    return Entry(name, stat.S_IFDIR | 0o755)
+
+
+def archive(entries: Iterable[Entry]) -> Iterator[bytes]:
+    """In the form that Linux unpacks at its start (cpio's "newc"), in pieces.
+
+    Nothing but names, modes and contents is in it: no times, no owners.
+    """
+    number = 0
+    for number, entry in enumerate(entries, 1):
+        yield from _record(entry, number)
+    yield from _record(Entry("TRAILER!!!", 0), number + 1)
+
+
+def _record(entry: Entry, number: int) -> Iterator[bytes]:
+    content = entry.read()
+    name = entry.name.encode() + b"\0"
+    links = 2 if stat.S_ISDIR(entry.mode) else 1
+    # inode, mode, user, group, links, time, size, device of the file, device that it is, name, sum
+    fields = (number, entry.mode, 0, 0, links, 0, len(content), 0, 0, *entry.device, len(name), 0)
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + name
+    yield head + padding(len(head))
+    yield content + padding(len(content))
+
+
+def padding(size: int) -> bytes:
+    """Up to a multiple of four."""
+    return bytes(-size % 4)
+
+
+def base_image(packages: Packages, programs: Iterable[str]) -> Path:
+    """What jobs have in common: init, some programs, their libraries. Made if it is not there yet."""
+    entries = list(base_entries(packages, programs))
+    path = folder() / "images" / f"{key(entries, packages)}.cpio"
+    if not path.exists():
+        with alone(folder()):
+            path.parent.mkdir(exist_ok=True)
+            remove_old(path.parent)
+            if not path.exists():
+                write(entries, path)
+    path.touch()
+    return path
+
+
+def key(entries: Iterable[Entry], packages: Packages) -> str:
+    """The same for the same archive."""
+    digest = hashlib.sha256(_FORMAT.encode())
+    for entry in entries:
+        what = sum_of(entry.content, packages)
+        digest.update(f"{entry.name}\0{entry.mode}\0{entry.device}\0{what}\n".encode())
+    return digest.hexdigest()[:24]
+
+
+def sum_of(content: bytes | Path, packages: Packages) -> str:
+    """SHA-256. Those of packages' files were computed when they were checked."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    if content.is_relative_to(packages.tree):
+        return packages.sums[str(content.relative_to(packages.tree))]
+    return file_sum(content)
+
+
+def remove_old(place: Path) -> None:
+    """Images that nobody has used for a week, such as those of other packages."""
+    for path in place.iterdir():
+        if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+            path.unlink()
+
+
+def write(entries: Iterable[Entry], path: Path) -> None:
+    """Whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="new-", delete=False) as new:
+        try:
+            for piece in archive(entries):
+                new.write(piece)
+        except BaseException:
+            Path(new.name).unlink(missing_ok=True)
+            raise
+    Path(new.name).replace(path)
+
+
+def base_entries(packages: Packages, programs: Iterable[str]) -> Iterator[Entry]:
+    """In the order that they are unpacked in: folders before what is in them."""
+    yield from map(directory, _FOLDERS)
+    yield Entry("dev/console", stat.S_IFCHR | 0o600, device=_CONSOLE)
+    yield file("init", INIT)
+    yield file("etc/passwd", _PASSWORDS)
+    yield file("etc/group", _GROUPS)
+    yield file("bin/busybox", packages.program("busybox"))
+    chosen = sorted({*_OF_INIT, *programs})
+    for name in chosen:
+        yield file(f"usr/bin/{name}", packages.program(name))
+    for name in sorted({library for each in chosen for library in packages.needs[each]}):
+        place = "lib64" if name == LOADER else "lib/x86_64-linux-gnu"
+        yield file(f"{place}/{name}", packages.library(name))
+
+
+def job_entries(files: Mapping[str, bytes | Path], script: str) -> Iterator[Entry]:
+    """A job's own files, all under /job."""
+    folders: dict[str, None] = {}
+    for name in files:
+        for parent in reversed(checked(name).parents):
+            if parent.name:
+                folders[f"job/{parent}"] = None
+    yield from map(directory, folders)
+    yield file("job/script", script.encode())
+    for name in sorted(files):
+        yield file(f"job/{name}", files[name])
+
+
+def checked(name: str) -> PurePosixPath:
+    """A place within /job."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.name or name == "script":
+        raise WrongUsage(f"'{name}' cannot be the name of a job's file: it is to be below /job")
+    return path
+
+
+def write_ramdisk(base: Path, job: Iterable[Entry], path: Path) -> None:
+    """The cached archive, and behind it the job's: Linux unpacks one after the other."""
+    with path.open("wb") as out:
+        with base.open("rb") as first:
+            shutil.copyfileobj(first, out, 1 << 20)
+        for piece in archive(job):
+            out.write(piece)

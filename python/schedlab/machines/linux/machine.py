@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""A real Linux kernel in QEMU, with our policies in it through sched_ext: a guest for each run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.machines.base import Machine, Parts, Release
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
+from schedlab.machines.run import Run
+from schedlab.paths import ROOT
+from schedlab.toolchain.tools import version_in
+from schedlab.units import format_time
+from schedlab.workload.loading import CHANNELS_MAX, compile_workload
+
+if TYPE_CHECKING:
+    from schedlab.machines.linux.guest import GuestJob
+
+_LEAST_MEMORY_MIB = 512
+_CPUS_MAX = 16
+WORKLOAD = "workload"
+"""A compiled workload file, in the guest."""
+_POLICY_FAILED = {
+    103: "the policy could not be brought to the kernel",
+    104: "the kernel threw the policy out while the workload ran",
+}
+"""By exit statuses of linux/guest/run.sh."""
+_SERVER, _OUTPUT = "server", "output"
+"""What it leaves beside the trace: what the server of the policy said, and what the workload did."""
+_EVEN_QEMU = (8, 1)
+_LOADING_SECONDS = 200
+"""Of the guest, more than a policy can take to be brought to the kernel."""
+_SLOWEST = 20
+"""Seconds of a busy host for one of the guest."""
+
+
+class Linux(Machine):
+    """See Machine. Each instruction takes the same time: so a run is repeatable."""
+
+    name = "linux"
+    repeatable = True
+    parts = ("linux_kernel", "linux_image", "linux_programs")
+    tools = ("simulator",)
+    cpus_max = _CPUS_MAX
+    tick_ns = 4_000_000
+    """Of the guest's kernel, whose HZ is 250."""
+    begin_s = 40
+    """When the workload begins, after the machine, at the earliest: later than any policy is loaded.
+    To wait costs nothing: where instructions are counted, idle time is over at once."""
+    memory_mib = 1024
+    """The trace is kept in it until the run has ended."""
+
+    @property
+    def note(self) -> str:
+        uneven = "" if self._serves_evenly() else ", which serves several CPUs unevenly"
+        return f"repeatable (instruction-counted time), emulated by QEMU{uneven}"
+
+    def _note_of(self, mode: str) -> str:
+        """Of a run that was in this mode; "": there is but one."""
+        return ""
+
+    def _serves_evenly(self) -> bool:
+        """Before 8.1, QEMU may leave one of several CPUs out for a while when it counts
+        instructions; docs/linux-measuring.md."""
+        try:
+            release = self.release()
+        except MachineUnfit:
+            return True
+        return version_in(release.version) >= _EVEN_QEMU
+
+    def check(self, run: Run) -> None:
+        if run.tick_ns != self.tick_ns:
+            raise WrongUsage(
+                f"--tick {format_time(run.tick_ns)}: the Linux kernel was built for a tick of"
+                f" {format_time(self.tick_ns)}; leave it out"
+            )
+        if run.memory_mib < _LEAST_MEMORY_MIB:
+            raise WrongUsage(
+                f"--memory {run.memory_mib}: Linux, its files and the trace need at least"
+                f" {_LEAST_MEMORY_MIB} MiB"
+            )
+        if not run.file and not run.workload.strip():
+            raise WrongUsage(
+                "--workload: name a program of the guest, such as mixed or 'sysbench cpu run'"
+            )
+        if not run.file and not run.workload.isprintable():
+            raise WrongUsage(
+                f"--workload {run.workload!r}: only one line of printable characters can be passed on"
+            )
+        if run.file and len(run.file.channels) >= CHANNELS_MAX:
+            raise WrongUsage(
+                f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
+                f" `play` has {CHANNELS_MAX}; --machine sim has more"
+            )
+
+    def arguments(self, run: Run) -> str:
+        """Of linux/guest/run.sh, as a shell reads them."""
+        seconds = f"{run.limit_ns / 1e9:g}"
+        words = [str(run.seed), seconds, str(run.policy), command_of(run)]
+        for name, value in run.settings:
+            words += ["--set", f"{name}={value}"]
+        return shlex.join(words)
+
+    def release(self) -> Release:
+        from schedlab.machines.linux.guest import find_qemu
+
+        return find_qemu()
+
+    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+        from schedlab.machines.linux.guest import assemble
+        from schedlab.machines.linux.image import base_image
+        from schedlab.machines.linux.packages import packages
+
+        job = self.job(run, parts, folder, scratch)
+        base = base_image(packages(), job.programs)  # a part of linux_image, which boots sooner
+        return assemble(job, folder, parts["linux_kernel"], base).command
+
+    def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
+        """What the guest is given to do."""
+        from schedlab.machines.linux.guest import GuestJob
+
+        files = {"programs.tar": parts["linux_programs"]}
+        if run.file:
+            files[WORKLOAD] = scratch / WORKLOAD
+            text = folder / WORKLOAD_TEXT
+            compile_workload(text, files[WORKLOAD], run.tick_ns, parts["simulator"])
+        begin = f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={self.begin_s}"
+        return GuestJob(
+            files=files,
+            script=f"{begin} && exec sh run.sh {self.arguments(run)}\n",
+            cpus=run.cpus,
+            memory_mib=run.memory_mib,
+            repeatable=self.repeatable,
+            seed=run.seed,
+            limit_s=self.begin_s + run.limit_ns / 1e9 + _LOADING_SECONDS,
+            programs=benchmarks_in(run.workload),
+        )
+
+    def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
+        """What the server and the workload said comes behind what the kernel did."""
+        from schedlab.machines.linux import guest
+
+        mode = guest.REPEATABLE if self.repeatable else guest.FREE_RUNNING
+        ended = guest.outcome(guest.Prepared([], mode, 0), folder, status)
+        server, output = (_content(ended.results / name) for name in (_SERVER, _OUTPUT))
+        with console.open("ab") as log:
+            log.writelines(b"\n" + said for said in (server, output) if said)
+        trace = ended.results / TRACE_FILE
+        if trace.is_file():
+            trace.replace(folder / TRACE_FILE)
+        shutil.rmtree(ended.results)
+        guest.clean(folder)
+        if ended.status in _POLICY_FAILED:
+            why = tail_of(server.decode(errors="replace"), "its server's words end")
+            found = Outcome("failed", _POLICY_FAILED[ended.status] + why)
+        else:
+            found = _outcome(ended.status, read_console(console), ended.message)
+        return replace(found, note=self._note_of(ended.mode))
+
+    def _mode(self) -> str:
+        from schedlab.machines.linux.guest import GuestJob, mode_of
+
+        return mode_of(GuestJob(repeatable=self.repeatable))
+
+    def host_cpus(self, cpus: int) -> int:
+        return 1
+
+    def host_limit(self, cpus: int, limit_ns: int) -> float:
+        return 300 + _SLOWEST * limit_ns / 1e9
+
+
+class FreeLinux(Linux):
+    """The same where time goes on by itself: as fast as the host, and never the same twice."""
+
+    name = "linux-free"
+    repeatable = False
+    begin_s = 0
+
+    @property
+    def note(self) -> str:
+        return self._note_of(self._mode())
+
+    def _note_of(self, mode: str) -> str:
+        from schedlab.machines.linux.guest import KVM
+
+        how = "on the host's own CPUs (KVM)" if mode == KVM else "emulated"
+        return f"free-running, {how}: not repeatable"
+
+    def host_cpus(self, cpus: int) -> int:
+        from schedlab.machines.linux.guest import KVM
+
+        return cpus if self._mode() == KVM else 1
+
+
+def _content(path: Path) -> bytes:
+    """Nothing, if the run did not come to it."""
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _outcome(status: int, console: str, message: str) -> Outcome:
+    """`message`: why the guest's script did not come to its end."""
+    found = outcome_of(status, console)
+    if found.status == "limit" and message:
+        return Outcome("hung", message)
+    return Outcome(found.status, message) if message else found
+
+
+def command_of(run: Run) -> str:
+    """What the guest's shell runs: our programs as they are; others, in the measured window."""
+    if run.file:
+        return f"play {WORKLOAD}"
+    words = run.workload.split()
+    return run.workload if words[0] in own_programs() else shlex.join(["measure", run.workload])
+
+
+def benchmarks_in(workload: str) -> tuple[str, ...]:
+    """Programs of the guest's packages that the command names."""
+    from schedlab.machines.linux.image import BENCHMARKS
+
+    words = set(re.findall(r"[\w.+-]+", workload))
+    return tuple(name for name in BENCHMARKS if name in words)
+
+
+def own_programs() -> set[str]:
+    """The workloads that are built for Linux, too, and mark their window themselves."""
+    folders = (ROOT / "workloads", ROOT / "workloads" / "linux")
+    return {path.stem for folder in folders for path in folder.glob("*.c")}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""What runs on a Linux kernel start from: the kernel, the guest's image, our programs for it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from schedlab.host.processor import need_linux_guests
+from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.build import build, build_lock
+
+LINUX = BUILD / "linux"
+PROGRAMS = LINUX / "programs.tar"
+SDK = BUILD / "linux-sdk"
+RUN_SCRIPT = ROOT / "linux" / "guest" / "run.sh"
+
+
+def supply_linux(names: Iterable[str]) -> dict[str, Path]:
+    """Brings parts up to date, and says where they are."""
+    makers = {
+        "linux_kernel": kernel,
+        "linux_image": image,
+        "linux_programs": programs,
+    }
+    return {name: makers[name]() for name in names}
+
+
+def kernel() -> Path:
+    """The newest that serves, fetched if need be."""
+    from schedlab.machines.linux.packages import packages
+
+    return packages().kernel.bootable
+
+
+def image() -> Path:
+    """The guest's files, but for those of a job: with all programs, of which a job has some."""
+    from schedlab.machines.linux.image import BENCHMARKS, base_image
+    from schedlab.machines.linux.packages import packages
+
+    return base_image(packages(), BENCHMARKS)
+
+
+def build_linux(*targets: str) -> None:
+    """Makes what needs the unpacked packages. make is told of them by a link, since it cannot do
+    with a folder that has a blank in its name, as a user's cache may have."""
+    from schedlab.machines.linux.packages import packages
+
+    need_linux_guests()
+    with build_lock():
+        fresh = SDK.with_name(f"{SDK.name}.new")
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(packages().sdk)
+        fresh.replace(SDK)
+    build(*targets, variables={"LINUX_SDK": str(SDK.relative_to(ROOT))})
+
+
+def programs() -> Path:
+    """The loader, the policies as BPF programs, the workloads, and what starts them: one archive,
+    the same for the same contents."""
+    build_linux("linux-host", "linux-workloads")
+    with build_lock():
+        content = archive(contents())
+        if not PROGRAMS.exists() or PROGRAMS.read_bytes() != content:
+            PROGRAMS.write_bytes(content)
+    return PROGRAMS
+
+
+def contents() -> dict[str, Path]:
+    """Of the archive, by their names in it."""
+    workloads = [*ROOT.glob("workloads/*.c"), *ROOT.glob("workloads/linux/*.c")]
+    return {
+        "run.sh": RUN_SCRIPT,
+        "schedlab-linux": LINUX / "schedlab-linux",
+        **{f"bpf/{path.name}": path for path in LINUX.glob("bpf/*.bpf.o")},
+        **{f"workloads/{source.stem}": LINUX / source.stem for source in workloads},
+    }
+
+
+def archive(files: dict[str, Path]) -> bytes:
+    """A tar of them; all can be executed. Nothing of who made it, or when."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, path in sorted(files.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = path.stat().st_size
+            entry.mode = 0o755
+            with path.open("rb") as file:
+                tar.addfile(entry, file)
+    return packed.getvalue()

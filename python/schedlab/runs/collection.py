@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: MIT
+"""Runs that were kept, read back: what was run, how it ended, what was measured. Names in them are
+visible (schedlab.display.names), whatever they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from schedlab.display.names import all_visible, visible, visible_frame
+from schedlab.errors import WrongUsage
+from schedlab.files.kept import checked, read_object
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.runs import results
+from schedlab.workload.changes import workload_title
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from schedlab.metrics import Metrics
+    from schedlab.trace import Trace
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What was run, but for the seed."""
+
+    experiment: str
+    """The label of an experiment (schedlab.studies.experiments); or the workload's command, or its
+    file and what was changed in it."""
+    policy: str
+    settings: tuple[tuple[str, int], ...]
+    cpus: int
+    tick_ns: int
+    machine: str
+    changes: tuple[tuple[str, str], ...] = ()
+    """Values that the workload file was given beside its own."""
+
+    @property
+    def policy_title(self) -> str:
+        """With what was set on top of it."""
+        changed = ",".join(f"{name}={value}" for name, value in self.settings)
+        return f"{self.policy} {changed}" if changed else self.policy
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run's folder."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    metrics_folder: Path | None = None
+    """Where its metrics are, if not where they were written when it was run."""
+    apart: str = ""
+    """What it is made of, where others of the same names are made of something else."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "manifest", all_visible(self.manifest))
+
+    @property
+    def measured(self) -> Path:
+        """The folder of its metrics."""
+        return self.metrics_folder or self.folder / results.METRICS
+
+    @cached_property
+    def setup(self) -> Setup:
+        title = self.manifest.get("label") or workload_title(self.manifest)
+        return Setup(
+            f"{title} ({self.apart})" if self.apart else title,
+            self.manifest["policy"],
+            tuple(self.manifest["tunables"].items()),
+            self.manifest["cpus"],
+            self.manifest["tick_ns"],
+            self.manifest["machine"],
+            tuple(self.manifest.get("with", {}).items()),
+        )
+
+    @property
+    def seed(self) -> int:
+        return int(self.manifest["seed"])
+
+    @property
+    def status(self) -> str:
+        """A word; `success`, or how it failed (schedlab.machines.outcome)."""
+        return str(self.manifest["status"])
+
+    @property
+    def succeeded(self) -> bool:
+        return results.succeeded(self.manifest)
+
+    def metrics(self) -> Metrics:
+        """All of them. Raises FileRefused if it was not measured, or a table is not whole."""
+        from schedlab import metrics
+
+        read = metrics.load(self.measured)
+        return replace(
+            read, **{each.name: visible_frame(getattr(read, each.name)) for each in fields(read)}
+        )
+
+    def trace(self) -> Trace:
+        """All of its events. Raises TraceError if they cannot have happened."""
+        from schedlab import trace
+
+        found = trace.read(self.folder / TRACE_FILE)
+        trace.validate(found)
+        return replace(found, texts=visible_frame(found.texts))
+
+    def console(self) -> str:
+        """What its kernel and programs printed."""
+        text = (self.folder / CONSOLE).read_text(errors="replace")
+        return visible(text.replace("\r", ""))
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Runs of one setup, which differ in their seeds alone."""
+
+    setup: Setup
+    runs: tuple[Kept, ...]
+    """By seed."""
+
+    @property
+    def failed(self) -> tuple[Kept, ...]:
+        return tuple(run for run in self.runs if not run.succeeded)
+
+    @property
+    def succeeded(self) -> bool:
+        """All of them. A mean over those that happened to succeed is no mean of the setup."""
+        return not self.failed
+
+
+class Collection:
+    """Many runs, of one or more folders."""
+
+    def __init__(self, runs: Iterable[Kept]) -> None:
+        self.runs = tuple(runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self.runs)
+
+    @cached_property
+    def repeated(self) -> dict[Setup, Repeated]:
+        """By setup, in the order of the runs."""
+        by_setup: dict[Setup, list[Kept]] = {}
+        for run in self.runs:
+            by_setup.setdefault(run.setup, []).append(run)
+        return {
+            setup: Repeated(setup, tuple(sorted(runs, key=lambda run: run.seed)))
+            for setup, runs in by_setup.items()
+        }
+
+    @cached_property
+    def _by_experiment(self) -> dict[str | None, list[Repeated]]:
+        """The setups of each experiment; by None, all."""
+        found: dict[str | None, list[Repeated]] = {None: list(self.repeated.values())}
+        for each in self.repeated.values():
+            found.setdefault(each.setup.experiment, []).append(each)
+        return found
+
+    def select(
+        self, *, experiment: str | None = None, policy: str | None = None, cpus: int | None = None
+    ) -> list[Repeated]:
+        """The setups that are all this."""
+        return [
+            each
+            for each in self._by_experiment.get(experiment, [])
+            if policy in (None, each.setup.policy) and cpus in (None, each.setup.cpus)
+        ]
+
+    def one(self, experiment: str, policy: str, cpus: int) -> Repeated | None:
+        """The setup without tunables of its own; None if it was not run."""
+        found = [
+            each
+            for each in self.select(experiment=experiment, policy=policy, cpus=cpus)
+            if not each.setup.settings
+        ]
+        return found[0] if found else None
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """A row a run: who it is (`identity`), and its metrics, null where there are none."""
+        return self._frame("summary")
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """A row a run and group of processes."""
+        return self._frame("groups")
+
+    @cached_property
+    def processes(self) -> pl.DataFrame:
+        """A row a run and process."""
+        return self._frame("processes")
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """A row a run and figure that a program told: pid, group, time_ns, name, value."""
+        return self._frame("values")
+
+    def _frame(self, table: str) -> pl.DataFrame:
+        import polars as pl
+
+        if not self.runs:
+            return pl.DataFrame()
+        places = [str(run.measured / f"{table}.parquet") for run in self.runs]
+        who = pl.DataFrame(
+            [
+                {"run": number, **identity(run), _PLACE: place}
+                for number, (run, place) in enumerate(zip(self.runs, places, strict=True))
+            ]
+        )
+        measured = [
+            place
+            for run, place in zip(self.runs, places, strict=True)
+            if run.succeeded and Path(place).is_file()
+        ]
+        own = _read_tables(table, measured)
+        shared = [name for name in own.columns if name in who.columns and name != _PLACE]
+        return who.join(
+            own.drop(shared),
+            on=_PLACE,
+            how="left" if table == "summary" else "inner",
+            maintain_order="left_right",
+        ).drop(_PLACE)
+
+
+_PLACE = "place"
+"""The column that says from which file a row was read."""
+
+
+def _read_tables(table: str, places: list[str]) -> pl.DataFrame:
+    """All rows of many files, and their places."""
+    import polars as pl
+
+    from schedlab.files.kept import read_tables
+    from schedlab.metrics import schemas
+
+    if not places:
+        return pl.DataFrame(schema={_PLACE: pl.String})
+    schema = schemas()[table]
+    return read_tables([Path(place) for place in places], schema, include_file_paths=_PLACE)
+
+
+def identity(run: Kept) -> dict[str, Any]:
+    """The columns that say whose a row is."""
+    setup = run.setup
+    return {
+        "experiment": setup.experiment,
+        "policy": setup.policy_title,
+        "cpus": setup.cpus,
+        "seed": run.seed,
+        "machine": setup.machine,
+        "tick_ns": setup.tick_ns,
+        "status": run.status,
+    }
+
+
+def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
+    """All whole runs in the folders named, each a run's own or one that holds runs, at any depth.
+
+    A run that was kept twice, and can only have come out the same, is taken once: it says nothing
+    more. Runs of the same names that are made of something else (another content of the workload
+    file, another simulator) are setups of their own: a mean over both would be of neither.
+    `measured_anew`: it does not count which code measured them. Raises WrongUsage for a place that
+    holds none, and for runs of one experiment of the studies that are not made of the same.
+    """
+    runs: dict[Path, Kept] = {}
+    for place in places:
+        found = list(_runs_in(place))
+        if not found:
+            raise WrongUsage(f"{place} holds no run: name a folder that `./schedlab run` made")
+        own = [run for run in found if not _is_sweep(run)]
+        if not own:
+            raise WrongUsage(
+                f"{place} holds a sweep, whose runs are rows of its tables: `./schedlab sweep --from"
+                f" {found[0].folder} --best METRIC` ranks them. For `report` and `compare`, sweep"
+                " with --keep-traces"
+            )
+        for run in own:
+            runs.setdefault(run.folder.resolve(), run)
+    passed_over = ("measuring",) if measured_anew else ()
+    parts = {key: what for key, what in results.MADE_OF.items() if key not in passed_over}
+    return Collection(_once_each(_told_apart(list(runs.values()), parts), passed_over))
+
+
+def _told_apart(runs: Sequence[Kept], parts: Mapping[str, str]) -> Iterator[Kept]:
+    """The same runs. `parts`: what counts of manifests, in words."""
+    by_setup: dict[Setup, list[Kept]] = {}
+    for run in runs:
+        by_setup.setdefault(run.setup, []).append(run)
+    differing = {
+        setup: [
+            key for key in parts if len({results.shown(key, run.manifest) for run in alike}) > 1
+        ]
+        for setup, alike in by_setup.items()
+    }
+    for run in runs:
+        keys = differing[run.setup]
+        if keys and run.manifest.get("label"):
+            _refuse(*_two_that_differ(by_setup[run.setup], keys[0]), parts[keys[0]])
+        words = ", ".join(f"{parts[key]} {results.shown(key, run.manifest)}" for key in keys)
+        yield replace(run, apart=words) if words else run
+
+
+def _two_that_differ(runs: Sequence[Kept], key: str) -> tuple[Kept, Kept]:
+    first = runs[0]
+    return first, next(
+        run
+        for run in runs
+        if results.shown(key, run.manifest) != results.shown(key, first.manifest)
+    )
+
+
+def _once_each(runs: Iterable[Kept], passed_over: Sequence[str] = ()) -> Iterator[Kept]:
+    seen: dict[tuple[Setup, int], list[Kept]] = {}
+    for run in runs:
+        others = seen.setdefault((run.setup, run.seed), [])
+        if others and run.manifest.get("repeatable"):
+            _check_same(others[0], run, passed_over)
+            if run.status in (each.status for each in others):
+                continue
+        others.append(run)
+        yield run
+
+
+def _check_same(one: Kept, other: Kept, passed_over: Sequence[str]) -> None:
+    """Of one setup and seed, on a repeatable machine."""
+    for key, what in results.DECISIVE.items():
+        if key not in passed_over and one.manifest.get(key) != other.manifest.get(key):
+            _refuse(one, other, what)
+
+
+def _refuse(one: Kept, other: Kept, what: str) -> NoReturn:
+    raise WrongUsage(
+        f"{one.folder} and {other.folder} hold runs of one setup, made with different {what}: report"
+        " on them apart, or see `./schedlab compare`"
+    )
+
+
+def _is_sweep(run: Kept) -> bool:
+    """It has rows of many runs, each measured and gone, and `columns` of what they differ in."""
+    return "dimensions" in run.manifest
+
+
+def _runs_in(place: Path) -> Iterator[Kept]:
+    """With data sets of sweeps; those may hold the folders of their runs, too."""
+    if results.is_whole(place):
+        found = _kept(place)
+        if not _is_sweep(found):
+            yield found
+            return
+    for manifest in sorted(place.glob(f"**/{results.MANIFEST}")):
+        if results.is_whole(manifest.parent):
+            yield _kept(manifest.parent)
+
+
+def _kept(folder: Path) -> Kept:
+    """A run, or a sweep, whose manifest is another's to check."""
+    path = folder / results.MANIFEST
+    content = read_object(path, {})
+    is_sweep = _is_sweep(Kept(folder, content))
+    return Kept(folder, content if is_sweep else checked(path, content, results.FIELDS))

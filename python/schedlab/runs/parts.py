@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What runs start from, by the names that manifests have for it: brought up to date, and where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.paths import ROOT
+from schedlab.toolchain.build import PARTS, build
+
+LINUX_KERNEL = "linux_kernel"
+Instead = Mapping[str, Path]
+"""Files of the user's own, by the names of the parts that they take the place of."""
+
+
+def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Path]:
+    """In the order of the names."""
+    own = dict(instead or {})
+    for name, path in own.items():
+        check_own(name, path)
+    names = list(dict.fromkeys(names))
+    wanted = [name for name in names if name not in own]
+    made = [name for name in wanted if name in PARTS]
+    if made:
+        build(*(os.path.relpath(PARTS[name], ROOT) for name in made))
+    found = {name: PARTS[name] for name in made}
+    others = [name for name in wanted if name not in found]
+    if others:
+        from schedlab.machines.linux.parts import supply_linux
+
+        found |= supply_linux(others)
+    found |= own
+    return {name: found[name] for name in names}
+
+
+def check_own(name: str, path: Path) -> None:
+    """Raises WrongUsage or MachineUnfit, if it cannot take that part's place."""
+    if not path.is_file():
+        raise WrongUsage(f"--{name.rpartition('_')[2]} {path}: there is no such file")
+    if name == LINUX_KERNEL:
+        from schedlab.machines.linux.kernel import named_kernel
+
+        named_kernel(path)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""From a plan to its runs: checks its names, builds what all start from, and carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from schedlab.errors import WrongUsage
+from schedlab.machines import LINUX_MACHINES, machine_named
+from schedlab.machines.base import Machine
+from schedlab.runs.carrying_out import Finished, Software, carry_out, software
+from schedlab.runs.parts import Instead, supply
+from schedlab.runs.plan import Plan
+from schedlab.runs.progress import Board
+from schedlab.toolchain.build import host_processors
+from schedlab.toolchain.policies import FAIR, Catalogue, check_choices, read_catalogue
+from schedlab.toolchain.versions import sitting
+
+Selection = Callable[[Plan, Machine, Software], Plan]
+"""What of a plan is to be run, once it is known what it starts from."""
+
+
+def perform(
+    wanted: Plan,
+    machine_name: str,
+    select: Selection | None = None,
+    with_metrics: bool = True,
+    instead: Instead | None = None,
+) -> list[Finished]:
+    """Gives the runs in the plan's order. Raises Interrupted (schedlab.runs.carrying_out) on a signal."""
+    check_policies(read_catalogue(), wanted)
+    machine = machine_named(machine_name)
+    machine.release()
+    tools = machine.tools if any(run.file for run in wanted.runs) else ()
+    found = supply((*machine.parts, *tools), instead)
+    slots = host_processors()
+    own = {name: found.pop(name) for name in machine.parts}
+    with software(own, sitting(), found) as base:
+        left = select(wanted, machine, base) if select else wanted
+        with Board(left, slots) as board:
+            return carry_out(left, machine, base, slots, board, with_metrics)
+
+
+def check_policies(catalogue: Catalogue, plan: Plan) -> None:
+    """Each run's policy must be there, on its machine, and know what is set for it."""
+    on_linux = {**catalogue, FAIR.name: FAIR}
+    setups = dict.fromkeys((run.machine, run.policy, run.settings) for run in plan.runs)
+    for machine, policy, settings in setups:
+        of_linux = machine in LINUX_MACHINES
+        if policy.name == FAIR.name and not of_linux:
+            raise WrongUsage(
+                f"--policy {policy}: it is the Linux kernel's own class; add --machine linux, or choose"
+                " another"
+            )
+        check_choices(on_linux if of_linux else catalogue, (policy,), dict(settings))

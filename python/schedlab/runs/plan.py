@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What is to be run: every policy on every number of CPUs, repeated with other seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR, machine_named
+from schedlab.machines.run import Run
+from schedlab.toolchain.policies import PolicyChoice
+
+MEMORY_MIB = (32, 65536)
+TICK_NS = (100_000, 1_000_000_000)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of one command, and the folder that theirs go into."""
+
+    folder: Path
+    runs: tuple[Run, ...] = field(default=())
+
+    def check(self) -> None:
+        """Says what cannot be, before anything is written."""
+        for run in self.runs:
+            check_cpus(run)
+            check_workload(run)
+
+    def check_new(self) -> None:
+        """None of its runs may be there."""
+        for run in self.runs:
+            if (self.folder / run.name).exists():
+                raise WrongUsage(
+                    f"--out {self.folder}: it holds a run called {run.name} already; name another"
+                    " folder, or move that one away"
+                )
+
+
+def check_cpus(run: Run) -> None:
+    """Each machine has a number of them that it can have."""
+    most = machine_named(run.machine).cpus_max
+    if run.cpus > most:
+        cure = f"; --machine {SIMULATOR} has more" if run.machine != SIMULATOR else ""
+        raise WrongUsage(f"--cpus {run.cpus}: only 1 to {most} are possible on {run.machine}{cure}")
+
+
+def check_workload(run: Run) -> None:
+    """It must be what its machine runs."""
+    machine_named(run.machine).check(run)
+
+
+def product(
+    folder: Path,
+    base: Run,
+    policies: tuple[PolicyChoice, ...],
+    cpus: tuple[int, ...],
+    repeats: int,
+) -> Plan:
+    """All of `policies` × `cpus` × `repeats`; repeat k has seed `base.seed` + k."""
+    runs = tuple(
+        replace(base, policy=policy, cpus=number, seed=base.seed + repeat)
+        for policy in policies
+        for number in cpus
+        for repeat in range(repeats)
+    )
+    return Plan(folder, runs)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Shows how far the runs of a plan are, and how long they will still take."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from schedlab.display.terminal import messages, say
+from schedlab.machines.outcome import Outcome
+from schedlab.machines.run import Run
+from schedlab.paths import cache_folder
+from schedlab.runs.plan import Plan
+from schedlab.units import format_duration
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_HEADER_BYTES, _RECORD_BYTES = 64, 32  # abi/trace_format.h
+_REMEMBERED_MAX = 10_000
+_LINES_MAX = 40
+"""Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
+_STEPS = 20
+
+
+class Durations:
+    """Seconds that runs like these took on this host, kept between starts. Only estimates."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or cache_folder() / "durations.json"
+        self.alike: dict[str, dict[str, float]] = {}
+        """The same, by machine and workload."""
+        try:
+            self.seconds: dict[str, float] = {
+                str(key): float(value) for key, value in json.loads(self.path.read_text()).items()
+            }
+            for key, seconds in self.seconds.items():
+                self._note_alike(key, seconds)
+        except (OSError, ValueError, AttributeError, TypeError):
+            self.seconds = {}
+
+    def _note_alike(self, key: str, seconds: float) -> None:
+        machine, _, _, _, workload = key.split(" ", 4)
+        self.alike.setdefault(f"{machine} {workload}", {})[key] = seconds
+
+    @staticmethod
+    def key(run: Run) -> str:
+        return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
+
+    def of(self, run: Run) -> float | None:
+        """The same but for the seed; else the mean of others of the same workload."""
+        known = self.seconds.get(self.key(run))
+        if known is not None:
+            return known
+        others = self.alike.get(f"{run.machine} {run.workload}", {}).values()
+        return sum(others) / len(others) if others else None
+
+    def learn(self, run: Run, seconds: float) -> None:
+        self.seconds.pop(self.key(run), None)
+        self.seconds[self.key(run)] = seconds
+        self._note_alike(self.key(run), seconds)
+
+    def save(self) -> None:
+        kept = dict(list(self.seconds.items())[-_REMEMBERED_MAX:])
+        new = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            new.write_text(json.dumps(kept))
+            os.replace(new, self.path)
+        except OSError:
+            pass  # it will be learned again
+
+
+class Board:
+    """The runs of a plan on standard error: lines, and below them a live picture on a terminal."""
+
+    def __init__(self, plan: Plan, slots: int, durations: Durations | None = None) -> None:
+        self.plan = plan
+        self.slots = slots
+        self.durations = durations or Durations()
+        self.running: dict[Run, tuple[float, Path]] = {}
+        self.done = 0
+        self.began = time.monotonic()
+        self.live = Live(
+            get_renderable=self.picture,
+            console=messages(),
+            refresh_per_second=4,
+            transient=True,
+        )
+
+    def __enter__(self) -> Board:
+        if messages().is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.live.stop()
+        self.durations.save()
+
+    def started(self, run: Run, trace: Path) -> None:
+        self.running[run] = (time.monotonic(), trace)
+
+    def ended(self, run: Run, outcome: Outcome) -> None:
+        began, _ = self.running.pop(run)
+        seconds = time.monotonic() - began
+        self.done += 1
+        if outcome.succeeded:
+            self.durations.learn(run, seconds)
+        if len(self.plan.runs) <= _LINES_MAX or not outcome.succeeded:
+            ending = "" if outcome.succeeded else f": {outcome.status}"
+            title = f"{run.title}, seed {run.seed}"
+            say(f"{self.count()} {title}  {format_duration(seconds)}{ending}")
+        elif self.steps(self.done) > self.steps(self.done - 1):
+            so_far = format_duration(time.monotonic() - self.began)
+            say(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
+
+    def count(self) -> str:
+        return f"[{self.done}/{len(self.plan.runs)}]"
+
+    def steps(self, done: int) -> int:
+        """How many twentieths of the plan."""
+        return done * _STEPS // len(self.plan.runs)
+
+    def ahead(self) -> str:
+        left = self.left() if self.done < len(self.plan.runs) else None
+        return "" if left is None else f", about {format_duration(left)} left"
+
+    def left(self) -> float | None:
+        """Seconds to go, as far as can be told; None: it cannot."""
+        now = time.monotonic()
+        waiting = self.plan.runs[self.done + len(self.running) :]
+        estimates = [self.durations.of(run) for run in waiting]
+        for run, (began, _) in self.running.items():
+            whole = self.durations.of(run)
+            estimates.append(None if whole is None else max(0.0, whole - (now - began)))
+        known = [seconds for seconds in estimates if seconds is not None]
+        if len(known) < len(estimates):
+            if not self.done:
+                return None
+            usual = self.slots * (now - self.began) / self.done
+            known += [usual] * (len(estimates) - len(known))
+        return max(sum(known) / self.slots, max(known, default=0.0))
+
+    def picture(self) -> RenderableType:
+        grid = Table.grid(padding=(0, 2))
+        for run, (began, trace) in list(self.running.items()):
+            elapsed = time.monotonic() - began
+            whole = self.durations.of(run)
+            bar = ProgressBar(
+                total=whole or 1.0,
+                completed=min(elapsed, 0.99 * whole) if whole else 0.0,
+                width=24,
+                pulse=whole is None,
+            )
+            guest = f"guest {guest_seconds(trace):.2f} s"
+            grid.add_row(f"{run.title}, seed {run.seed}", bar, format_duration(elapsed), guest)
+        ahead = self.ahead().removeprefix(", ")
+        bar = ProgressBar(total=len(self.plan.runs), completed=self.done, width=24)
+        grid.add_row(f"{self.done} of {len(self.plan.runs)} runs", bar, ahead, "")
+        return grid
+
+
+def guest_seconds(trace: Path) -> float:
+    """How far the guest's clock is, by the last record that has left it."""
+    try:
+        with trace.open("rb") as file:
+            records = (file.seek(0, 2) - _HEADER_BYTES) // _RECORD_BYTES
+            if records <= 0:
+                return 0.0
+            file.seek(_HEADER_BYTES + (records - 1) * _RECORD_BYTES)
+            (nanoseconds,) = struct.unpack("<Q", file.read(8))
+    except (OSError, struct.error):
+        return 0.0
+    return float(nanoseconds) / 1e9

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""A recorded run that is to be replayed in the simulator: its trace, and what it was made with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab.errors import WrongUsage
+from schedlab.files import placing
+from schedlab.machines import SIMULATOR
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.runs import results
+from schedlab.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.workload import costs
+from schedlab.workload.costs import KERNEL, Costs
+
+if TYPE_CHECKING:
+    from schedlab.replay import Replayed
+    from schedlab.trace import Trace
+
+STANDARD_LIMIT_NS = 60_000_000_000
+"""Of a recording that does not say its own."""
+STANDARD_TICK_NS = 1_000_000
+"""Of a recording of a machine that has no ticks."""
+_PROCESSES = (4096, 2**24)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is replayed, and how it was recorded."""
+
+    path: Path
+    """Of its trace."""
+    sha256: str
+    workload: str
+    """What ran, in words."""
+    machine: str
+    policy: PolicyChoice
+    settings: tuple[tuple[str, int], ...]
+    cpus: int
+    seed: int
+    tick_ns: int
+    limit_ns: int
+    costs: Costs
+    """Of the machine, as far as they are known; those of our kernel on Spike if they are not."""
+    keep_switches: bool = False
+    """Policies and tunables that were switched while it ran are switched again."""
+
+    @property
+    def title(self) -> str:
+        """For a replay's manifest and tables."""
+        how = f"{self._policy_title} on {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+        return f"replay of {self.workload} ({self.machine}, {how}, seed {self.seed})"
+
+    @property
+    def _policy_title(self) -> str:
+        settings = ",".join(f"{name}={value}" for name, value in self.settings)
+        return f"{self.policy} {settings}" if settings else str(self.policy)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """For a replay's manifest."""
+        return {
+            "trace_sha256": self.sha256,
+            "workload": self.workload,
+            "machine": self.machine,
+            "policy": str(self.policy),
+            "tunables": dict(self.settings),
+            "cpus": self.cpus,
+            "seed": self.seed,
+            "tick_ns": self.tick_ns,
+            "costs": self.costs.name,
+            "switches": "kept" if self.keep_switches else "left out",
+        }
+
+    @cached_property
+    def replayed(self) -> Replayed:
+        """What its processes wanted. Raises TraceError if the file is no trace."""
+        from schedlab import trace
+        from schedlab.replay import charges, workload_of
+
+        paid = charges(self.costs.text, str(self.policy))
+        return workload_of(trace.read(self.path), paid, self.keep_switches)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of it is not replayed."""
+        return self.replayed.notes
+
+    def processes(self) -> int:
+        """For how many the simulator must have room."""
+        least, most = _PROCESSES
+        return min(max(least, self.replayed.processes), most)
+
+    def text(self, seed: int, tick_ns: int) -> str:
+        """In the simulator's form. It depends on neither: nothing in it is random."""
+        return self.replayed.text
+
+    def with_switches(self) -> Recording:
+        """The same, where switches of the policy are replayed too."""
+        return replace(self, keep_switches=True)
+
+
+def recording(place: Path) -> Recording:
+    """Of a run's folder, a folder that holds one run, or a trace alone. WrongUsage: it is none."""
+    from schedlab import trace
+
+    folder = None if place.is_file() else results.find_run(place)
+    path = folder / TRACE_FILE if folder else place
+    try:
+        events = trace.read(path)
+    except trace.TraceError as error:
+        raise WrongUsage(str(error)) from None
+    if not len(trace.timeline(events).pid):
+        raise WrongUsage(f"{path}: no process does anything in it: there is nothing to replay")
+    manifest: Mapping[str, Any] = results.read_manifest(folder) if folder else {}
+    policy, settings = _policy(events, manifest)
+    return Recording(
+        path=path,
+        sha256=placing.file_hash(path),
+        workload=str(manifest.get("label") or manifest.get("workload") or path.name),
+        machine=str(manifest.get("machine", "unknown machine")),
+        policy=policy,
+        settings=settings,
+        cpus=events.header.cpus,
+        seed=int(manifest.get("seed", events.header.seed)),
+        tick_ns=events.header.tick_ns or STANDARD_TICK_NS,
+        limit_ns=int(manifest.get("limit_ns", STANDARD_LIMIT_NS)),
+        costs=_costs(manifest),
+    )
+
+
+def _policy(
+    events: Trace, manifest: Mapping[str, Any]
+) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
+    """The one that it began under, and its tunables; rr if the trace does not say."""
+    from schedlab.trace import Kind
+
+    if "policy" in manifest:
+        return _choice(manifest["policy"]), tuple(manifest["tunables"].items())
+    forks = events.rows(Kind.FORK)
+    began = int(forks[0]) if len(forks) else len(events.events)
+    texts = dict(zip(events.texts["row"].to_list(), events.texts["text"].to_list(), strict=True))
+    policies = [row for row in events.rows(Kind.POLICY).tolist() if row < began]
+    tunables = [row for row in events.rows(Kind.TUNABLE).tolist() if row < began]
+    values = events.column("second").view("int64")
+    policy = _choice(texts[policies[-1]]) if policies else PolicyChoice("rr")
+    return policy, tuple((texts[row], int(values[row])) for row in tunables)
+
+
+def _choice(name: str) -> PolicyChoice:
+    try:
+        return parse_choices(name)[0]
+    except ValueError:
+        return PolicyChoice("rr")  # of a kernel that has policies of its own
+
+
+def _costs(manifest: Mapping[str, Any]) -> Costs:
+    """Those that the simulator was told; of a kernel, those that were measured on ours."""
+    if manifest.get("machine") != SIMULATOR:
+        return KERNEL
+    try:
+        words = shlex.split(manifest.get("boot_arguments", ""))
+    except ValueError:  # a quote without its other one: nobody knows what was told
+        return KERNEL
+    if "--costs" not in words[:-1]:
+        return KERNEL
+    text = words[words.index("--costs") + 1]
+    return (
+        Costs(manifest.get("costs", text), text)
+        if text not in costs.BUILT_IN
+        else Costs(text, text)
+    )

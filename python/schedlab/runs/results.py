@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""What a run leaves on disk: one folder, which appears when it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from schedlab.display.names import json_text
+from schedlab.errors import WrongUsage
+from schedlab.files import placing
+from schedlab.files.kept import Field, by_name, flag, number, read_object, text, whole
+from schedlab.machines.folder import TRACE_FILE
+
+MANIFEST = "manifest.json"
+METRICS = "metrics"
+UNFINISHED = ".unfinished-"
+"""The names of folders that are being filled begin so."""
+
+_SHOWN_MAX, _TEXT_MAX = 12, 40
+
+DECISIVE = {
+    "kernel_sha256": "kernel",
+    "disk_sha256": "disk image",
+    "simulator_sha256": "simulator",
+    "linux_kernel_sha256": "Linux kernel",
+    "linux_image_sha256": "Linux guest",
+    "linux_programs_sha256": "programs for Linux",
+    "workload_sha256": "workload file",
+    "costs": "costs",
+    "with": "values of the workload file",
+    "machine": "machine",
+    "machine_version": "machine's version",
+    "boot_arguments": "boot arguments",
+    "cpus": "CPUs",
+    "memory_mib": "memory",
+    "measuring": "measuring code",
+}
+"""Of a manifest: what a run's figures depend on, in words. Not every machine has all of it."""
+MADE_OF = {
+    "workload": "workload",
+    **{key: what for key, what in DECISIVE.items() if key not in ("boot_arguments", "cpus")},
+    "limit_ns": "limit",
+}
+"""What runs of one setup have in common, beside what its name says: they differ in seeds alone."""
+
+
+@contextmanager
+def new_folder(place: Path) -> Iterator[Path]:
+    """A folder to fill, which is `place` after the block, or gone if the block raises.
+
+    It has a list of what schedlab has put into it (schedlab.files.placing). A failed run that is there
+    already, as it was made, gives way; anything else does not, and raises OSError.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{UNFINISHED}{place.name}-"))
+    try:
+        yield folder
+        placing.write_list(folder)
+        folder.chmod(0o755)
+        if not placing.strange(place) and is_whole(place) and not succeeded(read_manifest(place)):
+            placing.remove(place)
+        os.rename(folder, place)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            place.parent.rmdir()  # only if nothing else is in it
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """For people too: indented, in the order given."""
+    path.write_text(json_text(content, indent=2) + "\n")
+
+
+def find_run(path: Path) -> Path:
+    """The run's folder that a person means: itself, or the only one in it."""
+    if (path / MANIFEST).is_file() and (path / TRACE_FILE).is_file():
+        return path
+    if not path.is_dir():
+        raise WrongUsage(f"{path} is not a folder of a run")
+    runs = sorted(entry.parent for entry in path.glob(f"*/{TRACE_FILE}") if is_whole(entry.parent))
+    if len(runs) == 1:
+        return runs[0]
+    if not runs:
+        raise WrongUsage(f"{path} holds no run with a trace")
+    names = "\n".join(f"  {run}" for run in runs)
+    raise WrongUsage(f"{path} holds {len(runs)} runs; name one of them:\n{names}")
+
+
+def shown(key: str, manifest: Mapping[str, Any]) -> str:
+    """A part of a manifest in a few characters: what is long is told by its hash's beginning."""
+    value = manifest.get(key)
+    if value is None:
+        return "unknown"
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    if key.endswith("sha256"):
+        return text[:_SHOWN_MAX]
+    if len(text) <= _TEXT_MAX and not isinstance(value, dict):
+        return text
+    return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_MAX]
+
+
+def is_whole(folder: Path) -> bool:
+    """Not one that is being filled."""
+    return not folder.name.startswith(UNFINISHED) and (folder / MANIFEST).is_file()
+
+
+def succeeded(manifest: Mapping[str, Any]) -> bool:
+    """Did that run end well? (schedlab.machines.outcome has the words for how it did not.)"""
+    return bool(manifest["status"] == "success")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What was run there, and how it ended. Raises FileRefused."""
+    return read_object(folder / MANIFEST, FIELDS)
+
+
+_TEXT, _NAME = text(), text(required=True, empty=False)
+_NANOSECONDS = whole(0, 10**18)
+_BITS = 64
+FIELDS: Mapping[str, Field] = {
+    "status": _NAME,
+    "policy": _NAME,
+    "machine": _NAME,
+    "workload": _NAME,
+    "tunables": by_name(
+        "whole numbers", whole(-(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1).sound, required=True
+    ),
+    "cpus": whole(1, 2**16, required=True),
+    "seed": whole(0, 2**_BITS - 1, required=True),
+    "tick_ns": whole(0, 10**18, required=True),
+    "limit_ns": _NANOSECONDS,
+    "memory_mib": whole(0, 2**40),
+    "host_seconds": number(),
+    "with": by_name("texts", _TEXT.sound),
+    "repeatable": flag(),
+    "changed": flag(),
+    "measuring": by_name("texts", _TEXT.sound),
+    **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
+                     "commit", "costs", "machine_version", "machine_origin", "boot_arguments",
+                     "mode", "host", "started", "schedlab"), _TEXT),
+}  # fmt: skip
+"""Of a run's manifest: what each member must be."""

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""CPU shares on the kernel: study 1's six lottery tests against the ideal share, and chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from schedlab.machines.run import Run
+from schedlab.runs.plan import Plan
+from schedlab.studies import published
+from schedlab.toolchain.policies import PolicyChoice
+
+if TYPE_CHECKING:
+    from schedlab.metrics import Metrics
+    from schedlab.runs.carrying_out import Finished
+
+BOUND = 3.5
+"""Standard errors that a group's mean share may be off its ideal share."""
+STUDY = 1
+_ROUNDING = 1e-9
+_BURN_NS = 10
+"""One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""
+
+
+@dataclass(frozen=True)
+class LotteryTest:
+    """A test of workloads/lotterytest.c, and where study 1 reports it."""
+
+    number: int
+    name: str
+    title: str
+    table: int
+    rows: dict[str, str]
+    """The study's name of each group."""
+
+
+TESTS = (
+    LotteryTest(
+        1,
+        "low",
+        "Low Process Count",
+        3,
+        {"A": "A (30 tickets)", "B": "B (20 tickets)", "C": "C (10 tickets)"},
+    ),
+    LotteryTest(
+        2,
+        "basic",
+        "Basic Fairness",
+        4,
+        {
+            "A+B": "A+B (30+30)",
+            "C+D": "C+D (20+20)",
+            "E+F": "E+F (10+10)",
+            "G+H": "G+H (5+5)",
+        },
+    ),
+    LotteryTest(
+        3,
+        "switch",
+        "Switch Overhead",
+        5,
+        {"A": "A (30 tickets)", "B": "B (20 tickets)", "C": "C (10 tickets)"},
+    ),
+    LotteryTest(
+        4,
+        "starve",
+        "Starvation Check",
+        6,
+        {"A+B": "A+B (50+50)", "C+D": "C+D (10+10)", "E+F+G+H": "E+F+G+H (1+1+1+1)"},
+    ),
+    LotteryTest(
+        5,
+        "grouped",
+        "Grouped Ticket Levels",
+        7,
+        {"1": "1 (10×1)", "2": "2 (10×5)", "3": "3 (10×10)"},
+    ),
+    LotteryTest(
+        6,
+        "mixed",
+        "Mixed Load",
+        8,
+        {
+            "CPU": "CPU-heavy (5×20)",
+            "I/O": "I/O-bound (5×15)",
+            "short": "Short-lived (5×10)",
+            "mixed": "Mixed (5×5)",
+        },
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the tests are run."""
+
+    policies: tuple[PolicyChoice, ...]
+    tests: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    cpus: tuple[int, ...] = (1, 2, 3, 4, 5)
+    seeds: int = 10
+    ticks: int = 500
+    tick_ns: int = 1_000_000
+    yield_work: int = 0
+    """Iterations from one yield to the next; 0: processes do not yield."""
+    original: bool = False
+    """As the study's program has it: no common start, its yields, its finite work."""
+
+    def command(self, test: LotteryTest) -> str:
+        """What runs in the guest."""
+        words = [f"lotterytest {test.number} -t {self.ticks} -w {self.tick_ns // _BURN_NS}"]
+        words += [f"-y {self.yield_work}"] if self.yield_work else []
+        words += ["-o 1"] if self.original else []
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A group of a test under a policy, over all seeds. Shares are parts of 1."""
+
+    test: str
+    policy: str
+    cpus: int
+    group: str
+    runs: int
+    ideal: float
+    share: float
+    selections: float
+    """Share of the times that a process of the workload was picked."""
+    draws: int
+    """Of which the share would be the outcome if they were independent."""
+    published: float | None
+    """The study's share of selections."""
+    judged: bool
+
+    @property
+    def error(self) -> float:
+        """Off the ideal share."""
+        return self.share - self.ideal
+
+    @property
+    def standard_error(self) -> float:
+        """Of the part of `draws` independent draws that fall to something of this probability."""
+        return math.sqrt(max(self.ideal * (1 - self.ideal), 0) / max(self.draws, 1))
+
+    @property
+    def deviation(self) -> float:
+        """The error in standard errors; infinite if chance allows none."""
+        if self.standard_error > 0:
+            return self.error / self.standard_error
+        return 0.0 if abs(self.error) < _ROUNDING else math.copysign(math.inf, self.error)
+
+    @property
+    def verdict(self) -> str:
+        if not self.judged:
+            return ""
+        return "met" if abs(self.deviation) <= BOUND else "off"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        derived = {
+            "error": self.error,
+            "standard_error": self.standard_error,
+            "deviation": self.deviation if math.isfinite(self.deviation) else None,
+            "verdict": self.verdict,
+        }
+        return {**asdict(self), **derived}
+
+
+def plan(folder: Path, setting: Setting) -> Plan:
+    """All runs: tests × CPUs × policies × seeds."""
+    window_ns = setting.ticks * setting.tick_ns
+    runs = tuple(
+        Run(
+            workload=setting.command(test),
+            policy=policy,
+            settings=(),
+            cpus=cpus,
+            machine="spike",
+            seed=seed,
+            tick_ns=setting.tick_ns,
+            limit_ns=10 * window_ns + 20_000_000_000,
+            memory_mib=512,
+            label=test.name,
+        )
+        for policy in setting.policies
+        for test in TESTS
+        if test.number in setting.tests
+        for cpus in setting.cpus
+        for seed in range(1, setting.seeds + 1)
+    )
+    return Plan(folder, runs)
+
+
+def evaluate(setting: Setting, finished: Iterable[Finished]) -> list[Row]:
+    """A row a group of each test, policy and number of CPUs of which all runs succeeded."""
+    cells: dict[tuple[str, str, int], list[Finished]] = {}
+    for each in finished:
+        key = (each.run.label, str(each.run.policy), each.run.cpus)
+        cells.setdefault(key, []).append(each)
+    rows: list[Row] = []
+    for (name, policy, cpus), runs in cells.items():
+        test = next(test for test in TESTS if test.name == name)
+        measured = [each.metrics for each in runs if each.outcome.succeeded and each.metrics]
+        if len(measured) == len(runs):
+            rows += cell_rows(setting, test, policy, cpus, measured)
+    return rows
+
+
+def cell_rows(
+    setting: Setting, test: LotteryTest, policy: str, cpus: int, runs: Sequence[Metrics]
+) -> list[Row]:
+    """Of the runs that differ in their seeds alone."""
+    groups = [{row["group"]: row for row in run.groups.to_dicts()} for run in runs]
+    picked = [sum(row["selections"] for row in run.values()) for run in groups]
+    ticks = sum(cpus * run.summary["elapsed_ns"][0] / setting.tick_ns for run in runs)
+    return [
+        Row(
+            test=test.name,
+            policy=policy,
+            cpus=cpus,
+            group=group,
+            runs=len(runs),
+            ideal=fmean(run[group]["ideal_share"] for run in groups),
+            share=fmean(run[group]["share"] for run in groups),
+            selections=fmean(
+                run[group]["selections"] / total for run, total in zip(groups, picked, strict=True)
+            ),
+            draws=sum(picked) if setting.yield_work else round(ticks),
+            published=published_share(test, group, cpus),
+            judged=not setting.original,
+        )
+        for group in test.rows
+    ]
+
+
+@cache
+def published_table(table: int) -> dict[tuple[str, str], float]:
+    """By row and column."""
+    return {(each.row, each.column): each.value / 100 for each in published(STUDY, table)}
+
+
+def published_share(test: LotteryTest, group: str, cpus: int) -> float | None:
+    """What the study measured, in parts of 1."""
+    column = f"{cpus} CPU{'s' if cpus > 1 else ''}"
+    return published_table(test.table).get((test.rows[group], column))
+
+
+def as_shipped(row: Row) -> bool:
+    """Is it of a policy's own defaults? A preset that keeps a study's quirks need not be fair."""
+    return ":" not in row.policy
+
+
+def describe(setting: Setting) -> str:
+    """One line on how all rows were measured."""
+    tick = setting.tick_ns / 1e6
+    text = f"{setting.seeds} seeds × {setting.ticks} ticks of {tick:g} ms on Spike"
+    if setting.original:
+        return f"{text}, the study's own program"
+    return f"{text}, yielding" if setting.yield_work else text
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """One line for each policy."""
+    lines = []
+    for policy in dict.fromkeys(row.policy for row in rows):
+        own = [row for row in rows if row.policy == policy]
+        met = sum(row.verdict == "met" for row in own)
+        worst = max(own, key=lambda row: abs(row.deviation))
+        lines.append(
+            f"{policy}: {met} of {len(own)} shares within {BOUND} standard errors of the ideal;"
+            f" farthest: {worst.group} of {worst.test} on {worst.cpus} CPUs,"
+            f" {100 * worst.error:+.2f} points, {worst.deviation:+.1f} standard errors"
+        )
+    return lines

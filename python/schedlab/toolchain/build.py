@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Lets make build what the C sources give, with progress, and shows the compiler's words."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from schedlab.display.terminal import messages
+from schedlab.errors import BuildFailed
+from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.tools import compiler
+
+KERNEL = BUILD / "kernel.elf"
+IMAGE = BUILD / "disk.img"
+SIMULATOR = BUILD / "sim" / "schedlab-sim"
+PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": SIMULATOR, "mkfs": BUILD / "mkfs"}
+"""What machines start from, by the names that manifests have for them; and what makes disks."""
+SIMULATOR_LIBRARY = "build/sim/libschedlab-sim.so"
+"""Of its Python binding."""
+POLICY_COST = BUILD / "policy_cost.elf"
+POLICY_LIST = BUILD / "policy_list"
+
+# What `make --trace` prints before it makes a target.
+_TARGET = re.compile(r"^\S*[Mm]akefile:\d+: .*target '([^']+)'|^\S+\.mk:\d+: .*target '([^']+)'")
+_ERROR_LINES = 60
+
+
+def host_processors() -> int:
+    """CPUs of the host that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
+    """Brings targets of the Makefile up to date. One build at a time; others wait for it.
+
+    `variables`: of the Makefile.
+    """
+    if not (ROOT / "Makefile").exists():
+        raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
+    with build_lock():
+        settings = [f"{name}={value}" for name, value in (variables or {}).items()]
+        run_make((*targets, *settings))
+
+
+@contextmanager
+def build_lock() -> Iterator[None]:
+    """Held while build/ changes. A fresh checkout has no such folder yet."""
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def make_command(targets: tuple[str, ...]) -> list[str]:
+    """Without the jobs: a dry run needs none."""
+    return ["make", "--no-print-directory", "--trace", f"CLANG={compiler().clang}", *targets]
+
+
+def run_make(targets: tuple[str, ...]) -> None:
+    """Makes the targets, and counts them as they are made."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    for inherited in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        environment.pop(inherited, None)
+    total = count_targets(targets, environment)
+    if total == 0:
+        return
+    command = [*make_command(targets), f"-j{host_processors()}"]
+    with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+        make = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+            errors="replace",
+        )
+        try:
+            show_progress(make, total)
+        except BaseException:
+            make.terminate()
+            raise
+        finally:
+            status = make.wait()
+        if status:
+            complaints.seek(0)
+            raise BuildFailed(f"the build failed:\n{first_lines(complaints.read())}")
+
+
+def count_targets(targets: tuple[str, ...], environment: dict[str, str]) -> int:
+    """How many targets make would make now."""
+    dry = subprocess.run(
+        [*make_command(targets), "--dry-run"],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if dry.returncode:
+        raise BuildFailed(f"the build failed:\n{first_lines(dry.stderr)}")
+    return sum(1 for line in dry.stdout.splitlines() if _TARGET.match(line))
+
+
+def show_progress(make: subprocess.Popen[str], total: int) -> None:
+    """A bar, until make is done."""
+    columns = (
+        TextColumn("building"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    console = messages()
+    assert make.stdout is not None
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=total)
+        for line in make.stdout:
+            match = _TARGET.match(line)
+            if match:
+                bar.update(task, advance=1, description=match[1] or match[2])
+
+
+def first_lines(text: str) -> str:
+    """The first error is what matters: its lines, not those of what failed after it."""
+    lines = text.strip().splitlines()
+    return "\n".join(lines[:_ERROR_LINES])

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Policies as the command line names them, checked against what the C sources define."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from schedlab.errors import BuildFailed, WrongUsage
+
+_NAME = r"[a-z][a-z0-9_-]*"
+_CHOICE = re.compile(rf"({_NAME})(?::({_NAME}))?")
+_SETTING = re.compile(rf"({_NAME})=(-?\d{{1,18}})")
+
+
+@dataclass(frozen=True)
+class PolicyChoice:
+    """A policy, and the preset that gives its tunables their values."""
+
+    name: str
+    preset: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.preset}" if self.preset else self.name
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A named integer of a policy."""
+
+    name: str
+    meaning: str
+    minimum: int
+    default: int
+    maximum: int
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named set of tunables."""
+
+    name: str
+    meaning: str
+    values: dict[str, int]
+    shares_by: str = "equal"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a policy's C source says of it.
+
+    shares_by names the attribute that decides shares of the CPU: "tickets", "weight", or "equal"
+    if none does.
+    """
+
+    name: str
+    meaning: str
+    source: str
+    number: int | None = 0
+    """None: it has none, and goes by its name."""
+    shares_by: str = "equal"
+    tunables: dict[str, Tunable] = field(default_factory=dict)
+    presets: dict[str, Preset] = field(default_factory=dict)
+
+
+Catalogue = dict[str, Policy]
+
+FAIR = Policy(
+    "fair",
+    "the Linux kernel's own class, on --machine linux alone: what it does without a policy of ours",
+    "Linux, kernel/sched/fair.c (EEVDF: Stoica and Abdel-Wahab 1995)",
+    number=None,
+)
+"""No C file of ours: a machine that runs Linux has it beside the others."""
+
+
+def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
+    """Of "rr,lottery:thesis", each once."""
+    choices: dict[PolicyChoice, None] = {}
+    for part in text.split(","):
+        match = _CHOICE.fullmatch(part.strip())
+        if not match:
+            raise ValueError(f"'{part.strip()}' is not of the form POLICY or POLICY:PRESET")
+        choices[PolicyChoice(match[1], match[2] or "")] = None
+    return tuple(choices)
+
+
+def is_choice(text: str) -> bool:
+    """Of the form POLICY or POLICY:PRESET."""
+    return _CHOICE.fullmatch(text) is not None
+
+
+def parse_setting(text: str) -> tuple[str, int]:
+    """Of "slice=5"."""
+    match = _SETTING.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"'{text}' is not of the form NAME=VALUE with a whole number")
+    return match[1], int(match[2])
+
+
+def read_catalogue() -> Catalogue:
+    """All policies that are built in, asked of a program that contains them."""
+    from schedlab.toolchain.build import POLICY_LIST, build
+
+    build(str(POLICY_LIST.relative_to(POLICY_LIST.parents[1])))
+    done = subprocess.run(
+        [str(POLICY_LIST)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise BuildFailed(f"{POLICY_LIST} failed:\n{done.stderr.strip()}")
+    return catalogue_of(json.loads(done.stdout))
+
+
+def catalogue_of(listing: list[dict[str, Any]]) -> Catalogue:
+    """The catalogue in what build/policy_list prints."""
+    catalogue: Catalogue = {}
+    for policy in listing:
+        tunables = {entry["name"]: Tunable(**entry) for entry in policy["tunables"]}
+        presets = {entry["name"]: Preset(**entry) for entry in policy["presets"]}
+        catalogue[policy["name"]] = Policy(**{**policy, "tunables": tunables, "presets": presets})
+    return catalogue
+
+
+def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
+    """In the order of the names, each once."""
+    names = dict.fromkeys(names)
+    for name in names:
+        if name not in catalogue:
+            raise WrongUsage(unknown("policy", name, catalogue))
+    return [catalogue[name] for name in names]
+
+
+def check_choices(
+    catalogue: Catalogue, choices: Iterable[PolicyChoice], settings: dict[str, int]
+) -> None:
+    """Every policy must be there, and know every tunable that is set."""
+    for choice in choices:
+        policy = catalogue.get(choice.name)
+        if policy is None:
+            raise WrongUsage(f"--policy {choice}: {unknown('policy', choice.name, catalogue)}")
+        if choice.preset and choice.preset not in policy.presets:
+            what = f"preset of {policy.name}"
+            raise WrongUsage(f"--policy {choice}: {unknown(what, choice.preset, policy.presets)}")
+        for name, value in settings.items():
+            check_setting(policy, name, value)
+
+
+def check_setting(policy: Policy, name: str, value: int) -> None:
+    """The tunable must be there, and allow the value."""
+    tunable = policy.tunables.get(name)
+    if tunable is None:
+        raise WrongUsage(
+            f"--set {name}={value}: {unknown(f'tunable of {policy.name}', name, policy.tunables)}"
+        )
+    if not tunable.minimum <= value <= tunable.maximum:
+        raise WrongUsage(
+            f"--set {name}={value}: {policy.name} allows {tunable.minimum} to {tunable.maximum}"
+            f" ({tunable.meaning})"
+        )
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Says that there is none of that name, and what there is."""
+    names = list(known)
+    close = get_close_matches(name, names, 1)
+    if close:
+        return f"no {what} is called '{name}'; did you mean '{close[0]}'?"
+    return f"no {what} is called '{name}'; there {'is' if len(names) == 1 else 'are'}: " + (
+        ", ".join(names) or "none"
+    )

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: MIT
+"""What things take in the simulator: profiles as files, and as `--costs` names them.
+
+A profile is JSON (docs/simulator.md). What ships with the simulator is `sim/costs/kernel.json`,
+from which its own table is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.files.json_lines import JsonError, Node, Object, parse
+from schedlab.paths import ROOT
+from schedlab.toolchain.policies import is_choice, unknown
+from schedlab.workload.workload_files import by_key, members, whole, wrong
+
+SUFFIX = ".json"
+FORMAT = 1
+NANOSECONDS_MAX = 10**12
+SHIPPED = ROOT / "sim" / "costs" / "kernel.json"
+BUILT_IN = ("kernel", "none")
+"""Profiles that the simulator knows by name."""
+
+COSTS = {
+    "boot": "until the workload begins",
+    "turn": "a CPU that a trap stops goes on at a multiple of this; 0: at once",
+    "scheduler": "to come to a decision",
+    "crowd": "to that, for each 100 processes that wait",
+    "switch": "to load another process, or idle, beside that",
+    "tick": "a tick of a CPU that runs a process",
+    "wakeup": "of each process that a timer wakes",
+    "interrupt": "until a called CPU hears it",
+    "migration": "that a process computes longer after it was moved",
+    "call": "a system call, but for those below",
+    "sleep": "until the process sleeps",
+    "pipe": "to put something into a channel, or take it out",
+    "fork": "until the child is there",
+    "fork_new": "of a fork, where no process has been yet",
+    "fork_return": "until its parent goes on",
+    "first_run": "until a new process does what it shall",
+    "exit": "until the process has ended",
+    "reap": "of a child that has ended, by its parent",
+}
+"""Names, as in `--costs`, and what is paid. The same as in sim/costs.c."""
+
+_CHANGE = re.compile(r"([a-z][a-z0-9_.:-]*)=(\d{1,18})")
+_PROFILE_KEYS = ("format", "description", "base", "machine", "tick_ns", "costs")
+_COST_KEYS = ("ns", "spread_ns", "events", "source")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Those of a run."""
+
+    name: str
+    """For people, and for a run's manifest; of a file, with the beginning of its hash."""
+    text: str
+    """For `schedlab-sim --costs`."""
+
+
+KERNEL = Costs("kernel", "kernel")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One of a profile: what it takes, and how that is known."""
+
+    ns: int
+    spread_ns: int = 0
+    """Interquartile range of what it was taken from."""
+    events: int = 0
+    """From how many events it was taken; 0: not said."""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A file of costs. Those that it does not name are its base's."""
+
+    costs: Mapping[str, Cost]
+    base: str = "none"
+    description: str = ""
+    machine: str = ""
+    tick_ns: int = 0
+    """Of the runs that it was measured in; 0: not said."""
+
+    def text(self) -> str:
+        """As the simulator reads it."""
+        return ",".join([self.base, *(f"{name}={cost.ns}" for name, cost in self.costs.items())])
+
+    def costs_as_dicts(self) -> dict[str, dict[str, int | str]]:
+        """By name, as in the file."""
+        return {
+            name: {
+                "ns": cost.ns,
+                "spread_ns": cost.spread_ns,
+                "events": cost.events,
+                "source": cost.source,
+            }
+            for name, cost in self.costs.items()
+        }
+
+    def to_dict(self) -> dict[str, object]:
+        """The file's content."""
+        return {
+            "format": FORMAT,
+            "description": self.description,
+            "base": self.base,
+            "machine": self.machine,
+            "tick_ns": self.tick_ns,
+            "costs": self.costs_as_dicts(),
+        }
+
+
+def choose(text: str) -> Costs:
+    """Of "kernel", "kernel,fork=20000" or "profile.json,fork=20000". WrongUsage says what is wrong."""
+    first, *changes = (part.strip() for part in text.split(","))
+    if first in BUILT_IN:
+        base = Costs(first, first)
+    elif first.endswith(SUFFIX):
+        base = _of_file(Path(first))
+    elif _CHANGE.fullmatch(first):
+        base, changes = KERNEL, [first, *changes]
+    else:
+        raise WrongUsage(
+            f"--costs {text}: {first!r}: expected kernel, none, a profile (a file whose name ends in"
+            f" {SUFFIX}), or NAME=NANOSECONDS"
+        )
+    for change in changes:
+        _check_change(text, change)
+    added = "".join(f",{change}" for change in changes)
+    return replace(base, name=base.name + added, text=base.text + added)
+
+
+def _check_change(text: str, change: str) -> None:
+    match = _CHANGE.fullmatch(change)
+    if not match:
+        raise WrongUsage(
+            f"--costs {text}: {change!r}: expected NAME=NANOSECONDS, such as fork=20000"
+        )
+    problem = _unknown(match[1])
+    if problem:
+        raise WrongUsage(f"--costs {text}: {problem}")
+    if int(match[2]) > NANOSECONDS_MAX:
+        raise WrongUsage(f"--costs {text}: {change}: expected at most {NANOSECONDS_MAX} ns")
+
+
+def _unknown(name: str) -> str:
+    """What is wrong with a cost's name, or the policy behind its dot; "": nothing."""
+    cost, dot, policy = name.partition(".")
+    if cost not in COSTS:
+        return unknown("cost", cost, COSTS)
+    if dot and not is_choice(policy):
+        return f"expected POLICY or POLICY:PRESET after the dot of {name}"
+    return ""
+
+
+def _of_file(path: Path) -> Costs:
+    content = _content(path)
+    digest = hashlib.sha256(content).hexdigest()
+    return Costs(f"{path.name} ({digest[:12]})", read(path).text())
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise WrongUsage(f"costs {path}: it cannot be read: {error.strerror}") from None
+
+
+def write(path: Path, profile: Profile) -> None:
+    """All of it or nothing. A cost on each line: sim/make_costs_table.sh reads it so, too."""
+    content = profile.to_dict()
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(cost, ensure_ascii=False)}"
+        for name, cost in profile.costs_as_dicts().items()
+    ]
+    head = [f"{json.dumps(key)}: {json.dumps(content[key])}" for key in content if key != "costs"]
+    costs = '"costs": {\n        ' + ",\n        ".join(lines) + "\n    }"
+    text = "{\n    " + ",\n    ".join([*head, costs]) + "\n}\n"
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        new.write_text(text)
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def read(path: Path) -> Profile:
+    """WrongUsage says what is wrong in it, and where."""
+    try:
+        return profile_of(parse(_content(path).decode()))
+    except UnicodeDecodeError as error:
+        raise WrongUsage(f"costs {path}: expected UTF-8: {error.reason}") from None
+    except JsonError as error:
+        raise WrongUsage(f"{path}:{error.line}: {error}") from None
+
+
+def profile_of(node: Node) -> Profile:
+    """Raises JsonError."""
+    found = by_key(node, "an object: a profile of costs", _PROFILE_KEYS)
+    for key in ("format", "costs"):
+        if key not in found:
+            raise wrong(node, f"the key {key} in it")
+    if found["format"].value != FORMAT:
+        raise wrong(found["format"], f"{FORMAT}, the only format there is")
+    base = _text(found, "base") or "none"
+    if base not in BUILT_IN:
+        raise wrong(found["base"], " or ".join(BUILT_IN))
+    tick = found.get("tick_ns")
+    return Profile(
+        {name: _cost(name, each) for name, each in _costs(found["costs"])},
+        base,
+        _text(found, "description"),
+        _text(found, "machine"),
+        whole(tick, 0, NANOSECONDS_MAX) if tick else 0,
+    )
+
+
+def _costs(node: Node) -> tuple[tuple[str, Node], ...]:
+    found = members(node, "an object: costs by their names")
+    for place, (name, each) in enumerate(found):
+        if any(name == before for before, _ in found[:place]):
+            raise JsonError(each.line, f"{each.path}: it is there twice: expected one of it")
+    return found
+
+
+def _cost(name: str, node: Node) -> Cost:
+    problem = _unknown(name)
+    if problem:
+        raise JsonError(node.line, f"{node.path}: {problem}")
+    if not isinstance(node.value, Object):
+        return Cost(whole(node, 0, NANOSECONDS_MAX, _expected()))
+    found = by_key(node, _expected(), _COST_KEYS)
+    if "ns" not in found:
+        raise wrong(node, "the key ns in it")
+    numbers = {
+        key: whole(found[key], 0, NANOSECONDS_MAX)
+        for key in ("ns", "spread_ns", "events")
+        if key in found
+    }
+    return Cost(**numbers, source=_text(found, "source"))
+
+
+def _expected() -> str:
+    return f"nanoseconds, a whole number from 0 to {NANOSECONDS_MAX}, or an object with the key ns"
+
+
+def _text(found: Mapping[str, Node], key: str) -> str:
+    node = found.get(key)
+    if node is None:
+        return ""
+    if not isinstance(node.value, str):
+        raise wrong(node, "a text")
+    return node.value

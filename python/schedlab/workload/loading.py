@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""How a workload file reaches our kernel: compiled, and put onto a copy of the disk, from where the
+program `play` reads it (docs/workloads.md)."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.workload.model import WorkloadFile
+
+TOOLS = ("simulator", "mkfs")
+"""Of schedlab.toolchain.build.PARTS: what compiles a file, and what adds it to a disk."""
+FILE = "workload"
+"""Its name on the disk."""
+COMMAND = f"play /{FILE}"
+CHANNELS_MAX = 128
+"""abi/system_calls.h."""
+PROCESSES_MAX = 65536 - 8
+"""The slots of kernel/process/process_table.c, but for those who start the workload."""
+PROCESS_KIB = 30
+"""A process of `play` that waits takes 29 KiB: what 64 MiB more of memory have room for, counted
+until a fork failed."""
+OTHER_MIB = 40
+"""Of the memory: the kernel, the disk of `make image`, programs that are not the workload's."""
+
+
+def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
+    """WrongUsage says what the kernel has too little of, before anything is started."""
+    channels = len(file.channels) + 1
+    if channels > CHANNELS_MAX:
+        raise WrongUsage(
+            f"--workload {name}: it needs {channels} channels (a lock, a condition and a task that"
+            f" is suspended are one each), and the kernel has {CHANNELS_MAX}; --machine sim has more"
+        )
+    total = file.total()
+    if math.isinf(total):
+        return  # nobody knows how many there are at once: the kernel says when it has no more room
+    needed = math.ceil(total * PROCESS_KIB / 1024) + OTHER_MIB
+    if total > PROCESSES_MAX:
+        raise WrongUsage(
+            f"--workload {name}: it has {total:.0f} processes, and the kernel has room for"
+            f" {PROCESSES_MAX}; --machine sim has more"
+        )
+    if needed > memory_mib:
+        raise WrongUsage(
+            f"--workload {name}: its {total:.0f} processes may need {needed} MiB: say --memory"
+            f" {needed}, or --machine sim"
+        )
+
+
+def make_disk(
+    disk: Path, text: Path, tick_ns: int, tools: Mapping[str, Path], scratch: Path
+) -> Path:
+    """A copy of the disk with the workload on it, in a folder for what is thrown away."""
+    compiled, loaded = scratch / FILE, scratch / "disk.img"
+    compile_workload(text, compiled, tick_ns, tools["simulator"])
+    _call(tools["mkfs"], str(loaded), "--add", str(disk), str(compiled))
+    compiled.unlink()
+    return loaded
+
+
+def compile_workload(text: Path, compiled: Path, tick_ns: int, simulator: Path) -> None:
+    """Makes the file that `play` acts out, for a machine with that tick."""
+    _call(simulator, "--tick", str(tick_ns), "--compile", str(compiled), str(text))
+
+
+def _call(program: Path, *arguments: str) -> None:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise WrongUsage(
+            f"--workload: it cannot be made ready for `play`: {done.stderr.strip()}; --machine sim"
+            " does without"
+        )

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: MIT
+"""What a workload file says: its tasks, and what each process of them does."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from schedlab.workload.changes import Change
+
+ROOT = "root"
+"""The program that starts the tasks."""
+PROCESSES = (4096, 65536, 2**24)
+"""Room in the simulator: at least, if nobody can say how many there will be, and at most."""
+ATTRIBUTES = {"priority": (0, 10, 5, 0), "tickets": (1, 10**6, 1, 10**6), "weight": (1, 10, 5, 10)}
+"""Least, most, what a process has that is given none, and the best; policies/policy.h."""
+
+
+# --- times
+
+
+@dataclass(frozen=True)
+class Time:
+    """So many nanoseconds, or so many ticks: of these, parts of one as well."""
+
+    number: int | Fraction
+    in_ticks: bool = False
+
+    @property
+    def whole_ticks(self) -> bool:
+        return self.in_ticks and self.number == int(self.number)
+
+    def nanoseconds(self, tick_ns: int) -> int:
+        return round(self.number * tick_ns) if self.in_ticks else int(self.number)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A time drawn at random: `first`, or so many steps more, each equally likely."""
+
+    first: Time
+    end: Time
+    step: Time
+    end_counts: bool
+    """May it be the end itself?"""
+
+    @property
+    def whole_ticks(self) -> bool:
+        return self.first.whole_ticks and self.step.whole_ticks
+
+    def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
+        """`below`: gives a number from 0 to one less than its argument."""
+        drawn = below(self.choices(tick_ns))
+        if self.whole_ticks:
+            return Time(self.first.number + drawn * self.step.number, in_ticks=True)
+        return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
+
+    def choices(self, tick_ns: int) -> int:
+        """How many times there are."""
+        span = self.end.nanoseconds(tick_ns) - self.first.nanoseconds(tick_ns)
+        step = max(self.step.nanoseconds(tick_ns), 1)
+        return max(span // step + 1 if self.end_counts else -(-span // step), 1)
+
+
+# --- what a process does
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line of the simulator's text form (docs/simulator.md): words, a time, words."""
+
+    words: str
+    time: Time | Drawn | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Starts a process of this task."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class Meet:
+    """Waits at a barrier until all processes have come whose tasks have it."""
+
+    channel: str
+
+
+@dataclass(frozen=True)
+class AwaitAll:
+    """Waits for all children that it has forked, and not waited for."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    rounds: float
+    """May be without end."""
+    body: tuple[Item, ...]
+
+
+Item = Step | Fork | Meet | AwaitAll | Loop
+
+
+def looped(rounds: float, body: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The body itself if it is done once; nothing if never."""
+    if rounds == 1:
+        return body
+    return (Loop(rounds, body),) if rounds and body else ()
+
+
+def everything(items: Iterable[Item]) -> Iterator[Item]:
+    """What is in loops, too."""
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from everything(item.body)
+
+
+def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
+    """How many processes are forked there, by their task; may be without end."""
+    found: dict[str, float] = {}
+    for item in items:
+        inner = {}
+        if isinstance(item, Fork):
+            inner = {item.task: times}
+        elif isinstance(item, Loop):
+            inner = forks(item.body, times * item.rounds)
+        for task, count in inner.items():
+            found[task] = found.get(task, 0) + count
+    return found
+
+
+def draws_itself(items: Iterable[Item]) -> bool:
+    """Is there a time drawn at random?"""
+    return any(
+        isinstance(item, Step) and isinstance(item.time, Drawn) for item in everything(items)
+    )
+
+
+def awaiting(items: Iterable[Item], pending: float = 0) -> tuple[tuple[Item, ...], float]:
+    """With the number of children in place of each AwaitAll; and how many are left at the end.
+
+    `pending`: how many there are before. It is one `wait` more than there are children, the last
+    of which finds none, as our kernel's programs do it. Within a loop whose rounds have different
+    numbers of children the largest counts: to wait for one that is not there takes no time.
+    """
+    done: list[Item] = []
+    for item in items:
+        if isinstance(item, AwaitAll):
+            done += looped(pending + 1, (Step("wait"),))
+            pending = 0
+        elif isinstance(item, Loop):
+            loop, pending = _awaiting_loop(item, pending)
+            done.append(loop)
+        else:
+            pending += isinstance(item, Fork)
+            done.append(item)
+    return tuple(done), pending
+
+
+def _awaiting_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
+    if not any(isinstance(item, AwaitAll) for item in everything(loop.body)):
+        return loop, pending + sum(forks(loop.body).values()) * loop.rounds
+    _, left = awaiting(loop.body, pending)
+    body, left = awaiting(loop.body, max(pending, left) if loop.rounds > 1 else pending)
+    return Loop(loop.rounds, body), left
+
+
+# --- tasks
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The gaps before each instance, drawn at random."""
+
+    distribution: str
+    mean: Time
+
+    def draw(self, generator: random.Random, tick_ns: int) -> int:
+        """The next gap, in nanoseconds."""
+        mean = self.mean.nanoseconds(tick_ns)
+        number = generator.random()
+        if self.distribution == "uniform":
+            return round(2 * mean * number)
+        return round(-mean * math.log(1 - number))
+
+
+@dataclass(frozen=True)
+class Task:
+    """One member of `tasks`."""
+
+    name: str
+    group: str
+    instances: int
+    delay: Time
+    arrivals: Arrivals | None
+    attributes: Mapping[str, int]
+    body: tuple[Item, ...]
+    """What each instance does."""
+
+    def starts(self, seed: int, tick_ns: int) -> Iterator[int]:
+        """When each instance begins, in nanoseconds since the machine's begin."""
+        time = self.delay.nanoseconds(tick_ns)
+        generator = random.Random(f"{seed}/{self.name}")
+        for _ in range(self.instances):
+            if self.arrivals:
+                time += self.arrivals.draw(generator, tick_ns)
+            yield time
+
+
+@dataclass(frozen=True)
+class Starter:
+    """The first process, where the file says what it does."""
+
+    delay: Time
+    attributes: Mapping[str, int]
+    body: tuple[Item, ...]
+
+    @property
+    def ends_itself(self) -> bool:
+        last = self.body[-1]
+        return isinstance(last, Step) and last.words.startswith("exit")
+
+
+@dataclass(frozen=True)
+class WorkloadFile:
+    """A file that was read and found good."""
+
+    sha256: str
+    """Of the file as it lies there."""
+    changes: tuple[Change, ...]
+    """Values that it was given beside those of the file."""
+    duration_ns: int | None
+    tasks: tuple[Task, ...]
+    starter: Starter | None
+    channels: Mapping[str, int]
+    notes: tuple[str, ...]
+    """What in it has no effect."""
+    source: str = field(default="", compare=False, repr=False)
+    """As it lies there, whole."""
+
+    @property
+    def bodies(self) -> tuple[tuple[Item, ...], ...]:
+        """Of all, the starter's too."""
+        own = (self.starter.body,) if self.starter else ()
+        return (*own, *(task.body for task in self.tasks))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those that some process is given."""
+        return tuple(
+            name
+            for name in ATTRIBUTES
+            if any(name in task.attributes or _sets(task, name) for task in self.tasks)
+        )
+
+    @property
+    def forked(self) -> dict[str, float]:
+        """The tasks of which tasks start processes, and how many processes they have in all."""
+        by_tasks = {each for task in self.tasks for each in forks(task.body)}
+        return {name: count for name, count in self._played().items() if name in by_tasks}
+
+    def drawing(self) -> frozenset[str]:
+        """The tasks whose processes do not all do the same: they draw times at random, or start
+        processes that do."""
+        found = {task.name for task in self.tasks if draws_itself(task.body)}
+        for _ in self.tasks:
+            found |= {task.name for task in self.tasks if found & forks(task.body).keys()}
+        return frozenset(found)
+
+    def processes(self) -> int:
+        """For how many the simulator must have room."""
+        least, unknown, most = PROCESSES
+        total = self.total()
+        return unknown if math.isinf(total) else min(max(least, int(total) + 2), most)
+
+    def total(self) -> float:
+        """How many processes there are in all, if nothing ends the run; may be infinite."""
+        return sum(self._played().values())
+
+    def parties(self) -> dict[str, int]:
+        """How many processes meet at each barrier: tasks fork none of them."""
+        found: dict[str, int] = {}
+        started = self._started()
+        own = ((self.starter.body, 1),) if self.starter else ()
+        for body, count in (*own, *((task.body, int(started[task.name])) for task in self.tasks)):
+            for item in everything(body):
+                if isinstance(item, Meet):
+                    found[item.channel] = found.get(item.channel, 0) + count
+        return found
+
+    def _started(self) -> dict[str, float]:
+        """How many processes of each task the first process starts."""
+        if self.starter:
+            there = forks(self.starter.body)
+            return {task.name: there.get(task.name, 0) for task in self.tasks}
+        return {task.name: task.instances for task in self.tasks}
+
+    def _played(self) -> dict[str, float]:
+        """How many processes there are of each task; infinite if a task forks itself."""
+        played = self._started()
+        for _ in self.tasks:
+            played = self._with_children(played)
+        grown = self._with_children(played)
+        return {name: count if grown[name] == count else math.inf for name, count in played.items()}
+
+    def _with_children(self, played: Mapping[str, float]) -> dict[str, float]:
+        """One generation more."""
+        grown = self._started()
+        for task in self.tasks:
+            for child, count in forks(task.body).items():
+                if played[task.name]:
+                    grown[child] += played[task.name] * count
+        return grown
+
+
+def _sets(task: Task, attribute: str) -> bool:
+    return any(
+        isinstance(item, Step) and item.words.startswith(f"{attribute} ")
+        for item in everything(task.body)
+    )

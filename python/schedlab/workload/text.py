@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""A workload file as the simulator's text (docs/simulator.md), for one seed and length of a tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from schedlab.workload.model import (
+    ATTRIBUTES,
+    ROOT,
+    AwaitAll,
+    Drawn,
+    Fork,
+    Item,
+    Loop,
+    Meet,
+    Starter,
+    Step,
+    Task,
+    Time,
+    WorkloadFile,
+    awaiting,
+    draws_itself,
+    everything,
+)
+
+FINISHED = "finished"
+"""The channel by which the first process learns that those have ended that are not its children."""
+_WORD = 2**64 - 1
+
+
+class Numbers:
+    """A process's random numbers, as our kernel's programs have them (workloads/api/common.c):
+    SplitMix64 (Steele, Lea, Flood 2014); a child's own begin where its parent's next one says."""
+
+    def __init__(self, state: int) -> None:
+        self.state = state & _WORD
+        self.children = 0
+
+    def next(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) & _WORD
+        value = self.state
+        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _WORD
+        return value ^ (value >> 31)
+
+    def below(self, limit: int) -> int:
+        """From 0 to limit - 1."""
+        return self.next() % limit
+
+    def child(self) -> Numbers:
+        """Those of the next child."""
+        self.children += 1
+        return Numbers(self.next() + self.children)
+
+
+def text_of(file: WorkloadFile, seed: int, tick_ns: int) -> str:
+    """All of it: channels, and the programs, the first process's first."""
+    return _Writer(file, seed, tick_ns).text()
+
+
+def length(file: WorkloadFile) -> float:
+    """About how many lines its text has, which grow where something is drawn; may be infinite."""
+    drawing = file.drawing()
+    own = {task.name: _Length(task.body, drawing) for task in file.tasks}
+    if file.starter:
+        return _Length(file.starter.body, drawing).lines(own)
+    return sum(task.instances * own[task.name].lines(own) for task in file.tasks)
+
+
+class _Length:
+    """How many lines a process has, with those of children that have lines of their own."""
+
+    def __init__(self, body: tuple[Item, ...], drawing: frozenset[str]) -> None:
+        self.body = body
+        self.drawing = drawing
+        self.counting = False
+        self.each: float | None = None
+
+    def lines(self, others: dict[str, _Length]) -> float:
+        if self.counting:  # it forks itself
+            return math.inf
+        if self.each is None:
+            self.counting = True
+            self.each = self._count(self.body, _is_drawn(self.body, self.drawing), others)
+            self.counting = False
+        return self.each
+
+    def _count(self, items: Iterable[Item], drawn: bool, others: dict[str, _Length]) -> float:
+        total: float = 0
+        for item in items:
+            if isinstance(item, Loop):
+                inner = self._count(item.body, drawn, others)
+                unrolled = drawn and _is_unrolled(item)
+                total += item.rounds * inner if unrolled else inner + 2
+            elif isinstance(item, Fork) and item.task in self.drawing:
+                total += 1 + others[item.task].lines(others)
+            else:
+                total += 1
+        return total
+
+
+def _is_drawn(body: tuple[Item, ...], drawing: frozenset[str]) -> bool:
+    """Do two processes that have this body do different things?"""
+    forked = {item.task for item in everything(body) if isinstance(item, Fork)}
+    return draws_itself(body) or bool(forked & drawing)
+
+
+def _is_unrolled(loop: Loop) -> bool:
+    """Of a process that draws: do its rounds differ? A fork draws, too: the child's seed."""
+    return draws_itself(loop.body) or any(isinstance(item, Fork) for item in everything(loop.body))
+
+
+class _Writer:
+    """Writes one text."""
+
+    def __init__(self, file: WorkloadFile, seed: int, tick_ns: int) -> None:
+        self.file = file
+        self.seed = seed
+        self.tick_ns = tick_ns
+        self.tasks = {task.name: task for task in file.tasks}
+        self.drawing = file.drawing()
+        self.forked = file.forked
+        self.parties = file.parties()
+        self.programs: dict[str, list[str]] = {}
+        self.own = 0
+        """Programs so far that one process has for itself."""
+
+    def text(self) -> str:
+        self.programs[ROOT] = []
+        for task in self.file.tasks:
+            if task.name not in self.drawing:
+                self.programs[task.name] = list(self.program(task, None))
+        starter = self.file.starter
+        self.programs[ROOT] += self.starter(starter) if starter else self.root()
+        lines = [f"channel {name} {count}" for name, count in self.file.channels.items()]
+        for name, program in self.programs.items():
+            lines += ["", f"program {name}", *(f"  {line}" for line in program)]
+        return "\n".join(lines) + "\n"
+
+    # --- the first process
+
+    def root(self) -> Iterator[str]:
+        """Starts all, and waits. It has the best of what tasks are given: they do not delay it."""
+        numbers = Numbers(self.seed)
+        yield f"group {ROOT}"
+        yield from (f"{name} {ATTRIBUTES[name][3]}" for name in self.file.attributes)
+        yield "mark begin"
+        for when, task, count in self.starts():
+            if when:
+                yield f"sleep until {when}ns"
+            if task.name in self.drawing:
+                for _ in range(count):
+                    yield from self.started(task, numbers)
+            else:
+                yield from repeated(count, list(self.started(task, numbers)))
+        if self.file.duration_ns is not None:
+            yield f"sleep until {self.file.duration_ns}ns"
+        else:
+            yield from repeated(sum(task.instances for task in self.file.tasks), ["wait"])
+            yield from self.others_ended()
+        yield "mark end"
+
+    def starts(self) -> Iterator[tuple[int, Task, int]]:
+        """Time, task, and how many of it; in order of time, then of the file."""
+        starts = [
+            (when, place)
+            for place, task in enumerate(self.file.tasks)
+            for when in task.starts(self.seed, self.tick_ns)
+        ]
+        together: dict[tuple[int, int], int] = {}
+        for start in sorted(starts):
+            together[start] = together.get(start, 0) + 1
+        for (when, place), count in together.items():
+            yield when, self.file.tasks[place], count
+
+    def started(self, task: Task, numbers: Numbers) -> Iterator[str]:
+        """The root gives a new process what it shall have; else it would inherit the root's."""
+        name = self.program_of(task.name, numbers)
+        yield f"fork {name}"
+        yield from (f"{line} {name}" for line in self.attributes(task))
+
+    def others_ended(self) -> Iterator[str]:
+        """Those that tasks have started."""
+        yield from repeated(sum(self.forked.values()), [f"take {FINISHED}"])
+
+    def starter(self, starter: Starter) -> Iterator[str]:
+        """Does what the file says, and at its end waits for all."""
+        yield f"group {ROOT}"
+        yield from (f"{key} {value}" for key, value in starter.attributes.items())
+        if delay := starter.delay.nanoseconds(self.tick_ns):
+            yield f"sleep until {delay}ns"
+        if not any(item == BEGIN for body in self.file.bodies for item in everything(body)):
+            yield BEGIN.words
+        ends = () if starter.ends_itself else (AwaitAll(),)
+        numbers = Numbers(self.seed) if _is_drawn(starter.body, self.drawing) else None
+        yield from self.lines((*starter.body, *ends), numbers)
+        if not starter.ends_itself:
+            yield from self.others_ended()
+            yield "mark end"
+
+    # --- tasks
+
+    def program_of(self, name: str, numbers: Numbers | None) -> str:
+        """What a new process of a task plays; its own, if it draws. `numbers`: its parent's."""
+        child = numbers.child() if numbers else None
+        if name not in self.drawing:
+            return name
+        self.own += 1
+        own = f"{name}@{self.own}"
+        self.programs[own] = []
+        self.programs[own] += self.program(self.tasks[name], child)
+        return own
+
+    def program(self, task: Task, numbers: Numbers | None) -> Iterator[str]:
+        """One that tasks fork sees to its attributes itself: several may fork it at once, and none
+        could say which process it means. With a starter all do, as programs of our kernel."""
+        yield f"group {task.group}"
+        forked = task.name in self.forked
+        if self.file.starter:
+            yield from (f"{key} {value}" for key, value in task.attributes.items())
+        elif forked:
+            yield from self.attributes(task)
+        yield from self.lines(task.body, numbers)
+        if forked and self.file.duration_ns is None:
+            yield f"give {FINISHED}"
+
+    def attributes(self, task: Task) -> list[str]:
+        """All that the file gives to anyone."""
+        values = {key: task.attributes.get(key, ATTRIBUTES[key][2]) for key in self.file.attributes}
+        return [f"{key} {value}" for key, value in values.items()]
+
+    # --- what they do
+
+    def lines(self, items: tuple[Item, ...], numbers: Numbers | None) -> Iterator[str]:
+        """`numbers`: of the process, if it draws."""
+        return self._lines(awaiting(items)[0], numbers)
+
+    def _lines(self, items: tuple[Item, ...], numbers: Numbers | None) -> Iterator[str]:
+        for item in items:
+            if isinstance(item, Step):
+                yield self.step(item, numbers)
+            elif isinstance(item, Meet):
+                yield f"meet {item.channel} {max(self.parties[item.channel], 1)}"
+            elif isinstance(item, Fork):
+                yield f"fork {self.program_of(item.task, numbers)}"
+            elif isinstance(item, Loop) and numbers and _is_unrolled(item):
+                for _ in range(int(item.rounds)):
+                    yield from self._lines(item.body, numbers)
+            elif isinstance(item, Loop):
+                yield from repeated(item.rounds, list(self._lines(item.body, numbers)))
+
+    def step(self, step: Step, numbers: Numbers | None) -> str:
+        time = step.time
+        if isinstance(time, Drawn):
+            assert numbers is not None
+            time = time.draw(numbers.below, self.tick_ns)
+        words = (step.words, self.time(step.words, time) if time else "", step.after)
+        return " ".join(word for word in words if word)
+
+    def time(self, words: str, time: Time) -> str:
+        """A sleep of whole ticks ends with a tick; see docs/simulator.md."""
+        if words == "sleep" and time.whole_ticks:
+            return f"{time.number}ticks"
+        return f"{time.nanoseconds(self.tick_ns)}ns"
+
+
+BEGIN = Step("mark begin")
+
+
+def repeated(count: float, lines: list[str]) -> Iterator[str]:
+    if count == 1:
+        yield from lines
+    elif lines and (math.isinf(count) or count):
+        yield "loop" if math.isinf(count) else f"loop {int(count)}"
+        yield from (f"  {line}" for line in lines)
+        yield "end"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Each room knows those that docs/architecture.md lets it know, and no circle leads back to it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+PACKAGE = "python/schedlab"
+C_ROOTS = ("", "kernel", "user", "linux")
+"""From which #include lines count, beside the folder of the file itself."""
+
+
+@cache
+def rooms() -> dict[str, tuple[str, ...]]:
+    """By each room's folder: the rooms that it may know, from the table, in its order."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `([\w/]+)/` \|.*\|([^|]*)\|$", text, re.MULTILINE)
+    return {name: tuple(re.findall(r"`([\w/]+)`", known)) for name, known in rows}
+
+
+def room_of(path: str) -> str:
+    """The innermost room that a file lies in; "" if it lies in none."""
+    return max((room for room in rooms() if path.startswith(f"{room}/")), key=len, default="")
+
+
+def modules_of(path: Path) -> Iterator[str]:
+    """What a Python file imports of our package: files or folders of it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.startswith("schedlab."):
+                yield f"python/{name.replace('.', '/')}"
+
+
+def included_by(path: Path) -> Iterator[str]:
+    for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
+        folders = [path.parent, *(ROOT / root for root in C_ROOTS)]
+        for found in (folder / name for folder in folders):
+            if found.is_file():
+                yield str(found.resolve().relative_to(ROOT))
+                break
+
+
+def used_by(path: Path) -> Iterator[str]:
+    return modules_of(path) if path.suffix == ".py" else included_by(path)
+
+
+def allowed(room: str, other: str) -> bool:
+    """A room that is named stands for those in it; Python's are named without their package."""
+    known = rooms()[room]
+    places = [place for name in known for place in (name, f"{PACKAGE}/{name}")]
+    return other == room or any(other == place or other.startswith(f"{place}/") for place in places)
+
+
+@pytest.mark.parametrize("room", sorted(rooms()))
+def test_a_room_knows_what_it_may(room: str) -> None:
+    files = [
+        each
+        for ending in ("*.py", "*.[chS]")
+        for each in sorted((ROOT / room).rglob(ending))
+        if room_of(str(each.relative_to(ROOT))) == room
+    ]
+    assert files
+    strange = [
+        f"{path.relative_to(ROOT)} uses {used}"
+        for path in files
+        for used in used_by(path)
+        if (other := room_of(used)) and not allowed(room, other)
+    ]
+    assert strange == []
+
+
+def test_no_room_knows_one_that_stands_above_it() -> None:
+    """Beside the kernel's, which are parts of one program."""
+    places = {name: number for number, name in enumerate(rooms())}
+    for room, known in rooms().items():
+        for name in known:
+            other = f"{PACKAGE}/{name}" if f"{PACKAGE}/{name}" in places else name
+            if other in places:
+                assert places[other] < places[room], f"{room} knows {other}"
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Of Python; an import within a function counts as any other."""
+    files = {
+        str(path.relative_to(ROOT).with_suffix("")).removesuffix("/__init__"): path
+        for path in (ROOT / PACKAGE).rglob("*.py")
+    }
+    used = {
+        name: {each if each in files else each.rpartition("/")[0] for each in modules_of(path)}
+        & files.keys() - {name, PACKAGE}
+        for name, path in files.items()
+    }
+    while leaves := [name for name, others in used.items() if not others & used.keys()]:
+        for name in leaves:
+            del used[name]
+    assert used == {}
+
+
+def test_few_modules_are_loose() -> None:
+    loose = {path.name for path in (ROOT / PACKAGE).glob("*.py")}
+    assert loose == {"__init__.py", "__main__.py", "errors.py", "paths.py", "units.py"}
