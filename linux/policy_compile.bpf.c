@@ -12,9 +12,9 @@
 
 #include "bpf_types.h"
 
-#include "../policies/policy.h"
+#include "policies/policy.h"
 
-#include "../policies/support/hooks.h"
+#include "policies/support/hooks.h"
 
 #include POLICY_SOURCE
 

@@ -4,6 +4,7 @@
 
 #include "sim/control.h"
 
+#include "policies/support/attributes.h"
 #include "sim/machine.h"
 
 /*
@@ -144,7 +145,7 @@ bool simulator_set_attribute(struct simulator *simulator, int32_t pid, uint32_t 
     struct process *process = begin_act_on(simulator, pid, error);
     if (!process)
         return false;
-    if (!attribute_allowed(kind, value)) {
+    if (!attribute_allowed(kind, (int64_t)value)) {
         set_error(error,
                   "attribute %u = %llu: expected 1 (priority) 0 to %d, 2 (tickets) 1 to %d, or 3 "
                   "(weight) 1 to %d",

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "policies/support/attributes.h"
 #include "sim/control.h"
 #include "sim/costs.h"
 #include "sim/machine.h"
@@ -43,7 +44,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "so many processes cannot meet";
     if (to_text && step->target >= workload->text_count)
         return "there is no such text";
-    if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, step->value))
+    if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, (int64_t)step->value))
         return "there is no such attribute, or its value is out of its range";
     if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
         return "there is no such mark";

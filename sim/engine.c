@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "policies/support/attributes.h"
 #include "policies/support/hooks.h"
 #include "sim/events.h"
 #include "sim/machine.h"
@@ -731,16 +732,6 @@ static void act_give(struct simulator *simulator, struct cpu *cpu, const struct 
         give(simulator, cpu->id, channel, step->value, process);
 }
 
-static void store_attribute(struct task *task, enum attribute_kind kind, uint64_t value)
-{
-    if (kind == ATTRIBUTE_PRIORITY)
-        task->priority = (int32_t)value;
-    else if (kind == ATTRIBUTE_TICKETS)
-        task->tickets = (uint32_t)value;
-    else
-        task->weight = (uint32_t)value;
-}
-
 /* The process that a step means; null: it does not live. */
 static struct process *find_player(const struct simulator *simulator, struct process *self,
                                    uint32_t target)
@@ -761,7 +752,7 @@ static void set_attribute(struct simulator *simulator, uint32_t here, struct pro
 {
     record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
     if (process->place != PLACE_QUEUED) {
-        store_attribute(&process->task, kind, value);
+        STORE_ATTRIBUTE(&process->task, kind, value);
         if (process->place == PLACE_RUNNING)
             call(simulator, here, process->task.cpu, PREEMPT_POLICY);
         return;
@@ -769,7 +760,7 @@ static void set_attribute(struct simulator *simulator, uint32_t here, struct pro
     struct run_queue *queue = queue_of(simulator, process->task.cpu);
     policy->dequeue(queue, &process->task);
     taken_out(simulator, queue, process);
-    store_attribute(&process->task, kind, value);
+    STORE_ATTRIBUTE(&process->task, kind, value);
     queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
     announce(simulator, here, queue, process);
 }

@@ -374,21 +374,7 @@ void stop_waiting(struct simulator *simulator, struct process *process)
     process->waits = WAIT_NONE;
 }
 
-/* ---- attributes, policies ---- */
-
-bool attribute_allowed(uint32_t kind, uint64_t value)
-{
-    switch (kind) {
-    case ATTRIBUTE_PRIORITY:
-        return value <= PRIORITY_LOWEST;
-    case ATTRIBUTE_TICKETS:
-        return value >= 1 && value <= TICKETS_MAX;
-    case ATTRIBUTE_WEIGHT:
-        return value >= 1 && value <= WEIGHT_MAX;
-    default:
-        return false;
-    }
-}
+/* ---- policies ---- */
 
 bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error)
 {

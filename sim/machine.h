@@ -65,6 +65,8 @@ struct process {
 };
 
 _Static_assert(sizeof(struct process) <= 120, "with 136 bytes of policy state: 256");
+_Static_assert(POLICY_CPUS_MAX <= 1 << 8, "a timer's order has 8 bits for its CPU");
+_Static_assert(SIMULATOR_PROCESSES_MAX <= 1u << 24, "and 24 for its slot");
 
 /* A set of CPUs. */
 struct cpu_set {
@@ -278,9 +280,6 @@ bool begin_trace(struct simulator *simulator, const struct simulator_setup *setu
 bool trace_failed(struct simulator *simulator);
 /* As it is, if it is open: what is in the buffer is lost. */
 void close_trace(struct simulator *simulator);
-
-/* The value can be one of that attribute. */
-bool attribute_allowed(uint32_t kind, uint64_t value);
 
 /* The costs under this policy come into force. False: no time is left between ticks. */
 bool set_costs(struct simulator *simulator, const struct policy_choice *choice,

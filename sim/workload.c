@@ -12,6 +12,7 @@
 
 #include "abi/system_calls.h"
 #include "abi/trace_format.h"
+#include "policies/support/attributes.h"
 #include "sim/machine.h"
 
 #define WORDS_MAX       4
@@ -443,12 +444,12 @@ static void read_meet(struct reader *reader)
 }
 
 /* `priority 3`, or `priority 3 PROGRAM`: of the latest process that plays it. */
-static void read_attribute(struct reader *reader, enum attribute_kind kind, uint64_t least,
-                           uint64_t most)
+static void read_attribute(struct reader *reader, enum attribute_kind kind)
 {
     struct workload_step step = {
         .kind = STEP_ATTRIBUTE, .detail = (uint8_t)kind, .target = WORKLOAD_SELF};
-    step.value = read_number(reader, 1, least, most);
+    step.value =
+        read_number(reader, 1, (uint64_t)attribute_lowest(kind), (uint64_t)attribute_highest(kind));
     if (reader->word_count > 2)
         step.target = find_program(reader, 2);
     add_step(reader, step);
@@ -544,17 +545,17 @@ static void read_group(struct reader *reader)
 
 static void read_priority(struct reader *reader)
 {
-    read_attribute(reader, ATTRIBUTE_PRIORITY, PRIORITY_HIGHEST, PRIORITY_LOWEST);
+    read_attribute(reader, ATTRIBUTE_PRIORITY);
 }
 
 static void read_tickets(struct reader *reader)
 {
-    read_attribute(reader, ATTRIBUTE_TICKETS, 1, TICKETS_MAX);
+    read_attribute(reader, ATTRIBUTE_TICKETS);
 }
 
 static void read_weight(struct reader *reader)
 {
-    read_attribute(reader, ATTRIBUTE_WEIGHT, 1, WEIGHT_MAX);
+    read_attribute(reader, ATTRIBUTE_WEIGHT);
 }
 
 static void read_policy(struct reader *reader)

@@ -7,7 +7,10 @@
 
 #include "boot/start.h"
 
+#include <stddef.h>
+
 #include "abi/machine_status.h"
+#include "boot/machine_mode.h"
 #include "device/block.h"
 #include "device/console.h"
 #include "device/device_tree.h"
@@ -23,6 +26,7 @@
 #include "sync/channel.h"
 #include "system_call/system_call.h"
 #include "time/tick.h"
+#include "trace/trace.h"
 #include "trap/trap.h"
 
 #define OVERCOMMIT_SHARE 64 /* this part of memory is set aside all the same */
@@ -46,6 +50,18 @@ uint32_t boot_winner;
 struct boot_slot boot_slot[CPUS_MAX];
 struct cpu cpus[CPUS_MAX];
 struct machine_mode_state machine_mode[CPUS_MAX];
+
+#define ENTRY_KNOWS(type, field, place)                                                            \
+    _Static_assert(offsetof(struct type, field) == (place), "boot/entry.S knows this layout")
+ENTRY_KNOWS(boot_slot, stack, 0);
+ENTRY_KNOWS(boot_slot, cpu, 8);
+ENTRY_KNOWS(machine_mode_state, saved, 0);
+ENTRY_KNOWS(machine_mode_state, software, 8);
+ENTRY_KNOWS(machine_mode_state, halt, 16);
+ENTRY_KNOWS(machine_mode_state, halted, 24);
+_Static_assert(sizeof(struct boot_slot) == 16, "boot/entry.S shifts a hart's number by 4");
+_Static_assert(sizeof(struct machine_mode_state) == 32, "boot/entry.S shifts it by 5");
+_Static_assert(CPUS_MAX == 64, "boot/entry.S keeps harts from 64 on out");
 
 __attribute__((aligned(4096))) uint64_t kernel_root[512];
 static __attribute__((aligned(4096))) uint64_t kernel_image_table[512];

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "../lib/list.h"
+#include "lib/list.h"
 
 #define BLOCK_BYTES 4096u
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../memory/layout.h"
+#include "memory/layout.h"
 
 /*
  * Spike's host interface (HTIF): a word to the host and a word from it. The host

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "../memory/layout.h"
+#include "memory/layout.h"
 
 /*
  * Device registers, by physical address. The fence orders memory and devices

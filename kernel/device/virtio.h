@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../memory/layout.h"
+#include "memory/layout.h"
 
 /*
  * What all virtio devices share: finding one, agreeing on features, and a queue

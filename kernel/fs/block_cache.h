@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../device/block.h"
-#include "../lib/list.h"
-#include "../sync/wait_queue.h"
+#include "device/block.h"
+#include "lib/list.h"
+#include "sync/wait_queue.h"
 
 /*
  * The disk's blocks in memory, a page each, found by a hash. A block with a user

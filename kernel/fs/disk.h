@@ -2,8 +2,8 @@
 #ifndef KERNEL_FS_DISK_H
 #define KERNEL_FS_DISK_H
 
-#include "../device/block.h"
-#include "../sync/wait_queue.h"
+#include "device/block.h"
+#include "sync/wait_queue.h"
 
 /*
  * Transfers that are started one by one and waited for together. The batch lives

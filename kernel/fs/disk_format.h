@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../abi/files.h"
+#include "abi/files.h"
 
 /*
  * What lies on the disk, in blocks of 4096 bytes, little-endian;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "../memory/user_copy.h"
+#include "memory/user_copy.h"
 
 /*
  * What a process knows of files: its descriptors and its working directory.

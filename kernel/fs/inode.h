@@ -2,10 +2,10 @@
 #ifndef KERNEL_FS_INODE_H
 #define KERNEL_FS_INODE_H
 
-#include "../memory/user_copy.h"
-#include "../sync/mutex.h"
 #include "file.h"
 #include "journal.h"
+#include "memory/user_copy.h"
+#include "sync/mutex.h"
 
 /*
  * A file, directory or device in use. It is in memory as long as it has users;

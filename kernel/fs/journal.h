@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../lib/list.h"
 #include "block_cache.h"
 #include "disk_format.h"
+#include "lib/list.h"
 
 /*
  * The write-ahead journal. An operation is what reaches the disk whole or not at

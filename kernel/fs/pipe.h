@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../memory/user_copy.h"
+#include "memory/user_copy.h"
 
 /* A ring of one page between those who write and those who read. */
 struct pipe;

@@ -10,6 +10,7 @@
 #include "lib/print.h"
 #include "lib/string.h"
 #include "memory/page.h"
+#include "policies/support/command_text.h"
 
 enum { TEXT_PAGE_BYTES = PAGE_BYTES - sizeof(struct text_page *) };
 
@@ -136,28 +137,6 @@ int text_file_make(const struct text_file *file, struct text *text)
     return -ENOMEM;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Cuts the blanks off both ends; null: what is left is not one line of text. */
-static char *one_line(char *line, size_t length)
-{
-    while (length > 0 && is_blank(line[length - 1]))
-        length--;
-    line[length] = '\0';
-    while (is_blank(*line)) {
-        line++;
-        length--;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (line[i] == '\0' || line[i] == '\n')
-            return NULL;
-    }
-    return length > 0 ? line : NULL;
-}
-
 int64_t text_file_obey(const struct text_file *file, struct buffer *source, uint64_t n)
 {
     char written[TEXT_COMMAND_BYTES];
@@ -168,7 +147,7 @@ int64_t text_file_obey(const struct text_file *file, struct buffer *source, uint
     int error = buffer_take(source, written, n);
     if (error)
         return error;
-    char *line = one_line(written, n);
+    char *line = text_one_line(written, n);
     error = line ? file->obey(line) : -EINVAL;
     return error ? error : (int64_t)n;
 }

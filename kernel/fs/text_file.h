@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../memory/user_copy.h"
+#include "memory/user_copy.h"
 
 /*
  * Files in /proc that the kernel fills and obeys. On the disk they are device

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "address_space.h"
 
-#include "../../abi/errors.h"
-#include "../lib/panic.h"
-#include "../lib/string.h"
-#include "../process/process.h"
-#include "../sync/spinlock.h"
+#include "abi/errors.h"
+#include "lib/panic.h"
+#include "lib/string.h"
 #include "page.h"
+#include "process/process.h"
+#include "sync/spinlock.h"
 #include "translation.h"
 
 /*

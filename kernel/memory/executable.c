@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "../../abi/errors.h"
-#include "../lib/string.h"
+#include "abi/errors.h"
+#include "lib/string.h"
 
 /* The ELF format: System V Application Binary Interface, chapters 4 and 5; RISC-V ELF psABI. */
 enum {

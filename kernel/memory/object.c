@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-#include "../lib/panic.h"
-#include "../lib/string.h"
+#include "lib/panic.h"
+#include "lib/string.h"
 #include "page.h"
 #include "poison.h"
 

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "../lib/list.h"
-#include "../sync/spinlock.h"
+#include "lib/list.h"
+#include "sync/spinlock.h"
 
 /*
  * Objects of one size, at most a page, carved from pages (Bonwick 1994). Free

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "page.h"
 
-#include "../lib/panic.h"
-#include "../lib/string.h"
-#include "../sync/spinlock.h"
+#include "lib/panic.h"
+#include "lib/string.h"
 #include "poison.h"
+#include "sync/spinlock.h"
 
 /* Physical memory that the kernel can see. */
 #define DIRECT_BYTES (KERNEL_DIRECT_END - KERNEL_BASE)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "user_copy.h"
 
-#include "../../abi/errors.h"
-#include "../lib/string.h"
-#include "../process/process.h"
+#include "abi/errors.h"
 #include "address_space.h"
+#include "lib/string.h"
+#include "process/process.h"
 
 /*
  * Goes page by page through the process's tables and copies by the kernel's own

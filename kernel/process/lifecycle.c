@@ -26,6 +26,7 @@
 #include "sync/channel.h"
 #include "time/clock.h"
 #include "time/timer.h"
+#include "trace/trace.h"
 
 #define STATUS_KILLED (-1)
 

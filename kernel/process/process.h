@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../abi/process_info.h"
-#include "../../policies/policy.h"
-#include "../lib/list.h"
-#include "../memory/address_space.h"
-#include "../sync/spinlock.h"
-#include "../sync/wait_queue.h"
-#include "../trap/registers.h"
+#include "abi/process_info.h"
+#include "lib/list.h"
+#include "memory/address_space.h"
+#include "policies/policy.h"
+#include "sync/spinlock.h"
+#include "sync/wait_queue.h"
+#include "trap/registers.h"
 
 struct file_table;
 struct channel_set;

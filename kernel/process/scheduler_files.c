@@ -19,6 +19,8 @@
 
 #include "policies/support/scheduler_text.h"
 
+_Static_assert(POLICY_TEXT_BYTES == SCHEDULER_CHOICE_BYTES, "a choice that is shown is obeyed");
+
 /* ---- what is shown ---- */
 
 static void view_scheduler(struct scheduler_view *view, struct policy_in_use *use)

@@ -2,6 +2,7 @@
 
 #include "scheduler/cpu.h"
 
+#include "boot/machine_mode.h"
 #include "lib/panic.h"
 #include "memory/layout.h"
 #include "trap/csr.h"

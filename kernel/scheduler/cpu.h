@@ -5,35 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../device/device_tree.h"
-#include "../sync/spinlock.h"
-#include "../time/timer.h"
-#include "../trace/trace.h"
-#include "../trap/registers.h"
+#include "abi/trace_format.h"
+#include "device/device_tree.h"
+#include "sync/spinlock.h"
+#include "trace/trace_buffer.h"
+#include "trap/registers.h"
 
 struct process;
-
-/* What machine mode keeps for a hart, in an array by hart. boot/entry.S knows this layout. */
-struct machine_mode_state {
-    uint64_t saved;             /* a register of the code that was interrupted */
-    volatile uint64_t software; /* physical address of this hart's software-interrupt register */
-    volatile uint64_t halt;     /* park at the next software interrupt, for good */
-    volatile uint64_t halted;   /* parked */
-};
-
-/* One CPU's blocks of trace records; touched only by that CPU, but for what LOCK_TRACE guards. */
-#define TRACE_BLOCKS 8
-struct trace_buffer {
-    struct trace_record *next; /* null: no tracing */
-    struct trace_record *end;
-    struct trace_record *block[TRACE_BLOCKS];
-    bool full[TRACE_BLOCKS];   /* waits to leave: guarded by LOCK_TRACE */
-    uint32_t current;          /* block being filled */
-    struct trace_record *kept; /* the first of that block that has not joined the line to leave */
-    bool part_waits;           /* records of a block that was not full: guarded by LOCK_TRACE */
-    uint64_t left;             /* nanoseconds; when records last joined that line */
-    uint64_t records;
-};
+struct queue;
+struct timer;
 
 /* A CPU. A pointer to it is in register tp while the kernel runs. Touched only by this CPU,
  * unless a field says otherwise. */
@@ -68,7 +48,6 @@ struct cpu {
 };
 
 extern struct cpu cpus[CPUS_MAX];
-extern struct machine_mode_state machine_mode[CPUS_MAX];
 
 static inline struct cpu *this_cpu(void)
 {

@@ -14,6 +14,7 @@
 #include "scheduler/events.h"
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
+#include "trace/trace.h"
 
 static struct queue queues[CPUS_MAX]; /* in the order of CPUs, which is that of locking */
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];

@@ -13,17 +13,23 @@
 #include "abi/errors.h"
 #include "lib/panic.h"
 #include "memory/address_space.h"
+#include "policies/support/attributes.h"
 #include "policies/support/hooks.h"
 #include "process/lifecycle.h"
 #include "scheduler/events.h"
 #include "scheduler/run_queue.h"
 #include "time/clock.h"
+#include "trace/trace.h"
 #include "trap/csr.h"
 #include "trap/trap.h"
+
+_Static_assert(sizeof(struct switch_frame) == 14 * 8, "scheduler/switch.S knows this layout");
 
 void switch_context(struct switch_frame *from, const struct switch_frame *to);
 
 static uint64_t idle_cpus; /* a bit for each CPU in the idle loop; a hint, read without a lock */
+_Static_assert(CPUS_MAX <= 8 * sizeof(idle_cpus), "each CPU has a bit in idle_cpus");
+_Static_assert(CPUS_MAX <= POLICY_CPUS_MAX, "a policy can count all CPUs");
 
 static uint32_t pid_of(const struct process *process)
 {
@@ -375,29 +381,6 @@ _Noreturn void scheduler_idle(void)
     }
 }
 
-static bool attribute_allowed(enum attribute_kind kind, int64_t value)
-{
-    switch (kind) {
-    case ATTRIBUTE_PRIORITY:
-        return value >= PRIORITY_HIGHEST && value <= PRIORITY_LOWEST;
-    case ATTRIBUTE_TICKETS:
-        return value >= 1 && value <= TICKETS_MAX;
-    case ATTRIBUTE_WEIGHT:
-        return value >= 1 && value <= WEIGHT_MAX;
-    }
-    return false;
-}
-
-static void store_attribute(struct task *task, enum attribute_kind kind, int64_t value)
-{
-    if (kind == ATTRIBUTE_PRIORITY)
-        task->priority = (int32_t)value;
-    else if (kind == ATTRIBUTE_TICKETS)
-        task->tickets = (uint32_t)value;
-    else
-        task->weight = (uint32_t)value;
-}
-
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value)
 {
     if (!attribute_allowed(kind, value))
@@ -407,7 +390,7 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
     trace_record(TRACE_ATTRIBUTE, pid_of(process), kind, (uint64_t)value);
     if (queued)
         queue_remove(queue, process);
-    store_attribute(&process->task, kind, value);
+    STORE_ATTRIBUTE(&process->task, kind, value);
     if (queued) {
         queue_add(queue, process, ENQUEUE_MOVED);
         announce(queue, process);

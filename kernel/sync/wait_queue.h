@@ -2,8 +2,8 @@
 #ifndef KERNEL_SYNC_WAIT_QUEUE_H
 #define KERNEL_SYNC_WAIT_QUEUE_H
 
-#include "../../abi/process_info.h"
-#include "../lib/list.h"
+#include "abi/process_info.h"
+#include "lib/list.h"
 #include "spinlock.h"
 
 /*

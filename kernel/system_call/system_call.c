@@ -27,6 +27,7 @@
 #include "sync/channel.h"
 #include "system_call/course_calls.h"
 #include "time/clock.h"
+#include "trace/trace.h"
 
 #define TEXT_BYTES 64 /* names of policies and tunables */
 #define BOOT_BYTES 1024

@@ -12,6 +12,7 @@
 #include "time/clock.h"
 #include "time/tick.h"
 #include "time/timer_heap.h"
+#include "trace/trace.h"
 #include "trap/csr.h"
 
 /* Asks for the next interrupt: at the tick, or before it at the earliest timer. */

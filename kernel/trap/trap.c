@@ -2,6 +2,8 @@
 
 #include "trap/trap.h"
 
+#include <stddef.h>
+
 #include "abi/errors.h"
 #include "device/interrupt_controller.h"
 #include "lib/panic.h"
@@ -16,6 +18,10 @@
 #include "system_call/system_call.h"
 #include "time/tick.h"
 #include "trap/csr.h"
+
+_Static_assert(offsetof(struct trap_frame, cpu) == 264, "trap/entry.S: FRAME_CPU");
+_Static_assert(offsetof(struct cpu, id) == 0, "trap/entry.S finds a CPU's number there");
+_Static_assert(CPUS_MAX == 64, "trap/entry.S has an emergency stack for each CPU");
 
 void trap_entry(void);
 void user_trap(struct trap_frame *frame);

@@ -12,7 +12,7 @@
  * x86-64. Elsewhere all is BLOCK_OTHER, or BLOCK_DISK.
  */
 
-#include "../../abi/process_info.h"
+#include "abi/process_info.h"
 
 #define THREAD_OF_KERNEL      0x00200000u /* in task_struct.flags */
 #define STATE_UNINTERRUPTIBLE 0x0002u     /* in task_struct.__state */

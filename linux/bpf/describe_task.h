@@ -6,7 +6,7 @@
 
 #include "shared_maps.h"
 
-#include "../../policies/policy.h"
+#include "policies/policy.h"
 
 /* Of include/linux/sched.h, which vmlinux.h lacks. */
 #ifndef PF_KTHREAD

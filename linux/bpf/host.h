@@ -11,7 +11,7 @@
  * have threads for which there was no room: Linux serves those by itself.
  */
 
-#include "../../policies/policy.h"
+#include "policies/policy.h"
 
 #define SLOTS_MAX  32768
 #define SLOT_WORDS (SLOTS_MAX / 64)

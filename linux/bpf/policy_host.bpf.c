@@ -28,7 +28,8 @@
 #include "language.h"
 #include "shared.h"
 
-#include "../../policies/policy.h"
+#include "policies/policy.h"
+#include "policies/support/attributes.h"
 
 #include "describe_task.h"
 #include "shared_maps.h"
@@ -39,6 +40,8 @@
 #include "run_queue.h"
 
 char _license[] SEC("license") = "GPL";
+
+_Static_assert(HOST_TUNABLES == POLICY_TUNABLES_MAX, "the loader gives each tunable its value");
 
 #define ESRCH  3
 #define ENOMEM 12
@@ -750,19 +753,6 @@ void BPF_PROG(host_exit, struct scx_exit_info *information)
 
 /* ---- from outside ---- */
 
-static __always_inline bool attribute_allowed(uint32_t kind, int64_t value)
-{
-    switch (kind) {
-    case ATTRIBUTE_PRIORITY:
-        return value >= PRIORITY_HIGHEST && value <= PRIORITY_LOWEST;
-    case ATTRIBUTE_TICKETS:
-        return value >= 1 && value <= TICKETS_MAX;
-    case ATTRIBUTE_WEIGHT:
-        return value >= 1 && value <= WEIGHT_MAX;
-    }
-    return false;
-}
-
 /* For now, for those that it forks, and for whatever policy comes next. */
 static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
 {
@@ -776,23 +766,8 @@ static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, 
         kept->weight = WEIGHT_DEFAULT;
         kept->set = 1;
     }
-    if (kind == ATTRIBUTE_PRIORITY)
-        kept->priority = (int32_t)value;
-    else if (kind == ATTRIBUTE_TICKETS)
-        kept->tickets = (uint32_t)value;
-    else
-        kept->weight = (uint32_t)value;
+    STORE_ATTRIBUTE(kept, kind, value);
     return 0;
-}
-
-static __always_inline void store_attribute(slot_t *slot, uint32_t kind, int64_t value)
-{
-    if (kind == ATTRIBUTE_PRIORITY)
-        slot->task.priority = (int32_t)value;
-    else if (kind == ATTRIBUTE_TICKETS)
-        slot->task.tickets = (uint32_t)value;
-    else
-        slot->task.weight = (uint32_t)value;
 }
 
 /* Locked. A queued thread is queued anew; one that runs gives up its CPU, which picks again. */
@@ -800,11 +775,11 @@ static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t 
 {
     if (slot->place == PLACE_QUEUED) {
         queue_remove(queue, slot);
-        store_attribute(slot, kind, value);
+        STORE_ATTRIBUTE(&slot->task, kind, value);
         queue_add(queue, slot, ENQUEUE_MOVED);
         return announce(queue, slot);
     }
-    store_attribute(slot, kind, value);
+    STORE_ATTRIBUTE(&slot->task, kind, value);
     if (slot->place != PLACE_CPU)
         return 0;
     if (!slot->turn)

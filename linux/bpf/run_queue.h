@@ -9,7 +9,7 @@
  * done about a decision is returned, as an errand.
  */
 
-#include "../../policies/support/hooks.h"
+#include "policies/support/hooks.h"
 
 #include "slots.h"
 

@@ -4,8 +4,8 @@
 
 #include "shared_maps.h"
 
-#include "../../abi/system_calls.h"
-#include "../../abi/trace_format.h"
+#include "abi/system_calls.h"
+#include "abi/trace_format.h"
 
 /* The next `count` numbers of the trace's sequence are the caller's; the first of them. */
 static inline __attribute__((always_inline)) uint32_t trace_numbers(struct trace_state *state,

@@ -17,6 +17,8 @@
 #include "scheduler.h"
 #include "text.h"
 
+#include "policies/support/command_text.h"
+
 #define COMMAND_BYTES 128 /* with a final 0 */
 
 struct control_file {
@@ -186,30 +188,12 @@ static void close_view(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
 
 /* ---- writing ---- */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Cuts the blanks off both ends; null: what is left is not one line of text. */
-static char *one_line(char *line, size_t length)
-{
-    while (length > 0 && is_blank(line[length - 1]))
-        length--;
-    line[length] = '\0';
-    while (is_blank(*line)) {
-        line++;
-        length--;
-    }
-    return length > 0 && strlen(line) == length && !strchr(line, '\n') ? line : NULL;
-}
-
 /* As file->obey(), from what was written. */
 static int obey(const struct control_file *file, const char *written, size_t size)
 {
     char copy[COMMAND_BYTES];
     memcpy(copy, written, size);
-    char *line = one_line(copy, size);
+    char *line = text_one_line(copy, size);
     return line ? file->obey(line) : -EINVAL;
 }
 
@@ -251,7 +235,7 @@ static bool asks_for_fair_class(const char *written, size_t size)
 {
     char copy[COMMAND_BYTES];
     memcpy(copy, written, size);
-    const char *line = one_line(copy, size);
+    const char *line = text_one_line(copy, size);
     return line && strcmp(line, FAIR_CLASS) == 0;
 }
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../bpf/shared.h"
+#include "linux/bpf/shared.h"
 #include "text.h"
 
 #include "policies/registry.h"

@@ -21,6 +21,7 @@
 #include "trace.h"
 
 #include "abi/trace_format.h"
+#include "policies/support/attributes.h"
 #include "policies/support/hooks.h"
 
 #ifndef PIDFD_THREAD /* Linux 6.9 */
@@ -365,12 +366,10 @@ int scheduler_choose(const char *name, char *const *settings, size_t count)
 static const struct attribute_rule {
     const char *name;
     uint32_t kind;
-    int64_t lowest;
-    int64_t highest;
 } attribute_rules[] = {
-    {"priority", ATTRIBUTE_PRIORITY, PRIORITY_HIGHEST, PRIORITY_LOWEST},
-    {"tickets", ATTRIBUTE_TICKETS, 1, TICKETS_MAX},
-    {"weight", ATTRIBUTE_WEIGHT, 1, WEIGHT_MAX},
+    {"priority", ATTRIBUTE_PRIORITY},
+    {"tickets", ATTRIBUTE_TICKETS},
+    {"weight", ATTRIBUTE_WEIGHT},
 };
 
 static const struct attribute_rule *find_rule(const char *name)
@@ -394,12 +393,7 @@ static int store_attribute(int32_t pid, uint32_t kind, int64_t value)
                                         .tickets = TICKETS_DEFAULT,
                                         .weight = WEIGHT_DEFAULT,
                                         .set = 1};
-    if (kind == ATTRIBUTE_PRIORITY)
-        kept.priority = (int32_t)value;
-    else if (kind == ATTRIBUTE_TICKETS)
-        kept.tickets = (uint32_t)value;
-    else
-        kept.weight = (uint32_t)value;
+    STORE_ATTRIBUTE(&kept, kind, value);
     int error = bpf_map_update_elem(shared.attributes, &thread, &kept, BPF_ANY) ? -errno : 0;
     close(thread);
     if (!error)
@@ -439,9 +433,9 @@ static int set_attribute(const char *pid_text, const struct attribute_rule *rule
         return fail(-EINVAL, "of the form PID VALUE, or PID priority|tickets|weight VALUE");
     if (pid < 1 || pid > INT32_MAX || !is_users_thread((int32_t)pid))
         return fail(-ESRCH, "%" PRId64 ": there is no such process or thread", pid);
-    if (value < rule->lowest || value > rule->highest)
-        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, rule->name, rule->lowest,
-                    rule->highest);
+    if (!attribute_allowed(rule->kind, value))
+        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, rule->name,
+                    attribute_lowest(rule->kind), attribute_highest(rule->kind));
     int error = now.object
                     ? policy_object_set_attribute(now.object, (int32_t)pid, rule->kind, value)
                     : store_attribute((int32_t)pid, rule->kind, value);

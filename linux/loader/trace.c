@@ -21,7 +21,7 @@
 
 #include "abi/trace_format.h"
 
-#include "../bpf/shared.h"
+#include "linux/bpf/shared.h"
 #include "trace_file.h"
 
 #define DRAIN_PRIORITY 50 /* of SCHED_FIFO */

@@ -7,7 +7,7 @@
 
 #include "abi/trace_format.h"
 
-#include "../bpf/shared.h"
+#include "linux/bpf/shared.h"
 
 #include "trusted_path.h"
 

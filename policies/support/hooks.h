@@ -8,8 +8,8 @@
  * constant: everything folds into direct calls.
  */
 
-#include "../placement.h"
-#include "../policy.h"
+#include "policies/placement.h"
+#include "policies/policy.h"
 
 #define HOOK_FUNCTION static inline __attribute__((always_inline, unused))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
-#include "../registry.h"
+#include "policies/registry.h"
 
 const char *policy_error_text(enum policy_error error)
 {

@@ -3,18 +3,16 @@
 #define SCHEDLAB_SCHEDULER_TEXT_H
 
 /*
- * The texts of sched_status, sched_tunables and sched_policies, and how their
- * commands are read, for all hosts that offer these files: docs/system-calls.md
- * describes them. Columns are aligned for people, and no entry but the last of a
- * line has blanks in it, for programs.
+ * The texts of sched_status, sched_tunables and sched_policies, for all hosts that offer these
+ * files: docs/system-calls.md describes them. Columns are aligned for people, and no entry but the
+ * last of a line has blanks in it, for programs.
  *
  * Who includes this has declared before, as the kernel's fs/text_file.h and
  * lib/print.h do: `struct text`, text_add() and format_text().
  */
 
-#include "../registry.h"
-
-#define TEXT_FUNCTION static inline __attribute__((unused))
+#include "policies/registry.h"
+#include "policies/support/command_text.h"
 
 #define SCHEDULER_NAME_BYTES   16 /* of a task, with its final 0 */
 #define SCHEDULER_CHOICE_BYTES 64 /* of a policy's name and preset, with the final 0 */
@@ -37,37 +35,6 @@ struct task_view {
     uint64_t slice;   /* ticks; 0: the policy does not know the task yet */
     uint64_t tickets; /* that it draws with */
 };
-
-/* ---- commands ---- */
-
-TEXT_FUNCTION bool text_is_one_of(const char *set, char character)
-{
-    while (*set && *set != character)
-        set++;
-    return *set != '\0';
-}
-
-/* The next word of the line, ended by a 0; null: there is none. The line moves on. */
-TEXT_FUNCTION char *text_take_word(char **line, const char *separators)
-{
-    char *word = *line;
-    while (*word && text_is_one_of(separators, *word))
-        word++;
-    char *end = word;
-    while (*end && !text_is_one_of(separators, *end))
-        end++;
-    *line = *end ? end + 1 : end;
-    *end = '\0';
-    return *word ? word : NULL;
-}
-
-/* Splits the line into two words. False: it has more, or fewer. */
-TEXT_FUNCTION bool text_take_two(char *line, const char *separators, char **first, char **second)
-{
-    *first = text_take_word(&line, separators);
-    *second = text_take_word(&line, separators);
-    return *second && !text_take_word(&line, separators);
-}
 
 /* ---- sched_status ---- */
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/boot/machine_mode.h"
 #include "kernel/memory/layout.h"
 #include "kernel/scheduler/cpu.h"
 #include "kernel/trap/csr.h"

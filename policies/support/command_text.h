@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_COMMAND_TEXT_H
+#define SCHEDLAB_COMMAND_TEXT_H
+
+/* How a command that is written to a file is read, for all hosts that offer such files. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TEXT_FUNCTION static inline __attribute__((unused))
+
+TEXT_FUNCTION bool text_is_one_of(const char *set, char character)
+{
+    while (*set && *set != character)
+        set++;
+    return *set != '\0';
+}
+
+/*
+ * The one line among the first `length` bytes of `written`, which has room for one more; without
+ * the blanks at its ends, and ended by a 0. Null: it is empty, or more than one line, or no text.
+ */
+TEXT_FUNCTION char *text_one_line(char *written, size_t length)
+{
+    static const char blanks[] = " \t\r\n";
+    while (length > 0 && text_is_one_of(blanks, written[length - 1]))
+        length--;
+    written[length] = '\0';
+    while (text_is_one_of(blanks, *written)) {
+        written++;
+        length--;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (written[i] == '\0' || written[i] == '\n')
+            return NULL;
+    }
+    return length > 0 ? written : NULL;
+}
+
+/* The next word of the line, ended by a 0; null: there is none. The line moves on. */
+TEXT_FUNCTION char *text_take_word(char **line, const char *separators)
+{
+    char *word = *line;
+    while (*word && text_is_one_of(separators, *word))
+        word++;
+    char *end = word;
+    while (*end && !text_is_one_of(separators, *end))
+        end++;
+    *line = *end ? end + 1 : end;
+    *end = '\0';
+    return *word ? word : NULL;
+}
+
+/* Splits the line into two words. False: it has more, or fewer. */
+TEXT_FUNCTION bool text_take_two(char *line, const char *separators, char **first, char **second)
+{
+    *first = text_take_word(&line, separators);
+    *second = text_take_word(&line, separators);
+    return *second && !text_take_word(&line, separators);
+}
+
+#endif
