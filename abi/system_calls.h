@@ -71,8 +71,8 @@ enum system_call_number {
 
 /* `to` of SYSTEM_CALL_CHANNEL_GIVE */
 enum give_to {
-    GIVE_KEEP = 0,    /* what nobody waits for lies there until somebody takes it */
-    GIVE_WAITING = 1, /* what nobody waits for is lost */
+    GIVE_KEEP = 0,    /* what no process waits for lies there until one takes it */
+    GIVE_WAITING = 1, /* what no process waits for is lost */
 };
 
 /* kind of SYSTEM_CALL_MARK */

@@ -37,7 +37,7 @@ enum workload_step_kind {
     STEP_MEET, /* `value` processes meet at the channel `target`: waits there until it is the last
                 * of them, which wakes the others and goes on */
     STEP_SHARED_TIMER, /* as STEP_TIMER, with the timer `target`, which all processes share: at
-                        * first it counts from the fork of who uses it first. `detail`: 1 as
+                        * first it counts from the fork of its first user. `detail`: 1 as
                         * `target` there */
     STEP_COUNT
 };

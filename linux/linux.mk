@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # make linux-host LINUX_SDK=FOLDER    build/linux/schedlab-linux: the loader, one static program
-#                                     build/linux/bpf/*.bpf.o: the policies, and who watches the kernel
-#                                     build/linux/steer: steers a guest for who watches it
+#                                     build/linux/bpf/*.bpf.o: the policies, and the observer of the kernel
+#                                     build/linux/steer: steers a guest for a monitor
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
 #                                     tests/linux/policies, which do what no policy should
 #

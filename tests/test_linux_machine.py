@@ -389,7 +389,7 @@ def test_a_workload_tells_the_scheduler_by_its_files(
     pid, attribute, value = status.read_text().split()
     assert (attribute, value) == (name, "3")
     assert f"mark {pid} group cpu" in marks
-    workload("ladder", *LADDER, "-a", number)  # where nobody serves, there is nobody to tell
+    workload("ladder", *LADDER, "-a", number)  # where no server runs, there is none to tell
 
 
 def test_a_workload_that_cannot_tell_the_scheduler_fails(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_a_server_that_is_killed_leaves_the_machine_in_the_fair_class(left: Path
     assert (left / "after-kill").read_text().splitlines()[0] == FAIR
     assert (left / "alive").read_text() == "alive\n"
     assert status(left, "nobody") == 2
-    assert "nobody serves" in (left / "nobody").read_text()
+    assert "no server runs" in (left / "nobody").read_text()
     assert status(left, "serve-again") == 0
     assert (left / "begun-again").read_text().splitlines()[0] == OURS
 

@@ -123,9 +123,9 @@ static void memory_init(void)
 }
 
 /*
- * What is set aside for those who write to memory that they share. All that fork promised, or
- * so little that a fork of most of the memory succeeds: then a writer may be killed for want of
- * a page, but not because another took the last ones by a call that might as well have failed.
+ * What is set aside for processes that write to memory that they share. All that fork promised, or
+ * so little that a fork of most of the memory succeeds: then a writer may be killed for want of a
+ * page, but never because another process took the last ones by a call that could have failed.
  */
 static void keep_promises(void)
 {

@@ -16,7 +16,7 @@ enum block_operation {
 
 /*
  * One transfer of one block. Any number may be under way; they complete in any
- * order, and reach the medium in any order but for BLOCK_FLUSH. `done` is called
+ * order, and reach the medium in any order except for BLOCK_FLUSH. `done` is called
  * in an interrupt handler, or already within block_submit(), with no lock held.
  */
 struct block_request {

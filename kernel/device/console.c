@@ -64,7 +64,7 @@ void console_put(char c)
     mmio_write_8(uart + UART_DATA, (uint8_t)c);
 }
 
-/* Shows what was typed, if anybody wants to see that. */
+/* Shows what was typed, unless the boot arguments say otherwise. */
 static void echo(const char *text)
 {
     while (*text && input.echoes)

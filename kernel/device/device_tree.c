@@ -10,7 +10,7 @@
  * The flattened device tree, version 17 (Devicetree Specification 0.4, chapter
  * 5): a header, a block of strings, and a block of tokens that open a node, give
  * its properties, and close it. All numbers are big-endian. The blob comes from
- * outside, so no length or offset in it is believed: whoever reads from a block
+ * outside, so no length or offset in it is believed: every read from a block
  * goes through block_take(), which knows where it ends.
  */
 struct machine machine;

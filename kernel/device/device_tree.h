@@ -48,8 +48,8 @@ int device_tree_read(const void *blob, struct machine *machine);
 /*
  * The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
  * double quotes; a name alone has an empty value). Given twice, the last one counts. False: not
- * there, and `value` is unchanged. One that does not fit is a panic: nobody shall measure something
- * else than what they asked for.
+ * there, and `value` is unchanged. One that does not fit is a panic: nothing shall be measured that
+ * was not asked for.
  */
 bool boot_argument_text(const char *name, char *value, size_t size);
 /* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds); one that is

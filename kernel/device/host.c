@@ -19,7 +19,8 @@
 /* How often the end of the machine looks for what is under way: some 0.1 s on either machine. */
 #define PATIENCE 10000000u
 
-/* Guards the host interface and the trace device; whoever ends the machine never gives it back. */
+/* Guards the host interface and the trace device; the CPU that ends the machine never gives it
+ * back. */
 static struct spinlock lock = {.name = "host", .rank = LOCK_HOST};
 static const struct trace_device *output; /* null: no trace leaves */
 static bool output_busy;

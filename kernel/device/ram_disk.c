@@ -15,8 +15,8 @@
  * come first served, while all are taken. A kind of latency 0 completes at once.
  *
  * The data are moved in block_submit(): the process that asks pays for the copy
- * with its own CPU time, and nobody who happens to run when the transfer ends
- * does. (A real disk moves them by itself.)
+ * with its own CPU time, not the process that happens to run when the transfer
+ * ends. (A real disk moves them by itself.)
  *
  * The defaults are what an entry-level NVMe SSD does with single 4 KiB transfers:
  * 80 us to read (one read of its flash, and the way there), 20 us to write

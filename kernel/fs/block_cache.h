@@ -16,9 +16,9 @@
  * as large as it may be, memory runs short, or block_cache_give() asks. Some are
  * made at the start and stay, so that files can be used when no memory is free.
  *
- * Contents are guarded by whoever owns the block: a file's blocks and its inode
+ * Contents are guarded by the block's owner: a file's blocks and its inode
  * by the inode's mutex, the bitmaps by the allocator's. Only the journal writes
- * blocks to the disk, so whoever changes contents says so to journal_write().
+ * blocks to the disk, so each change of contents is told to journal_write().
  */
 struct cached_block {
     uint32_t number;
@@ -60,7 +60,7 @@ size_t block_cache_bound(void);
 size_t block_cache_bound_now(void);
 /* The pages that it could give back, if no block had a user. */
 size_t block_cache_spare_pages(void);
-/* Frees so many blocks' memory, as far as there are any without users: how many. */
+/* Frees the memory of up to that many blocks without users. Returns how many. */
 size_t block_cache_give(size_t blocks);
 
 #endif

@@ -162,7 +162,7 @@ static int64_t open_path(const char *path, int flags)
     return slot;
 }
 
-/* A call that takes a path. Last comes what it has put: inodes that nobody needs any more. */
+/* A call that takes a path. Last comes what it has put: inodes that are not needed any more. */
 typedef int64_t (*path_call)(const char *path, int first, int second);
 
 static int64_t with_path(uint64_t user_path, path_call call, int first, int second)

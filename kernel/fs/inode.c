@@ -416,7 +416,7 @@ static int free_inode(struct operation *operation, struct inode *inode)
 
 /*
  * A step towards what the mark asks for: no blocks beyond the size, and no inode
- * if it has no links. unused: nobody but the caller uses the inode.
+ * if it has no links. unused: only the caller uses the inode.
  */
 static int reclaim_step(struct operation *operation, struct inode *inode, bool unused,
                         bool *finished)

@@ -11,8 +11,8 @@
  * A file, directory or device in use. It is in memory as long as it has users;
  * what the disk says of it lies in its cached block and is not copied.
  *
- * The mutex guards *disk and the contents. Who needs two takes that of the lower
- * number first. The type does not change while the inode has links or users, but
+ * The mutex guards *disk and the contents. Of two, that of the lower number is
+ * taken first. The type does not change while the inode has links or users, but
  * a damaged disk may name a free inode: so types are checked with the mutex held.
  */
 struct inode {

@@ -12,7 +12,7 @@
 
 /*
  * One transaction runs at a time. It is open to new operations until one that
- * wrote has ended; then it closes, so that nobody waits for ever. When its last
+ * wrote has ended; then it closes, so that none waits for ever. When its last
  * operation ends, that process commits it; operations that want to begin
  * meanwhile wait in line, and the committer lets them into the next transaction
  * together: so a busy disk has large transactions.
@@ -279,7 +279,7 @@ static void fail(void)
     wake_all(&journal.commits);
 }
 
-/* A transaction is over: those who wait for it return, those in line begin the next. */
+/* A transaction is over: operations that wait for it return, those in line begin the next. */
 static void next_transaction(void)
 {
     journal.closed = false;
@@ -289,8 +289,8 @@ static void next_transaction(void)
 
 /*
  * Called with the lock held, which is free while the disk works, by the process
- * that ended the transaction's last operation. Nobody waits for the settling but
- * itself and those who want to begin; unless somebody asked for it.
+ * that ended the transaction's last operation. Only that process and operations
+ * that want to begin wait for the settling, unless it was asked for.
  */
 static void commit(void)
 {

@@ -22,7 +22,7 @@ struct operation {
     bool admitted;    /* it is part of the running transaction */
     bool wrote;       /* it has to wait for the commit */
     uint64_t round;   /* the transaction that it is part of */
-    struct list link; /* in the line of those who wait to begin */
+    struct list link; /* in the line of operations that wait to begin */
 };
 
 /* Replays what the disk's journal holds, and begins a new one. 0, -EIO or -ENOMEM. */

@@ -27,7 +27,7 @@ struct open_file {
     uint64_t offset;
     struct pipe *pipe;
     const struct text_file *text_file;
-    struct text text; /* all that there is to read, once somebody has begun to */
+    struct text text; /* all that there is to read, made at the first read */
 };
 
 void open_files_init(void);

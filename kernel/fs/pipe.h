@@ -7,16 +7,16 @@
 
 #include "memory/user_copy.h"
 
-/* A ring of one page between those who write and those who read. */
+/* A ring of one page between writers and readers. */
 struct pipe;
 
 void pipe_init(void);
 /* A pipe that is open at both ends; null: out of memory. */
 struct pipe *pipe_create(void);
-/* Nobody has this end open any more; the pipe goes with its second end. */
+/* No process has this end open any more; the pipe goes with its second end. */
 void pipe_close(struct pipe *pipe, bool write_end);
 
-/* Bytes read: at least one, or 0: nobody will write again; or -EINTR, -EFAULT, -ENOMEM. */
+/* Bytes read: at least one, or 0: there is no writer any more; or -EINTR, -EFAULT, -ENOMEM. */
 int64_t pipe_read(struct pipe *pipe, struct buffer *destination, uint64_t n);
 /* All n bytes, or fewer if the source ended in bad memory; or -EPIPE, -EINTR, -EFAULT, -ENOMEM. */
 int64_t pipe_write(struct pipe *pipe, struct buffer *source, uint64_t n);

@@ -38,7 +38,7 @@ struct text_file {
     /* Adds all that a reader finds. In the reader's process; may give its CPU away. */
     void (*make)(struct text *text);
     /* Obeys one line, without blanks around it, which it may change; 0 or an error, and nothing is
-     * changed. Null: nobody may write. */
+     * changed. Null: the file cannot be written. */
     int (*obey)(char *line);
 };
 

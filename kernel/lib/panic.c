@@ -59,8 +59,8 @@ static void print_backtrace(uint64_t frame)
 static void be_the_only_one(struct cpu *cpu)
 {
     static struct cpu *panicked;
-    struct cpu *nobody = NULL;
-    if (__atomic_compare_exchange_n(&panicked, &nobody, cpu, false, __ATOMIC_ACQ_REL,
+    struct cpu *none = NULL;
+    if (__atomic_compare_exchange_n(&panicked, &none, cpu, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         return;
     if (panicked == cpu)

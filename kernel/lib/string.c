@@ -92,7 +92,7 @@ static void copy_backward(char *to, const char *from, size_t n)
         to[n - 1] = from[n - 1];
 }
 
-/* memcpy() would do for a destination below its source, but for copy_step(): it reads ahead. */
+/* memcpy() would do for a destination below its source, if copy_step() did not read ahead. */
 static void copy_forward(char *to, const char *from, size_t n)
 {
     if (n >= WORD && aligned_alike(to, from)) {

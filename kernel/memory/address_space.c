@@ -150,7 +150,7 @@ void address_space_destroy(struct address_space *space)
 
     if (old.root == NULL)
         return;
-    /* It holds nothing from here on: whoever activates it at a preemption point gets no ruins. */
+    /* It holds nothing from here on: to activate it at a preemption point does no harm. */
     *space = (struct address_space){0};
     if (translation_root() == satp_of(old.root))
         address_space_activate(NULL);
@@ -158,7 +158,7 @@ void address_space_destroy(struct address_space *space)
     page_release(old.root);
 }
 
-/* Would whoever writes to it get a page of its own? */
+/* Would a writer get a page of its own? */
 static bool entry_needs_copy(uint64_t entry)
 {
     return (entry & ENTRY_VALID) && !(entry & PAGE_SHARED) &&

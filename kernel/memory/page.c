@@ -88,7 +88,7 @@ static void *take_page(void)
     return page;
 }
 
-/* A page with one user, if more than so many are free. */
+/* Returns a page with one user, or null unless more than `others` are free. */
 static void *allocate_above(uint64_t others)
 {
     void *page = pages.free_count > others ? take_page() : NULL;
@@ -211,7 +211,7 @@ bool page_release(void *page)
     uint32_t *users = users_of(page);
     uint32_t count = __atomic_load_n(users, __ATOMIC_RELAXED);
 
-    /* All users but the last leave without the lock. Where there is one, nobody can come. */
+    /* All users but the last leave without the lock. Where there is one, no other can come. */
     while (count > 1) {
         if (__atomic_compare_exchange_n(users, &count, count - 1, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
@@ -244,7 +244,8 @@ uint64_t page_total(void)
     return (pages.end - pages.first) / PAGE_BYTES;
 }
 
-/* One who takes a promised page ends the promise afterwards: for a while there may be fewer. */
+/* A promised page is taken before its promise ends: for a while there may be fewer than promised.
+ */
 uint64_t page_free_count(void)
 {
     uint64_t free_count = __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);

@@ -16,7 +16,7 @@
  * shared copy-on-write is promised a copy. Only page_allocate_promised() takes the
  * last pages, as many as there are promises: then a fork that has succeeded can be
  * lived up to. Or as many as page_keep_promises() says: then more is promised than
- * there is, and who comes too late gets nothing.
+ * there is, and the last to write get none.
  */
 
 /*
@@ -39,11 +39,11 @@ bool page_release(void *page);
 /* Is there more than one user? */
 bool page_shared(const void *page);
 
-/* Once, at boot: of what is promised, at most so many pages are set aside, and no promise fails. */
+/* Once, at boot: of what is promised, at most `most` pages are set aside, and no promise fails. */
 void page_keep_promises(uint64_t most);
 /* Promises `count` pages. False: not as many are free, and all promises are kept. */
 bool page_promise(uint64_t count);
-/* So many of those that were promised will not be needed, or have been taken. */
+/* `count` of the promised pages will not be needed, or have been taken. */
 void page_promise_end(uint64_t count);
 /* A page that was promised, not cleared, with one user. Null: none was, or none is left. */
 void *page_allocate_promised(void);

@@ -169,7 +169,7 @@ int64_t process_fork(void)
         goto free_space;
     }
     inherit(child, parent);
-    /* The child may end, and be freed by nobody but this process: its PID stays readable. */
+    /* The child may end, but only this process can free it: its PID stays readable. */
     error = start_process(child, parent);
     if (!error)
         return child->pid;

@@ -31,7 +31,7 @@ int64_t process_kill(int pid);
 int64_t process_exec(uint64_t path, uint64_t arguments);
 /* Until `ticks` ticks have passed. 0 or -EINTR. */
 int64_t process_sleep(int64_t ticks);
-/* Until so many nanoseconds after boot. 0; 1: that is over, and it did not sleep; -EINTR. */
+/* Until `when` nanoseconds after boot. 0; 1: that is over, and it did not sleep; -EINTR. */
 int64_t process_sleep_until(uint64_t when);
 
 /* 0, -ESRCH or -ERANGE. pid 0: the caller. */
@@ -49,7 +49,7 @@ uint32_t process_count(void);
 uint64_t process_finished(void);
 
 void process_mark_killed(struct process *process);
-/* Is it PID 1, which nobody may end? */
+/* Is it PID 1, which no process may end? */
 bool process_is_first(const struct process *process);
 
 /* The current process counts as blocked from now on. False: it was killed, and is not. */

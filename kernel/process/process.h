@@ -24,7 +24,7 @@ struct process {
     struct spinlock lock; /* guards state, reason and the change from blocked to runnable */
     enum process_state state;
     enum block_reason reason;
-    bool on_cpu; /* its registers are in a CPU: nobody else may run it */
+    bool on_cpu; /* its registers are in a CPU: no other CPU may run it */
     bool killed; /* it ends before it is back in user mode */
 
     /* For the scheduler: guarded by the lock of the run queue of task.cpu. */

@@ -7,7 +7,8 @@
 
 /*
  * Memory that the kernel keeps only to be faster: blocks of the disk, stacks of
- * processes that have ended. Who gets none takes it from there before giving up.
+ * processes that have ended. A caller that gets no page takes one from there before
+ * it gives up.
  */
 
 /* How many pages there are of it: about as many more can be had than are free. */

@@ -12,7 +12,7 @@
 #include "process/process.h"
 #include "sync/wait_queue.h"
 
-/* Nothing lies there while somebody waits. */
+/* Nothing lies there while a process waits. */
 struct channel {
     uint64_t count; /* that lie there */
     struct list takers;

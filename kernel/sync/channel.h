@@ -7,8 +7,8 @@
 /*
  * Channels: counting semaphores (Dijkstra 1965) of user programs. A set of them
  * belongs to the process that makes it and to the children that it has from then
- * on; it is gone when the last of them has ended. Who waits is served in the order
- * of coming, before anybody else.
+ * on; it is gone when the last of them has ended. Processes that wait are served
+ * in the order in which they came.
  */
 struct channel_set;
 
@@ -19,12 +19,14 @@ struct channel_set *channel_set_join(struct channel_set *set);
 /* Null is allowed. */
 void channel_set_leave(struct channel_set *set);
 
-/* So many for the current process, empty, in place of those that it has. 0, -EINVAL, -ENOMEM. */
+/* `count` empty ones for the current process, in place of those that it has. 0, -EINVAL, -ENOMEM.
+ */
 int64_t channels_make(int64_t count);
 /* Of the current process's set. Gives one to the channel `released`, unless that is RELEASE_NONE,
  * and takes one, for which it may wait: both in one act. 0, -EINVAL (no such channel), -EINTR. */
 int64_t channel_take(int64_t channel, int64_t released);
-/* Waits there until it is the last of so many, which wakes the others. 0, -EINVAL, -EINTR. */
+/* Waits there until `processes` have come; the last of them wakes the others. 0, -EINVAL, -EINTR.
+ */
 int64_t channel_meet(int64_t channel, int64_t processes);
 /* `to`: enum give_to. 0 or -EINVAL. */
 int64_t channel_give(int64_t channel, int64_t count, int to);

@@ -41,7 +41,7 @@ static void note_taken(struct spinlock *lock, struct cpu *cpu)
     cpu->held = lock;
 }
 
-/* A lock is held for far less than a tick: who waits for seconds waits for ever. */
+/* A lock is held for far less than a tick: a wait of seconds is one for ever. */
 static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
 {
     uint64_t spins = 0;

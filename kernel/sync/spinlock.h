@@ -40,7 +40,7 @@ void spinlock_acquire(struct spinlock *lock);
 void spinlock_release(struct spinlock *lock);
 /* Takes the lock if it is free. Not bound by the order of ranks: it never waits. */
 bool spinlock_try(struct spinlock *lock);
-/* In a panic, when all other CPUs are parked: whoever holds a lock will not give it back. */
+/* In a panic, when all other CPUs are parked: locks that they hold are never given back. */
 void spinlocks_ignore(void);
 /* Held by this CPU? */
 bool spinlock_held(const struct spinlock *lock);

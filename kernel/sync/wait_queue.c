@@ -22,8 +22,8 @@ void wait_queue_init(struct wait_queue *queue, const char *name)
 }
 
 /*
- * The process counts as blocked before the caller's lock is free, so whoever
- * changes the condition from then on finds it in the queue: no wake-up is lost.
+ * The process counts as blocked before the caller's lock is free, so each later
+ * change of the condition finds it in the queue: no wake-up is lost.
  */
 static bool begin_wait(struct wait_queue *queue, struct waiter *waiter, enum block_reason reason,
                        bool killable)

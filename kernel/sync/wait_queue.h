@@ -7,7 +7,7 @@
 #include "spinlock.h"
 
 /*
- * Where processes wait until somebody wakes them: a condition variable. The
+ * Where processes wait until another wakes them: a condition variable. The
  * condition is guarded by a spin lock of the caller's, and is looked at again
  * after each wait:
  *
@@ -15,7 +15,7 @@
  *     while (!condition && !error)
  *         error = wait_on(&queue, &lock, BLOCK_PIPE);
  *
- * Waking costs in proportion to those woken, whoever else is blocked.
+ * The cost of waking grows with the processes that are woken, not with those that are blocked.
  */
 struct wait_queue {
     struct spinlock lock;

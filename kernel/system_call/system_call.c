@@ -110,7 +110,7 @@ static int64_t call_shared_memory(const uint64_t argument[])
     return error ? error : (int64_t)start;
 }
 
-/* As exec() does, but for the program. */
+/* As exec() does, without the program. */
 static int64_t call_setname(const uint64_t argument[])
 {
     struct process *process = current_process();

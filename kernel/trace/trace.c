@@ -7,7 +7,7 @@
  * its own, so no process waits for it. Only when all blocks of a CPU are full
  * does that CPU wait for one: a trace is never thinned out.
  *
- * For somebody who watches, records may leave before their block is full: the
+ * For a monitor, records may leave before their block is full: the
  * part that has been written so far joins the line, and the rest when it is full.
  */
 

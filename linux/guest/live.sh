@@ -14,7 +14,7 @@ export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US=4000
 # The kernel's own words are a part of what is watched, from here on: not those of its boot.
 dmesg -n 7
 
-# Whoever looks after the guest must not depend on the policy.
+# The process that looks after the guest must not depend on the policy.
 chrt --fifo --pid 80 $$
 
 schedlab-linux serve --background --seed "$seed" --policy "$policy" "$@" \

@@ -19,7 +19,7 @@ control=${WORKLOAD_CONTROL:-/run/schedlab} result=${RESULT:-/result}
 export PATH="$here/workloads:$here:$PATH"
 export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US=4000
 
-# Who looks after the run must not depend on the policy that it is about.
+# The process that looks after the run must not depend on the policy that it is about.
 chrt --fifo --pid 80 $$
 
 schedlab-linux serve --background --seed "$seed" --policy "$policy" "$@" \

@@ -11,7 +11,7 @@ shift
 tar -xf programs.tar && rm programs.tar && mv workloads/* . || exit
 control=/run/schedlab
 
-# Whoever looks after the guest must not depend on the policy.
+# The process that looks after the guest must not depend on the policy.
 chrt --fifo --pid 80 $$
 
 schedlab-linux serve --background --policy fair --trace /dev/null --trace-queues || exit 103

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Steers a guest for who watches it from outside, by lines over a port:
+ * Steers a guest for a monitor outside, by lines over a port:
  *
  *     steer PORT       obeys until it is told to end
  *     steer --cost     prints what a record of the trace takes, in picoseconds
@@ -317,7 +317,7 @@ static uint64_t shortest(int operation, unsigned long kind)
 }
 
 /* Picoseconds of a call that leaves a record, here a name of nothing, beyond one that leaves none.
- * What a mark takes is what other records take, too, but for what the kernel does itself. */
+ * What a mark takes is what other records take, too, except the kernel's own part. */
 static uint64_t record_cost(void)
 {
     uint64_t with = shortest(TRACE_MARK_PRCTL, MARK_NAME);
@@ -336,7 +336,7 @@ static void serve(FILE *lines)
                 return;
             continue;
         }
-        clearerr(lines); /* nobody has the other end of the port now */
+        clearerr(lines); /* the other end of the port is closed now */
         usleep(RECONNECT_US);
     }
 }
@@ -356,7 +356,7 @@ int main(int count, char **words)
                 count == 2 ? strerror(errno) : "one is wanted");
         return WRONG_USAGE;
     }
-    signal(SIGCHLD, SIG_IGN); /* whoever it started is nobody's zombie */
+    signal(SIGCHLD, SIG_IGN); /* what it started leaves no zombies */
     signal(SIGPIPE, SIG_IGN);
     answer("0", "ready %d %" PRIu64, getpid(), record_cost());
     serve(lines);

@@ -29,7 +29,8 @@ static int open_control_file(const struct client *client, const char *name, int 
     if (file >= 0)
         return file;
     if (errno == ENOENT || errno == ENOTDIR || errno == ENOTCONN)
-        say("nobody serves at %s: `schedlab-linux serve` begins it, --control names another folder",
+        say("no server runs at %s: `schedlab-linux serve` begins it, --control names another "
+            "folder",
             client->control);
     else
         say("%s: %s%s", path, strerror(errno), errno == EACCES ? ". Only root may do this" : "");
@@ -101,7 +102,7 @@ int client_stop(void)
     int process = server ? (int)syscall(SYS_pidfd_open, server, 0) : -1;
     struct pollfd end = {.fd = process, .events = POLLIN};
     if (process < 0) {
-        say("nobody serves on this machine");
+        say("no server runs on this machine");
         return WRONG_USAGE;
     }
     int status = 0;

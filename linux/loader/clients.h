@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* What the command line asks of a server, through its control files. Each gives the exit status: 0;
- * 1: it failed; 2: wrong usage, or nobody serves. */
+ * 1: it failed; 2: wrong usage, or no server runs. */
 
 struct client {
     const char *control; /* folder of the control files */

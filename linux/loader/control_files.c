@@ -24,7 +24,7 @@
 struct control_file {
     const char *name;
     void (*make)(struct text *text);
-    int (*obey)(char *line); /* null: nobody may write */
+    int (*obey)(char *line); /* null: the file cannot be written */
 };
 
 static const struct control_file files[] = {
@@ -230,7 +230,8 @@ static void refuse_waiting(void)
     }
 }
 
-/* Who asks for the fair class has it from now on: no policy comes that another waits for. */
+/* A user who asks for the fair class has it from now on: a policy that is still loading is dropped.
+ */
 static bool asks_for_fair_class(const char *written, size_t size)
 {
     char copy[COMMAND_BYTES];

@@ -25,7 +25,7 @@ int control_files_begin(const char *folder);
 /* Takes them away, and the folder if it was made. Writes that wait are answered by an error. */
 void control_files_end(void);
 
-/* Readable when somebody uses the files. */
+/* Readable when a process uses the files. */
 int control_files_descriptor(void);
 /* Answers one request. False: the files have been unmounted. */
 bool control_files_handle(void);

@@ -75,7 +75,7 @@ bool machine_wait_for_fair_class(void)
 
 static int lock_file = -1;
 
-/* A record lock: the kernel takes it back however its holder ends, and tells who that is. */
+/* A record lock: the kernel takes it back however its holder ends, and tells the holder's PID. */
 static struct flock whole_file(void)
 {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -85,7 +85,7 @@ bool machine_take_lock(char *why, size_t size)
 {
     struct flock lock = whole_file();
     struct stat status;
-    do { /* who had it before may have removed the file that we opened */
+    do { /* its last holder may have removed the file that we opened */
         if (lock_file >= 0)
             close(lock_file);
         lock_file = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -108,7 +108,7 @@ pid_t machine_server(void)
     int file = open(LOCK_FILE, O_RDWR | O_CLOEXEC);
     bool held = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     if (file >= 0)
-        close(file); /* not by who holds the lock: that would give it up */
+        close(file); /* the holder must not do this: it would give up the lock */
     return held ? lock.l_pid : 0;
 }
 
@@ -212,7 +212,7 @@ static bool no_other_scheduler(const struct machine_wishes *wishes, struct reaso
     if (access(KERNEL_FOLDER "/state", R_OK))
         return true; /* said by another check */
     if (sched_ext_is("disabling"))
-        machine_wait_for_fair_class(); /* somebody is on the way out */
+        machine_wait_for_fair_class(); /* a server is on its way out */
     if (!machine_is_scheduled_otherwise(name, sizeof(name)))
         return true;
     snprintf(why->text, sizeof(why->text),

@@ -39,7 +39,7 @@ bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all);
  * has it. Writes the reason. */
 bool machine_take_lock(char *why, size_t size);
 void machine_release_lock(void);
-/* Who has that right; 0: nobody. Not to be asked by who has it. */
+/* The PID of the server; 0: there is none. The server itself must not ask. */
 pid_t machine_server(void);
 
 #endif

@@ -118,7 +118,7 @@ static struct bpf_link *attach_iterator(const struct bpf_object *object)
     return program ? bpf_program__attach_iter(program, NULL) : NULL;
 }
 
-/* ---- what all share ---- */
+/* ---- what all policies share ---- */
 
 static int load_observer(struct shared_objects *shared, char *log)
 {

@@ -19,7 +19,7 @@
  *
  * The kernel's verifier may take many seconds for an object. So a thread of its own
  * loads it, which has a share of a CPU: the main thread goes on serving, no policy
- * can keep the other from coming, and nobody is starved by the load.
+ * can keep the other from coming, and no task is starved by the load.
  * Nothing here is pinned: when this process ends, the kernel undoes it all.
  */
 
@@ -29,7 +29,7 @@ struct bpf_object;
 struct bpf_program;
 struct ring_buffer;
 
-/* What all policies use together. */
+/* What all policies share. */
 struct shared_objects {
     const char *folder; /* of the objects */
     struct bpf_object *observer;
@@ -41,7 +41,7 @@ struct shared_objects {
 
 enum load_state {
     NOT_LOADED,
-    LOADING, /* the loading thread has the object, and nobody else touches it */
+    LOADING, /* the loading thread has the object, and no other touches it */
     LOADED,
 };
 

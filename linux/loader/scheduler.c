@@ -44,7 +44,7 @@ static struct policy_object *loading; /* null: none */
 static bool load_is_unwanted;
 static time_t loading_until;
 static struct in_force now = {.name = FAIR_CLASS};
-static char fair_since[1400]; /* "": the fair class is there because somebody wanted it */
+static char fair_since[1400]; /* "": the fair class is there because a user wanted it */
 static struct text problem;
 static struct trace *trace; /* null: none */
 static int requests = -1;
@@ -218,7 +218,7 @@ static int need_object(struct policy_object *object)
     if (object->state == LOADING)
         return SCHEDULER_IS_LOADING;
     if (object->load_error) {
-        object->load_error = 0; /* whoever asks again, tries again */
+        object->load_error = 0; /* to ask again is to try again */
         return fail(-EIO, "%s", object->problem.bytes);
     }
     if (loading)
@@ -381,7 +381,7 @@ static const struct attribute_rule *find_rule(const char *name)
     return NULL;
 }
 
-/* Of a thread, whoever schedules it; no policy is in force. 0 or a negative errno. */
+/* Of a thread of any class; no policy is in force. 0 or a negative errno. */
 static int store_attribute(int32_t pid, uint32_t kind, int64_t value)
 {
     struct task_attributes kept = {0};

@@ -75,7 +75,7 @@ void scheduler_handle_loaded(void);
 /* To be called now and then while a load goes on, so that it ends at its limit. True: it is being
  * broken off, which takes some calls, soon. */
 bool scheduler_check_load(void);
-/* Breaks the load off: nobody waits for it. */
+/* Breaks the load off: it is not wanted any more. */
 void scheduler_abandon_load(void);
 /* An epoll descriptor: readable when a policy asks for something. */
 int scheduler_requests(void);

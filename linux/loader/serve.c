@@ -40,7 +40,7 @@ struct server {
     int signals;
     int looks;    /* a timer */
     int loading;  /* what is watched for the end of a load; -1: nothing */
-    int ready_to; /* who waits for the server to be ready; -1: nobody */
+    int ready_to; /* a pipe that is told when the server is ready; -1: none */
     bool ended;
 };
 

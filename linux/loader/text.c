@@ -113,5 +113,5 @@ void say(const char *format, ...)
         length = (int)sizeof(message) - 2;
     message[length++] = '\n';
     ssize_t written = write(STDERR_FILENO, message, (size_t)length);
-    (void)written; /* nobody is left to be told */
+    (void)written; /* there is no place left to tell of an error */
 }

@@ -31,7 +31,7 @@
 
 /*
  * While the thread lives, `file`, `ring` and `told_lost` are the thread's own;
- * the rest belongs to who begins and ends the trace.
+ * the rest belongs to the thread that begins and ends the trace.
  */
 struct trace {
     struct bpf_object *observer;
@@ -189,7 +189,7 @@ static uint32_t tell(struct trace *trace, struct trace_told *told)
     return options.retval;
 }
 
-/* What the ring had no room for is told as soon as it has: whoever reads along learns of it. */
+/* What the ring had no room for is told as soon as it has: a reader learns of it at once. */
 static void tell_losses(struct trace *trace)
 {
     uint64_t lost = __atomic_load_n(&trace->state->lost, __ATOMIC_SEQ_CST);

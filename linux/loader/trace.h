@@ -71,7 +71,7 @@ void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t va
 struct trace_outcome {
     uint64_t records;
     uint64_t lost;        /* the ring, or the memory, was full */
-    uint64_t unexplained; /* wake-ups that nobody told */
+    uint64_t unexplained; /* wake-ups without a record */
 };
 
 /* Ends the trace, if there is one, and completes its file. It is gone after this, failed or not. */

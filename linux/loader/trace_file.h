@@ -29,7 +29,7 @@ struct cpu_progress {
 struct trace_file {
     struct trace_header header;
     int descriptor;
-    int hurry; /* readable once nobody has time to wait for a reader any more; -1: always */
+    int hurry; /* readable once there is no time left to wait for a reader; -1: there always is */
     char why[TRUSTED_WHY_BYTES]; /* what of its path is not to be trusted */
     int error;                   /* errno of the first write that failed; 0 */
     bool is_stream;              /* a pipe or a device: its beginning cannot be written again */
@@ -43,7 +43,7 @@ struct trace_file {
 
 /*
  * Makes the file, on a way that is to be trusted, and writes its header. It may be a pipe that
- * somebody reads, or a character device. Writing waits for its reader, as long as `hurry` allows;
+ * has a reader, or a character device. Writing waits for its reader, as long as `hurry` allows;
  * the kernel's ring takes what comes meanwhile. `memory_bytes`: 0, or what records may take of
  * memory, where they then stay until the end. 0, or a negative errno, and nothing needs to be
  * closed; `why` may tell more.

@@ -28,7 +28,7 @@ struct walk {
 
 /* ---- trust ---- */
 
-/* Of who called sudo; else of who runs this. */
+/* The user who called sudo; else the user who runs this. */
 static uid_t calling_user(void)
 {
     const char *text = getenv("SUDO_UID");
@@ -48,7 +48,7 @@ static bool has_trusted_owner(const struct stat *status)
     return is_of_root_or_us(status) || status->st_uid == calling_user();
 }
 
-/* Can somebody else put other things there? A group with the number of the owner is his alone. */
+/* Can another user put other things there? A group with the owner's number is the owner's alone. */
 static bool others_write(const struct stat *status)
 {
     bool group =

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Obeys whoever types at the console: a monitor of this machine, which reads what
- * the kernel says of its scheduler, sets what can be set, and starts programs.
+ * Obeys the console: a monitor of this machine types there, reads what the kernel
+ * says of its scheduler, sets what can be set, and starts programs.
  * docs/monitor.md says what it understands and how it answers.
  *
  * Up to 512 bytes of one write stay together on the console: so each has whole
- * lines, and nobody else's output can tear them.
+ * lines, and no other output can tear them.
  */
 
 #include "user/library/user.h"
 
 enum {
-    LINE_BYTES = 4000, /* of a command; the console keeps 4,096 for those who do not read yet */
+    LINE_BYTES = 4000, /* of a command; the console keeps 4,096 that no process has read yet */
     TOLD_BYTES = 480,  /* of a line of text; the rest of it is cut off */
     TOGETHER_BYTES = PRINT_BYTES,
 };
@@ -42,7 +42,7 @@ static void fail(const char *what)
 /* ---- reading ---- */
 
 /*
- * Whoever is urgent must not keep a CPU for long: in a text of thousands of lines,
+ * An urgent process must not keep a CPU for long: in a text of thousands of lines,
  * others have their turn after each piece of work.
  */
 static void give_way(int64_t *since)

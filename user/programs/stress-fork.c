@@ -7,7 +7,7 @@
 
 #include "user/library/user.h"
 
-/* A child's part: it ends when nobody can write to the pipe any more. */
+/* A child's part: it ends when no process can write to the pipe any more. */
 _Noreturn static void wait_for_end(const int ends[2])
 {
     char nothing;

@@ -174,7 +174,7 @@ class LinuxHostSystem:
         """Begins to. MachineUnfit: the machine, or the user, is not fit for it."""
         if os.geteuid() != 0:
             raise MachineUnfit(
-                "nobody serves policies on this machine, and only root may begin to: start the"
+                "no server runs on this machine, and only root may start one: start the"
                 " monitor with sudo; or, in another terminal, `sudo build/linux/schedlab-linux serve"
                 " --trace FILE --trace-queues`, which it then watches"
             )

@@ -172,7 +172,7 @@ class ControlFiles:
         if isinstance(error, PermissionError):
             return f"only root may use {self.folder}: start the monitor with sudo"
         if isinstance(error, FileNotFoundError) or error.errno in _GONE:
-            return f"nobody serves at {self.folder} any more"
+            return f"no server runs at {self.folder} any more"
         return error.strerror or str(error)
 
 
