@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -15,6 +19,7 @@ import pytest
 
 from conftest import Command
 from guest_machine import run_guest
+from processes import is_running, wait_until
 from schedlab.paths import BUILD
 from schedlab.soak import conduct as conducting
 from schedlab.soak.conduct import Soak, conduct
@@ -53,7 +58,7 @@ def sampled(folder: Path, load: Load, rounds: int = 100) -> Soak:
 
     def count(_now: float, _parts: object) -> None:
         if next(left, None) is None:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     return conduct([load], 600, folder, count)
 
@@ -184,6 +189,20 @@ def test_a_part_that_does_not_end_is_ended_by_force(tmp_path: Path) -> None:
     assert not psutil.pid_exists(int((tmp_path / "load" / "pid").read_text()))
 
 
+ENDS_BY_ITSELF = """
+import os, time
+open("pid", "w").write(str(os.getpid()))
+time.sleep(1000)
+"""
+
+
+def test_what_would_end_by_itself_is_ended_when_the_soak_ends_early(tmp_path: Path) -> None:
+    soak = sampled(tmp_path, load_of(ENDS_BY_ITSELF, None), rounds=40)
+    assert soak.problems == {"load": []}
+    assert soak.signal == signal.SIGINT
+    assert not is_running(int((tmp_path / "load" / "pid").read_text()))
+
+
 LEAVES_A_CHILD = """
 import subprocess, sys, tempfile
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
@@ -223,6 +242,111 @@ def test_a_folder_with_something_in_it_is_refused(schedlab: Command, tmp_path: P
     assert done.returncode == 2
     assert "it is not empty" in done.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["thesis"]
+
+
+SOAK = """
+import sys
+from schedlab.commands.cli import main
+from schedlab.soak import conduct, loads
+
+script, out = sys.argv[1:]
+conduct.SHORTEST_PERIOD_S = 0.05
+part = loads.Part("part", (sys.executable, "-c", script))
+loads.LOADS = {"load": loads.Load("load", "a stand-in", lambda _seconds, _folder: [part])}
+sys.argv = ["schedlab", "soak", "--hours", "0.02", "--out", out]
+main()
+"""
+TELLS = """
+import os, time
+while True:
+    print(f"soak own={os.getpid()}", flush=True)
+    time.sleep(0.05)
+"""
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{TELLS}"
+IGNORING = """
+import os, signal, sys
+signal.signal(int(sys.argv[1]), signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+@contextmanager
+def soaking(
+    out: Path, script: str, ignored: signal.Signals = signal.SIGUSR2
+) -> Iterator[subprocess.Popen[str]]:
+    """A soak under way, of whose only load some samples were taken. It began with a signal ignored."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", IGNORING, str(int(ignored)), "-c", SOAK, script, str(out)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    log = out / "load" / "part.log"
+    try:
+        wait_until(lambda: log.exists() and log.read_text().count("soak own=") > 3)
+        time.sleep(0.5)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def kept_in(out: Path) -> dict[str, Any]:
+    """The findings; nothing that they tell of still runs."""
+    content: dict[str, Any] = json.loads((out / "soak.json").read_text())
+    figures = {row["figure"]: row for row in content["figures"]}
+    assert figures["own"]["samples"] > 0
+    assert not is_running(int(figures["own"]["last"]))
+    lines = (out / "samples.csv").read_text().splitlines()
+    assert len(lines) == 1 + sum(row["samples"] for row in content["figures"])
+    return content
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "ignored"),
+    [
+        (signal.SIGINT, 0, signal.SIGUSR2),
+        (signal.SIGINT, 0, signal.SIGINT),
+        (signal.SIGTERM, 128 + signal.SIGTERM, signal.SIGUSR2),
+        (signal.SIGHUP, 128 + signal.SIGHUP, signal.SIGUSR2),
+    ],
+)
+def test_a_signal_ends_it_with_what_was_seen(
+    tmp_path: Path, number: signal.Signals, status: int, ignored: signal.Signals
+) -> None:
+    out = tmp_path / "out"
+    with soaking(out, TELLS, ignored) as process:
+        process.send_signal(number)
+        text, _ = process.communicate(timeout=60)
+    content = kept_in(out)
+    assert content["ended_early_by"] == number.name
+    assert content["problems"] == {"load": []}
+    assert "Kept in" in text
+    assert process.returncode == status
+
+
+def test_a_hang_up_that_is_ignored_does_not_end_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with soaking(out, TELLS, signal.SIGHUP) as process:
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert kept_in(out)["ended_early_by"] == "SIGTERM"
+
+
+def test_a_second_signal_ends_what_is_stubborn(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with soaking(out, STUBBORN) as process:
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert kept_in(out)["problems"] == {"load": ["part was ended by force, at a second signal"]}
+    assert process.returncode == 1
 
 
 @pytest.mark.qemu

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -217,3 +219,43 @@ def test_texts_are_those_of_the_reader(script: Script, source: random.Random) ->
         elif record.kind == Kind.TEXT:
             found[owner[record.cpu]] = reader.go_on(record.cpu, record.first, record.second)
     assert found == dict(trace.texts.iter_rows())
+
+
+KEEPS_THE_LAST = """
+import sys
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from schedlab.trace.follow import Follower
+from schedlab.trace.format import RECORD, Kind
+
+path, polls, kept, piece = Path(sys.argv[1]), *map(int, sys.argv[2:])
+records = np.zeros(polls * piece, RECORD)
+records["sequence"] = np.arange(len(records))
+records["kind"] = Kind.YIELD
+records["kind"][0] = Kind.START
+follower, last = Follower(path), deque(maxlen=kept)
+memory = psutil.Process().memory_full_info
+for at in range(0, len(records), piece):
+    with path.open("ab") as file:
+        file.write(records[at : at + piece].tobytes())
+    last.append(follower.poll())
+    assert len(last[-1]) == piece and len(follower.poll()) == 0
+    if at == len(records) // 2:
+        before = memory().uss
+print(memory().uss - before)
+"""
+
+
+def test_to_poll_costs_no_memory_but_for_what_is_kept(tmp_path: Path) -> None:
+    """As a monitor does: of the last polls all is kept, of those before nothing."""
+    path, polls, kept, piece = tmp_path / "trace.bin", 8000, 500, 20
+    path.write_bytes(header(1))
+    numbers = map(str, (polls, kept, piece))
+    command = [sys.executable, "-c", KEEPS_THE_LAST, str(path), *numbers]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    of_a_leak = polls // 2 * piece * RECORD.itemsize
+    assert int(done.stdout) < of_a_leak / 4

@@ -12,7 +12,7 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,7 @@ from schedlab_simulator import (
     step_kind,
     step_type,
 )
-from schedlab_simulator.library import Library
+from schedlab_simulator.library import Library, library, opened
 
 MS = 1_000_000
 LIBRARY = "sim/libschedlab-sim.so"
@@ -86,6 +86,28 @@ def place_of(simulator: Simulator, pid: int) -> Place | None:
     rows = simulator.processes()
     found = rows["place"][rows["pid"] == pid].tolist()
     return Place(found[0]) if found else None
+
+
+def test_threads_that_open_the_library_at_once_have_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Types of two openings do not fit each other, so that one thread's workload was refused."""
+    both = threading.Barrier(2)
+    load, found = declarations.load, []
+
+    def slowly(path: str) -> object:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(1)
+        return load(path)
+
+    monkeypatch.setattr(declarations, "load", slowly)
+    opened.cache_clear()
+    threads = [threading.Thread(target=lambda: found.append(library())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found[0] is found[1]
 
 
 # --- a run

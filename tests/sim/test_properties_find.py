@@ -25,7 +25,7 @@ from test_properties import bounds, is_long
 from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler
 from schedlab_simulator import declarations
-from schedlab_simulator.library import library
+from schedlab_simulator.library import opened
 
 
 class Mistake(NamedTuple):
@@ -152,12 +152,12 @@ def clang(*arguments: str | Path) -> None:
 def in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The binding calls this library, for as long."""
     monkeypatch.setenv(declarations.CHOICE, str(path))
-    library.cache_clear()
+    opened.cache_clear()
     try:
         yield
     finally:
         monkeypatch.delenv(declarations.CHOICE)
-        library.cache_clear()
+        opened.cache_clear()
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +42,8 @@ def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) 
     LOADs run side by side: page (the monitor's page with two systems), sweep, serve (`linux serve`
     in a guest), storm (our kernel under forks, kills, switches of policies and full disks). Without a
     name: all of them. Memory, files and processes are sampled; at the end each has its slope an
-    hour, with an interval of 95 %. Ctrl-C ends it early, with what was seen until then.
+    hour, with an interval of 95 %. Ctrl-C or another signal ends it early, with what was seen until
+    then; a second one does not wait for loads to end in order.
 
     The exit status is 1 if a load failed. docs/soak.md says more.
     """
@@ -74,6 +77,8 @@ def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) 
     ]
     if problems:
         raise SchedlabError("\n".join(problems))
+    if seen.signal and seen.signal != signal.SIGINT:
+        raise SystemExit(128 + seen.signal)
 
 
 class _Shown:
@@ -90,7 +95,8 @@ class _Shown:
         self.next += self.step
         living = ", ".join(name for name, each in parts.items() if each.status is None)
         left = format_duration(self.seconds - now)
-        messages().print(f"{left} left; running: {living or 'nothing'}", markup=False)
+        with suppress(OSError):  # the terminal may be gone
+            messages().print(f"{left} left; running: {living or 'nothing'}", markup=False)
 
 
 def _table(rows: Sequence[Row], seconds: float) -> Table:

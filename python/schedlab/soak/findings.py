@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import platform
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,6 +57,7 @@ def findings(soak: Soak, found: Sequence[Row]) -> dict[str, Any]:
         "schedlab": __version__,
         "host": {"system": platform.platform(), "machine": platform.machine()},
         "seconds": round(soak.seconds, 1),
+        "ended_early_by": signal.Signals(soak.signal).name if soak.signal else None,
         "figures": [asdict(row) for row in found],
         "problems": soak.problems,
         "temporary_files_left": soak.left,

@@ -140,7 +140,10 @@ class Follower:
         """The next whole records of the file, in its order."""
         if self.header is None:
             return np.empty(0, RECORD)
-        data = os.pread(self._descriptor, most * RECORD.itemsize, self._offset)
+        # No more than there is: of a large buffer, cut to the little that came, what stays lies behind
+        # all the rest of the heap, which so grows with each poll as long as anything of them is kept.
+        wanted = min(most, self.unread_bytes // RECORD.itemsize)
+        data = os.pread(self._descriptor, wanted * RECORD.itemsize, self._offset)
         count = len(data) // RECORD.itemsize
         records = np.frombuffer(data, RECORD, count)
         wrong = impossible(records, self.header.cpus)

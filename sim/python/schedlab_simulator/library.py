@@ -6,6 +6,7 @@ from __future__ import annotations
 from enum import IntEnum
 from functools import cache
 from os import PathLike
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,7 +146,17 @@ class Library:
         return text.decode(errors="replace")
 
 
-@cache
 def library() -> Library:
     """The one that came with this package; errors.LibraryUnusable if there is none."""
+    with _OPENING:
+        return opened()
+
+
+@cache
+def opened() -> Library:
+    """What library() gives. One thread at a time may call it."""
     return Library(declarations.find())
+
+
+_OPENING = Lock()
+"""Threads that open it at once would each have types of their own, and refuse the others'."""
