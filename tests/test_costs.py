@@ -91,7 +91,7 @@ def test_wrong_choices(text: str, message: str) -> None:
         ({"format": 1, "machine": 7, "costs": {}}, "machine: 7: expected a text"),
         (
             '{"format": 1, "costs": {\n"fork": 1,\n"fork": 2}}',
-            "json:3: costs.fork: it is there twice",
+            "json:3: costs.fork: it is given twice",
         ),
     ],
 )

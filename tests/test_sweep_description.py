@@ -373,7 +373,7 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
          "sweep.yaml:5: policies.0.set.slice: \"0..4\": expected 1 to 100, which rr allows"),
         ("workloads: MIXED\npolicies: {policy: rr, set: {slices: 1}}",
          "no tunable of rr is called 'slices'; did you mean 'slice'?"),
-        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1, slice: 2}}", "it is there twice"),
+        ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1, slice: 2}}", "it is given twice"),
         ("workloads: MIXED\npolicies: {policy: rr, set: {slice: {from: 1, to: 9, log: true}}}",
          "expected a range with a factor"),
         ("workloads: MIXED\npolicies: {policy: rr, where: slices < 2}", "slices is no tunable here"),

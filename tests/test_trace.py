@@ -330,7 +330,7 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
     (story((Kind.EXIT, 0, 1, 0, 0), enter(0, 1), (Kind.SWITCH, 0, 0, 1, 4),
            (Kind.SCHEDULER_EXIT, 0, 0, 0, 40), (Kind.QUEUED, 1, 1, 0, 0)), 11,
      "process 1 is a zombie; expected one that lives"),
-    (story((Kind.FOUND, 0, 3, 4, 0)), 7, "nobody can be found as zombie"),
+    (story((Kind.FOUND, 0, 3, 4, 0)), 7, "no process can be found as zombie"),
     (story((Kind.FOUND, 0, 1, 3, 0)), 7, "expected one of which the trace says nothing before"),
     (story((Kind.FOUND, 0, 3, 2, 0)), 7, "is found right after its START"),
     (story((Kind.YIELD, 2, 0, 0, 0)), 7, "no CPU 2: the header says 2 CPUs"),

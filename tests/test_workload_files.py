@@ -377,9 +377,9 @@ def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str])
         ('{"tasks": {"a": {"run": 1},\n "a": {"run": 1}}}', ["w.json:2: tasks.a: there are two"]),
         (
             '{"tasks": {"a": {"loop": 1,\n "loop": 2}}}',
-            ["w.json:2: tasks.a.loop: it is there twice"],
+            ["w.json:2: tasks.a.loop: it is given twice"],
         ),
-        ('{"tasks": {},\n "tasks": {}}', ["w.json:2: tasks: it is there twice"]),
+        ('{"tasks": {},\n "tasks": {}}', ["w.json:2: tasks: it is given twice"]),
         (
             {"tasks": {"long_name_1": {"run": 1}, "long_name_2": {"run": 1}}},
             ["tasks.long_name_1: the first 8 characters name the group of long_name_2 too"],

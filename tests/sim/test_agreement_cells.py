@@ -296,7 +296,7 @@ def test_rows_begin_with_the_largest(tmp_path: Path) -> None:
         *("100.00 ms", "150.00 ms", "+50.00%", "+50.00", "–", "off"),
     )
     assert [row(each)[3] for each in found] == ["turnaround of a", "turnaround of b", "completion"]
-    assert summary(found) == "3 figures: 1 near; 2 off, and nobody knows why"
+    assert summary(found) == "3 figures: 1 near; 2 off, for no known reason"
 
 
 def test_the_page(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def _cells_of(frames: _Frames, kernel: Repeated, simulator: Repeated) -> Iterabl
 def _titles(
     there: pl.DataFrame, here: pl.DataFrame, names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """What is told of whom: shares, if some process went on when the window ended."""
+    """What is told of which group: shares, if some process went on when the window ended."""
     whole = not (there["completion_ns"].null_count() or here["completion_ns"].null_count())
     if whole:
         yield COMPLETION, ""

@@ -50,7 +50,7 @@ _ALL = (
     Reason(
         "turns by time",
         "Under wrr a turn is a time, and under stride the next one is found by the time that each"
-        " has run: where two are equal but for the microseconds that ticks cost, who is next"
+        " has run: where two are equal but for the microseconds that ticks cost, which is next"
         " depends on these. The machines drift apart by half a microsecond a tick.",
     ),
     Reason(
@@ -125,7 +125,7 @@ class Judged:
 
     @property
     def is_wrong(self) -> bool:
-        """Nobody can say why; or what is said is no longer so."""
+        """No reason is known; or what is said is no longer so."""
         return self.judgement in ("off", "failed", "near after all")
 
 

@@ -31,7 +31,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Parting:
-    """The first difference. None: that machine's CPU picks nobody any more."""
+    """The first difference. None: that machine's CPU picks no process any more."""
 
     cpu: int
     kernel: Pick | None
@@ -53,7 +53,7 @@ class Parting:
 
 def _told(pick: Pick | None) -> str:
     if pick is None:
-        return "nobody"
+        return "none"
     return f"{pick.group or 'process'} ({pick.pid}) at {pick.time_ns / 1e6:.3f} ms"
 
 
@@ -81,7 +81,7 @@ def _on_cpu(cpu: int, kernel: list[Pick], simulator: list[Pick]) -> Parting | No
 
 
 def _picks(trace: Trace, cpu: int) -> list[Pick]:
-    """From the window's begin to its end, each but for the one that idles."""
+    """From the window's begin to its end, each except the one that idles."""
     begin, end, groups = _window(trace)
     kinds, times = trace.column("kind"), trace.column("time_ns")
     processes = trace.column("process")

@@ -58,7 +58,7 @@ class Setting:
 
 
 def draws(policy: str) -> bool:
-    """Does chance decide who runs? Of "lottery:thesis", too."""
+    """Does chance decide which process runs? Of "lottery:thesis", too."""
     return policy.partition(":")[0] in _RANDOM
 
 
@@ -112,7 +112,7 @@ class Case:
 
 
 def cases(wanted: Setting, machine: str) -> Iterator[Case]:
-    """First seeds first: whoever ends it early has something of everything."""
+    """First seeds first: a plan that is ended early has something of everything."""
     most = max(len(wanted.seeds_on(machine, policy)) for policy in wanted.policies)
     return (
         Case(pair, policy, cpus, seed)

@@ -66,7 +66,7 @@ def summary(found: Sequence[Judged]) -> str:
         "known": "off, for a reason that is known",
         "microseconds": "off, where microseconds decide",
         "not told apart": "further apart, but not further than chance allows",
-        "off": "off, and nobody knows why",
+        "off": "off, for no known reason",
         "near after all": "near, though a reason is given why not",
         "failed": "without a figure on both sides",
     }

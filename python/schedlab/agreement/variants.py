@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How far figures of the simulator go apart if its costs are a little other than they are.
 
-Where two processes come to the same queue within microseconds of each other, who is first decides
+Where two processes come to the same queue within microseconds of each other, their order decides
 the rest of a run: then no simulator whose costs are not exact to the microsecond gives the kernel's
 schedule, and its figures are those of one schedule out of several. To tell such cells from those
 where the simulator is wrong, their experiments are simulated again, with each cost changed by up to

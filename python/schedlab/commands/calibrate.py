@@ -83,7 +83,7 @@ def calibrate(
 
 
 def _all_policies() -> tuple[PolicyChoice, ...]:
-    """Presets take what their policies do, but for the one that looks for its processes."""
+    """Presets take what their policies do, except the one that looks for its processes in a table."""
     from schedlab.toolchain.policies import read_catalogue
 
     return (*map(PolicyChoice, read_catalogue()), PolicyChoice("rr", "table-scan"))

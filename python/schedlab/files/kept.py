@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files that anybody may have cut off, changed or made up: what is read is as it must be, or refused.
+"""Files that may have been cut off, changed or made up: what is read is as it must be, or refused.
 
 Raised is FileRefused, with the file's name and what is wrong with it.
 """

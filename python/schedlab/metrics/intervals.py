@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who did what from when to when: the tables from which metrics and pictures are made."""
+"""What each process did from when to when: the tables from which metrics and pictures are made."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
 
     Columns: life (a number for each), pid, state (runnable, running, blocked),
     cause (why: forked, woken, picked, "preempted: slice", "blocked: disk" …),
-    cpu (whose record says so; where it ran, if it ran), by (PID of who forked or
-    woke it; 0: an interrupt; null: nobody), begin_ns, end_ns, begin_row, end_row
+    cpu (whose record says so; where it ran, if it ran), by (PID of the process that
+    forked or woke it; 0: an interrupt; null: none), begin_ns, end_ns, begin_row, end_row
     (of `trace.events`; end_row is null if it lasted until the trace ends).
     """
     steps = (who or lives(trace)).steps
@@ -73,7 +73,7 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
 
 
 def cpu_intervals(trace: Trace) -> pl.DataFrame:
-    """Who had each CPU, from its first record to its last; sorted by CPU, then time.
+    """Which process had each CPU, from its first record to its last; sorted by CPU, then time.
 
     Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above).
     """
@@ -97,7 +97,7 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
 
 
 def _found_running(trace: Trace) -> Integers:
-    """Rows that say who ran on a CPU when the trace began."""
+    """Rows that say which process ran on a CPU when the trace began."""
     rows = trace.rows(Kind.FOUND)
     running: Integers = rows[trace.column("first")[rows] == ProcessState.RUNNING]
     return running

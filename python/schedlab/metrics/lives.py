@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who the processes of a trace are: a row per life, with parents, names, groups, attributes."""
+"""The processes of a trace: a row for each life, with parents, names, groups, attributes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Lives:
     steps: Timeline
     pid: Integers
     parent: Integers
-    """The parent's life; of who was forked from outside, that of the first process, which reaps it."""
+    """The parent's life; of a process that was forked from outside, that of the first process, which
+    reaps it."""
     fork_row: Integers
     first_run_row: Integers
     exit_row: Integers
@@ -62,8 +63,8 @@ def lives(trace: Trace) -> Lives:
 
 
 def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) -> Integers:
-    """`parent`: as the trace has it. `outside`: who was forked by nobody. In the middle of things
-    it is not known who was first."""
+    """`parent`: as the trace has it. `outside`: the processes that were forked from outside. In
+    the middle of things it is not known which process was first."""
     parent = np.where(forked & ~outside, parent, _NONE)
     if outside.any() and forked.all():
         first = int(fork_row.argmin())

@@ -19,7 +19,7 @@ class Window:
     begin_ns: int
     end_ns: int
     root_pid: int | None
-    """Who made MARK_BEGIN; without one, the first process of the trace; None: without one, in a
+    """The process that made MARK_BEGIN; without one, the first process of the trace; None: without one, in a
     trace that begins in the middle of things."""
 
     @property

@@ -49,7 +49,7 @@ def _check_all_there(buckets: list[tuple[float, int]], events: float) -> None:
 
 
 def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
-    """The bucket that so many hundredths of all do not exceed."""
+    """The bucket that this many hundredths of all do not exceed."""
     counted = accumulate(count for _, count in buckets)
     wanted = sum(count for _, count in buckets) * percent / 100
     return next(

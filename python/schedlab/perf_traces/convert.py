@@ -57,7 +57,7 @@ def convert(
     with results.new_folder(place) as folder:
         story.write(folder / TRACE_FILE)
         if root and not story.root_pid:
-            raise WrongUsage(f"--root {root}: nobody of that name or PID runs in {file}")
+            raise WrongUsage(f"--root {root}: no process of that name or PID runs in {file}")
         notes = tuple(_notes(recording, story))
         (folder / CONSOLE).write_text("".join(f"{note}\n" for note in notes))
         metrics, outcome = evaluate(folder, Outcome("success"))
@@ -104,7 +104,7 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
 
 
 def _written(file: Path) -> str:
-    """When the recording ended, if nobody has touched the file since."""
+    """When the recording ended, if the file was not touched since."""
     written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
     return written.isoformat(timespec="seconds")
 

@@ -23,7 +23,7 @@ class Switch(NamedTuple):
 
 
 class Wakeup(NamedTuple):
-    """sched_waking, or sched_wakeup: somebody asks for it, or it has been done."""
+    """sched_waking, or sched_wakeup: it is asked for, or it has been done."""
 
     time_ns: int
     cpu: int
@@ -31,7 +31,7 @@ class Wakeup(NamedTuple):
     name: str
     target_cpu: int
     in_interrupt: bool
-    """As far as the tool tells: who ran on the CPU had nothing to do with it."""
+    """As far as the tool tells: the thread that ran on the CPU had nothing to do with it."""
 
 
 class Start(NamedTuple):

@@ -88,7 +88,7 @@ class Story:
         self.has_starts = "sched_wakeup_new" in events.seen
 
     def write(self, path: Path) -> int:
-        """The whole trace. Gives the number of records."""
+        """Writes the whole trace. Returns the number of records."""
         self.begin()
         tellers: dict[type[Any], Callable[[Any], None]] = {
             Switch: self.switch,
@@ -105,9 +105,9 @@ class Story:
     # --- what was there before
 
     def begin(self) -> None:
-        """The policy; who is there when the trace begins, and where."""
+        """The policy; the threads that are there when the trace begins, and where."""
         there = _there_at_first(self.events)
-        # Who runs comes first on its CPU.
+        # The thread that runs comes first on its CPU.
         for each in sorted(there, key=lambda each: each.state != RUNNING):
             self.find(self.begin_ns, each.cpu, each.pid, each.name, each.state, each.priority)
         self.writer.add_text(self.begin_ns, 0, Kind.POLICY, self.policy, AttributeKind.WEIGHT)
@@ -194,7 +194,7 @@ class Story:
     # --- what a thread does
 
     def bear(self, time: int, cpu: int, child: int, name: str) -> None:
-        """FORK, by who runs: another one is nobody that could do it here."""
+        """FORK, by the thread that runs: no other could do it here."""
         parent = self.parent.pop(child, self.current[cpu])
         if self.state.get(child, ZOMBIE) != ZOMBIE:
             return  # its end was lost, or its birth has been told in two ways
@@ -246,7 +246,7 @@ class Story:
         self.writer.add(time, cpu, Kind.BLOCK, pid, why_blocked)
         return BLOCKED
 
-    # --- who a thread is
+    # --- what a thread is
 
     def called(self, pid: int, name: str) -> str:
         """The kernel's own threads have their names in brackets, as `ps` shows them."""
@@ -281,7 +281,7 @@ class Story:
             self.make_ready(event.time_ns, event.cpu, event.next, event.next_name)
 
     def make_ready(self, time: int, cpu: int, pid: int, name: str) -> None:
-        """Who is switched to was runnable, whatever the trace says."""
+        """A thread that is switched to was runnable, whatever the trace says."""
         if not pid:
             return
         state = self.state.get(pid)
@@ -310,13 +310,13 @@ class _Present(NamedTuple):
     name: str
     state: ProcessState
     priority: int | None
-    """None: nobody knows yet."""
+    """None: it is not known yet."""
     cpu: int = 0
     """Where it ran, if it ran."""
 
 
 def _there_at_first(events: Events) -> list[_Present]:
-    """All who were there, as far as their first events tell.
+    """All threads that were there, as far as their first events tell.
 
     What comes first after a loss may be new: it is found when it is met.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads the text in which `perf script`, `trace-cmd report` and the kernel itself print events.
 
-All print one event a line: who ran, the CPU, perhaps where that CPU was, the time, the event's
+All print one event a line: the thread that ran, the CPU, perhaps where that CPU was, the time, the event's
 name, and what the event says, in the words that the recording kernel gave for it or in shorter ones
 of a plugin.
 """
@@ -174,7 +174,7 @@ class _Parser:
             self.found.of_kernel.add(thread)
 
     def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
-        """Perf's own: at time 0 a list of those who were there, then what happens."""
+        """Perf's own: at time 0 a list of the threads that were there, then what happens."""
         leader, thread, _, parent = map(int, values)
         if thread != leader:
             self.found.leader[thread] = leader

@@ -15,7 +15,7 @@ from schedlab.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
 from schedlab.trace import Trace, TraceError, check_records
 
 STARTER = "start"
-"""Forks those processes that nobody in the trace forks."""
+"""Forks those processes that no process in the trace forks."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Replayed:
 def workload_of(trace: Trace, charges: Charges, keep_switches: bool = False) -> Replayed:
     """Takes a trace for a workload. `charges`: of the machine that it was recorded on.
 
-    `keep_switches`: whoever switched the policy or a tunable does so again. Raises TraceError if a
+    `keep_switches`: the process that switched the policy or a tunable does so again. Raises TraceError if a
     record by itself cannot be, or a process was forked by one that came later; whether all records
     together can have happened is not asked.
     """
@@ -118,7 +118,7 @@ class _Programs:
 
     def _names(self) -> dict[int, str]:
         """The recording's name for the program that is played first, of several of one name; the
-        others have a PID behind it, of who plays it first."""
+        others have a PID behind it, that of its first player."""
         names: dict[int, str] = {}
         used = {STARTER}
         for life in sorted(self.program, key=lambda life: int(self.of.who.fork_row[life])):

@@ -19,14 +19,14 @@ Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 _ROW_BITS = 40
 _CALLS_MAX = 8
-"""Of what other CPUs did last, so many are looked at for a call."""
+"""Of what other CPUs did last, this many are looked at for a call."""
 _ENDING_MAX = 64
 """Of processes that one interrupt wakes, at most, that are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interrupts:
-    """Those of timers and devices that wake somebody, sorted by CPU and row."""
+    """Those of timers and devices that wake a process, sorted by CPU and row."""
 
     cpu: Integers
     row: Integers

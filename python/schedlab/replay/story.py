@@ -89,7 +89,7 @@ class Story:
         return found
 
     def _left_children(self) -> frozenset[int]:
-        """Who ended without having waited for all children that had: init wakes for them."""
+        """The processes that ended without having waited for all children that had: init wakes for them."""
         if self.init < 0:
             return frozenset()
         row = self.trace.rows(Kind.WAKEUP)
@@ -101,7 +101,8 @@ class Story:
         return frozenset(waker[ended & (self.who.parent[waker] != self.init)].tolist())
 
     def _at_windows_end(self) -> dict[int, int]:
-        """Who of the workload computes or could when the window ends, and what it had computed."""
+        """The processes of the workload that compute, or could, when the window ends, and how much each
+        had computed."""
         marks = self.trace.rows(Kind.MARK)
         ends = self.trace.column("first")[marks] == MarkKind.END
         if not bool((marks[ends] == self.window.end_row).any()):

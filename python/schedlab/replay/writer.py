@@ -110,7 +110,7 @@ class Writer:
         return of.exit if word == "exit" else costs.get(word, of.call)
 
     def _waits(self, count: int, then: int = 0) -> None:
-        """So many waits, of which all but the last find a child that has ended; and then what takes
+        """That many waits, of which all but the last find a child that has ended; and then what takes
         so much."""
         of = self.of.charges
         each = of.call + of.reap

@@ -59,7 +59,7 @@ class Software:
 
 
 class Interrupted(Exception):
-    """Somebody wants it to end. What was finished is in `finished`."""
+    """A signal ended it. What was finished is in `finished`."""
 
     def __init__(self, number: int, finished: list[Finished]) -> None:
         super().__init__(signal.Signals(number).name)
@@ -92,7 +92,7 @@ def carry_out(
     board: Board,
     with_metrics: bool = True,
 ) -> list[Finished]:
-    """Runs all; gives them in the plan's order. Raises Interrupted on SIGINT, SIGTERM, SIGHUP.
+    """Runs all, and returns them in the plan's order. Raises Interrupted on SIGINT, SIGTERM, SIGHUP.
 
     Metrics are on disk in any case; those of thousands of runs are too many to be given, too.
     """

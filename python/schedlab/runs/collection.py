@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """What was run, but for the seed."""
+    """What was run, except the seed."""
 
     experiment: str
     """The label of an experiment (schedlab.studies.experiments); or the workload's command, or its
@@ -184,7 +184,7 @@ class Collection:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """A row a run: who it is (`identity`), and its metrics, null where there are none."""
+        """A row for each run: what it is (`identity`), and its metrics, null where there are none."""
         return self._frame("summary")
 
     @cached_property

@@ -27,7 +27,7 @@ def perform(
     with_metrics: bool = True,
     instead: Instead | None = None,
 ) -> list[Finished]:
-    """Gives the runs in the plan's order. Raises Interrupted (schedlab.runs.carrying_out) on a signal."""
+    """Returns the runs in the plan's order. Raises Interrupted (schedlab.runs.carrying_out) on a signal."""
     check_policies(read_catalogue(), wanted)
     machine = machine_named(machine_name)
     machine.release()

@@ -57,7 +57,7 @@ class Durations:
         return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
 
     def of(self, run: Run) -> float | None:
-        """The same but for the seed; else the mean of others of the same workload."""
+        """That of the same run with another seed; else the mean of others of the same workload."""
         known = self.seconds.get(self.key(run))
         if known is not None:
             return known

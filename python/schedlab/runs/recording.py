@@ -166,7 +166,7 @@ def _costs(manifest: Mapping[str, Any]) -> Costs:
         return KERNEL
     try:
         words = shlex.split(manifest.get("boot_arguments", ""))
-    except ValueError:  # a quote without its other one: nobody knows what was told
+    except ValueError:  # a quote without its other one: what was told cannot be known
         return KERNEL
     if "--costs" not in words[:-1]:
         return KERNEL

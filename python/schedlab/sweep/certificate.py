@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The certificate of a cluster: who has it may run anything there, and others are not spoken to.
+"""The certificate of a cluster: its owner may run anything there, and others are refused.
 
 One for all: it is signed by itself, and each side asks the other for it.
 """
@@ -65,7 +65,7 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
     if not scheduler.startswith(SCHEME):
         raise WrongUsage(
             f"--scheduler {scheduler}: expected an address such as {SCHEME}10.0.0.1:8786. Without TLS"
-            " whoever reaches a cluster runs what they like as its owner (docs/sweeps.md)"
+            " all who reach a cluster can run what they like as its owner (docs/sweeps.md)"
         )
     if folder is None:
         raise WrongUsage(

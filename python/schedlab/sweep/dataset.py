@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The data set of a sweep: tables of Parquet files that grow part by part (docs/sweeps.md).
 
-A part appears when it is whole. Its runs come last, so that whoever reads finds of each run that
+A part appears when it is whole. Its runs come last, so that a reader finds of each run that
 is there all that belongs to it.
 """
 
@@ -92,7 +92,7 @@ class DataSet:
         return f"part-{max(numbers, default=0) + 1:06}.parquet"
 
     def drop_failed(self) -> int:
-        """Takes out what failed, so that it is run again; gives how many there were."""
+        """Takes out what failed, so that it is run again. Returns how many there were."""
         failed = {key for key, status in self.statuses.items() if status != _SUCCESS}
         for path in parts(self.folder, RUNS):
             there = read_tables([path], {"key": pl.String()})
@@ -327,7 +327,7 @@ def read_statuses(folder: Path) -> dict[str, str]:
 
 
 def read_table(folder: Path, table: str) -> pl.DataFrame:
-    """All parts of it, sorted by key: the same whoever did the runs, in whatever order."""
+    """All parts of it, sorted by key: the same whichever worker did the runs, in whatever order."""
     manifest = read_manifest(folder)
     columns = {
         RUNS: runs_table(manifest["dimensions"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What somebody wants to be swept: as read, before it is spelt out run by run."""
+"""What is to be swept: as read, before it is spelt out run by run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedlab.toolchain.policies import Policy, PolicyChoice
 
 @dataclass(frozen=True)
 class Sample:
-    """So many setups of a policy, instead of all."""
+    """A number of setups of a policy, instead of all."""
 
     method: str
     count: int

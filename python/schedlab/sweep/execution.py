@@ -35,7 +35,7 @@ WORKER_DIED = "worker-died"
 
 
 class Told(Protocol):
-    """Who is told how far it is."""
+    """What is told how far it is."""
 
     def ended(self, task: Task, result: Result) -> None: ...
 
@@ -52,7 +52,7 @@ class Batch:
 
 
 class Interrupted(Exception):
-    """Somebody wants it to end. What was finished is kept."""
+    """A signal ended it. What was finished is kept."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

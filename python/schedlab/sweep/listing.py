@@ -93,7 +93,7 @@ def _left_out(values: Values) -> Iterator[Text]:
 
 
 def front_table(values: Values, objectives: Sequence[Objective], found: Front) -> Table:
-    """Who is on the front."""
+    """The setups on the front."""
     table = _table(f"Setups that no other surpasses in everything: {scene_title(values)}")
     table.add_column("", justify="right")
     table.add_column("setup")

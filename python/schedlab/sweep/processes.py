@@ -29,7 +29,7 @@ _LEAVE_SECONDS = 10.0
 
 
 class Processes:
-    """A crew (`crew`) of so many processes, each with one batch at a time."""
+    """A crew (`crew`) of processes, each with one batch at a time."""
 
     def __init__(self, count: int, scratch: Path) -> None:
         """`scratch`: a folder for what runs leave until they are measured."""
@@ -122,7 +122,7 @@ class Processes:
 
 @contextmanager
 def local(count: int) -> Iterator[Processes]:
-    """So many; nothing of them is left after the block."""
+    """That many processes; nothing of them is left after the block."""
     with tempfile.TemporaryDirectory(prefix="schedlab-sweep-") as folder:
         found = Processes(count, Path(folder))
         try:

@@ -269,7 +269,7 @@ def front(values: Values, objectives: Sequence[Objective]) -> Front:
 
 
 def _undominated(means: Floats) -> Any:
-    """Of choices × objectives: who is on the front. One at a time, the best of the first first."""
+    """Of choices × objectives: which are on the front. One at a time, the best of the first first."""
     on_it = np.zeros(len(means), dtype=bool)
     for place in np.lexsort(means.T[::-1]):
         members = means[on_it]

@@ -41,7 +41,7 @@ _SAMPLE = f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(
 
 
 def read(path: Path | None, options: Mapping[str, Node], catalogue: Catalogue) -> Description:
-    """What the file says, but for what options say. Raises WrongUsage."""
+    """What the file says, except where options say otherwise. Raises WrongUsage."""
     members = dict(options)
     folder = Path()
     try:
@@ -300,7 +300,7 @@ def paths_of(node: Node | None) -> tuple[tuple[str, Node], ...]:
     seen: set[str] = set()
     for key, each in node.value.members:
         if key in seen:
-            raise JsonError(each.line, f"{each.path}: it is there twice: expected one of it")
+            raise JsonError(each.line, f"{each.path}: it is given twice: expected once")
         seen.add(key)
     return node.value.members
 

@@ -32,8 +32,8 @@ READY, DONE, FAILED = "ready", "done", "failed"
 
 
 def serve(pipe: Pipe, scratch: Path) -> None:
-    """The life of a worker: it gets its laboratory, then batches, until the pipe is closed or who
-    holds its other end is gone."""
+    """The life of a worker: it gets its laboratory, then batches, until the pipe is closed or the
+    process that holds its other end is gone."""
     prepare()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     from schedlab.sweep.worker import Stopped, Unfit

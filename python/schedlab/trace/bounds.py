@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers that no record can have: whoever reads on calculates with them, or finds places by them."""
+"""Numbers that no record can have: later code calculates with them, or finds places by them."""
 
 from __future__ import annotations
 

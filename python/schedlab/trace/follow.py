@@ -22,9 +22,9 @@ Records = npt.NDArray[np.void]
 """Of dtype RECORD."""
 
 POLL_RECORDS = 262_144
-"""At most so many are read at once (8 MiB)."""
+"""At most this many are read at once (8 MiB)."""
 HELD_RECORDS = 1 << 20
-"""At most so many wait for a gap to be filled (32 MiB); then the gap is given up."""
+"""At most this many wait for a gap to be filled (32 MiB); then the gap is given up."""
 
 _KEEP_SIZE_AND_PUNCH_HOLE = 0x01 | 0x02
 """Modes of fallocate(2)."""
@@ -54,7 +54,7 @@ class Follower:
         self._offset = 0
         """Of the first byte that was not read."""
         self._punched = 0
-        """Bytes before here were given back, but for the header's block."""
+        """Bytes before here were given back, except the header's block."""
         self._held = np.empty(0, RECORD)
         self._held_sequence = np.empty(0, np.int64)
         self._next: int | None = None

@@ -44,7 +44,7 @@ _MARKS_TRACK = 1
 
 
 def write_perfetto(trace: Trace, path: Path) -> None:
-    """Writes a trace in Perfetto's format, but for records with numbers that it has no room for."""
+    """Writes a trace in Perfetto's format, except records with numbers that it has no room for."""
     path.write_bytes(_Converter(trace).convert())
 
 
@@ -189,12 +189,12 @@ class _Converter:
         self.introduce(time, first, process, second)
 
     def found(self, row: int, time: int, _cpu: int, process: int, _: int, second: int) -> None:
-        """FOUND: who lived before the trace."""
+        """FOUND: a process that lived before the trace."""
         self.names[process] = self.texts.get(row) or f"process {process}"
         self.introduce(time, process, 0, second)
 
     def introduce(self, time: int, pid: int, parent: int, of: int) -> None:
-        """Says who a task is; `of`: the process of which it is a thread, or 0."""
+        """Names a task; `of`: the process of which it is a thread, or 0."""
         self.groups[pid] = of or pid
         # A moment later, so that it adds to the process that the event made.
         tree = self.packet(time + 1).process_tree

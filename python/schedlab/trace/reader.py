@@ -30,7 +30,7 @@ Records = npt.NDArray[np.void]
 
 _CPUS_MAX = 0x10000
 _SPARSE = 4
-"""Sequence numbers that span more than so many times the records are sorted by comparing."""
+"""Sequence numbers that span more than this many times the records are sorted by comparing."""
 
 
 def read(path: str | Path) -> Trace:

@@ -159,7 +159,7 @@ def _found_check(trace: Trace) -> Iterator[Breach]:
     yield from _first(
         rows,
         ~np.isin(state, _FOUND_STATES),
-        lambda at: f"nobody can be found as {state_name(int(state[at]))}",
+        lambda at: f"no process can be found as {state_name(int(state[at]))}",
     )
 
 
@@ -178,7 +178,7 @@ _FOUND_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING, ProcessState.BLOCK
 
 
 def _loss_check(trace: Trace) -> Iterator[Breach]:
-    """A loss does no harm where whoever wrote the trace has mended its story."""
+    """A loss does no harm where the writer of the trace has mended its story."""
     rows = trace.rows(Kind.LOST)
     rows = rows[trace.column("first")[rows] != 1]
     lost = trace.column("second")[rows]
@@ -382,9 +382,9 @@ def _running_checks(trace: Trace, stories: _Stories) -> Iterator[Breach]:
         stories,
         found,
         stories.kind[found - 1] != Kind.START,
-        _always("who runs when a CPU starts is found right after its START"),
+        _always("the process that runs when a CPU starts is found right after its START"),
     )
-    # A fork by nobody comes from outside, whoever runs.
+    # A fork by process 0 comes from outside, whichever process runs.
     by_nobody = (stories.kind == Kind.FORK) & (stories.process == 0)
     own = np.flatnonzero(is_kind(stories.kind, *_OF_THE_RUNNING) & ~by_nobody)
     yield from _earliest(stories, own, stories.process[own] != stories.current[own], runs)
@@ -435,7 +435,8 @@ def _process_checks(trace: Trace, steps: Timeline) -> Iterator[Breach]:
 
 
 def _queued_checks(trace: Trace, steps: Timeline) -> Iterator[Breach]:
-    """Who is queued lives. (He may still run when that is recorded, and only then lose his CPU.)"""
+    """A process that is queued lives. (It may still run when that is recorded, and lose its CPU only
+    then.)"""
     rows = trace.rows(Kind.QUEUED)
     pid = trace.column("process")[rows]
     last = steps.last_before(pid, rows)

@@ -104,7 +104,7 @@ class TraceWriter:
             self.add(time_ns, cpu, each, process, low, high)
 
     def write(self, path: Path, begin_ns: int, end_ns: int, origin_ns: int = 0) -> int:
-        """The whole trace, with its header. Gives the number of records.
+        """Writes the whole trace, with its header. Returns the number of records.
 
         `begin_ns` and `end_ns`: when all CPUs start and end; `origin_ns`: of all times, what is 0 in
         the file.

@@ -33,12 +33,12 @@ COSTS = {
     "turn": "a CPU that a trap stops goes on at a multiple of this; 0: at once",
     "scheduler": "to come to a decision",
     "crowd": "to that, for each 100 processes that wait",
-    "switch": "to load another process, or idle, beside that",
+    "switch": "to load another process, or idle, besides that",
     "tick": "a tick of a CPU that runs a process",
     "wakeup": "of each process that a timer wakes",
     "interrupt": "until a called CPU hears it",
     "migration": "that a process computes longer after it was moved",
-    "call": "a system call, but for those below",
+    "call": "a system call, except those below",
     "sleep": "until the process sleeps",
     "pipe": "to put something into a channel, or take it out",
     "fork": "until the child is there",
@@ -228,7 +228,7 @@ def _costs(node: Node) -> tuple[tuple[str, Node], ...]:
     found = members(node, "an object: costs by their names")
     for place, (name, each) in enumerate(found):
         if any(name == before for before, _ in found[:place]):
-            raise JsonError(each.line, f"{each.path}: it is there twice: expected one of it")
+            raise JsonError(each.line, f"{each.path}: it is given twice: expected once")
     return found
 
 

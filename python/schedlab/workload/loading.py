@@ -20,7 +20,7 @@ COMMAND = f"play /{FILE}"
 CHANNELS_MAX = 128
 """abi/system_calls.h."""
 PROCESSES_MAX = 65536 - 8
-"""The slots of kernel/process/process_table.c, but for those who start the workload."""
+"""The slots of kernel/process/process_table.c, less those that start the workload."""
 PROCESS_KIB = 30
 """A process of `play` that waits takes 29 KiB: what 64 MiB more of memory have room for, counted
 until a fork failed."""
@@ -38,7 +38,7 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
         )
     total = file.total()
     if math.isinf(total):
-        return  # nobody knows how many there are at once: the kernel says when it has no more room
+        return  # it is unknown how many there are at once: the kernel says when it has no more room
     needed = math.ceil(total * PROCESS_KIB / 1024) + OTHER_MIB
     if total > PROCESSES_MAX:
         raise WrongUsage(

@@ -14,7 +14,7 @@ from schedlab.workload.changes import Change
 ROOT = "root"
 """The program that starts the tasks."""
 PROCESSES = (4096, 65536, 2**24)
-"""Room in the simulator: at least, if nobody can say how many there will be, and at most."""
+"""Room in the simulator: at least, if it is unknown how many there will be, and at most."""
 ATTRIBUTES = {"priority": (0, 10, 5, 0), "tickets": (1, 10**6, 1, 10**6), "weight": (1, 10, 5, 10)}
 """Least, most, what a process has that is given none, and the best; policies/policy.h."""
 
@@ -24,7 +24,7 @@ ATTRIBUTES = {"priority": (0, 10, 5, 0), "tickets": (1, 10**6, 1, 10**6), "weigh
 
 @dataclass(frozen=True)
 class Time:
-    """So many nanoseconds, or so many ticks: of these, parts of one as well."""
+    """A time in nanoseconds or in ticks: of these, parts of one as well."""
 
     number: int | Fraction
     in_ticks: bool = False
@@ -39,7 +39,7 @@ class Time:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A time drawn at random: `first`, or so many steps more, each equally likely."""
+    """A time drawn at random: `first` and a number of steps more, each equally likely."""
 
     first: Time
     end: Time
@@ -52,7 +52,7 @@ class Drawn:
         return self.first.whole_ticks and self.step.whole_ticks
 
     def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
-        """`below`: gives a number from 0 to one less than its argument."""
+        """`below` returns a number from 0 to one less than its argument."""
         drawn = below(self.choices(tick_ns))
         if self.whole_ticks:
             return Time(self.first.number + drawn * self.step.number, in_ticks=True)

@@ -176,7 +176,7 @@ class _Writer:
             yield when, self.file.tasks[place], count
 
     def started(self, task: Task, numbers: Numbers) -> Iterator[str]:
-        """The root gives a new process what it shall have; else it would inherit the root's."""
+        """The root sets the attributes of a new process, which would else inherit the root's."""
         name = self.program_of(task.name, numbers)
         yield f"fork {name}"
         yield from (f"{line} {name}" for line in self.attributes(task))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Workloads as files: JSON that follows rt-app's (docs/workload-files.md), for the simulator.
 
-`read` checks a file and gives a WorkloadFile, which knows its text in the simulator's form
+`read` checks a file and returns a WorkloadFile, which knows its text in the simulator's form
 (docs/simulator.md) for each seed and length of a tick.
 """
 
@@ -153,7 +153,7 @@ def by_key(node: Node, expected: str, keys: tuple[str, ...]) -> dict[str, Node]:
         if key not in keys:
             raise JsonError(value.line, f"{value.path}: unknown: expected {', '.join(keys)}")
         if key in found:
-            raise JsonError(value.line, f"{value.path}: it is there twice: expected one of it")
+            raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
         found[key] = value
     return found
 
@@ -346,7 +346,7 @@ class _Reader:
                 raise JsonError(node.line, f"{node.path}: expected a name of {_NAME_WORDS}")
             if key == ROOT:
                 raise JsonError(
-                    node.line, f"{node.path}: expected another name: {ROOT} is who starts the tasks"
+                    node.line, f"{node.path}: expected another name: {ROOT} starts the tasks"
                 )
             if key in seen:
                 raise JsonError(node.line, f"{node.path}: there are two tasks of this name")
@@ -371,7 +371,7 @@ class _Reader:
             if task in forked:
                 raise wrong(
                     node,
-                    f"no barrier in {task}: it is forked, and nobody knows how many will come",
+                    f"no barrier in {task}: it is forked, so it is unknown how many will come",
                 )
 
 
@@ -474,7 +474,7 @@ class _TaskReader:
             if key in keys and key not in properties:
                 properties[key] = value
             elif key in keys:
-                raise JsonError(value.line, f"{value.path}: it is there twice: expected one of it")
+                raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
             elif event and event[1] in self.events:
                 events.append((event[1], value))
             elif key in REFUSED or (event and event[1] in REFUSED):

@@ -83,7 +83,7 @@ class PrivateApt:
             "Dir::Etc::preferencesparts": self.folder / "etc",
             "APT::Architecture": ARCHITECTURE,
             "Acquire::Languages": "none",
-            # Fetched as who started schedlab: apt's own user cannot write into that one's cache.
+            # Fetched as the user of schedlab: apt's own user cannot write into that user's cache.
             "APT::Sandbox::User": "root",
             "APT::Install-Recommends": "false",
         }

@@ -283,7 +283,7 @@ BOARD = (
     *("-machine", "pc,vmport=off,smm=off,i8042=off"),
     *("-nodefaults", "-no-user-config", "-no-reboot"),
 )
-"""A PC without what nobody needs. Boards with less (microvm) have no clock to measure others by."""
+"""A PC without what is not needed. Boards with less (microvm) have no clock to measure others by."""
 
 
 def device_options(mode: str, wiring: Wiring) -> list[str]:

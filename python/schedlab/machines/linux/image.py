@@ -123,7 +123,7 @@ def sum_of(content: bytes | Path, packages: Packages) -> str:
 
 
 def remove_old(place: Path) -> None:
-    """Images that nobody has used for a week, such as those of other packages."""
+    """Images that were not used for a week, such as those of other packages."""
     for path in place.iterdir():
         if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
             path.unlink()

@@ -45,7 +45,7 @@ _CODE = bytes.fromhex(
     0f0030010f
     """
 )
-"""What alive.S is assembled to, but for the jump at its end: a test compares them."""
+"""What alive.S is assembled to, without the jump at its end: a test compares them."""
 _BIOS_BYTES = 0x10000
 _RESET = bytes.fromhex("ea000000f0")
 """At the address that a processor begins at: a jump to the image's own beginning."""

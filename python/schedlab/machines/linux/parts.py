@@ -36,7 +36,7 @@ def kernel() -> Path:
 
 
 def image() -> Path:
-    """The guest's files, but for those of a job: with all programs, of which a job has some."""
+    """The guest's files, without those of a job: with all programs, of which a job has some."""
     from schedlab.machines.linux.image import BENCHMARKS, base_image
     from schedlab.machines.linux.packages import packages
 
@@ -80,7 +80,7 @@ def contents() -> dict[str, Path]:
 
 
 def archive(files: dict[str, Path]) -> bytes:
-    """A tar of them; all can be executed. Nothing of who made it, or when."""
+    """A tar of them; all can be executed. It does not tell its maker or its time."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, path in sorted(files.items()):
