@@ -236,6 +236,6 @@ READERS = (
     Reader("perf-text", "perf.txt", _perf, _read_perf, _BYTES),
     Reader("known", "known.csv", partial(_copy, "python/schedlab/agreement/known.csv", "known.csv"),
            lambda _, file: known.read(file), _BYTES),
-    Reader("published", "published.csv", partial(_copy, "python/schedlab/studies/published.csv", "published.csv"),
-           lambda _, file: figures.read(file), _BYTES),
+    Reader("published", "published.csv", partial(_copy, "studies/4/published.csv", "published.csv"),
+           lambda _, file: figures.read(file, 4), _BYTES),
 )  # fmt: skip

@@ -14,14 +14,15 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, product
+from pathlib import Path
 from statistics import fmean
 
 import pytest
 
+from schedlab.errors import FileRefused
 from schedlab.metrics import jain_index
 from schedlab.paths import ROOT
 from schedlab.studies import (
-    PUBLISHED,
     Figure,
     all_published,
     frame,
@@ -29,14 +30,8 @@ from schedlab.studies import (
     read_figures,
     select,
 )
-from schedlab.studies.contradictions import (
-    CONTRADICTIONS,
-    Contradiction,
-    Statement,
-    concerning,
-    contradictions,
-)
-from schedlab.studies.drawings import DRAWINGS
+from schedlab.studies.document import DOCUMENT, text
+from schedlab.studies.figures import COLUMNS
 from schedlab.studies.ideal import (
     CPUS,
     LOTTERY_GROUPS,
@@ -54,13 +49,13 @@ from schedlab.studies.ideal import (
     ticket_shares,
     unmeetable,
 )
+from schedlab.studies.pack import Contradiction, Statement, studies
 from study_texts import (
     TABLES,
     Measured,
     measured_by_others,
     numbers,
     paragraphs,
-    pipe_rows,
     said,
     section,
 )
@@ -190,7 +185,7 @@ def test_study_5_means_are_those_of_its_runs() -> None:
 def test_select_and_frame() -> None:
     """The same figures, both ways."""
     table = frame()
-    assert {*PUBLISHED.read_text().splitlines()[0].split(","), "text"} == set(table.columns)
+    assert {"study", *COLUMNS, "text"} == set(table.columns)
     assert table.height == len(all_published())
     assert table["value"].null_count() == sum(not each.finished for each in all_published())
     assert select(study=9) == []
@@ -201,14 +196,12 @@ def test_select_and_frame() -> None:
         _ = unfinished.value
 
 
-GOOD = ["1", "table 3", "A", "1 CPU", "measurement", "share", "%", "50.4", "1", "", "study"]
+GOOD = ["table 3", "A", "1 CPU", "measurement", "share", "%", "50.4", "1", "", "study"]
 
 
 @pytest.mark.parametrize(
     ("column", "text", "error"),
     [
-        ("study", "6", "no study 6"),
-        ("study", "one", "invalid literal"),
         ("row", "", "row is missing"),
         ("unit", "", "unit is missing"),
         ("kind", "guess", "guess"),
@@ -222,28 +215,26 @@ GOOD = ["1", "table 3", "A", "1 CPU", "measurement", "share", "%", "50.4", "1", 
 )
 def test_a_bad_line_is_an_error(column: str, text: str, error: str) -> None:
     """It names the line and what is wrong."""
-    heading = PUBLISHED.read_text().splitlines()[0].split(",")
-    bad = dict(zip(heading, GOOD, strict=True)) | {column: text}
+    bad = dict(zip(COLUMNS, GOOD, strict=True)) | {column: text}
     with pytest.raises(ValueError, match=f"line 3: .*{error}"):
-        read_figures(as_csv([heading, [*GOOD[:3], "2 CPUs", *GOOD[4:]], list(bad.values())]))
+        read_figures(as_csv([[*GOOD[:2], "2 CPUs", *GOOD[3:]], list(bad.values())]), 1)
 
 
 def test_a_bad_file_is_an_error() -> None:
     """Other columns, too few or too many cells, one place twice."""
-    heading = PUBLISHED.read_text().splitlines()[0].split(",")
-    assert read_figures(as_csv([heading, GOOD]))[0].value == 50.4
+    assert read_figures(as_csv([GOOD]), 1)[0].value == 50.4
     with pytest.raises(ValueError, match="the columns must be"):
-        read_figures(as_csv([heading[:-1], GOOD]))
+        read_figures(as_csv([GOOD], COLUMNS[:-1]), 1)
     for cells in (GOOD[:-1], [*GOOD, "more"]):
-        with pytest.raises(ValueError, match="line 2: 11 columns"):
-            read_figures(as_csv([heading, cells]))
+        with pytest.raises(ValueError, match="line 2: 10 columns"):
+            read_figures(as_csv([cells]), 1)
     with pytest.raises(ValueError, match="line 3: this place"):
-        read_figures(as_csv([heading, GOOD, GOOD]))
+        read_figures(as_csv([GOOD, GOOD]), 1)
 
 
-def as_csv(rows: list[list[str]]) -> io.StringIO:
+def as_csv(rows: list[list[str]], heading: tuple[str, ...] = COLUMNS) -> io.StringIO:
     file = io.StringIO()
-    csv.writer(file).writerows(rows)
+    csv.writer(file).writerows([heading, *rows])
     file.seek(0)
     return file
 
@@ -251,12 +242,28 @@ def as_csv(rows: list[list[str]]) -> io.StringIO:
 def test_drawings_have_their_points() -> None:
     """Study 1 draws one to five CPUs, study 4 two to forty processes, one point for each."""
     lengths = {(1, 1): 5, (1, 2): 5, (1, 3): 5, (3, 3): 3, (4, 9): 20, (4, 10): 20}
-    for drawing in DRAWINGS:
-        for series in drawing.series:
-            points = drawing.points(series)
-            assert len(points) == lengths[drawing.study, drawing.number], (drawing, series)
+    drawn = {
+        (study.number, int(drawing["figure"])): drawing
+        for study in studies()
+        for drawing in study.facts.get("drawings", ())
+    }
+    for (study, number), drawing in drawn.items():
+        for line in drawing.get("series", ()):
+            points = [
+                each
+                for each in select(
+                    study=study,
+                    place=line["place"],
+                    kind="measurement",
+                    quantity=drawing["quantity"],
+                    source=line.get("source", "study"),
+                )
+                if line.get("row", each.row) == each.row
+                and line.get("column", each.column) == each.column
+            ]
+            assert len(points) == lengths[study, number], (drawing, line)
             assert len({(each.row, each.column) for each in points}) == len(points)
-    assert {(each.study, each.number) for each in DRAWINGS if each.series} == set(lengths)
+    assert {where for where, drawing in drawn.items() if "series" in drawing} == set(lengths)
 
 
 # What is ideal.
@@ -381,26 +388,33 @@ def test_study_3_and_4_ideals() -> None:
 # What does not fit together.
 
 
+CONTRADICTIONS = [(study.number, each) for study in studies() for each in study.contradictions]
+
+
 def test_contradictions_are_told_once() -> None:
     """Each has a name, a reason, and two places or more; one of number theory needs no second."""
-    names = Counter((each.study, each.name) for each in CONTRADICTIONS)
+    names = Counter((study, each.name) for study, each in CONTRADICTIONS)
     assert max(names.values()) == 1
-    assert {each.study for each in CONTRADICTIONS} == {1, 2, 3, 4, 5}
-    for each in CONTRADICTIONS:
+    assert {study for study, _ in CONTRADICTIONS} == {1, 2, 3, 4, 5}
+    for _, each in CONTRADICTIONS:
         assert each.reason.endswith(".")
         assert len(each.statements) > 1 or each.name in ("not-drawn", "tickets-of-b")
         assert all(said.numbers or said.words for said in each.statements), each
-    assert [each.name for each in concerning(2, "section 2.1")] == ["mixed-what-takes-long"]
-    assert len(contradictions(5)) == sum(each.study == 5 for each in CONTRADICTIONS)
+    concerned = [each.name for _, each in CONTRADICTIONS if each.concerns("section 2.1")]
+    assert concerned == ["mixed-what-takes-long"]
 
 
-@pytest.mark.parametrize("each", CONTRADICTIONS, ids=lambda each: f"{each.study}-{each.name}")
-def test_contradictions_stand_in_the_study(each: Contradiction) -> None:
+@pytest.mark.parametrize(
+    ("study", "each"),
+    CONTRADICTIONS,
+    ids=[f"{study}-{each.name}" for study, each in CONTRADICTIONS],
+)
+def test_contradictions_stand_in_the_study(study: int, each: Contradiction) -> None:
     """All numbers and terms of a statement in one paragraph or one row of its place."""
     for statement in each.statements:
-        assert stands(each.study, statement), statement
+        assert stands(study, statement), statement
         changed = [*statement.numbers[:-1], "".join(statement.numbers[-1:]) + "07"]
-        assert not stands(each.study, replace(statement, numbers=tuple(changed)))
+        assert not stands(study, replace(statement, numbers=tuple(changed)))
 
 
 def stands(study: int, statement: Statement) -> bool:
@@ -509,29 +523,30 @@ def test_every_shared_run_of_study_5_is_told() -> None:
     assert same == [{"CFS 2", "WRR 2"}, {"CFS 3", "WRR 3"}]
 
 
-def test_the_page_tells_each_contradiction() -> None:
-    """docs/studies.md tells all of them as they are here, and no others."""
-    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
-    told = re.findall(
-        r"^- \*\*(\d)\.([a-z0-9-]+)\*\* \((\w+)\)\. (.*?)$(?=\n- |\n\n|\Z)", page, re.M | re.S
-    )
-    assert [(study, name, sort, " ".join(text.split())) for study, name, sort, text in told] == [
-        (str(each.study), each.name, each.sort, str(each)) for each in CONTRADICTIONS
-    ]
+def test_the_document_is_that_of_the_studies() -> None:
+    """Else: PYTHONPATH=python python -m schedlab.studies.document, and look at what it changes."""
+    assert DOCUMENT.read_text(encoding="utf-8") == text()
 
 
-def test_the_page_tells_the_ideal_shares() -> None:
-    """Tables 3, 4, 6 and 8, where they are not what the study expects."""
-    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
-    told = [row for row in pipe_rows(page) if re.match(r"[3-8], ", row[0])]
-    expected = {(each.place, each.row): each.text for each in select(kind="expectation")}
-    assert told == [
-        [
-            f"{table}, {group.row}",
-            expected[f"table {table}", group.row],
-            *(f"{100 * ideal_group_shares(table, cpus)[group.row]:.1f}" for cpus in CPUS),
-        ]
-        for table in LOTTERY_GROUPS
-        if any(unmeetable(table, cpus) for cpus in CPUS)
-        for group in LOTTERY_GROUPS[table]
-    ]
+WRONG = {
+    "name: [": "expected",
+    "- name: a\n  sort: rumour\n  statements: []\n  reason: b.": "rumour is no sort",
+    "- name: a": "'sort'",
+    "- a": "expected a list of contradictions",
+    "- name: a\n  sort: number\n  statements: []\n  reasons: b.": "reasons",
+    "5": "expected a list",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
+    """With its name, and what is wrong."""
+    folder = tmp_path / "6"
+    folder.mkdir()
+    (folder / "contradictions.yaml").write_text(text)
+    (folder / "study.yaml").write_text("- citation")
+    (study,) = studies(tmp_path)
+    with pytest.raises(FileRefused, match=rf"contradictions\.yaml: .*{WRONG[text]}"):
+        _ = study.contradictions
+    with pytest.raises(FileRefused, match=r"study\.yaml: expected a citation"):
+        _ = study.facts

@@ -17,9 +17,9 @@ from schedlab.report.studies.improvements import PROPOSALS
 from schedlab.report.studies.timing_runs import IN_A_ROW
 from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
-from schedlab.studies.contradictions import contradictions
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_group_shares, ideal_told, unmeetable
+from schedlab.studies.pack import study_numbered
 from schedlab.studies.shares import TESTS
 
 TICK_NS = 1_000_000
@@ -418,7 +418,7 @@ def test_how_near_shares_are(whole_page: Page) -> None:
 
 def test_each_contradiction_is_told_once(whole_page: Page) -> None:
     text = texts_of(whole_page).replace("\\", "")
-    for each in contradictions(1):
+    for each in study_numbered(1).contradictions:
         assert text.count(str(each)) == 1, each.name
 
 

@@ -24,8 +24,8 @@ from schedlab.report.studies.six_metrics import in_order_of_arrival
 from schedlab.runs import results
 from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
-from schedlab.studies.contradictions import contradictions
 from schedlab.studies.ideal import ideal_batch, ideal_mixed_benchmark
+from schedlab.studies.pack import study_numbered
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from schedlab.trace.format import BlockReason
 from trace_simulator import Record, Script, load
@@ -586,8 +586,8 @@ def test_each_contradiction_is_told_once(study: int, module: Any, tmp_path: Path
     keep_study_4(tmp_path)
     keep_study_5(tmp_path)
     told = texts_of(made(module.page(read([tmp_path]))))
-    assert contradictions(study)
-    for each in contradictions(study):
+    assert study_numbered(study).contradictions
+    for each in study_numbered(study).contradictions:
         assert told.count(literal(str(each))) == 1, each.name
 
 

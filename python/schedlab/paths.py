@@ -11,6 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
 BUILD = ROOT / "build"
 RUNS = ROOT / "runs"
+STUDIES = ROOT / "studies"
+"""A folder for each, named by its number."""
 
 
 def new_runs_folder(name: str) -> Path:

@@ -28,6 +28,7 @@ from schedlab.display.terminal import results, say
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, SIMULATOR
 from schedlab.paths import new_runs_folder
+from schedlab.studies.pack import studies
 from schedlab.toolchain.policies import PolicyChoice
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from schedlab.workload.model import WorkloadFile
 
 ALL_STUDIES = "study"
-STUDIES = {f"study-{number}": number for number in range(1, 6)}
+STUDIES = {f"study-{each.number}": each.number for each in studies()}
 KERNEL_HELP = (
     "A kernel of your own: an image of Linux on linux, another build of ours on spike and qemu."
 )

@@ -19,13 +19,13 @@ from schedlab.report.output import MARK, check_place, report_folder
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.pack import studies
 
 Format = Literal["html", "markdown"]
 Progress = Callable[[str, int, int], None]
 """Is told what is being done, how many parts of it are done, and of how many."""
 
 TITLE = "schedlab report"
-_STUDIES = tuple(range(1, 6))
 _COMPARISON = "schedlab.report.comparison"
 _AGREEMENT = "schedlab.report.agreement"
 
@@ -76,10 +76,10 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """All pages that there is something to say on. The first leads to the others."""
-    studies = without_simulated(collection)
+    of_studies = without_simulated(collection)
     makers = [
-        *((_page_of_study(number), studies) for number in _STUDIES),
-        (_page_of(_COMPARISON), studies),
+        *((_page_of_study(each.number), of_studies) for each in studies()),
+        (_page_of(_COMPARISON), of_studies),
         (_page_of(_AGREEMENT), collection),
         (runs.page, collection),
     ]

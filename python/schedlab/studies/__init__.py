@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The five studies: what they published, what would be ideal, where they contradict themselves.
+"""The studies: what they published, what would be ideal, where they contradict themselves.
 
-`figures` holds every number, `drawings` what their figures draw, `ideal` what no scheduler
-can beat, `contradictions` what does not fit together. docs/studies.md tells more.
+`pack` reads their folders, `figures` has every number, `ideal` what no scheduler can beat.
+docs/studies.md tells more.
 """
 
 from schedlab.studies.figures import (
-    PUBLISHED,
     Figure,
     Kind,
     Source,
@@ -18,7 +17,6 @@ from schedlab.studies.figures import (
 )
 
 __all__ = [
-    "PUBLISHED",
     "Figure",
     "Kind",
     "Source",

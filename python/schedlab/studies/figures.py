@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies' figures, from published.csv: each with its place, what it is, and who measured it."""
+"""The studies' figures: each with its place, what it is, and who measured it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from schedlab.errors import FileRefused
 from schedlab.files.kept import read_text
+from schedlab.paths import STUDIES
 
 if TYPE_CHECKING:
     import polars as pl
 
-PUBLISHED = Path(__file__).with_name("published.csv")
+PUBLISHED = "published.csv"
+"""Of each study's folder."""
 
 Kind = Literal["measurement", "expectation", "claim", "setting"]
 """A result; what a study expects of a fair scheduler; what its text derives from its results;
@@ -28,7 +30,6 @@ Source = Literal["study", "authors", "rerun"]
 run again for schedlab."""
 
 COLUMNS = (
-    "study",
     "place",
     "row",
     "column",
@@ -40,7 +41,6 @@ COLUMNS = (
     "policy",
     "source",
 )
-STUDIES = range(1, 6)
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,12 @@ def all_published() -> list[Figure]:
 
 @cache
 def _published() -> tuple[Figure, ...]:
-    return tuple(read(PUBLISHED))
+    files = sorted(STUDIES.glob(f"*/{PUBLISHED}"), key=lambda path: int(path.parent.name))
+    return tuple(figure for path in files for figure in read(path, int(path.parent.name)))
 
 
 def frame() -> pl.DataFrame:
-    """All figures as a table: the file's columns; `value` is null where there is no number."""
+    """All figures as a table: the files' columns; `value` is null where there is no number."""
     import polars as pl
 
     rows = [
@@ -139,23 +140,23 @@ def frame() -> pl.DataFrame:
     return pl.DataFrame(
         rows,
         schema={
-            **dict.fromkeys((*COLUMNS, "text"), pl.String),
             "study": pl.Int64,
+            **dict.fromkeys((*COLUMNS, "text"), pl.String),
             "cpus": pl.Int64,
             "value": pl.Float64,
         },
     )
 
 
-def read(path: Path) -> list[Figure]:
-    """Of such a file. Raises FileRefused."""
+def read(path: Path, study: int) -> list[Figure]:
+    """Of a study's file. Raises FileRefused."""
     try:
-        return read_figures(io.StringIO(read_text(path), newline=""))
+        return read_figures(io.StringIO(read_text(path), newline=""), study)
     except (ValueError, csv.Error) as error:
         raise FileRefused(f"{path}: {error}") from None
 
 
-def read_figures(lines: Iterable[str]) -> list[Figure]:
+def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
     """From a CSV file with the columns of COLUMNS; ValueError names the line that is wrong."""
     reader = csv.DictReader(lines, restkey="too many", strict=True)
     if tuple(reader.fieldnames or ()) != COLUMNS:
@@ -163,7 +164,7 @@ def read_figures(lines: Iterable[str]) -> list[Figure]:
     figures: dict[tuple[object, ...], Figure] = {}
     for line in reader:
         try:
-            figure = _figure(line)
+            figure = _figure(line, study)
             where = _key(figure)
             if where in figures:
                 raise ValueError("this place has a figure already")
@@ -185,16 +186,13 @@ def _key(figure: Figure) -> tuple[object, ...]:
     )
 
 
-def _figure(line: Mapping[str, str | None]) -> Figure:
+def _figure(line: Mapping[str, str | None], study: int) -> Figure:
     if tuple(line) != COLUMNS or None in line.values():
         raise ValueError(f"{len(COLUMNS)} columns are wanted")
     cells = cast("Mapping[str, str]", line)
     for name in COLUMNS:
         if not cells[name] and name not in ("cpus", "policy"):
             raise ValueError(f"{name} is missing")
-    study = int(cells["study"])
-    if study not in STUDIES:
-        raise ValueError(f"there is no study {study}")
     if cells["kind"] not in get_args(Kind) or cells["source"] not in get_args(Source):
         raise ValueError(f"kind {cells['kind']} or source {cells['source']} is not known")
     if cells["source"] == "study" and not _is_number(cells["value"]):

@@ -3,33 +3,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from schedlab.report.markup import literal
 from schedlab.report.model import Text
-from schedlab.studies.contradictions import Contradiction, concerning, contradictions
+from schedlab.studies.pack import Contradiction, study_numbered
 
 
 class Doubts:
     """Of a study: hands each contradiction out once, at the first place that asks for it."""
 
     def __init__(self, study: int) -> None:
-        self.study = study
+        self.all = study_numbered(study).contradictions
         self.told: set[str] = set()
 
     def at(self, *places: str) -> tuple[Text, ...]:
         """Those that concern a table or section, and have not been told yet."""
-        found = {each.name: each for place in places for each in concerning(self.study, place)}
-        return self._tell(list(found.values()), "**What does not fit together there:**\n\n")
+        found = [each for each in self.all if any(map(each.concerns, places))]
+        return self._tell(found, "**What does not fit together there:**\n\n")
 
     def named(self, *names: str) -> tuple[Text, ...]:
         """Those of these names."""
-        found = [each for each in contradictions(self.study) if each.name in names]
+        found = [each for each in self.all if each.name in names]
         return self._tell(found)
 
     def rest(self) -> tuple[Text, ...]:
         """All others."""
-        return self._tell(contradictions(self.study))
+        return self._tell(self.all)
 
-    def _tell(self, found: list[Contradiction], heading: str = "") -> tuple[Text, ...]:
+    def _tell(self, found: Iterable[Contradiction], heading: str = "") -> tuple[Text, ...]:
         new = [each for each in found if each.name not in self.told]
         self.told |= {each.name for each in new}
         if not new:

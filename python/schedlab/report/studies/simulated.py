@@ -11,15 +11,9 @@ from schedlab.report.model import Page, Section, Text
 from schedlab.report.wording import counted, listed
 from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.files import FILES, WITHOUT
+from schedlab.studies.pack import study_numbered
 
 TITLE = "These runs are simulated"
-NOT_TOLD = {
-    1: "the ticks of Mixed Load, which are the least time of a sleeper (when all have ended, is"
-    " there), and those of each test where all seven are run in a row",
-    2: "the ticks of Mixed Load under priorities, which are the least time of a sleeper",
-    5: "events a second, and how long events take",
-}
-"""By study: what only its program can tell, and so is missing."""
 
 
 def with_notice(page: Page, collection: Collection, study: int) -> Page:
@@ -41,7 +35,7 @@ def _said(simulated: list[Kept], runs: int, study: int) -> str:
         f" it; so where this page speaks of the kernel, it is the simulator{_share(all_of_them)}."
         " What calls and switches take was measured on the kernel."
     ]
-    if missing := NOT_TOLD.get(study):
+    if missing := study_numbered(study).facts.get("only_programs_tell"):
         lines.append(f"**Not there** is what only a program can tell: {missing}.")
     experiments = dict.fromkeys(run.setup.experiment for run in simulated)
     remarks: dict[str, list[str]] = {}

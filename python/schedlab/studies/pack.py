@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""The folders of the studies, which hold what is known of each as data and as a page.
+
+study.yaml cites it; published.csv has its figures, contradictions.yaml what does not fit together
+in it, page.md what its page of a report says. All values of YAML are texts, as they were printed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from schedlab.errors import FileRefused
+from schedlab.files.kept import read_text
+from schedlab.paths import STUDIES
+
+Sort = Literal["number", "conclusion", "comparison", "method", "expectation"]
+"""Two numbers for one thing; a conclusion that its numbers deny; two things compared that differ
+in more than what is compared; a measure that does not tell what it is said to; an expectation
+that cannot be met."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one place says, in our words."""
+
+    place: str
+    """`table 3` or `section 5.3`."""
+    says: str
+    numbers: tuple[str, ...] = ()
+    """As they stand there: in this row of the table, in one paragraph of the section."""
+    row: str = ""
+    """Of a table; empty: anywhere in it."""
+    words: tuple[str, ...] = ()
+    """Terms that stand in that paragraph."""
+
+    def __str__(self) -> str:
+        """With those numbers that `says` leaves out."""
+        more = [each for each in self.numbers if each not in re.findall(r"[\d.]*\d", self.says)]
+        return f"{self.place}: {self.says}" + (f" ({', '.join(more)})" if more else "")
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Statements of a study that cannot all be meant."""
+
+    name: str
+    sort: Sort
+    statements: tuple[Statement, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        """Places, and then the reason."""
+        places = "; ".join(str(each) for each in self.statements)
+        return f"{places[0].upper()}{places[1:]}. {self.reason}"
+
+    def concerns(self, place: str) -> bool:
+        """Should a reader of this table or section know it?"""
+        return any(statement.place == place for statement in self.statements)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A folder that is named by the study's number."""
+
+    folder: Path
+
+    @property
+    def number(self) -> int:
+        """By which it is known everywhere."""
+        return int(self.folder.name)
+
+    @property
+    def page(self) -> Path:
+        """The text of its page; the file need not be there."""
+        return self.folder / "page.md"
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """All that study.yaml says. Raises FileRefused."""
+        facts = _read(self.folder / "study.yaml")
+        if not isinstance(facts, dict) or not isinstance(facts.get("citation"), str):
+            raise FileRefused(f"{self.folder / 'study.yaml'}: expected a citation, as a text")
+        return facts
+
+    @cached_property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """None if there is no such file. Raises FileRefused."""
+        path = self.folder / "contradictions.yaml"
+        if not path.exists():
+            return ()
+        try:
+            return tuple(_contradiction(each) for each in _read(path))
+        except (TypeError, KeyError, ValueError) as error:
+            raise FileRefused(
+                f"{path}: expected a list of contradictions, each with name, sort, statements and"
+                f" reason: {error}"
+            ) from None
+
+
+def studies(folder: Path = STUDIES) -> tuple[Study, ...]:
+    """All that have a folder there, by their numbers."""
+    return _studies(folder)
+
+
+@cache
+def _studies(folder: Path) -> tuple[Study, ...]:
+    found = [Study(path) for path in folder.iterdir() if path.name.isdecimal() and path.is_dir()]
+    return tuple(sorted(found, key=lambda each: each.number))
+
+
+def study_numbered(number: int, folder: Path = STUDIES) -> Study:
+    """The study of this number. Raises KeyError."""
+    for each in studies(folder):
+        if each.number == number:
+            return each
+    raise KeyError(f"there is no study {number}")
+
+
+def _read(path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.load(read_text(path), yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        raise FileRefused(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def _contradiction(read_from: dict[str, Any]) -> Contradiction:
+    if read_from["sort"] not in get_args(Sort):
+        raise ValueError(f"{read_from['name']}: {read_from['sort']} is no sort")
+    return Contradiction(
+        **{**read_from, "statements": tuple(map(_statement, read_from["statements"]))}
+    )
+
+
+def _statement(read_from: dict[str, Any]) -> Statement:
+    lists = {name: tuple(read_from.get(name, ())) for name in ("numbers", "words")}
+    return Statement(**{**read_from, **lists})
