@@ -16,7 +16,7 @@ from schedlab.machines.run import Run
 from schedlab.report.model import Page, Section, Text
 from schedlab.report.studies import simulated
 from schedlab.runs.collection import Collection, Kept
-from schedlab.studies import experiments
+from schedlab.studies import experiments, planning
 from schedlab.studies.experiment import Depth
 from schedlab.studies.files import FILES, WITHOUT, Described
 from schedlab.studies.planning import plan
@@ -48,7 +48,7 @@ def test_quick_changes_go_before_the_files_own() -> None:
 
 def test_a_study_is_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {name: experiments.EXPERIMENTS[name] for name in ("s4-mixed-2", "s4-sleeper")}
-    monkeypatch.setattr(experiments, "EXPERIMENTS", small)
+    monkeypatch.setattr(planning, "EXPERIMENTS", small)
     monkeypatch.setattr(study_run, "make_report", lambda runs, out: out / "index.html")
     request = Request((4,), "quick", memory_mib=0, machine="sim")
     done = reproduce(request, tmp_path / "out")
