@@ -137,7 +137,7 @@ async def test_groups_are_set_and_killed_together() -> None:
         await table.do("pause")
         assert await table.do("attribute", group="cpu", kind="weight", value=7) >= count
         assert await table.do("kill", group="cpu") >= count
-        with pytest.raises(Refused, match="nobody of the group"):
+        with pytest.raises(Refused, match="no process of the group"):
             await table.do("kill", group="nobody")
 
 

@@ -59,8 +59,8 @@ def test_our_answers_to_the_two_cases() -> None:
     ("gap", "remark"),
     [
         ((4, 14), ""),
-        ((4, None), "loses who arrives when nobody is left"),
-        ((14, 16), "wrong: who arrive at 0 and 10 and run for 4 end at 14 and 16"),
+        ((4, None), "loses a task that arrives when none is left"),
+        ((14, 16), "wrong: tasks that arrive at 0 and 10 and run for 4 end at 14 and 16"),
     ],
 )
 def test_what_a_peer_gets_wrong_is_said(gap: peers.Ends, remark: str) -> None:

@@ -8,7 +8,7 @@ its length is known by the CPU's counter of cycles.
 Where a trap ends a turn, as on Spike, time passes in whole turns, whatever was done in them. A cost
 is then paid after a trap, and is
 
-    (traps in it, but for the first) × turn + what the CPU does after the last of them.
+    (traps in it, except the first) × turn + what the CPU does after the last of them.
 
 Elsewhere it is a time by the clock.
 """
@@ -106,7 +106,7 @@ class Observed:
     stays: list[Stay] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
     called: list[tuple[int, Stay]] = field(default_factory=list)
-    """Idle CPUs for which another CPU had work: when it woke somebody (ns), and how they idled."""
+    """Idle CPUs for which another CPU had work: when it woke a process (ns), and how they idled."""
 
     def work(self, each: Stay | Visit) -> float:
         """Its length in ns: by the cycles where traps end turns, else by the clock."""
@@ -228,7 +228,7 @@ def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
 
 
 def _after(cost: Cost, traps: int, turn: int) -> Cost:
-    """The cost, with so many traps in it, of which the first is not counted."""
+    """The cost, with this many traps in it, of which the first is not counted."""
     return replace(cost, ns=cost.ns + max(0, traps - 1) * turn)
 
 

@@ -112,7 +112,7 @@ def evaluate(finished: Iterable[Finished]) -> list[Row]:
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """One line for each policy: who is farthest off."""
+    """One line for each policy: which process is farthest off."""
     lines = []
     for policy in dict.fromkeys(row.policy for row in rows):
         own = [row for row in rows if row.policy == policy]

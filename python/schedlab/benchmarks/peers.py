@@ -59,7 +59,7 @@ class Peer:
 
     @property
     def schedule_of_tie(self) -> str:
-        """Who runs when in the case TIE; it is one of two, or a mistake."""
+        """Which task runs when in the case TIE; it is one of two, or a mistake."""
         return _TIES.get(self.tie, "neither") if self.tie else ""
 
     @property
@@ -68,10 +68,10 @@ class Peer:
         if self.failure:
             return self.failure
         if None in self.gap:
-            return "loses who arrives when nobody is left"
+            return "loses a task that arrives when none is left"
         if self.gap != _GAP_ENDS:
             ends = " and ".join(f"{end:g}" for end in self.gap if end is not None)
-            return f"wrong: who arrive at 0 and 10 and run for 4 end at {ends}"
+            return f"wrong: tasks that arrive at 0 and 10 and run for 4 end at {ends}"
         return ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def ours(per_second: float, cpus: int = 1) -> Peer:
 
 
 def ends_of(work: tuple[tuple[int, int], ...]) -> Ends:
-    """Who arrives wakes up: a fork would need a parent that is on a CPU just then. Work lacks a
-    nanosecond: who is done at a tick would have to come back to end, since ticks go first."""
+    """A task that arrives wakes up: a fork would need a parent that is on a CPU just then. Work lacks a
+    nanosecond: a task that is done at a tick would have to come back to end, since ticks go first."""
     lines = ["program root", "  group root", "  mark begin"]
     lines += [f"  fork p{index}" for index in range(len(work))]
     lines += ["  wait"] * len(work) + ["  mark end"]

@@ -2,7 +2,7 @@
 """What it costs our kernel to be watched: instructions, counted on Spike with one CPU.
 
 The program watchbench does a fixed amount of work three times: with a trace, as every run has; with
-what a monitor asks of the trace beside that; and with steer, which is asked for sched_status ten
+what a monitor asks of the trace besides that; and with steer, which is asked for sched_status ten
 times a second. The differences are exact, and the same every time."""
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def host_cpus(emulator: Finding) -> Finding:
 
     name, purpose = "KVM", "makes free-running Linux guests fast"
     if not emulator.path:
-        return Finding(name, purpose, "absent", advice="without QEMU nobody can tell")
+        return Finding(name, purpose, "absent", advice="without QEMU it cannot be told")
     problem = kvm_problem()
     if problem:
         return Finding(name, purpose, "absent", advice=f"{problem}; guests are emulated instead")

@@ -134,7 +134,7 @@ def monitor(
     """Watch a scheduler decide, and steer it, in the browser.
 
     Starts a machine, and serves a page that shows what it does, live: processes, shares, run queues,
-    a time line of the CPUs, each decision, and who has to wait for whom. Policy, tunables and
+    a time line of the CPUs, each decision, and which process waits for which. Policy, tunables and
     attributes can be set there, workloads started and ended; the time line shows what follows.
 
     RUN is the folder of a recorded run: it is played back instead.

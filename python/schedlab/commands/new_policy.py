@@ -50,8 +50,7 @@ def check_source(source: str) -> None:
     """It becomes a text of one line in C."""
     if not source.strip() or not source.isprintable():
         raise WrongUsage(
-            "--source is a line of text: who published the algorithm and when, such as"
-            " 'Kleinrock 1964'"
+            "--source is a line of text: the algorithm's author and year, such as 'Kleinrock 1964'"
         )
     if len(source) > SOURCE_MAX:
         raise WrongUsage(f"--source has {len(source)} characters; at most {SOURCE_MAX} are shown")

@@ -210,7 +210,7 @@ def run(
 
 
 def fill_in(options: dict[str, Any]) -> None:
-    """What nobody has said is as the machine has it."""
+    """What is not said is as the machine has it."""
     from schedlab.machines import machine_named
 
     machine = machine_named(options["machine"])
@@ -225,7 +225,7 @@ def fill_in(options: dict[str, Any]) -> None:
 
 
 def check_machine_of_studies(study: list[str], machine: str) -> None:
-    """A study's runs are compared with each other: they must be repeatable, but for those that are
+    """A study's runs are compared with each other: they must be repeatable, except those that are
     there to show what the host's time does."""
     from schedlab.machines import LINUX_MACHINES, machine_named
 

@@ -38,7 +38,7 @@ _FAILURES_SHOWN = 10
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody wants to be reproduced."""
+    """What is to be reproduced."""
 
     studies: tuple[int, ...]
     """Empty: all."""
@@ -141,7 +141,7 @@ def plan_on(machine: str, request: Request, folder: Path) -> Plan:
 
 
 def at_hand(request: Request) -> list[str]:
-    """Its machines. Linux is left out, with the reason, where nobody asked for it alone."""
+    """Its machines. Linux is left out, with the reason, unless it alone was asked for."""
     found = []
     for name in request.machines:
         try:

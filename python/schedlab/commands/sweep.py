@@ -53,7 +53,7 @@ _SHOWN = 10
 @click.option(
     "--sample",
     metavar="METHOD:COUNT[:SEED]",
-    help="So many setups instead of all: random, sobol, halton, latin-hypercube.",
+    help="This many setups instead of all: random, sobol, halton, latin-hypercube.",
 )
 @click.option("--machine", "machines", metavar="NAMES", help="sim, spike, qemu.  [default: sim]")
 @click.option("--cpus", metavar="CPUS", help="4, 1,2,8 or 1-4.  [default: 1]")
@@ -285,7 +285,7 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
     check_closed(others)
     if certificate is None:
         raise WrongUsage(
-            f"dask {what}: without a certificate, whoever reaches it runs what they like as you: add"
+            f"dask {what}: without a certificate, anyone who reaches it runs what they like as you: add"
             f" --certificate FOLDER; {certificates.CURE}"
         )
     os.environ |= {

@@ -84,7 +84,7 @@ Part = tuple[str | None, str | None]
 
 @dataclass(frozen=True)
 class Match:
-    """Setups that are alike but for what is compared."""
+    """Setups that are alike except in what is compared."""
 
     before: Repeated
     after: Repeated

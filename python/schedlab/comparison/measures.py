@@ -35,7 +35,7 @@ Grain = Literal["none", "clock", "mean of clock", "whole"]
 POSITIVE: Within = (0, math.inf)
 PART: Within = (0, 1)
 SETUP = ("experiment", "policy", "cpus", "machine", "tick_ns")
-"""Columns of `schedlab.runs.collection.identity` that say what was run, but for the seed."""
+"""Columns of `schedlab.runs.collection.identity` that say what was run, except the seed."""
 
 
 @dataclass(frozen=True)

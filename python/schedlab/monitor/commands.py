@@ -125,7 +125,7 @@ def _pids(each: Watched, message: Message) -> list[int]:
     group = _text(message, "group")
     pids = each.pids_of(group)
     if not pids:
-        raise Refused(f"nobody of the group {group} lives")
+        raise Refused(f"no process of the group {group} lives")
     return pids
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from schedlab.monitor.server import Server
 
 Front = Callable[[Session], Coroutine[Any, Any, None]]
-"""Shows a session until whoever watches has seen enough, or it is cancelled."""
+"""Shows a session until its user has seen enough, or it is cancelled."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def has_screen() -> bool:
 
 def _announce(url: str, is_local: bool) -> None:
     results().print(url, markup=False, soft_wrap=True)
-    say("schedlab: the monitor is at this address, for whoever has it. Ctrl-C ends it.")
+    say("schedlab: the monitor is at this address, for all who have it. Ctrl-C ends it.")
     if not is_local:
         say(
             "schedlab: warning: it listens to other machines, too. What it says to them is not"
-            " encrypted: whoever can read this network can read its token, and steer it"
+            " encrypted: anyone who can read this network can read its token, and steer it"
         )

@@ -2,8 +2,8 @@
 """What is shown: frames, as the page and the terminal get them, some times a second.
 
 A frame has what is the case now (processes, CPUs, metrics), whole, and what has happened since the
-last frame (runs on CPUs, marks, decisions, the log). Whoever comes later, or has missed one, asks for
-`history`. Times are nanoseconds of the system's own clock; a PID of 0 is idle, or nobody.
+last frame (runs on CPUs, marks, decisions, the log). A page that comes later, or has missed one, asks for
+`history`. Times are nanoseconds of the system's own clock; a PID of 0 is idle, or none.
 docs/monitor.md has the messages around them.
 """
 
@@ -24,7 +24,7 @@ class CpuFrame(TypedDict):
     level: int
     """At which the policy runs it, as of the policy's last word; -1: it has no levels."""
     queue: list[tuple[int, int, int]]
-    """Who waits here: PID, level (-1: none), and since when; in the order in which they came. With a
+    """The processes that wait here: PID, level (-1: none), and since when; in the order in which they came. With a
     policy that has one queue for all CPUs, all are at CPU 0, and `shared_queue` is true."""
     busy: float
     """Part of the window in which it ran a process."""
@@ -59,7 +59,7 @@ class ProcessColumns(TypedDict):
     """How long it has waited now; 0: it does not."""
     selections: Column
     share: Column
-    """Of all CPU time that the workload's processes got in the window; 0 to 1. Who is not of the
+    """Of all CPU time that the workload's processes got in the window; 0 to 1. What is not of the
     workload, such as the monitor's own, has one that is no part of that sum."""
     ideal: Column
     """The weighted max-min allocation in the window (docs/metrics.md); -1: not defined."""
@@ -137,7 +137,7 @@ class Decision(TypedDict):
     pid: int
     name: str
     waited: int
-    """How many were in the queue beside it."""
+    """How many others were in the queue."""
     remark: int
     """Why, in the policy's own terms; `text` says it in words."""
     text: str
@@ -200,10 +200,10 @@ class Frame(ModelFrame):
 
 
 class WaitPart(TypedDict):
-    """Who had the CPU for which somebody waited."""
+    """What had the CPU for which a process waited."""
 
     pid: int
-    """0: nobody, the CPU idled."""
+    """0: none, the CPU idled."""
     name: str
     cpu: int
     ran_ns: int

@@ -33,7 +33,7 @@ _ID_MAX = 64
 
 
 class BoundedServer(HTTPServer):
-    """Requests without a body, from so many connections at a time: a newer one takes the place of the
+    """Requests without a body, from a number of connections at a time: a newer one takes the place of the
     oldest that is no page's."""
 
     def initialize(self, application: Any, **_: Any) -> None:  # type: ignore[override]

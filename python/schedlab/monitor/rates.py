@@ -89,7 +89,7 @@ class HostClock:
             self._heard.popleft()
 
     def time_ns(self, now_s: float) -> int:
-        """What its clock should show; 0: nobody knows."""
+        """What its clock should show; 0: it is unknown."""
         return int(self._ran(now_s) * 1e9 + self._heard[0][1]) if self._heard else 0
 
     def _ran(self, now_s: float) -> float:

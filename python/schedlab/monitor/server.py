@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Hands frames to pages, and what pages ask to the session. On this machine only, unless told
-otherwise; whoever has not the token hears nothing and changes nothing.
+otherwise; a request without the token hears nothing and changes nothing.
 
 Tornado, because it is in the house already (Dask stands on it), runs on asyncio, and has WebSockets.
 """
@@ -83,7 +83,7 @@ class Server:
         self.session = session
         self.token = secrets.token_urlsafe(24)
         self._published: dict[str, Path] = {}
-        """Folders that may be read, by names that nobody can guess: pages in them lead to others."""
+        """Folders that may be read, by names that cannot be guessed: pages in them lead to others."""
         self.clients: set[Socket] = set()
         self.work: set[asyncio.Task[None]] = set()
         """What pages have asked for: it is done though a page goes away meanwhile."""
@@ -287,11 +287,13 @@ class Vega(_Guarded):
         with suppress(StreamClosedError):
             for at in range(0, len(script), PIECE_BYTES):
                 self.write(bytes(script[at : at + PIECE_BYTES]))
-                await self.flush()  # until it has been read: who does not takes no memory
+                await (
+                    self.flush()
+                )  # until it has been read: a page that does not read takes no memory
 
 
 class Published(_File):
-    """Files that were made while somebody watched."""
+    """Files that were made while the system was watched."""
 
     policy = REPORT_POLICY
 
@@ -433,7 +435,7 @@ class Socket(WebSocketHandler, _Quiet):
             result = await perform(self.server.session, message, tell)
         except (SchedlabError, OSError) as error:
             self._answer(number, error=str(error))
-        except Exception as error:  # a mistake of ours: who asked is told, the others go on
+        except Exception as error:  # a mistake of ours: the asking page is told, the others go on
             self._answer(number, error=f"{type(error).__name__}: {error}")
         else:
             self._answer(number, result=result)

@@ -42,7 +42,7 @@ _STATUS_S = 1.0
 
 
 class Listener(Protocol):
-    """Who is shown what happens: a server, or a terminal. It must not take long."""
+    """What is shown what happens: a server, or a terminal. It must not take long."""
 
     def show(self, frames: Sequence[Frame]) -> None:
         """One of each system that is drawn this time."""
@@ -312,7 +312,7 @@ class Session:
         return True
 
     def _ask_all(self) -> None:
-        """How they are, each by itself: who is slow to answer keeps nobody waiting."""
+        """How they are, each by itself: one that is slow to answer keeps no other waiting."""
         now = time.monotonic()
         for letter, each in self.systems.items():
             if letter in self._asking or not each.is_on or not self._listeners:

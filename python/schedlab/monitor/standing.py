@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands at a place in a trace: who lives and how, and what is in force.
+"""What stands at a place in a trace: which processes live and how, and what is in force.
 
 A trace that is to begin there, in the middle of things, begins by saying so (docs/trace-format.md).
 Records are taken in bulk: what comes often without a loop over them, what comes seldom with one.
@@ -53,7 +53,7 @@ class Person:
 
 
 class Queued(NamedTuple):
-    """Where somebody waits, as the trace last said."""
+    """Where a process waits, as the trace last said."""
 
     order: int
     cpu: int
@@ -215,7 +215,7 @@ class Standing:
             self.running[cpu] = process
 
     def _person(self, pid: int) -> Person:
-        """One of whom the trace has not told stays unknown."""
+        """A process of which the trace has not told stays unknown."""
         return self.people.get(pid) or Person()
 
     # --- beginning here

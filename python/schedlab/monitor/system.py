@@ -61,7 +61,7 @@ class StepKind(str, Enum):
     EVENT = "event"
     """To the next time at which anything happens."""
     DECISION = "decision"
-    """Until a CPU has decided once more whom it runs."""
+    """Until a CPU has decided once more which process it runs."""
     TICK = "tick"
     MILLISECOND = "millisecond"
 
@@ -160,7 +160,7 @@ class System(Protocol):
 
     @property
     def record_cost_ns(self) -> float:
-        """What one record of the trace takes of a CPU's time; 0: nothing, or nobody knows."""
+        """What one record of the trace takes of a CPU's time; 0: nothing, or it is unknown."""
         ...
 
     async def begin(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is kept of a trace while somebody watches: what stands, the last records, a recording."""
+"""What is kept of a trace while it is watched: what stands, the last records, a recording."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Tape:
     async def stop(self, outcome: Outcome, workload: str, repeatable: bool) -> Path | None:
         """The run's folder; None: nothing was recorded. It is kept even if this is broken off.
 
-        `repeatable`: would the system do the same again, if nobody steered, and has it ended?
+        `repeatable`: would the system do the same again, if it were not steered, and has it ended?
         """
         recorder, self.recorder = self.recorder, None
         if recorder is None:

@@ -143,7 +143,7 @@ def _without_window(records: Records) -> None:
 
 def begin_of_work(records: Records, own: Iterable[int]) -> int | None:
     """Before which record a trace begins to be of what people have started: the first fork of a
-    process by one of the monitor's `own`, or from outside, by nobody; None: there is none. No text
+    process by one of the monitor's `own`, or from outside; None: there is none. No text
     goes on there."""
     ours = np.fromiter(own, np.int64)
     forks = np.flatnonzero(records["kind"] == Kind.FORK)

@@ -505,7 +505,7 @@ class Watched:
                 self.held = True
 
     async def resume_held(self) -> None:
-        """It need not wait any more. The lock is held, or nobody else has it."""
+        """It need not wait any more. The lock is held, or no other has it."""
         if self.held and self.system:
             await limited(self.system.resume())
             self.clock.runs(time.monotonic())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page that compares all policies on all suites: who is best for what, and who is as good."""
+"""The page that compares all policies on all suites: which is best for what, and which are as good."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from schedlab.units import format_time
 
 NOTHING = Cell("–", "muted")
 _NAMED = 3
-"""So many that cannot be told from the best are named in a cell."""
+"""Up to this many that cannot be told from the best are named in a cell."""
 _MARK = "•"
 """Of who may be the best."""
 _FEW_POLICIES = 3
@@ -69,7 +69,7 @@ def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
 
 
 def _never_out(contest: Sequence[Suite]) -> str:
-    """Who may be the best wherever it took part."""
+    """The policies that may be the best wherever they took part."""
     names: dict[str, bool] = {}
     for suite in contest:
         for measure in suite.contests:
@@ -88,7 +88,7 @@ def _never_out(contest: Sequence[Suite]) -> str:
 def _best_section(contest: Sequence[Suite]) -> Section:
     how = Text(
         "A policy is **out** of a contest if another one is better by more than chance (seed by"
-        " seed, corrected for the number of policies) and by 1 % or more. Who is not out may be the"
+        " seed, corrected for the number of policies) and by 1 % or more. A policy that is not out may be the"
         " best: with 95 % confidence, the truly best policy is among them; so in about one of 20"
         " contests or fewer it may not be. Fewer seeds leave more of them: a long list means that"
         " we do not know, not that all are equal."

@@ -129,7 +129,7 @@ def _guide(collection: Collection) -> str:
         "- *Turnaround* is from fork to exit, *response* from fork to first run, *waiting* the time"
         " spent runnable and not running, *wake-up latency* from a wake-up to the next run.\n"
         "- A *share* is a group's running time as part of all; its *ideal* is what weights allow"
-        " where nobody gets more than one CPU or more than it asks for.\n"
+        " where no process gets more than one CPU or more than it asks for.\n"
         f"- {provenance(setups)}\n"
         f"- Signs before a number: {signs}. Small raised numbers lead to notes below the table.\n"
         "- Charts over time: Ctrl or Cmd and the wheel zooms, dragging moves, a double click shows all"

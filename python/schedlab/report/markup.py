@@ -56,7 +56,7 @@ def _longest_run(text: str) -> int:
 
 
 def title_html(title: str) -> Markup:
-    """HTML of a title: plain text, but for `code`."""
+    """HTML of a title: plain text, except `code`."""
     parts = title.split("`")
     if len(parts) % 2 == 0:  # a tick without another
         return escape(title)
@@ -110,7 +110,7 @@ def _render(tokens: list[Token], resolve: Resolve) -> str:
 
 
 def without_html(markdown: str) -> str:
-    """Markdown that whoever renders it shows as `to_html` does: HTML as it is written."""
+    """Markdown that is rendered as `to_html` shows it: HTML as it is written."""
     lines = []
     fence = ""
     for line in markdown.split("\n"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a report is made of, whatever it is written as.
 
-A report is pages; a page, sections; a section, blocks: texts, tables and charts. Who makes a
-section knows nothing of HTML, and who writes HTML nothing of schedulers.
+A report is pages; a page, sections; a section, blocks: texts, tables and charts. The maker of a
+section knows nothing of HTML, and the writer of HTML knows nothing of schedulers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Row = tuple[Cell, ...]
 class Table:
     """`name` is that of its files: letters, digits and hyphens, its own within the report.
 
-    Titles, here and elsewhere, are plain text, but for `code`.
+    Titles, here and elsewhere, are plain text, except `code`.
     """
 
     name: str

@@ -46,5 +46,5 @@ def report_folder(place: Path) -> Iterator[Path]:
         raise
     finally:
         placing.remove(old)
-        with suppress(OSError):  # what somebody has put in at the last moment stays
+        with suppress(OSError):  # what was put in at the last moment stays
             attic.rmdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page that says of any runs what was measured: whatever they ran, and whoever asked for it."""
+"""The page that says of any runs what was measured: whatever they ran."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from schedlab.units import format_duration
 from schedlab.workload.changes import workload_title
 
 _DRAWN = 6
-"""Of so many workloads there are charts here; those of the studies are on their pages."""
+"""Of this many workloads there are charts here; those of the studies are on their pages."""
 
 
 def page(collection: Collection) -> Page:
@@ -51,7 +51,7 @@ def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
     count = counted(len({setup.experiment for setup in setups}), "workload")
     several = any(len(each.runs) > 1 for each in setups.values())
     seeds = (
-        "Behind a mean stands its interval of 95 % over seeds: runs of one setup differ because"
+        "A mean is followed by its interval of 95 % over seeds: runs of one setup differ because"
         " their seeds do."
         if several
         else "Each setup was run with one seed, so no interval can be given."

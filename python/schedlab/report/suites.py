@@ -30,7 +30,7 @@ COMPARED: tuple[Measure, ...] = (
 """The six of study 3, and what they leave out."""
 
 MARGIN = 1.01
-"""Who is less than 1 % worse than the best is as good, whatever the seeds tell."""
+"""A policy that is less than 1 % worse than the best is as good, whatever the seeds tell."""
 _FLOORS = {"share-error": 0.1, "overhead": 1e-5}
 """By metric: less is not looked at (points; part of the CPUs' time)."""
 
@@ -96,7 +96,7 @@ class Suite:
         return ranking(values, measure.better or "lower", finest)
 
     def as_good(self, measure: Measure) -> list[str]:
-        """Who cannot be told from the best, or is as good for all practical purposes: the best
+        """The policies that cannot be told from the best, or are as good for all practical purposes: the best
         first. Of one seed, all."""
         return self._good[measure.name]
 

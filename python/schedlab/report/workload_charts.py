@@ -20,7 +20,7 @@ from schedlab.units import format_time
 _GANTTS = 4
 _PROCESSES_IN_GANTT = 12
 _TRACES = 60
-"""So many are read for the latencies of one workload, at most."""
+"""At most this many are read for the latencies of one workload."""
 _WIDE_RANGE = 50
 """Between the smallest and the greatest value; beyond it an axis is logarithmic."""
 
@@ -107,7 +107,7 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
 
 
 def _gantts(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Who ran when: the first seed's run, where few setups have few processes."""
+    """Which process ran when: the first seed's run, where few setups have few processes."""
     if len(workload.setups) > _GANTTS:
         return
     stems = unique_slugs(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A Linux guest in which the policies are served for so many seconds: start.py schedlab.soak.guest
+"""A Linux guest in which the policies are served for a number of seconds: start.py schedlab.soak.guest
 SECONDS. Its figures are on its console (linux/guest/soak.sh)."""
 
 from __future__ import annotations

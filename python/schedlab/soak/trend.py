@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 WARM_UP = 0.25
 """Of the time: caches fill, and that is no leak."""
 BATCHES = 20
-"""Neighbouring samples depend on each other; means of so many stretches do so less."""
+"""Neighbouring samples depend on each other; means of this many stretches do so less."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ POLICY_FUNCTION void @prefix@_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct @prefix@_queue)->waiting, task);
 }
 
-/* Who runs next? Null only if nobody waits. */
+/* Which task runs next? Null only if none waits. */
 POLICY_FUNCTION task_t *@prefix@_pick(run_queue_t *queue, uint32_t cpu)
 {
     (void)cpu;

@@ -150,7 +150,7 @@ export function fold(name) {
     change({ enlarged: layout.enlarged === name ? "" : layout.enlarged, folded });
 }
 
-/** All panels as they are without anybody's choice. */
+/** All panels as they are before any choice. */
 export function resetLayout() {
     change({ folded: [], enlarged: "" });
 }

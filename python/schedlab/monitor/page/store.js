@@ -126,7 +126,7 @@ export class SystemState {
         this.frame = null;
         /** Counts how often its time began anew (a restart, a seek): nothing older is meant any more. */
         this.epoch = 0;
-        /** Counts how often the lists were filled anew: who goes by `since` begins again, too. */
+        /** Counts how often the lists were filled anew: readers that go by `since` begin again, too. */
         this.generation = 0;
         /** @type {Track[]} runs of each CPU */
         this.runs = [];
@@ -156,7 +156,7 @@ export class SystemState {
         return this.rows.get(pid) ?? -1;
     }
 
-    /** @param {number} pid @returns {string} its name, also if it has ended; "" if nobody knows */
+    /** @param {number} pid @returns {string} its name, also if it has ended; "" if it is unknown */
     nameOf(pid) {
         return this.names.get(pid) ?? "";
     }

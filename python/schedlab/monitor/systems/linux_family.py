@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who of a Linux guest's processes was started from the monitor, by the trace alone."""
+"""Which of a Linux guest's processes were started from the monitor, by the trace alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Family:
 
     def __init__(self) -> None:
         self.founder = 0
-        """PID of `steer`; 0: it does not start anybody yet."""
+        """PID of `steer`; 0: it does not start any process yet."""
         self._started: set[int] = set()
         self._own: set[int] = set()
         self._own_now: frozenset[int] | None = frozenset()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 _RECORD_BYTES = 8192
 _LINES_MAX = 1000
-"""Looked for at once, so that a kernel that says much does not hold anybody up."""
+"""Looked for at once, so that a kernel that says much does not hold others up."""
 
 
 class KernelLog:

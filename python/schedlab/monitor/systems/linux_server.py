@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who serves policies on this machine (`schedlab-linux serve`), and how he is spoken with."""
+"""The server of policies on this machine (`schedlab-linux serve`), and how it is spoken with."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def find_server(places: Places) -> Server | None:
 
 
 def _holder(places: Places) -> int | None:
-    """Of the lock, by the kernel's table of locks, which everybody may read."""
+    """Of the lock, by the kernel's table of locks, which every user may read."""
     try:
         lock = os.stat(places.lock, follow_symlinks=False)
         table = (places.proc / "locks").read_text()
@@ -80,7 +80,7 @@ def _check_process(pid: int, folder: Path, program: Path) -> None:
     """MachineUnfit: its user is not trusted, or it runs another program."""
     status = (folder / "status").read_text()
     users = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
-    # All four of them: a program that is set-user-ID root runs for whoever began it.
+    # All four of them: a program that is set-user-ID root runs for the user who began it.
     if not all(is_trusted_user(int(user)) for user in users):
         raise MachineUnfit(
             f"process {pid} claims to serve policies on this machine, but belongs to user {users[0]},"

@@ -19,7 +19,7 @@ logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL + 1)  # what it raises i
 
 
 class QemuControl:
-    """QEMU's machine protocol over a pair of sockets, of which nobody else can have an end."""
+    """QEMU's machine protocol over a pair of sockets, of which no other process can have an end."""
 
     def __init__(self) -> None:
         self._ours, self.theirs = socket.socketpair()

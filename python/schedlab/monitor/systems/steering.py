@@ -22,7 +22,7 @@ PAUSED_PATIENCE_S = 2.0
 COMMAND_MAX = 120
 """Characters; the kernel takes lines of 127."""
 UNANSWERED_MAX = 8
-"""Commands that may lie in the console's buffer, of 4096 characters, after nobody waits for them."""
+"""Commands that may lie in the console's buffer, of 4096 characters, after their callers gave up."""
 _LOOK_S = 0.25
 
 
@@ -94,13 +94,13 @@ class Steering:
             self._take(answer)
 
     def fail(self, why: str) -> None:
-        """The machine is gone: whoever waits is told, and so is whoever asks from now on."""
+        """The machine is gone: all that wait are told, and so are all that ask from now on."""
         self._over = self._over or why
         if self._pending and not self._pending.done.done():
             self._pending.done.set_exception(Refused(why))
         if not self._ready.done():
             self._ready.set_exception(Refused(why))
-            self._ready.exception()  # nobody may be waiting
+            self._ready.exception()  # perhaps none waits
 
     async def wait_ready(self, patience_s: float) -> Ready:
         """Until it listens. Refused: it ends before that, or takes longer."""
@@ -180,7 +180,7 @@ class Steering:
     # --- its answer -------------------------------------------------------------------------------
 
     def _take(self, answer: Answer) -> None:
-        """Answers to what nobody waits for any more are let go."""
+        """Answers that are not waited for any more are let go."""
         if isinstance(answer, Ready):
             if not self._ready.done():
                 self._ready.set_result(answer)

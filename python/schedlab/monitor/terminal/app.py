@@ -165,7 +165,7 @@ class MonitorApp(App[None]):
 
     @property
     def pictures(self) -> dict[str, Callable[[int], RenderableType]]:
-        """By tab: what draws it, in so many columns."""
+        """By tab: what draws it, in a number of columns."""
         return {
             "timeline": lambda width: pictures.time_line(self.here, width, _SPANS_NS[self.span]),
             "queues": lambda width: pictures.queues(self.here),
@@ -310,7 +310,7 @@ class MonitorApp(App[None]):
     def action_cpus(self) -> None:
         cpus = str(self.session.systems[self.current].setup.cpus)
         self.push_screen(
-            Ask("start again with so many CPUs", cpus), lambda text: self.soon(self.restart(text))
+            Ask("start again with this many CPUs", cpus), lambda text: self.soon(self.restart(text))
         )
 
     async def restart(self, text: str | None) -> None:
@@ -363,7 +363,7 @@ class MonitorApp(App[None]):
         await self.explain(event.pid)
 
     async def explain(self, pid: int = 0) -> None:
-        """Who ran while the chosen process waited; asked again whenever the tab is opened."""
+        """What ran while the chosen process waited; asked again whenever the tab is opened."""
         pid = pid or self.query_one(ProcessTable).chosen
         if pid:
             self.explanation = await self.ask("explain", pid=pid)
@@ -374,7 +374,7 @@ class MonitorApp(App[None]):
 
 
 async def run_app(session: Session) -> None:
-    """Until whoever watches leaves."""
+    """Until the user leaves."""
     app = MonitorApp(session)
     try:
         await app.run_async()

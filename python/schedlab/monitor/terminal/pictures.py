@@ -13,7 +13,7 @@ from schedlab.monitor.terminal.kept import Kept
 from schedlab.monitor.terminal.words import duration, moment, per_second, percent, times
 
 _COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
-"""Of processes, by PID. A letter beside it tells apart those who look alike."""
+"""Of processes, by PID. A letter beside it tells apart those that look alike."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _LEVELS_MAX = 16
 _QUEUE_MAX = 24
@@ -59,7 +59,7 @@ def head(kept: Kept, current: bool) -> Text:
 
 
 def meters(kept: Kept, width: int) -> Text:
-    """A bar for each CPU, several beside each other: how busy it was, whom it runs, who waits."""
+    """A bar for each CPU, several beside each other: how busy it was, what it runs, what waits."""
     frame = kept.frame
     text = Text()
     if frame is None or not frame["cpus"]:
@@ -118,7 +118,7 @@ def _lane(
     cell_ns: float,
     size: int,
 ) -> Text:
-    """One line: each cell is whoever ran longest in it."""
+    """One line: each cell shows what ran longest in it."""
     longest = [0.0] * size
     who = [0] * size
     for pid, start, end, _ in runs:
@@ -157,7 +157,7 @@ def _axis(begin: int, span_ns: int, size: int) -> Text:
 
 
 def _legend(kept: Kept, begin: int) -> Text:
-    """Who is who, what was steered, and what the signs mean."""
+    """Which sign is which process, what was steered, and what the signs mean."""
     ran: dict[int, int] = {}
     for runs in kept.runs.values():
         for pid, start, end, _ in runs:
@@ -282,7 +282,7 @@ def decisions(kept: Kept, lines: int) -> Table:
 
 
 def waits(found: Explanation | None, width: int) -> Text:
-    """Who ran while a process waited."""
+    """What ran while a process waited."""
     text = Text()
     if found is None:
         return text.append("Choose a process in the table, and see here who ran while it waited.")

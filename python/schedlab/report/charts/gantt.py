@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who ran on which CPU, from when to when."""
+"""Which process ran on which CPU, from when to when."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from schedlab.trace import Trace
 
 ROW_HEIGHT = 38
 READABLE_PER_CPU = 200
-"""Without an end, so many intervals of each CPU are drawn: some pixels for each."""
+"""Without an end, this many intervals of each CPU are drawn: some pixels for each."""
 PROCESSES_MOST = 7
-"""Up to so many have a colour each; more have that of their group."""
+"""Up to this many have a colour each; more have that of their group."""
 SCHEDULER_CELLS = 240
 
 
@@ -54,7 +54,7 @@ def gantt(
     unit: Unit = "ms",
     description: str = "",
 ) -> Chart:
-    """A row for each CPU: who ran, idle time, and below it how busy the scheduler was.
+    """A row for each CPU: which process ran, idle time, and below it how busy the scheduler was.
 
     Without `end_ns`, as much of the window measured as can be told apart. `colour`: a colour for
     each process or each group; without it, for each process if they are few. `data` has all
@@ -110,7 +110,7 @@ def _workload(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, str]:
-    """Who is drawn, as the colour tells it; and what the caption says of it."""
+    """What is drawn, as the colour tells it; and what the caption says of it."""
     series = pl.col("label") if by == "process" else pl.col("group")
     outside = pl.col("group").is_in([IDLE, ROOT, OTHER])
     shown = intervals.with_columns(series=pl.when(outside).then("group").otherwise(series))

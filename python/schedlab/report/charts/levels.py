@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who ran at each moment, and at which level of a multi-level queue."""
+"""Which process ran at each moment, and at which level of a multi-level queue."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
         at=axis.in_units("time")
     )
     rule = drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3], clip=True).encode(axis.x("at"))
-    # At the bottom, right of its line: who has risen is not there.
+    # At the bottom, right of its line: a task that has risen is not there.
     word = drawn.mark_text(style=ANNOTATION, align="left", dx=4, dy=-3, baseline="bottom").encode(
         axis.x("at"), y=alt.value({"expr": "height"}), text="what:N"
     )

@@ -30,7 +30,7 @@ from schedlab.report.charts.theme import ANNOTATION, IDEAL, PUBLISHED_DASH, WIDT
 from schedlab.report.model import Chart
 
 ERROR_BARS_MOST = 8
-"""Intervals at up to so many places are bars; at more, a band."""
+"""Intervals at up to this many places are bars; at more, a band."""
 
 
 def lines(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who ran, waited and was blocked in a trace, with names: what its charts are drawn of."""
+"""Which processes ran, waited and were blocked in a trace, with names: what its charts are drawn of."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class People:
         )
 
     def running(self) -> pl.DataFrame:
-        """Who ran on which CPU from when to when."""
+        """Which process ran on which CPU from when to when."""
         return self.intervals().filter(pl.col("state") == "running")
 
     def idle(self) -> pl.DataFrame:
-        """When each CPU had nobody: cpu, begin_ns, end_ns."""
+        """When each CPU had no process: cpu, begin_ns, end_ns."""
         return (
             cpu_intervals(self.trace).filter(pl.col("pid") == 0).select("cpu", "begin_ns", "end_ns")
         )

@@ -29,7 +29,7 @@ from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
 PLACES = 300
-"""At so many times a share is drawn."""
+"""At this many times a share is drawn."""
 SLIDING_TICKS = 50
 GROUPS_MOST = 8
 SETTLED = 0.04

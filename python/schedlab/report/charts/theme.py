@@ -32,7 +32,7 @@ ANNOTATION = "schedlab-annotation"
 SLATE, OLIVE, SALMON, TEAL = "#606878", "#888800", "#e86868", "#38a098"
 BLUE, PURPLE, RUST, ORCHID = "#0858f8", "#8848b8", "#a84838", "#c868d8"
 PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID)
-"""For series that are no policies; slate is for what is beside them.
+"""For series that are no policies; slate is for all others.
 
 Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11), and each two
 differ for people without red, green or blue cones, too.

@@ -29,7 +29,7 @@ function adapted(value, change, above = "") {
     );
 }
 
-// For this page's letters and this place's width, with so many names side by side in a legend.
+// For this page's letters and this place's width, with this many names side by side in a legend.
 // Specifications are written for letters of a root of 16 pixels, and for paper.
 function forPlace(specification, width, columns) {
     const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;

@@ -18,7 +18,7 @@ const WHEEL = 0.0015; // of a factor's logarithm, per pixel that a wheel turns
 
 /**
  * Drag to pan, two fingers or the wheel to zoom. A plain wheel zooms only where the keyboard is, since
- * otherwise nobody could scroll past it.
+ * otherwise one could not scroll past it.
  * @param {HTMLElement} place @param {import("./view.js").View} view @param {Receiver} receiver
  */
 export function followPointer(place, view, receiver) {

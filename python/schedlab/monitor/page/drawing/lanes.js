@@ -83,7 +83,7 @@ export class LevelsSeen {
         this.#seen.delete(-1);
         const levels = [...this.#seen].sort((one, other) => one - other);
         if (!frame.levels_rise) return levels.slice(0, ROWS_MOST);
-        // Processes sink through all of them, also where nobody was yet.
+        // Processes sink through all of them, also where none was yet.
         return [...Array((levels.at(-1) ?? -1) + 1).keys()].reverse().slice(0, ROWS_MOST);
     }
 

@@ -3,8 +3,8 @@
 // A drawing that is kept while it only moves: tens of thousands of runs are drawn once, with what is
 // beside the view, and each frame of a pan copies a part of that.
 
-const MARGIN = 0.3; // of the view's width, drawn at each side beside it
-const MARGIN_LIVE = 0.08; // on the right; who follows now never goes back
+const MARGIN = 0.3; // of the view's width, drawn on each side of it
+const MARGIN_LIVE = 0.08; // on the right; a view that follows now never goes back
 
 /**
  * @typedef {{left: number, right: number, begin: number, end: number}} Span

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Boxes that go to where they belong, instead of being there at once: so one can follow who sinks, who
-// rises, and who is picked. Who wants no motion gets none.
+// rises, and what is picked. Users who want no motion get none.
 
 const LASTS_MS = 320;
 const OF_GAP = 0.6; // of the time between two frames: between them, all is to rest
-const TOGETHER_MOST = 600; // boxes; more move at once, nobody follows them
+const TOGETHER_MOST = 600; // boxes; more move at once, since no eye follows them
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 

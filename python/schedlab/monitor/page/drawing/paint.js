@@ -41,7 +41,7 @@ export function fillOf(context, pid) {
     });
 }
 
-/** Diagonal lines, for what is wrong: a CPU that idles while somebody waits. */
+/** Diagonal lines, for what is wrong: a CPU that idles while a process waits. */
 export function hatching(context, colour) {
     return tile(context, `hatching ${colour}`, HATCH, (drawn) => {
         drawn.fillStyle = colour;

@@ -32,7 +32,7 @@ export class RunTable {
     /** @param {number} begin @param {number} end of what is seen */
     fill(begin, end) {
         const now = performance.now();
-        // Who reads or tabs through it wants it to stay.
+        // While a user reads or tabs through it, it stays.
         if (now - this.#filled_ms < GAP_MS || this.element.contains(document.activeElement)) return;
         this.#filled_ms = now;
         const { total, runs } = runsBetween(this.state, begin, end, ROWS);

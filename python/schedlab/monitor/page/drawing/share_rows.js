@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Who holds what part of the tickets, and gets what part of the CPUs: by process or by group, the
+// What part of the tickets each holds, and what part of the CPUs it gets: by process or by group, the
 // smallest put together, and how it went since the last change.
 
 import { colourOf } from "../colours.js";
@@ -93,7 +93,7 @@ export class Convergence {
 
     /**
      * @param {Row[]} rows @param {string} key all that is not to change: policy, tunables, attributes
-     * @param {number} now_ns @returns {Map<string, number>} share by key; empty: nobody has run yet
+     * @param {number} now_ns @returns {Map<string, number>} share by key; empty: none has run yet
      */
     take(rows, key, now_ns) {
         const whole = `${key} ${rows.map((row) => `${row.key}:${row.held}`).join()}`;

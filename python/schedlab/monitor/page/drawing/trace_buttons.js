@@ -13,7 +13,7 @@ import { openInPerfetto } from "./perfetto.js";
 export function traceButtons(panel, state) {
     const guarded = (act) => async (event) => {
         const pressed = event.currentTarget;
-        pressed.disabled = true; // nobody asks twice meanwhile
+        pressed.disabled = true; // it cannot be asked twice meanwhile
         try {
             await act(state);
             panel.fail("");

@@ -98,7 +98,7 @@ export class View {
 
     /**
      * @param {number} factor above 1: to see more time @param {number} [place] what stays where it is,
-     * 0 to 1 from the left; who follows now, keeps the right edge
+     * 0 to 1 from the left; a view that follows now keeps the right edge
      */
     zoom(factor, place = 0.5) {
         const { begin, end } = this.range();
@@ -136,7 +136,7 @@ export class View {
         this.#changed();
     }
 
-    /** @param {() => void} listener called when somebody has changed the range @returns {() => void} ends it */
+    /** @param {() => void} listener called when the user has changed the range @returns {() => void} ends it */
     subscribe(listener) {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The policy in force, its presets and its tunables. What is shown is what the system says, also if
-// somebody else has changed it.
+// another page has changed it.
 
 import { ask } from "../connection.js";
 import { announce, button, element, policySelect, setText } from "../elements.js";

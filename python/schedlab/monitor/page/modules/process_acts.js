@@ -6,7 +6,7 @@ import { ask } from "../connection.js";
 import { announce, element, setText } from "../elements.js";
 
 const ARMED_MS = 3000;
-/** As policies/policy.h has them; who is to decide is the system. */
+/** As policies/policy.h has them; the system decides. */
 const RANGES = { priority: { min: 0, max: 10 }, tickets: { min: 1, max: 1_000_000 }, weight: { min: 1, max: 10 } };
 
 /** @typedef {{pid?: number, group?: number, words: string}} Target */
@@ -82,10 +82,10 @@ export class AttributeEditor {
         if (this.field.value === "" || !Number.isInteger(value)) return this.#fail("This is a whole number.");
         if (value < min || value > max) return this.#fail(`${this.attribute}: ${min} to ${max}.`);
         const { pid, group, words } = this.target;
-        const whom = pid === undefined ? { group } : { pid };
+        const target = pid === undefined ? { group } : { pid };
         this.asking = true;
         try {
-            await ask("attribute", { system: this.table.system, ...whom, kind: this.attribute, value });
+            await ask("attribute", { system: this.table.system, ...target, kind: this.attribute, value });
             announce(`${this.attribute} of ${words} is ${value} now.`);
             this.close();
         } catch (error) {

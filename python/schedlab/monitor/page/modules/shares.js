@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tickets and shares: who holds what part of the tickets (or weights), who received what part of the
+// Tickets and shares: what part of the tickets (or weights) each holds, what part it received of the
 // CPUs' time, and how the latter comes to what it is meant to be.
 
 import { inkOn, onTheme, tokens } from "../colours.js";

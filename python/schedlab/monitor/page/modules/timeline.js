@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The time line: who ran on which CPU, and when. A lane a CPU; under a policy with levels, a row a
+// The time line: which process ran on which CPU, and when. A lane a CPU; under a policy with levels, a row a
 // level in it. All systems show the same range of time (drawing/view.js).
 
 import { onTheme, tokens } from "../colours.js";
@@ -221,7 +221,7 @@ class Timeline {
         this.#painter.paint(context, this.state.selected, home, (pid) => this.state.nameOf(pid));
     }
 
-    /** Idle is pale; idle while somebody waits elsewhere is hatched. */
+    /** Idle is pale; idle while a process waits elsewhere is hatched. */
     #paintGround(context, span, cpu, y) {
         const { laneHeight, levels, rowHeight } = this.#lanes;
         const scale = (span.right - span.left) / (span.end - span.begin);

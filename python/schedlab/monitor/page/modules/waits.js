@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Why a process had to wait: who ran meanwhile, on which CPU and for how long; its last waits; and how
+// Why a process had to wait: what ran meanwhile, on which CPU and for how long; its last waits; and how
 // long other CPUs idled.
 
 import { ask } from "../connection.js";
@@ -14,7 +14,7 @@ const PARTS_SEEN = 8;
 const WAITS_SEEN = 50;
 const LONGEST_SEEN = 8;
 const SOME_WAIT = "Choose a process, here or anywhere. Waiting longest now:";
-const NOBODY_WAITS = "Nobody waits now. Choose a process to see why it waited.";
+const NONE_WAITS = "No process waits now. Choose a process to see why it waited.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
 export function create(panel, system) {
@@ -79,7 +79,7 @@ class Waits {
     #draw() {
         const { selected, frame } = this.state;
         this.panel.note(selected ? named(this.state, selected) : "");
-        // Who is about to press something there must find it where it was.
+        // What a user is about to press must stay where it was.
         if (this.content.matches(":focus-within") && !this.#explanation) return;
         if (!selected) this.#drawChoice(frame);
         else if (this.#explanation) this.#drawExplanation(this.#explanation, frame.metrics.window_ns);
@@ -92,12 +92,12 @@ class Waits {
         this.content.replaceChildren();
     }
 
-    /** Nobody is chosen: those who have waited longest now are worth a look. */
+    /** No process is chosen: those that have waited longest now are worth a look. */
     #drawChoice({ processes }) {
         const { wait_now_ns: waits, own } = processes;
         const waiting = [...waits.keys()].filter((row) => waits[row] > 0 && !own[row]);
         waiting.sort((one, other) => waits[other] - waits[one]);
-        setText(this.head, waiting.length ? SOME_WAIT : NOBODY_WAITS);
+        setText(this.head, waiting.length ? SOME_WAIT : NONE_WAITS);
         const pids = waiting.slice(0, LONGEST_SEEN);
         const key = pids.map((row) => processes.pid[row]).join();
         if (this.content.dataset.key !== key || !this.content.children.length) {

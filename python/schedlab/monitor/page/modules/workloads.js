@@ -86,7 +86,7 @@ function startButton({ name, title }, can, start) {
     return made;
 }
 
-/** What lives, but for the monitor's own, by group. */
+/** What lives, except the monitor's own, by group. */
 function groupsOf({ frame }) {
     const { pid, name, group, own } = frame.processes;
     const found = new Map();
