@@ -6,7 +6,7 @@
  * own account says of it just before its end: the nanoseconds that it ran
  * ("run") and waited ("wait"), and how often it got a CPU ("turns").
  *
- * tests/linux/traces holds recordings of it; tests/test_linux_trace.py says how
+ * tests/linux/traces holds recordings of it; tests/linux/test_linux_trace.py says how
  * they are made anew.
  */
 

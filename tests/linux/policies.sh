@@ -2,7 +2,7 @@
 #
 # In a guest: brings every policy and preset to the kernel, one after the other, while processes
 # compute, sleep, fork and are bound to CPUs; then lets hogs of unlike weights compete. What came of
-# it is left in /result; tests/test_linux_policies.py reads it.
+# it is left in /result; tests/linux/test_linux_policies.py reads it.
 
 control=/run/schedlab
 

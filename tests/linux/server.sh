@@ -2,7 +2,7 @@
 #
 # In a guest: what the server of policies (linux/loader) does with a kernel that has sched_ext, and
 # with policies that do what none should. What came of each step is left in /result, in a file of
-# the step's name; tests/test_linux_server.py reads it. `status` of a step is its last line.
+# the step's name; tests/linux/test_linux_server.py reads it. `status` of a step is its last line.
 
 control=/run/schedlab
 

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from policy_build import run
 
+from policy_build import run
 from schedlab.benchmarks.instructions import GROWTH_ALLOWED
 from schedlab.machines.spike import find_spike
 from schedlab.paths import ROOT

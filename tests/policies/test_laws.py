@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from policy_build import CLANG, POLICIES, WARNINGS, run
 
+from policy_build import CLANG, POLICIES, WARNINGS, run
 from schedlab.paths import ROOT
 
 pytestmark = pytest.mark.xdist_group("policy-laws")

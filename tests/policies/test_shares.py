@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from policy_build import CLANG, WARNINGS, run
 
+from policy_build import CLANG, WARNINGS, run
 from schedlab.paths import ROOT
 
 pytestmark = pytest.mark.xdist_group("policy-shares")

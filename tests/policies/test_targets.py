@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from bpf_object import CALL_DEPTH, STACK_BYTES, read_object
 from policy_build import CLANG, POLICIES, WARNINGS, llvm, output_of, run
-
 from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler
 

@@ -8,7 +8,7 @@
 /*
  * A scenario says what a few processes do, for any machine to act out: our kernel
  * by the program scenario.c, the model of the tests by model.c. Each machine gives
- * a trace, and the traces must tell the same story (tests/trace_story.py).
+ * a trace, and the traces must tell the same story (tests/shared/trace_story.py).
  *
  * A process works a little, acts, works, acts. With its work between acts a few
  * hundredths of a tick, and ACT_WORK_UNTIL for longer times, all acts follow soon

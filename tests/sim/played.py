@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simulator_command import built, simulate
-
 from guest_machine import TICK_NS, run_guest, sound_trace
 from schedlab import trace
 from schedlab.toolchain.build import IMAGE, build
 from schedlab.workload.loading import COMMAND, TOOLS, make_disk
+from simulator_command import built, simulate
 
 
 def play(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:

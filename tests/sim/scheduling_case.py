@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from scheduling_history import History
-from scheduling_laws import breaches
 
 from schedlab import trace
 from schedlab.paths import BUILD, ROOT
@@ -34,6 +32,8 @@ from schedlab_simulator import (
     Workload,
     declarations,
 )
+from scheduling_history import History
+from scheduling_laws import breaches
 
 CASES = BUILD / "cases"
 PROCESSES = 64
@@ -225,7 +225,10 @@ class Case:
     def script(self) -> str:
         """A program that does the same."""
         self.note_time()
-        folders = [str(ROOT / name) for name in ("tests/sim", "tests", "sim/python", "python")]
+        folders = [
+            str(ROOT / name)
+            for name in ("tests/sim", "tests/shared", "tests", "sim/python", "python")
+        ]
         arguments = "".join(
             f", {name}={value!r}" for name, value in self.arguments.items() if value
         )

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from math import log, sqrt
 from typing import NamedTuple
 
-from scheduling_history import AttributeSet, History, Picked, Queued, Regime, Stopped, Why
-
 from schedlab.trace import AttributeKind, Kind, Trace
+from scheduling_history import AttributeSet, History, Picked, Queued, Regime, Stopped, Why
 from trace_levels import Values, longest_inversion, pieces_of
 
 Law = Callable[[Regime], Iterator[str]]

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from scheduling_case import Case, catalogue
 
 from schedlab_simulator import Attribute, Place
+from scheduling_case import Case, catalogue
 
 US = 1_000
 MS = 1_000_000

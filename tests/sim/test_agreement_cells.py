@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from simulator_command import simulate
 
 from kept_runs import MS, keep_run
 from schedlab import trace
@@ -23,6 +22,7 @@ from schedlab.report.build import without_simulated
 from schedlab.report.model import Table
 from schedlab.runs import collection
 from schedlab.workload import costs as profiles
+from simulator_command import simulate
 
 EXPERIMENT = "s1-timing-cpu-heavy"
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulator_command import built, simulate
 
 from schedlab import trace
 from schedlab.paths import ROOT
@@ -39,6 +38,7 @@ from schedlab_simulator import (
     step_type,
 )
 from schedlab_simulator.library import Library, library, opened
+from simulator_command import built, simulate
 
 MS = 1_000_000
 LIBRARY = "sim/libschedlab-sim.so"

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from simulator_command import built, simulate
 
 from golden_stories import policies_and_presets
 from schedlab import trace
+from simulator_command import built, simulate
 
 WORKLOAD = """
 channel turn 2

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from simulator_command import built, simulate
 
 from schedlab import trace
+from simulator_command import built, simulate
 
 
 @pytest.mark.parametrize("cpus", [1, 2, 7])

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from simulator_command import simulate
 
 from schedlab import metrics, trace
 from schedlab.studies.ideal import LOTTERY_GROUPS
 from schedlab.studies.shares import TESTS, LotteryTest
 from schedlab.trace.format import HEADER, RECORD, Kind
+from simulator_command import simulate
 
 pytestmark = pytest.mark.xdist_group("lottery-shares")
 

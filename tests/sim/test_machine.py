@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from simulator_command import built, simulate
 
 from conftest import ROOT, Command
 from schedlab import trace
@@ -20,6 +19,7 @@ from schedlab.machines.outcome import outcome_of
 from schedlab.workload import workload_files
 from schedlab.workload.loading import make_disk
 from schedlab.workload.text import text_of
+from simulator_command import built, simulate
 
 FILES = ROOT / "workloads" / "files"
 

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from simulator_command import built
 
 from schedlab.monitor.palette import palette
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
+from simulator_command import built
 
 TICK_NS = 1_000_000
 GROUPS = {

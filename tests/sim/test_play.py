@@ -12,13 +12,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from played import play, simulated
-from simulator_command import built
 
 from guest_machine import TICK_NS
+from played import play, simulated
 from schedlab import metrics, trace
 from schedlab.paths import BUILD
 from schedlab.toolchain.build import build
+from simulator_command import built
 
 Change = Callable[[bytes], bytes]
 LINUX_TICKS_NS = (20_000_000, 200_000_000, 1_000_000_000)

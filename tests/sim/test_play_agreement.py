@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-from played import play, simulated
-from random_workload_files import random_workload
 
 from chessboard import chessboard
 from conftest import ROOT
 from guest_machine import TICK_NS
+from played import play, simulated
+from random_workload_files import random_workload
 from schedlab import metrics, trace
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of

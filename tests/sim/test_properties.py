@@ -11,10 +11,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from scheduling_machine import Scheduler
-from simulator_command import built
 
 from golden_stories import policies_and_presets
+from scheduling_machine import Scheduler
+from simulator_command import built
 
 EXAMPLES = 100
 STEPS = 25

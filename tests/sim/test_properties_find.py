@@ -17,15 +17,15 @@ from typing import NamedTuple
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
-from scheduling_case import LawBroken
-from scheduling_machine import Scheduler
-from simulator_command import built
-from test_properties import bounds, is_long
 
 from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler
 from schedlab_simulator import declarations
 from schedlab_simulator.library import opened
+from scheduling_case import LawBroken
+from scheduling_machine import Scheduler
+from simulator_command import built
+from test_properties import bounds, is_long
 
 
 class Mistake(NamedTuple):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulator_command import built, simulate
 
 from schedlab import trace
 from schedlab.trace import Kind
 from schedlab.trace.reader import Records, read_records
 from schedlab_simulator import Attribute, Simulator
+from simulator_command import built, simulate
 
 WORKLOAD = """
 channel lock 1

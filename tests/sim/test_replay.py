@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_workloads import workloads
-from simulator_command import simulate
 
 from golden_stories import policies_and_presets
+from random_workloads import workloads
 from schedlab import trace
 from schedlab.replay import Replayed, charges, workload_of
 from schedlab.replay.text import with_loops
 from schedlab.trace import Kind, MarkKind
+from simulator_command import simulate
 
 TICK_NS = 1_000_000
 LIMIT_NS = 200_000_000

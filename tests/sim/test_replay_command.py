@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulator_command import built, simulate
 
 from conftest import Command
 from schedlab.errors import WrongUsage
@@ -18,6 +17,7 @@ from schedlab.files.placing import file_hash
 from schedlab.replay import charges
 from schedlab.runs.recording import recording
 from schedlab.workload.costs import BUILT_IN, COSTS
+from simulator_command import built, simulate
 
 TASKS = {
     "tasks": {

@@ -11,7 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from _pytest.mark.structures import ParameterSet
-from simulator_command import simulate
 
 from chessboard import chessboard
 from guest_machine import TICK_NS, sound_trace, traced
@@ -19,6 +18,7 @@ from schedlab import metrics, trace
 from schedlab.metrics import lives
 from schedlab.replay import charges, workload_of
 from schedlab.trace import BlockReason, Kind
+from simulator_command import simulate
 
 pytestmark = pytest.mark.spike
 

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from simulator_command import built, simulate
 
 from schedlab import metrics, trace
 from schedlab.paths import ROOT
+from simulator_command import built, simulate
 
 SOURCES = sorted((ROOT / "tests" / "sim").glob("*_test.c"))
 

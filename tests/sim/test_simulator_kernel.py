@@ -10,13 +10,13 @@ import json
 from pathlib import Path
 
 import pytest
-from simulator_command import simulate
 
 from chessboard import chessboard
 from guest_machine import TICK_NS, traced
 from schedlab import metrics, trace
 from schedlab.paths import ROOT
 from schedlab.trace import Kind
+from simulator_command import simulate
 
 pytestmark = pytest.mark.spike
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from simulator_command import simulate
 
 from schedlab import trace
 from schedlab.trace import Kind
+from simulator_command import simulate
 
 TURN = 5000
 COSTS = "none,turn=5000,interrupt=100,call=200,fork=1000"

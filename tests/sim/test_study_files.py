@@ -10,12 +10,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from played import play, simulated
-from simulator_command import simulate
 
 from chessboard import chessboard
 from conftest import ROOT
 from guest_machine import TICK_NS, traced
+from played import play, simulated
 from schedlab import metrics, trace
 from schedlab.studies.experiment import TICK_NS as STUDY_TICK_NS
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
@@ -23,6 +22,7 @@ from schedlab.studies.files import FILES, FOLDER, WITHOUT, Described
 from schedlab.workload import workload_files
 from schedlab.workload.changes import parse_change
 from schedlab.workload.text import text_of
+from simulator_command import simulate
 
 NEARNESS = 0.02
 """Of a time; or else a tick."""

@@ -141,7 +141,7 @@ def next_steps(name: str, policy: Path, test: Path) -> str:
     steps = [
         (f"./schedlab run --policy {name},rr --cpus 1,2", "see what it does, beside round-robin"),
         (
-            f"./schedlab test tests/test_host_programs.py -k policy_{name}_test",
+            f"./schedlab test tests/host/test_host_programs.py -k policy_{name}_test",
             "its own test, on the model",
         ),
         ("./schedlab test tests/policies", "what every policy must keep"),

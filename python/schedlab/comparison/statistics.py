@@ -4,7 +4,7 @@
 The runs of a setup differ in their seeds. An interval says where the mean over all seeds, not just
 those that were run, lies with 95 % confidence. All of it gives the same for the same values:
 random resamples begin with a fixed seed. docs/comparing.md says what a reader may conclude, and
-how often the intervals hold what they should (tests/test_statistics.py measures it).
+how often the intervals hold what they should (tests/comparison/test_statistics.py measures it).
 
 Few seeds are the rule here, and the plain bootstrap fails with few: its bounds never leave the
 values seen, so that of n values they miss the median of a symmetric distribution in 2^(1-n) of

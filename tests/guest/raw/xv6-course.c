@@ -2,7 +2,7 @@
 
 /*
  * A program as those of a course that added calls to xv6: lotteries, priorities, waiting times, by
- * the numbers that COURSE_CALLS of tests/test_course_programs.py gives them.
+ * the numbers that COURSE_CALLS of tests/guest/test_course_programs.py gives them.
  */
 
 #include "tests/guest/raw/xv6.h"

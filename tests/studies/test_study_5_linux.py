@@ -10,6 +10,7 @@ import pytest
 
 from kept_runs import MS, keep_run, keep_simulated
 from page_contents import cells_of, tables_of, texts_of
+from printed_by_benchmarks import OUTPUTS, RATES, sysbench
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE
 from schedlab.report import study_5
@@ -33,7 +34,6 @@ from schedlab.studies.linux_experiments import (
 from schedlab.trace import Kind, ProcessState
 from trace_simulator import Record, Script, load
 
-OUTPUTS = Path(__file__).with_name("outputs")
 SEEDS = (1, 2, 3)
 STARTED = {"started": "2026-04-19T12:00:00+00:00"}
 
@@ -52,19 +52,6 @@ def on_linux(experiment: str) -> dict[str, Any]:
     """Of a manifest: the experiment's machine, and the mode that it is in."""
     machine = machine_named(EXPERIMENTS[experiment].machine or "spike")
     return {"machine": machine.name, "mode": machine.note, "repeatable": machine.repeatable}
-
-
-RATES = {FAIR: 1000.0, "wrr:linux": 1001.0, "lottery:linux": 990.0}
-
-
-def sysbench(policy: str, seed: int, name: str = "sysbench-1-thread") -> str:
-    """Its output with a rate and a longest latency of our own; those of WRR lie among the fair's."""
-    text = (OUTPUTS / f"{name}.txt").read_text()
-    lines = {
-        "events per second": f"    events per second: {RATES[policy] + 2 * seed:10.2f}",
-        "max": f"         max: {seed + 1:10.2f}",
-    }
-    return "\n".join(lines.get(line.split(":")[0].strip(), line) for line in text.splitlines())
 
 
 def keep_sysbench(place: Path) -> None:

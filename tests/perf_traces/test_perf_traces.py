@@ -17,36 +17,19 @@ from click import UsageError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import ROOT, Command, Programs
+from conftest import Command, Programs
+from perf_recordings import RECORDINGS, TICK_NS, TOOLS, imported, unpacked
 from schedlab import metrics, trace
 from schedlab.commands.cli import cli
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.perf_traces import reader
-from schedlab.perf_traces.convert import Imported, convert
+from schedlab.perf_traces.convert import convert
 from schedlab.perf_traces.events import Loss, Start, Switch, Wakeup
 from schedlab.perf_traces.story import Story, weight_of
 from schedlab.perf_traces.text import parse
 from schedlab.runs.recording import recording
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Trace
 from trace_simulator import PATIENT
-
-RECORDINGS = ROOT / "tests" / "recordings"
-TICK_NS = 4_000_000
-TOOLS = {".data": reader.PERF, ".dat": reader.TRACE_CMD}
-
-
-def unpacked(name: str, folder: Path) -> Path:
-    """A recording as it was made. Skips the test where its tool is not."""
-    tool = TOOLS.get(Path(name).suffix)
-    if tool and not tool.find():
-        pytest.skip(f"{tool.program} is not here: install {' or '.join(tool.packages)}")
-    path = folder / name
-    path.write_bytes(lzma.decompress((RECORDINGS / f"{name}.xz").read_bytes()))
-    return path
-
-
-def imported(name: str, folder: Path) -> Imported:
-    return convert(unpacked(name, folder), folder / "run", "fair", TICK_NS)
 
 
 def trace_of(text: str, folder: Path) -> Trace:

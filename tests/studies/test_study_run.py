@@ -39,7 +39,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.planning import plan
 from schedlab.toolchain.build import PARTS
 from schedlab.toolchain.policies import read_catalogue
-from test_run import ScriptMachine
+from script_machine import ScriptMachine
 
 # --- what is run
 

@@ -5,7 +5,7 @@ Ties: a scenario in which many things happen at one tick (tests/scenario/ties.h)
 the kernel and by the model of the tests. Both must tell the story in tests/golden/, as must the
 simulator (tests/sim/test_simulator_scenarios.py). To write the stories anew, and then review what changed:
 
-    SCHEDLAB_GOLDEN=write ./schedlab test tests/test_kernel_policies.py -k ties
+    SCHEDLAB_GOLDEN=write ./schedlab test tests/kernel/test_kernel_policies.py -k ties
     git diff tests/golden
 """
 

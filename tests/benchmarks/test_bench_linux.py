@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from printed_by_benchmarks import sysbench
 from schedlab.benchmarks import linux_shares, linux_throughput
 from schedlab.commands.cli import cli
 from schedlab.machines.outcome import Outcome
@@ -16,7 +17,6 @@ from schedlab.metrics import Metrics
 from schedlab.outputs import OutputError
 from schedlab.runs.carrying_out import Finished
 from schedlab.toolchain.policies import PolicyChoice
-from test_study_5_linux import sysbench
 
 RR, WRR = PolicyChoice("rr"), PolicyChoice("wrr", "linux")
 THROUGHPUT = linux_throughput.Setting((RR, WRR), "linux", rounds=3, seconds=1)

@@ -20,7 +20,7 @@ from schedlab.metrics.lives import lives
 from schedlab.replay.acts import first_waits
 from schedlab.trace import BlockReason, Kind, ProcessState, Step
 
-RECORDINGS = Path(__file__).parent / "linux" / "traces"
+RECORDINGS = Path(__file__).parent / "traces"
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["1 CPU", "2 CPUs"])

@@ -9,7 +9,7 @@ import pytest
 
 from schedlab.outputs import OutputError, figures
 
-OUTPUTS = Path(__file__).with_name("outputs")
+OUTPUTS = Path(__file__).parent
 
 
 def output(name: str) -> str:

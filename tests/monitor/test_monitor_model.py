@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from conftest import ROOT
 from naive_model import Queues, Sliding, idle_while_queued
+from perf_recordings import imported
 from schedlab.metrics import compute, cpu_intervals, jain_index
 from schedlab.monitor.model import Model, ModelFrame
 from schedlab.monitor.system import Status, StatusRow
@@ -39,7 +40,6 @@ from schedlab.trace.writer import TraceWriter
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
 from schedlab_simulator import Simulator
-from test_perf_traces import imported
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
 FOREVER_NS = 1 << 60

@@ -25,7 +25,6 @@ import pytest
 from tornado.httpclient import HTTPClientError
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from conftest import ROOT
 from schedlab import paths
 from schedlab.errors import WrongUsage
 from schedlab.monitor import limits
@@ -49,7 +48,7 @@ class Monitor:
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "HOME": "/nonexistent"},
-            cwd=ROOT / "tests",
+            cwd=Path(__file__).parent,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -390,7 +389,7 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
             "HOME": str(home),
             "BROWSER": f"{browser} %s",
         },
-        cwd=ROOT / "tests",
+        cwd=Path(__file__).parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -18,7 +18,6 @@ import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from conftest import ROOT
 from monitor_stand_ins import SECOND, StandIn, choices, setup, until
 from schedlab import paths
 from schedlab.errors import WrongUsage
@@ -350,7 +349,7 @@ def test_a_signal_ends_all_in_order(number: signal.Signals) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "HOME": "/nonexistent"},
-        cwd=ROOT / "tests",
+        cwd=Path(__file__).parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

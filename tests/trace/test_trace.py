@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from conftest import ROOT
 from naive_validation import first_breach
 from schedlab.metrics.compute import ATTRIBUTE_DEFAULTS, compute
 from schedlab.trace import (
@@ -29,8 +30,6 @@ from schedlab.trace import (
     validate,
 )
 from trace_simulator import PATIENT, Record, Script, header, load, simulate, write
-
-ROOT = Path(__file__).parents[1]
 
 SCRIPTS = st.builds(
     Script,

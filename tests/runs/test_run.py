@@ -17,7 +17,7 @@ import pytest
 from conftest import ROOT, Programs
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.files.placing import LIST
-from schedlab.machines import Boot, KernelMachine, Release, kernel_machine, machine_named
+from schedlab.machines import Boot, kernel_machine, machine_named
 from schedlab.machines.outcome import Outcome, outcome_of
 from schedlab.machines.qemu import find_qemu
 from schedlab.machines.run import Run
@@ -28,6 +28,7 @@ from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations, guest_seconds
 from schedlab.runs.results import find_run, new_folder
 from schedlab.toolchain.policies import PolicyChoice
+from script_machine import ScriptMachine
 
 BASE = Run(
     workload="mixed",
@@ -40,30 +41,6 @@ BASE = Run(
     limit_ns=1_000_000_000,
     memory_mib=64,
 )
-
-
-class ScriptMachine(KernelMachine):
-    """A machine that is a shell script; $1 is the number of CPUs."""
-
-    name = "script"
-    repeatable = True
-    note = ""
-
-    def __init__(self, script: str, seconds: float = 60) -> None:
-        self.script = script
-        self.seconds = seconds
-
-    def release(self) -> Release:
-        return Release("/bin/sh", "1", "test")
-
-    def command(self, boot: Boot) -> list[str]:
-        return ["/bin/sh", "-c", self.script, "machine", str(boot.cpus)]
-
-    def host_cpus(self, cpus: int) -> int:
-        return 1
-
-    def host_limit(self, cpus: int, limit_ns: int) -> float:
-        return self.seconds
 
 
 def plan_in(folder: Path, *cpus: int, repeats: int = 1) -> Plan:
@@ -205,7 +182,7 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     out, pids = tmp_path / "out", tmp_path / "pids"
-    script = CONDUCTOR.format(tests=str(ROOT / "tests"), out=str(out), pids=pids)
+    script = CONDUCTOR.format(tests=str(Path(__file__).parent), out=str(out), pids=pids)
     with subprocess.Popen(
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python"},

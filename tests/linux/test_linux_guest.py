@@ -153,9 +153,9 @@ def test_a_signal_ends_the_guest_with_schedlab(
 import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.path.insert(0, {str(ROOT / "tests")!r})
+sys.path.insert(0, {str(Path(__file__).parent)!r})
 from linux_stand_ins import stand_in_packages
-from schedlab.linux import guest
+from schedlab.machines.linux import guest
 guest.packages = lambda: stand_in_packages(Path({str(tmp_path / "tree")!r}))
 guest.boot(guest.GuestJob(), Path({str(tmp_path / "boot")!r}))
 """

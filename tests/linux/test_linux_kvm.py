@@ -155,7 +155,7 @@ def test_doctor_says_what_a_trial_has_shown(
 
 def test_the_bytes_that_a_guest_tries_are_those_of_their_source(tmp_path: Path) -> None:
     tools = compiler()
-    source, made = ROOT / "python/schedlab/linux/alive.S", tmp_path / "alive"
+    source, made = ROOT / "python/schedlab/machines/linux/alive.S", tmp_path / "alive"
     part = tmp_path / "alive.o"
     subprocess.run([tools.clang, "--target=x86_64-none-elf", "-c", source, "-o", part], check=True)
     placed = ["--oformat=binary", "-Ttext=0", "--entry=0"]

@@ -2,7 +2,7 @@
 """A server of the live monitor that plays made-up systems, for tests of the page: consistent frames
 of two systems, which obey what they are asked; all that was asked is kept.
 
-    python tests/monitor_stand_in.py [PROCESSES [SYSTEMS [PORT]]]      # to look at the page by hand
+    python tests/monitor/monitor_stand_in.py [PROCESSES [SYSTEMS [PORT]]]      # to look at the page by hand
 """
 
 from __future__ import annotations

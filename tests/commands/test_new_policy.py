@@ -78,8 +78,15 @@ def test_new_policies_pass_every_test_of_policies_and_their_own(checkout: Path) 
     done = command(
         checkout,
         *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs"),
-        *("tests/policies/test_targets.py", "tests/policies/test_laws.py", "tests/test_style.py"),
-        *(f"tests/test_host_programs.py::test_host_program[policy_{name}_test]" for name in NAMES),
+        *(
+            "tests/policies/test_targets.py",
+            "tests/policies/test_laws.py",
+            "tests/house/test_style.py",
+        ),
+        *(
+            f"tests/host/test_host_programs.py::test_host_program[policy_{name}_test]"
+            for name in NAMES
+        ),
         *("-k", chosen),
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""The recordings of tests/recordings, and what becomes of them."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import pytest
+
+from schedlab.paths import ROOT
+from schedlab.perf_traces import reader
+from schedlab.perf_traces.convert import Imported, convert
+
+RECORDINGS = ROOT / "tests" / "recordings"
+TICK_NS = 4_000_000
+TOOLS = {".data": reader.PERF, ".dat": reader.TRACE_CMD}
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """A recording as it was made. Skips the test where its tool is not."""
+    tool = TOOLS.get(Path(name).suffix)
+    if tool and not tool.find():
+        pytest.skip(f"{tool.program} is not here: install {' or '.join(tool.packages)}")
+    path = folder / name
+    path.write_bytes(lzma.decompress((RECORDINGS / f"{name}.xz").read_bytes()))
+    return path
+
+
+def imported(name: str, folder: Path) -> Imported:
+    return convert(unpacked(name, folder), folder / "run", "fair", TICK_NS)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""A machine for tests of what starts machines."""
+
+from __future__ import annotations
+
+from schedlab.machines import Boot, KernelMachine, Release
+
+
+class ScriptMachine(KernelMachine):
+    """A machine that is a shell script; $1 is the number of CPUs."""
+
+    name = "script"
+    repeatable = True
+    note = ""
+
+    def __init__(self, script: str, seconds: float = 60) -> None:
+        self.script = script
+        self.seconds = seconds
+
+    def release(self) -> Release:
+        return Release("/bin/sh", "1", "test")
+
+    def command(self, boot: Boot) -> list[str]:
+        return ["/bin/sh", "-c", self.script, "machine", str(boot.cpus)]
+
+    def host_cpus(self, cpus: int) -> int:
+        return 1
+
+    def host_limit(self, cpus: int, limit_ns: int) -> float:
+        return self.seconds
