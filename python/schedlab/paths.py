@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+from contextlib import suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,12 +19,26 @@ STUDIES = ROOT / "studies"
 
 
 def new_runs_folder(name: str) -> Path:
-    """A name in runs/ that is free, in the order of time."""
+    """A new folder in runs/, in the order of time.
+
+    It is there at once, so that a command of the same second takes another, and it is gone at the
+    end of the program if nothing was put into it.
+    """
     stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
-    place, number = RUNS / stem, 2
-    while place.exists():
-        place, number = RUNS / f"{stem}-{number}", number + 1
+    RUNS.mkdir(parents=True, exist_ok=True)
+    for number in count(1):
+        place = RUNS / (stem if number == 1 else f"{stem}-{number}")
+        with suppress(FileExistsError):
+            place.mkdir()
+            break
+    atexit.register(_remove_if_empty, place)
     return place
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+        folder.parent.rmdir()
 
 
 def cache_folder() -> Path:

@@ -84,7 +84,7 @@ COMMANDS = {
     "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
     "soak": First("storm --hours 0.001", REFUSAL, 1),
     "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
-    "test": First("--version", "pytest"),
+    "test": First("tests/monitor/test_monitor_session.py -n 1 -k one_to_four", "1 passed"),
     "top": First("--machine sim", "Processes", interrupted=True),
     "trace": First("RUN", "trace.perfetto-trace"),
 }

@@ -629,14 +629,14 @@ def test(arguments: tuple[str, ...]) -> None:
     """Build everything and run all tests, or those that the arguments for pytest name."""
     from schedlab.host.interpreter import module_command
     from schedlab.host.processor import is_complete, processor
-    from schedlab.toolchain.build import build, host_processors
+    from schedlab.toolchain.build import SIMULATOR_LIBRARY, build, host_processors
 
     if not is_complete():
         say(
             f"schedlab: this host is {processor()}: tests of Linux guests fail on it, and those of"
             " Spike, unless one is on the PATH (docs/faq.md)"
         )
-    build("all", "host-tests")
+    build("all", "host-tests", SIMULATOR_LIBRARY)
     words = ["pytest", "-n", str(host_processors()), *arguments]
     say(f"schedlab: {' '.join(words)}")
     command = module_command(*words)

@@ -45,11 +45,11 @@ class Imported:
 def convert(
     file: Path, place: Path, policy: str, tick_ns: int, root: str | None = None
 ) -> Imported:
-    """Makes the folder `place`. Raises WrongUsage if it is there, or the file is no recording.
+    """Fills the folder `place`. Raises WrongUsage if something is there, or the file is no recording.
 
     `root`: name or PID of the process whose descendants are measured, while it lives; None: all.
     """
-    if place.exists():
+    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         raise WrongUsage(f"{place} is there already: name another folder with --out")
     began = time.monotonic()
     recording = read(file)
