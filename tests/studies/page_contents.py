@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from schedlab.report.model import Cell, Page, Table, Text
 
 
@@ -12,8 +14,9 @@ def tables_of(page: Page) -> dict[str, Table]:
 
 
 def texts_of(page: Page) -> str:
-    """The lead and all texts, one after another."""
-    return "\n".join([page.lead, *(b.markdown for b in page.blocks() if isinstance(b, Text))])
+    """The lead and all texts, one after another, each paragraph and each item a line."""
+    texts = [page.lead, *(b.markdown for b in page.blocks() if isinstance(b, Text))]
+    return re.sub(r"(?<=\S)\n *(?![-*\s])", " ", "\n".join(texts))
 
 
 def cells_of(table: Table, labels: int = 1) -> dict[tuple[str, ...], Cell]:

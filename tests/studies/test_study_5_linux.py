@@ -13,8 +13,7 @@ from page_contents import cells_of, tables_of, texts_of
 from printed_by_benchmarks import OUTPUTS, RATES, sysbench
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE
-from schedlab.report import study_5
-from schedlab.report.build import make_report
+from schedlab.report.build import make_report, page_maker
 from schedlab.report.model import Page
 from schedlab.report.studies.linux_waits import waits_of
 from schedlab.runs.collection import read
@@ -66,7 +65,7 @@ def keep_sysbench(place: Path) -> None:
 
 
 def page_of(place: Path) -> Page:
-    page = study_5.page(read([place]))
+    page = page_maker(5)(read([place]))
     assert page
     return page
 

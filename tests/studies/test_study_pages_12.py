@@ -11,10 +11,11 @@ import pytest
 
 from kept_runs import keep_run
 from page_contents import cells_of, tables_of, texts_of
-from schedlab.report import study_1, study_2
+from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Chart, Page
 from schedlab.report.studies.improvements import PROPOSALS
 from schedlab.report.studies.timing_runs import IN_A_ROW
+from schedlab.report.study_2 import ROWS
 from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
@@ -171,7 +172,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 @pytest.fixture(scope="module")
 def whole_page(everything: Collection) -> Page:
-    return made(study_1.page(everything))
+    return made(page_maker(1)(everything))
 
 
 def made(page: Page | None) -> Page:
@@ -242,7 +243,7 @@ def test_near_and_off_the_ideal(tmp_path: Path) -> None:
         keep_timing(tmp_path / "b", *SUITES[1], "cpu-heavy", 1, seed, ticks=ticks + 1)
     tones = []
     for name in "ab":
-        cells = cells_under(made(study_1.page(read([tmp_path / name]))), "study-1-table-1")
+        cells = cells_under(made(page_maker(1)(read([tmp_path / name]))), "study-1-table-1")
         tones.append(cells["CPU-heavy", "1", "completion, ticks", "here"].tone)
     assert tones == ["good", "bad"]
 
@@ -252,7 +253,7 @@ def test_failed_and_missing_cells(tmp_path: Path) -> None:
         failed: dict[str, Any] = {"status": "panic", "message": "out of memory"}
         keep_timing(tmp_path, *SUITES[1], "cpu-heavy", 1, seed, **(failed if seed == 3 else {}))
         keep_timing(tmp_path, *SUITES[1], "switch", 1, seed)
-    page = made(study_1.page(read([tmp_path])))
+    page = made(page_maker(1)(read([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
     failed_cell = cells["CPU-heavy", "1", "completion, ticks", "here"]
     assert (failed_cell.text, failed_cell.tone) == ("failed (1 of 2)", "failed")
@@ -270,7 +271,7 @@ def test_a_run_that_told_nothing(tmp_path: Path) -> None:
     keep_timing(tmp_path, *SUITES[1], "mixed", 1, 1)
     (values,) = tmp_path.glob("**/values.parquet")
     values.unlink()
-    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-1")
+    cells = cells_under(made(page_maker(1)(read([tmp_path]))), "study-1-table-1")
     assert cells["Mixed Load", "1", "completion, ticks", "here"].text == "–"
 
 
@@ -278,7 +279,7 @@ def test_forks_explain_what_does_nothing_else(tmp_path: Path) -> None:
     """50 processes in 5 ticks of 1 ms are 100 µs each; in 19 of 10 ms there, 3.8 ms."""
     keep_timing(tmp_path, *SUITES[1], "creation", 1, 1, ticks=5.0)
     keep_timing(tmp_path, *SUITES[1], "switch", 1, 1, ticks=6.0)
-    page = made(study_1.page(read([tmp_path])))
+    page = made(page_maker(1)(read([tmp_path])))
     cell = cells_under(page, "study-1-table-1")["Switch Overhead", "1", "completion, ticks", "here"]
     assert "0.38 ticks there and 0.100 here" in cell.why
     assert "50 of them are 19 ticks of one CPU there (72 in all), and 5.0 here (6.0)" in cell.why
@@ -287,7 +288,7 @@ def test_forks_explain_what_does_nothing_else(tmp_path: Path) -> None:
 
 def test_where_nothing_explains_it_says_so(tmp_path: Path) -> None:
     keep_timing(tmp_path, *SUITES[1], "starvation", 1, 1, ticks=60.0)
-    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-1")
+    cells = cells_under(made(page_maker(1)(read([tmp_path]))), "study-1-table-1")
     assert cells["Starvation Check", "1", "completion, ticks", "here"].why == "Not known."
 
 
@@ -304,7 +305,7 @@ def test_the_text_follows_the_runs(tmp_path: Path) -> None:
     said = []
     for name, ticks in (("one", 100.0), ("two", 200.0)):
         keep_timing(tmp_path / name, *SUITES[1], "mixed", 1, 1, ticks=ticks)
-        page = made(study_1.page(read([tmp_path / name])))
+        page = made(page_maker(1)(read([tmp_path / name])))
         said.append(f"all have ended after {ticks:.1f} ticks" in texts_of(page))
     assert said == [True, True]
 
@@ -319,7 +320,7 @@ def test_tests_in_a_row(tmp_path: Path) -> None:
         for name, value in (("test", test), ("ticks", 50 + test), ("switches", 1))
     ]
     keep_run(tmp_path, IN_A_ROW, "priority:thesis", repeatable=True, tables={"values": values})
-    page = made(study_1.page(read([tmp_path])))
+    page = made(page_maker(1)(read([tmp_path])))
     cells = cells_of(tables_of(page)["study-1-in-a-row"])
     assert cells["Mixed Load", "", "1 CPU"].text == "54.0"
     assert cells["Starvation Check", "", "1 CPU"].text == "57.0"
@@ -331,7 +332,7 @@ def test_tests_in_a_row(tmp_path: Path) -> None:
 def test_switches_are_accounted_for(tmp_path: Path) -> None:
     """Of the study: 50 starts and 19 ticks are the 69 of Process Creation on one CPU."""
     keep_timing(tmp_path, *SUITES[1], "creation", 1, 1, ticks=5.0)
-    table = tables_of(made(study_1.page(read([tmp_path]))))["study-1-picks"]
+    table = tables_of(made(page_maker(1)(read([tmp_path]))))["study-1-picks"]
     row = next(row for row in table.rows if row[1].text == "Process Creation")
     assert [cell.text for cell in row[2:6]] == ["50", "19", "69", "69"]
     # Ours: 50 starts, 100 wake-ups and 10 picks of the parent, and 5 ticks.
@@ -426,7 +427,7 @@ def test_proposals_and_all_policies(tmp_path: Path) -> None:
     keep_timing(tmp_path, "priority", "priority:thesis", "cpu-heavy", 2, 1, ticks=100.0)
     keep_timing(tmp_path, "priority", "priority:proposed", "cpu-heavy", 2, 1, ticks=80.0)
     keep_timing(tmp_path, "priority", "stride", "cpu-heavy", 2, 1, ticks=60.0)
-    page = made(study_1.page(read([tmp_path])))
+    page = made(page_maker(1)(read([tmp_path])))
     for each in PROPOSALS:
         assert f"{each.what[1:]}: {each.here}." in texts_of(page)
     proposed = cells_under(page, "study-1-proposed-completion")
@@ -453,8 +454,8 @@ def test_figures_are_drawn_of_ours_theirs_and_the_ideal(whole_page: Page) -> Non
 def test_pages_only_of_what_was_run(tmp_path: Path) -> None:
     keep_run(tmp_path, "s3-cpu", "rr:table-scan", repeatable=True)
     collection = read([tmp_path])
-    assert study_1.page(collection) is None
-    assert study_2.page(collection) is None
+    assert page_maker(1)(collection) is None
+    assert page_maker(2)(collection) is None
 
 
 def test_nothing_but_failures(tmp_path: Path) -> None:
@@ -464,8 +465,8 @@ def test_nothing_but_failures(tmp_path: Path) -> None:
         keep_timing(
             tmp_path, "timing", SUITES[1][1], "switch", cpus, 1, prefix="s2", status="timeout"
         )
-    assert "no run of it ended as it should" in made(study_1.page(read([tmp_path]))).lead
-    assert "no run of it ended as it should" in made(study_2.page(read([tmp_path]))).lead
+    assert "no run of it ended as it should" in made(page_maker(1)(read([tmp_path]))).lead
+    assert "no run of it ended as it should" in made(page_maker(2)(read([tmp_path]))).lead
 
 
 # --- study 2
@@ -484,8 +485,8 @@ def keep_study_2(place: Path, switch_ticks: float = 25.0) -> None:
 
 def test_each_figure_of_study_2_stands_beside_its_cell(tmp_path: Path) -> None:
     keep_study_2(tmp_path)
-    cells = cells_under(made(study_2.page(read([tmp_path]))), "study-2-lists")
-    names = {row: test for test, row in study_2.ROWS.items()}
+    cells = cells_under(made(page_maker(2)(read([tmp_path]))), "study-2-lists")
+    names = {row: test for test, row in ROWS.items()}
     parts = {
         "section 3": ("timing", "before (section 3), ticks"),
         "section 5": ("priority", "after (section 5), ticks"),
@@ -509,7 +510,7 @@ def test_study_2_says_what_the_runs_say(tmp_path: Path) -> None:
     said = {}
     for ticks in (25.0, 50.0):
         keep_study_2(tmp_path / str(ticks), ticks)
-        page = made(study_2.page(read([tmp_path / str(ticks)])))
+        page = made(page_maker(2)(read([tmp_path / str(ticks)])))
         cell = cells_under(page, "study-2-lists")[
             "Switch overhead", "2", "before (section 3), ticks", "here"
         ]
@@ -523,7 +524,7 @@ def test_study_2_says_what_the_runs_say(tmp_path: Path) -> None:
 def test_study_2_on_a_policy_with_other_tunables_is_not_run(tmp_path: Path) -> None:
     """`priority` as we ship it ages: it is not the study's."""
     keep_timing(tmp_path, "priority", "priority", "cpu-heavy", 2, 1, prefix="s2")
-    cells = cells_under(made(study_2.page(read([tmp_path]))), "study-2-lists")
+    cells = cells_under(made(page_maker(2)(read([tmp_path]))), "study-2-lists")
     assert cells["CPU-heavy", "2", "after (section 5), ticks", "here"].text == "not run"
 
 
@@ -546,7 +547,7 @@ def test_processes_that_never_ran_are_told_of(tmp_path: Path) -> None:
     """Each group of table 5 has 2 processes in these runs, instead of 17, 17 and 16."""
     for seed in SEEDS:
         keep_shares(tmp_path, 5, "s1-lottery-original-switch", "lottery:thesis", 1, seed, 0)
-    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-5")
+    cells = cells_under(made(page_maker(1)(read([tmp_path]))), "study-1-table-5")
     why = cells["A (30 tickets)", "1", "% of selections, the study's program", "here"].why
     assert "On 1 CPU 15 of 17 of A, 15 of 17 of B and 14 of 16 of C were never picked here" in why
 
@@ -555,7 +556,7 @@ def test_chance_is_told_beside_what_ours_is_off(tmp_path: Path) -> None:
     """Of 500 draws, three shares of 50, 33 and 17 % are 1.6 points off on average."""
     for seed in SEEDS:
         keep_shares(tmp_path, 3, "s1-lottery-low", "lottery", 1, seed, 2)
-    text = texts_of(made(study_1.page(read([tmp_path]))))
+    text = texts_of(made(page_maker(1)(read([tmp_path]))))
     assert "3.0 points off the ideal at worst, on 1 CPU" in text
     assert "where independent draws, a tick each, would be 1.6 points off" in text
 
@@ -563,7 +564,7 @@ def test_chance_is_told_beside_what_ours_is_off(tmp_path: Path) -> None:
 def test_who_sleeps_last_under_priorities(tmp_path: Path) -> None:
     """The longest wait of those that are to sleep is told where the end is off the ideal."""
     keep_timing(tmp_path, *SUITES[2], "mixed", 1, 1, ticks=200.0)
-    cells = cells_under(made(study_1.page(read([tmp_path]))), "study-1-table-2")
+    cells = cells_under(made(page_maker(1)(read([tmp_path]))), "study-1-table-2")
     whole = cells["Mixed Load, until all have ended", "1", "completion, ticks", "here"]
     assert whole.tone == "bad"
     assert "the longest for 77 ticks on 1 CPU" in whole.why
@@ -575,7 +576,7 @@ def test_sentences_say_what_is_missing(tmp_path: Path) -> None:
         for test in ("creation", "mixed"):
             keep_timing(tmp_path, *SUITES[1], test, 1, seed, **(failed if seed == 3 else {}))
         keep_shares(tmp_path, 3, "s1-lottery-low", "lottery", 1, seed, 2)
-    page = made(study_1.page(read([tmp_path])))
+    page = made(page_maker(1)(read([tmp_path])))
     assert "**2 of its 6 runs failed**" in page.lead
     text = texts_of(page)
     assert "not known: Process Creation on one CPU, failed (1 of 2)" in text

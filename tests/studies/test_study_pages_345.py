@@ -14,7 +14,7 @@ from guest_machine import traced
 from kept_runs import keep_run
 from page_contents import cells_of, tables_of, texts_of
 from schedlab.metrics import compute
-from schedlab.report import study_3, study_4, study_5
+from schedlab.report.build import page_maker
 from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import ticks
@@ -119,7 +119,7 @@ def made(page: Page | None) -> Page:
 
 def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
-    tables = tables_of(made(study_3.page(read([tmp_path]))))
+    tables = tables_of(made(page_maker(3)(read([tmp_path]))))
     value = {
         1: lambda number: f"{number:.2f}",
         2: lambda number: f"{number / 10:.3f}",
@@ -142,7 +142,7 @@ def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
 
 def test_study_3_has_the_ideals(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
-    tables = tables_of(made(study_3.page(read([tmp_path]))))
+    tables = tables_of(made(page_maker(3)(read([tmp_path]))))
     batch = ideal_batch(40, 2.9, 3)
     throughput = cells_of(tables["study-3-table-3"], labels=2)
     assert throughput["RR", STUDY_3["RR"], "CPU-bound", "ideal"].text == f"{batch.throughput:.3f}"
@@ -160,7 +160,7 @@ def test_in_order_of_arrival() -> None:
 
 def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     keep_study_3(tmp_path, failing=("Mixed", "MLFQ", 2))
-    page = made(study_3.page(read([tmp_path])))
+    page = made(page_maker(3)(read([tmp_path])))
     tables = tables_of(page)
     cells = cells_of(tables["study-3-table-1"], labels=2)
     failed = cells["MLFQ", STUDY_3["MLFQ"], "Mixed", "here"]
@@ -178,7 +178,7 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
 def test_study_3_says_what_the_runs_say(tmp_path: Path) -> None:
     """A changed run changes the sentences."""
     keep_study_3(tmp_path / "one")
-    before = texts_of(made(study_3.page(read([tmp_path / "one"]))))
+    before = texts_of(made(page_maker(3)(read([tmp_path / "one"]))))
     ratio = number_of("Mixed", "MLFQ", 2) / number_of("Mixed", "RR", 2)
     assert f"its throughput is {ratio:.2f} times" in before
     for seed in SEEDS:
@@ -187,14 +187,14 @@ def test_study_3_says_what_the_runs_say(tmp_path: Path) -> None:
             tables={"summary": [summary_of(99)], "processes": people_of(99)},
         )  # fmt: skip
     kept = [run for run in read([tmp_path / "one"]) if "s3-mixed-mlfq" not in run.folder.name]
-    after = texts_of(made(study_3.page(Collection([*kept, *read([tmp_path / "two"])]))))
+    after = texts_of(made(page_maker(3)(Collection([*kept, *read([tmp_path / "two"])]))))
     ratio = 99 / number_of("Mixed", "RR", 2)
     assert f"its throughput is {ratio:.2f} times" in after
 
 
 def test_study_3_computes_its_claims(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
-    table = tables_of(made(study_3.page(read([tmp_path]))))["study-3-claims"]
+    table = tables_of(made(page_maker(3)(read([tmp_path]))))["study-3-claims"]
     cells = cells_of(table, labels=3)
     gained = ("5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "")
     assert at(cells, *gained, "figure").text == "13"
@@ -214,8 +214,8 @@ def test_study_3_computes_its_claims(tmp_path: Path) -> None:
 def test_pages_need_runs(tmp_path: Path) -> None:
     """Of their own study."""
     keep_run(tmp_path, "s1-timing-switch", "rr")
-    for module in (study_3, study_4, study_5):
-        assert module.page(read([tmp_path])) is None
+    for study in (3, 4, 5):
+        assert page_maker(study)(read([tmp_path])) is None
 
 
 # --- study 4
@@ -243,7 +243,7 @@ def benchmark_times(size: int, scheduler: str, seed: int) -> dict[str, float]:
 
 def test_study_4_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
     keep_study_4(tmp_path)
-    tables = tables_of(made(study_4.page(read([tmp_path]))))
+    tables = tables_of(made(page_maker(4)(read([tmp_path]))))
     shown = 0
     for figure in select(study=4, place="section 4.2", quantity="mean turnaround"):
         size = int(figure.row.split()[0])
@@ -268,7 +268,7 @@ def test_study_4_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
 def test_study_4_compares_shapes(tmp_path: Path) -> None:
     """Slopes of straight lines; growth from the first to the last."""
     keep_study_4(tmp_path)
-    cells = cells_of(tables_of(made(study_4.page(read([tmp_path]))))["study-4-shapes"])
+    cells = cells_of(tables_of(made(page_maker(4)(read([tmp_path]))))["study-4-shapes"])
     more, times = "ticks for each CPU-bound process more", "times as long, 2 to 40 CPU-bound"
     assert cells["RR, interactive", more, "here"].text == "5.0"
     assert cells["MLFQ, CPU-bound", more, "here"].text == "3.0"
@@ -281,7 +281,7 @@ def test_study_4_takes_the_seeds_that_all_sizes_have(tmp_path: Path) -> None:
     """The quick plan runs some sizes once and others more often."""
     keep_study_4(tmp_path / "often", sizes=(2, 40), seeds=3)
     keep_study_4(tmp_path / "once", sizes=(6,), seeds=1)
-    page = made(study_4.page(read([tmp_path])))
+    page = made(page_maker(4)(read([tmp_path])))
     cells = cells_of(tables_of(page)["study-4-shapes"])
     more = "ticks for each CPU-bound process more"
     assert cells["RR, interactive", more, "here"].text == "5.0"
@@ -292,10 +292,10 @@ def test_study_4_takes_the_seeds_that_all_sizes_have(tmp_path: Path) -> None:
 
 def test_study_4_shows_other_policies_where_they_were_run(tmp_path: Path) -> None:
     keep_study_4(tmp_path)
-    assert "study-4-policies" not in tables_of(made(study_4.page(read([tmp_path]))))
+    assert "study-4-policies" not in tables_of(made(page_maker(4)(read([tmp_path]))))
     rows = [{"group": name, "turnaround_mean_ns": 77 * TICK_NS} for name in ("inter", "cpu")]
     keep_run(tmp_path, "s4-mixed-10", "mlfq", tables={"groups": rows, "summary": [{"a": 1}]})
-    table = tables_of(made(study_4.page(read([tmp_path]))))["study-4-policies"]
+    table = tables_of(made(page_maker(4)(read([tmp_path]))))["study-4-policies"]
     assert {key: cell.text for key, cell in cells_of(table).items()} == {
         ("mlfq", "interactive, beside", "10"): "77.0",
         ("mlfq", "CPU-bound, beside", "10"): "77.0",
@@ -324,7 +324,7 @@ def test_study_4_shows_the_sleepers(tmp_path: Path) -> None:
     keep_sleeper(tmp_path, "s4-sleeper", STUDY_4["RR"], 20)
     keep_sleeper(tmp_path, "s4-sleeper", STUDY_4["MLFQ"], 44)
     keep_sleeper(tmp_path, "s4-sleeper-late", STUDY_4["MLFQ"], 5)
-    page = made(study_4.page(read([tmp_path])))
+    page = made(page_maker(4)(read([tmp_path])))
     cells = cells_of(tables_of(page)["study-4-sleeper"], labels=2)
     early, late = "right after the others", "200 ticks after the others"
     slept = {
@@ -350,7 +350,7 @@ def test_study_4_says_when_the_sleep_comes_out(tmp_path: Path) -> None:
         place = tmp_path / str(number)
         keep_sleeper(place, "s4-sleeper", STUDY_4["MLFQ"], early)
         keep_sleeper(place, "s4-sleeper-late", STUDY_4["MLFQ"], late)
-    told = [texts_of(made(study_4.page(read([tmp_path / str(n)])))) for n in range(3)]
+    told = [texts_of(made(page_maker(4)(read([tmp_path / str(n)])))) for n in range(3)]
     assert "5 ticks come out if it starts 200 ticks after the others: it sleeps 44 if" in told[0]
     assert "if it starts right after the others and 200 ticks after the others" in told[1]
     assert "5 ticks do not come out: it sleeps 44 if" in told[2]
@@ -469,10 +469,10 @@ def test_failed_traces_are_shown_as_such(tmp_path: Path) -> None:
     keep_run(tmp_path, "s4-trace", STUDY_4["MLFQ"], status="panic", message="a bad page")
     keep_run(tmp_path, "s4-trace", STUDY_4["RR"])
     keep_run(tmp_path, "s3-inversion", "priority", status="hung", message="no progress")
-    told = texts_of(made(study_4.page(read([tmp_path]))))
+    told = texts_of(made(page_maker(4)(read([tmp_path]))))
     assert "Figure 7: failed (1 of 1): seed 1: panic, a bad page." in told
     assert "Figure 8: the trace is not there." in told
-    page = made(study_3.page(read([tmp_path])))
+    page = made(page_maker(3)(read([tmp_path])))
     cells = cells_of(tables_of(page)["study-3-inversion"])
     first = cells["priority", "a wait, ticks", "first"]
     assert (first.text, first.tone, first.why) == (
@@ -523,7 +523,7 @@ def told(policy: str, seed: int) -> list[dict[str, Any]]:
 
 def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
     keep_study_5(tmp_path)
-    tables = tables_of(made(study_5.page(read([tmp_path]))))
+    tables = tables_of(made(page_maker(5)(read([tmp_path]))))
     headings = {
         "throughput": "events a second",
         "mean latency": "mean latency, ms",
@@ -572,7 +572,7 @@ def test_steps_in_which_the_cpu_stands_still(tmp_path: Path) -> None:
 def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
     """Without runs of eight threads, and after a failed one."""
     keep_run(tmp_path, "s5-cpubench", "wrr:linux", status="hung", message="no progress")
-    page = made(study_5.page(read([tmp_path])))
+    page = made(page_maker(5)(read([tmp_path])))
     cells = cells_of(tables_of(page)["study-5-table-6"])
     cell = cells["WRR (wrr:linux)", "events a second", "here"]
     assert (cell.text, cell.why) == ("failed (1 of 1)", "seed 1: hung, no progress")
@@ -580,24 +580,24 @@ def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
     assert "There is no trace of eight threads" in texts_of(page)
 
 
-@pytest.mark.parametrize(("study", "module"), [(3, study_3), (4, study_4), (5, study_5)])
-def test_each_contradiction_is_told_once(study: int, module: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("study", [3, 4, 5])
+def test_each_contradiction_is_told_once(study: int, tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     keep_study_4(tmp_path)
     keep_study_5(tmp_path)
-    told = texts_of(made(module.page(read([tmp_path]))))
+    told = texts_of(made(page_maker(study)(read([tmp_path]))))
     assert study_numbered(study).contradictions
     for each in study_numbered(study).contradictions:
         assert told.count(literal(str(each))) == 1, each.name
 
 
-@pytest.mark.parametrize("module", [study_3, study_4, study_5])
-def test_names_are_those_of_files(module: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("study", [3, 4, 5])
+def test_names_are_those_of_files(study: int, tmp_path: Path) -> None:
     """Each once, and of letters, digits and hyphens."""
     keep_study_3(tmp_path)
     keep_study_4(tmp_path)
     keep_study_5(tmp_path)
-    page = made(module.page(read([tmp_path])))
+    page = made(page_maker(study)(read([tmp_path])))
     names = [block.name for block in page.blocks() if hasattr(block, "name")]
     assert len(names) == len(set(names))
     assert all(name.replace("-", "").isalnum() and name.islower() for name in names)

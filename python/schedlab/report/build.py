@@ -19,7 +19,7 @@ from schedlab.report.output import MARK, check_place, report_folder
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.pack import studies
+from schedlab.studies.pack import studies, study_numbered
 
 Format = Literal["html", "markdown"]
 Progress = Callable[[str, int, int], None]
@@ -78,7 +78,7 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
     """All pages that there is something to say on. The first leads to the others."""
     of_studies = without_simulated(collection)
     makers = [
-        *((_page_of_study(each.number), of_studies) for each in studies()),
+        *((page_maker(each.number), of_studies) for each in studies()),
         (_page_of(_COMPARISON), of_studies),
         (_page_of(_AGREEMENT), collection),
         (runs.page, collection),
@@ -93,11 +93,19 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
     return Report(TITLE, (index.page(collection), *pages), facts(collection))
 
 
-def _page_of_study(number: int) -> Callable[[Collection], Page | None]:
+def page_maker(number: int) -> Callable[[Collection], Page | None]:
+    """Makes the page of a study."""
+
     def page(collection: Collection) -> Page | None:
+        from schedlab.report.studies.pages import page_of
         from schedlab.report.studies.simulated import with_notice
 
-        made = _page_of(f"schedlab.report.study_{number}")(collection)
+        study = study_numbered(number)
+        made = (
+            page_of(study, collection)
+            if study.page.exists()
+            else _page_of(f"schedlab.report.study_{number}")(collection)
+        )
         return made and with_notice(made, collection, number)
 
     return page

@@ -45,6 +45,7 @@ from schedlab.report.wording import cpus, listed
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion
+from schedlab.studies.pack import study_numbered
 from schedlab.studies.shares import TESTS
 
 TITLE = "Study 1: priorities and a lottery in xv6"
@@ -57,7 +58,7 @@ def page(collection: Collection) -> Page | None:
     with_timing = any(timing.there(suite) for suite in _SUITES)
     if not with_timing and not lottery.there():
         return None
-    doubts = Doubts(1)
+    doubts = Doubts(study_numbered(1))
     sections = [Section("How to read this page", (Text(_guide(collection)),))]
     if with_timing:
         sections += [*_timing_sections(timing, doubts)]

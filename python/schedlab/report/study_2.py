@@ -26,6 +26,7 @@ from schedlab.report.wording import counted, cpus, listed
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.ideal import ideal_completion, ideal_told
+from schedlab.studies.pack import study_numbered
 
 TITLE = "Study 2: first notes on priorities in xv6"
 ROWS = {
@@ -56,7 +57,7 @@ def page(collection: Collection) -> Page | None:
     runs = TimingRuns(collection)
     if not any(runs.there(suite) for suite in PARTS):
         return None
-    doubts = Doubts(2)
+    doubts = Doubts(study_numbered(2))
     return Page(
         "study-2",
         TITLE,

@@ -31,13 +31,14 @@ from schedlab.report.study_tables import Comparison, Line, compared_table
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.ideal import STUDY_3_WORK
+from schedlab.studies.pack import study_numbered
 
 
 def page(collection: Collection) -> Page | None:
     """Study 3's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s3-") for run in collection):
         return None
-    found, doubts = Findings(collection), Doubts(3)
+    found, doubts = Findings(collection), Doubts(study_numbered(3))
     return Page(
         "study-3",
         "Study 3: three schedulers, six metrics",

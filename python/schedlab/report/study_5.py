@@ -25,13 +25,18 @@ from schedlab.report.wording import NOTHING, listed
 from schedlab.runs.collection import Collection
 from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import SYSBENCH
+from schedlab.studies.pack import study_numbered
 
 
 def page(collection: Collection) -> Page | None:
     """Study 5's page; None if nothing of it was run."""
     if not any(run.setup.experiment.startswith("s5-") for run in collection):
         return None
-    found, doubts, on_linux = Benchmark(collection), Doubts(5), LinuxRuns(collection)
+    found, doubts, on_linux = (
+        Benchmark(collection),
+        Doubts(study_numbered(5)),
+        LinuxRuns(collection),
+    )
     ours = () if not _on_our_kernel(found) and on_linux.present else _ours(found, doubts)
     return Page(
         "study-5",

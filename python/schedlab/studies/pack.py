@@ -2,7 +2,7 @@
 """The folders of the studies, which hold what is known of each as data and as a page.
 
 study.yaml cites it; published.csv has its figures, contradictions.yaml what does not fit together
-in it, page.md what its page of a report says. All values of YAML are texts, as they were printed.
+in it; page.md and tables.yaml are what its page of a report says. All values of YAML are texts, as they were printed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from schedlab.errors import FileRefused
 from schedlab.files.kept import read_text
 from schedlab.paths import STUDIES
+from schedlab.studies.figures import PUBLISHED, Figure, read
 
 Sort = Literal["number", "conclusion", "comparison", "method", "expectation"]
 """Two numbers for one thing; a conclusion that its numbers deny; two things compared that differ
@@ -85,6 +86,22 @@ class Study:
         if not isinstance(facts, dict) or not isinstance(facts.get("citation"), str):
             raise FileRefused(f"{self.folder / 'study.yaml'}: expected a citation, as a text")
         return facts
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """In the order of the file. Raises FileRefused."""
+        return tuple(read(self.folder / PUBLISHED, self.number))
+
+    @cached_property
+    def tables(self) -> dict[str, Any]:
+        """What tables.yaml says, by the tables' names; none, if there is no such file."""
+        path = self.folder / "tables.yaml"
+        tables = _read(path) if path.exists() else {}
+        if not isinstance(tables, dict) or not all(
+            isinstance(each, dict) for each in tables.values()
+        ):
+            raise FileRefused(f"{path}: expected names of tables, and of each what it holds")
+        return tables
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:

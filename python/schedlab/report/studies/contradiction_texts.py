@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 from schedlab.report.markup import literal
 from schedlab.report.model import Text
-from schedlab.studies.pack import Contradiction, study_numbered
+from schedlab.studies.pack import Contradiction, Study
 
 
 class Doubts:
     """Of a study: hands each contradiction out once, at the first place that asks for it."""
 
-    def __init__(self, study: int) -> None:
-        self.all = study_numbered(study).contradictions
+    def __init__(self, study: Study) -> None:
+        self.all = study.contradictions
         self.told: set[str] = set()
 
     def at(self, *places: str) -> tuple[Text, ...]:

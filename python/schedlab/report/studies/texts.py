@@ -96,11 +96,11 @@ def _apart(one: Measured, other: Measured, paired: bool) -> bool:
     return change.low > 0 or change.high < 0
 
 
-def cell(measured: Measured, decimals: int) -> Cell:
+def cell(measured: Measured, decimals: int, known: Tone = "plain") -> Cell:
     """What was measured, or why not, as a cell of its own."""
     if measured.failed:
         return Cell(measured.text(decimals), "failed", measured.why)
-    tone: Tone = "plain" if measured.mean is not None else "muted"
+    tone: Tone = known if measured.mean is not None else "muted"
     return Cell(measured.text(decimals), tone, measured.why)
 
 
@@ -111,8 +111,11 @@ def measured_table(
     columns: Sequence[tuple[Column, int]],
     rows: Mapping[str, Sequence[Measured]],
     caption: str = "",
+    muted: Sequence[bool] = (),
 ) -> Table:
-    """Of what was measured alone: a row for each label; of each column, the decimals too."""
+    """Of what was measured alone: a row for each label; of each column, the decimals too, and
+    whether it is of less weight."""
+    tones: list[Tone] = ["muted" if each else "plain" for each in muted or [False] * len(columns)]
     behind = [
         {
             label: row,
@@ -134,7 +137,10 @@ def measured_table(
         tuple(
             (
                 Cell(row),
-                *(cell(each, digits) for (_, digits), each in zip(columns, cells, strict=True)),
+                *(
+                    cell(each, digits, tone)
+                    for (_, digits), each, tone in zip(columns, cells, tones, strict=True)
+                ),
             )
             for row, cells in rows.items()
         ),

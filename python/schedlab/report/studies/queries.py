@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""What any study's page and tables may ask of its runs and of its published figures.
+
+A study that needs more has a module of its own, whose Queries add to these: a method whose result
+is Measured is a number, one whose result is true or false a predicate, and one whose result is
+blocks a table or picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import ClassVar
+
+import polars as pl
+
+from schedlab.comparison.statistics import Within
+from schedlab.report.studies.missing import failures
+from schedlab.report.studies.texts import combined, how_measured, in_order, of_rows
+from schedlab.report.study_tables import Measured, measure
+from schedlab.runs.collection import Collection, Repeated
+from schedlab.studies.experiments import OTHERS
+from schedlab.studies.figures import Figure, Source
+from schedlab.studies.pack import Study
+
+POSITIVE: Within = (0, float("inf"))
+
+
+class Queries:
+    """Of one study, and of the runs that a report is made of."""
+
+    cpus = 1
+    """On which its experiments run, if nothing else is said."""
+    schedulers: ClassVar[Mapping[str, str]] = {}
+    """As the study calls them, and the presets that are like them."""
+    shipped: tuple[str, ...] = OTHERS
+    """The policies as we ship them."""
+
+    def __init__(self, study: Study, collection: Collection) -> None:
+        self.study = study
+        self.collection = collection
+
+    # --- what was published
+
+    @cached_property
+    def _figures(self) -> tuple[Figure, ...]:
+        return self.study.figures
+
+    def figure(
+        self, place: str, row: str, column: str, source: Source = "study", quantity: str = ""
+    ) -> Figure | None:
+        """The first number there; None if there is none."""
+        found = (
+            each
+            for each in self._figures
+            if (each.place, each.row, each.column, each.source) == (place, row, column, source)
+            and quantity in ("", each.quantity)
+        )
+        return next(found, None)
+
+    # --- what was run
+
+    def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
+        """All seeds of an experiment under a policy; None if it was not run."""
+        return self.collection.one(experiment, policy, cpus or self.cpus)
+
+    def ran(self, experiment: str, policy: str = "", cpus: int = 0) -> bool:
+        """Was it, under this policy or under any?"""
+        if policy:
+            return self.setup(experiment, policy, cpus) is not None
+        return any(run.setup.experiment == experiment for run in self.collection)
+
+    def failures(self) -> str:
+        """A sentence, if runs of this study failed; else nothing."""
+        return " ".join(failures(self.collection, f"s{self.study.number}-"))
+
+    def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:
+        """For a caption: on which machine, with what tick, how many seeds."""
+        names = (experiments,) if isinstance(experiments, str) else experiments
+        return how_measured(self.collection, names, policies)
+
+    def summary(
+        self, experiment: str, policy: str, column: str, factor: float = 1, cpus: int = 0
+    ) -> Measured:
+        """A column of the runs' summary, times the factor."""
+        return self.of(experiment, policy, pl.col(column).first() * factor, cpus=cpus)
+
+    def ticks(self, experiment: str, policy: str, column: str, cpus: int = 0) -> Measured:
+        """A time of the runs' summary, in ticks."""
+        return self.of(
+            experiment, policy, pl.col(column).first() / pl.col("tick_ns").first(), cpus=cpus
+        )
+
+    def of(
+        self,
+        experiment: str,
+        policy: str,
+        value: pl.Expr,
+        rows: pl.DataFrame | None = None,
+        within: Within = POSITIVE,
+        cpus: int = 0,
+    ) -> Measured:
+        """What an expression comes to over the rows of each run; these are its summary's, if no
+        others are given."""
+        table = self._succeeded if rows is None else rows
+        own = table.filter(pl.col("experiment") == experiment) if len(table) else table
+        return measure(
+            self.setup(experiment, policy, cpus), of_rows(self.collection, own, value), within
+        )
+
+    @cached_property
+    def _succeeded(self) -> pl.DataFrame:
+        """The summary of the runs that did."""
+        return self.collection.summary.filter(pl.col("status") == "success")
+
+    def processes(self, column: str, value: str) -> pl.DataFrame:
+        """Of all runs: those processes whose column has this value."""
+        rows = self.collection.processes
+        return rows.filter(pl.col(column) == value) if len(rows) else rows
+
+    # --- what follows from numbers
+
+    def ratio(self, above: Measured, below: Measured) -> Measured:
+        """Seed by seed."""
+        return combined(above, below, lambda one, other: one / other)
+
+    def gain(self, more: Measured, less: Measured) -> Measured:
+        """By how many percent the first is more, seed by seed."""
+        return combined(more, less, lambda one, other: (one / other - 1) * 100)
+
+    def order(self, values: Mapping[str, Measured], falling: bool = False) -> str | Measured:
+        """`A > B ≈ C`, where the difference of the latter may be chance; or the first that is missing."""
+        missing = (each for each in values.values() if each.mean is None)
+        return next(missing, None) or in_order(values, falling)
+
+    def order_printed(self, values: Mapping[str, Figure], falling: bool = False) -> str:
+        """The same of published figures."""
+        names = sorted(values, key=lambda name: values[name].value, reverse=falling)
+        return (" > " if falling else " < ").join(names)

@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: MIT
+"""What study 4's page asks: of traces tick by tick, of the mixed benchmark, of the sleeper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from schedlab.comparison.statistics import ANYWHERE
+from schedlab.metrics import state_intervals
+from schedlab.report.charts import drawn, latencies, levels, lines
+from schedlab.report.model import Block, Cell, Column, Table
+from schedlab.report.studies import queries
+from schedlab.report.studies.texts import number, traces
+from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
+from schedlab.report.study_tables import NOTHING, Measured, measure
+from schedlab.runs.collection import Kept
+from schedlab.studies.experiments import MIXED_SIZES
+from schedlab.studies.figures import Figure, Source
+from schedlab.studies.ideal import SLEEPER_TICKS, STUDY_4_WORK, ideal_mixed_benchmark
+from schedlab.trace import Trace
+
+TRACE = "s4-trace"
+_SHOWN_TICKS = 60
+"""Under round-robin all is said in these."""
+_SEVERAL = 2
+
+
+class Queries(queries.Queries):
+    """Schedulers are named as the study names them; a policy's own name will do as well."""
+
+    schedulers: ClassVar = {"RR": "rr:table-scan", "MLFQ": "mlfq:allotment-boost"}
+    kinds: ClassVar = {"interactive": "inter", "CPU-bound": "cpu"}
+    """The processes of the mixed benchmark, and their groups in our runs."""
+    sizes = MIXED_SIZES
+    experiments = tuple(f"s4-mixed-{size}" for size in MIXED_SIZES)
+    work = STUDY_4_WORK
+    asked_ticks = SLEEPER_TICKS
+    sleepers: ClassVar = {
+        "s4-sleeper": "right after the others",
+        "s4-sleeper-late": "200 ticks after the others",
+    }
+    """And when the sleeper starts."""
+
+    # --- figures 7 and 8
+
+    def traced(self, scheduler: str) -> bool:
+        """Is there a trace of its three processes?"""
+        return bool(self._traced(scheduler))
+
+    def why_not_traced(self, scheduler: str) -> str:
+        """If there is none."""
+        setup = self.setup(TRACE, self.schedulers[scheduler])
+        measured = measure(setup, {})
+        if measured.failed:
+            return f"{measured.missing}: {measured.why}"
+        return "the trace is not there" if setup else "not run"
+
+    def _traced(self, scheduler: str) -> list[tuple[Kept, Trace]]:
+        return traces(self.setup(TRACE, self.schedulers[scheduler]), most=1)
+
+    def _ticks(self, scheduler: str) -> pl.DataFrame:
+        ((run, trace),) = self._traced(scheduler)
+        return at_ticks(trace, _pids(run, "cpu"))
+
+    def levels_chart(self, scheduler: str, figure: int) -> list[Block]:
+        """Who runs at each tick, on which level."""
+        ((run, trace),) = self._traced(scheduler)
+        end_ns = (begin_tick(trace) + _SHOWN_TICKS) * trace.header.tick_ns
+        return list(
+            drawn(
+                levels,
+                f"study-4-figure-{figure}",
+                trace,
+                title=f"Three CPU-bound processes under {scheduler}: the study's figure {figure}",
+                caption=f"Seed {run.seed}, tick {trace.header.tick_ns / 1e6:g} ms.",
+                end_ns=end_ns if scheduler == "RR" else None,
+            )
+        )
+
+    def usual_turn(self, scheduler: str) -> SimpleNamespace:
+        """The commonest length of a turn, in ticks, and what part of all turns has it."""
+        length, part = usual(turns(self._ticks(scheduler))["length"])
+        return SimpleNamespace(length=length, part=part)
+
+    @cached_property
+    def _boosts(self) -> list[int]:
+        return boosts(self._ticks("MLFQ"))
+
+    def boosted(self) -> bool:
+        """Does any process of the trace rise?"""
+        return bool(self._boosts)
+
+    def run_begins(self) -> int:
+        """At which tick of the machine."""
+        ((_, trace),) = self._traced("MLFQ")
+        return begin_tick(trace)
+
+    def boosts_seen(self) -> list[str]:
+        """Ticks of the machine."""
+        return [str(tick) for tick in self._boosts]
+
+    def boosts_of_run(self) -> list[str]:
+        """The same, counted from the run's beginning."""
+        return [str(tick - self.run_begins()) for tick in self._boosts]
+
+    def levels_table(self) -> Table:
+        """What the study set for each level, and what the trace shows."""
+        ticks = self._ticks("MLFQ")
+        before = ticks.filter(pl.col("machine_tick") < self._boosts[0]) if self._boosts else ticks
+        all_turns = turns(ticks)
+        rows, behind = [], []
+        for level in range(3, -1, -1):
+            length, part = usual(all_turns.filter(pl.col("level") == level)["length"])
+            stays = before.filter(pl.col("level") == level).group_by("pid").len()["len"]
+            stay, of_all = usual(stays)
+            set_to = {
+                name: figure.text if figure else "none"
+                for name in ("slice", "allotment")
+                for figure in (self.figure("section 3.2.1", f"priority {level}", name),)
+            }
+            told = (
+                str(level),
+                set_to["slice"],
+                f"{length} ({100 * part:.0f} %)",
+                set_to["allotment"],
+                f"{stay} ({100 * of_all:.0f} %)" if level else NOTHING,
+            )
+            rows.append(tuple(map(Cell, told)))
+            behind.append(
+                {"level": level}
+                | set_to
+                | {"usual turn": length, "part of turns": part, "stay": stay if level else None}
+            )
+        return Table(
+            "study-4-levels",
+            "The levels, as set and as seen",
+            (
+                Column("level", align="left"),
+                Column("set", "turn, ticks"),
+                Column("commonest in the trace", "turn, ticks"),
+                Column("set", "allotment, ticks"),
+                Column("used before the first boost", "allotment, ticks"),
+            ),
+            tuple(rows),
+            pl.DataFrame(behind),
+            "In brackets: the part of all turns on the level that last so long, and of the processes"
+            " that stay so long. Two turns of one process on end count as one; a boost and the end"
+            " of the others cut some.",
+        )
+
+    # --- figures 9 and 10
+
+    def turnaround(self, kind: str, scheduler: str, size: int) -> Measured:
+        """Mean of the processes of one kind, in ticks."""
+        rows = self.collection.groups
+        if len(rows):
+            rows = rows.filter(pl.col("group") == self.kinds[kind])
+        value = pl.col("turnaround_mean_ns").first() / pl.col("tick_ns").first()
+        return self.of(f"s4-mixed-{size}", self._policy(scheduler), value, rows)
+
+    def _policy(self, scheduler: str) -> str:
+        return self.schedulers.get(scheduler, scheduler)
+
+    def authors(
+        self, kind: str, scheduler: str, size: int, source: Source = "authors"
+    ) -> Figure | None:
+        """What the authors' output, or the rerun, has for it."""
+        return self.figure("section 4.2", f"{size} CPU-bound", f"{scheduler} {kind}", source)
+
+    def ideal(self, kind: str, size: int) -> float:
+        """In ticks."""
+        return dict(zip(self.kinds, ideal_mixed_benchmark(size), strict=True))[kind]
+
+    def turnaround_chart(self, scheduler: str, figure: int) -> list[Block]:
+        """Over the number of CPU-bound processes; nothing if it was not run."""
+        rows = [
+            {"size": size, "ticks": value, "kind": kind}
+            for size in self.sizes
+            if (setup := self.setup(f"s4-mixed-{size}", self.schedulers[scheduler]))
+            for kind in self.kinds
+            for value in self.turnaround(kind, scheduler, size).values or (None,) * len(setup.runs)
+        ]
+        if not rows:
+            return []
+        printed = [
+            {"size": size, "ticks": found.value, "kind": kind}
+            for size in self.sizes
+            for kind in self.kinds
+            if (found := self.authors(kind, scheduler, size))
+        ]
+        ideal = [self.ideal("interactive", size) for size in self.sizes]
+        schema = {"size": pl.Int64, "ticks": pl.Float64, "kind": pl.String}
+        return [
+            lines(
+                f"study-4-figure-{figure}",
+                pl.DataFrame(rows, schema=schema),
+                title=f"The mixed benchmark under {scheduler}: the study's figure {figure}",
+                caption="Mean time from fork to end.",
+                x="size",
+                y="ticks",
+                x_title="CPU-bound processes",
+                y_title="mean turnaround, ticks",
+                series="kind",
+                policies=False,
+                order=list(self.kinds),
+                ideal=pl.DataFrame({"size": list(self.sizes), "ticks": ideal}),
+                ideal_title="ideal, interactive",
+                published=pl.DataFrame(printed),
+            )
+        ]
+
+    def _sizes_run(self, scheduler: str) -> list[int]:
+        """Without a failure."""
+        policy = self.schedulers[scheduler]
+        return [
+            size
+            for size in self.sizes
+            if (setup := self.setup(f"s4-mixed-{size}", policy)) and setup.succeeded
+        ]
+
+    def _by_seed(self, scheduler: str, kind: str) -> dict[int, tuple[float, ...]]:
+        """By size: a value for each of the seeds that all sizes have."""
+        found = {
+            size: self.turnaround(kind, scheduler, size).values
+            for size in self._sizes_run(scheduler)
+        }
+        seeds = min((len(values) for values in found.values()), default=0)
+        return {size: values[:seeds] for size, values in found.items()} if seeds else {}
+
+    def shape_title(self, shape: str) -> str:
+        """Of the columns that compare it."""
+        if shape == "slope":
+            return "ticks for each CPU-bound process more"
+        sizes = self._by_seed("RR", "interactive")
+        return f"times as long, {_ends(sizes)} CPU-bound" if len(sizes) > 1 else "times as long"
+
+    def rerun_sizes(self) -> str:
+        """From the fewest to the most."""
+        return _ends(self._points("RR", "interactive", "rerun"))
+
+    def _points(self, scheduler: str, kind: str, source: Source) -> dict[int, float]:
+        return {
+            size: figure.value
+            for size in self.sizes
+            if (figure := self.authors(kind, scheduler, size, source)) and figure.finished
+        }
+
+    def curve(self, shape: str, whose: str, scheduler: str, kind: str) -> Measured:
+        """`growth`: the last ÷ the first; `slope`: of the straight line that fits best."""
+        if whose == "here":
+            return _shape_by_seed(shape, self._by_seed(scheduler, kind))
+        points = (
+            {size: self.ideal(kind, size) for size in self.sizes}
+            if whose == "ideal"
+            else self._points(scheduler, kind, "rerun" if whose == "rerun" else "authors")
+        )
+        found = _shape(shape, points)
+        return Measured((), NOTHING) if found is None else Measured((found,), within=ANYWHERE)
+
+    def authors_growth(self, scheduler: str, kind: str) -> Measured:
+        """From the fewest to the most."""
+        return self.curve("growth", "authors", scheduler, kind)
+
+    def growth_to_most(self) -> Measured:
+        """The same of ours, of interactive processes under MLFQ; missing unless both ends were run."""
+        here = self._by_seed("MLFQ", "interactive")
+        return _shape_by_seed(
+            "growth",
+            {size: here[size] for size in (min(self.sizes), max(self.sizes)) if size in here},
+        )
+
+    def authors_outlasting(self) -> int:
+        """In how many of the authors' rows interactive processes take longer under round-robin."""
+        pairs = [
+            [self.authors(kind, "RR", size) for kind in ("interactive", "CPU-bound")]
+            for size in self.sizes
+        ]
+        return sum(bool(one and other and one.value > other.value) for one, other in pairs)
+
+    def forks_apart(self, size: int) -> Measured:
+        """Ticks from the first CPU-bound process's fork to the last one's, under round-robin."""
+        spread = (pl.col("fork_ns").max() - pl.col("fork_ns").min()) / pl.col("tick_ns").first()
+        rows = self.processes("group", self.kinds["CPU-bound"])
+        return self.of(f"s4-mixed-{size}", self.schedulers["RR"], spread, rows)
+
+    def _largest(self, scheduler: str) -> tuple[int, list[tuple[Kept, Trace]]]:
+        """The first seed beside the most CPU-bound processes that were run."""
+        sizes = self._sizes_run(scheduler)
+        if not sizes:
+            return 0, []
+        return sizes[-1], traces(
+            self.setup(f"s4-mixed-{sizes[-1]}", self.schedulers[scheduler]), most=1
+        )
+
+    def story_of_round_robin(self) -> SimpleNamespace | None:
+        """What a trace tells of the interactive processes; times in ticks. None without one."""
+        size, kept = self._largest("RR")
+        if not kept:
+            return None
+        ((run, trace),) = kept
+        pids = _pids(run, "inter")
+        if not pids:
+            return SimpleNamespace(size=size, seed=run.seed, sleeps=0)
+        processes, tick_ns = run.metrics().processes, trace.header.tick_ns
+        alone_ns, last_ns = (
+            number(processes.filter(pl.col("group") == group)["exit_ns"].max())
+            for group in ("cpu", "inter")
+        )
+        away = _times_away(trace, pids).filter(pl.col("again_ns") < alone_ns)
+        sleeps = _sleeps(trace, pids)
+        return SimpleNamespace(
+            size=size,
+            seed=run.seed,
+            back=number((away["again_ns"] - away["begin_ns"]).median()) / tick_ns,
+            begun=len(sleeps.filter(pl.col("begin_ns") < alone_ns)) / len(pids),
+            sleeps=len(sleeps) / len(pids),
+            later=(last_ns - alone_ns) / tick_ns,
+        )
+
+    def story_of_feedback(self) -> SimpleNamespace | None:
+        """The same, until the CPU-bound ones have left the highest level; None without a trace."""
+        size, kept = self._largest("MLFQ")
+        if not kept:
+            return None
+        ((run, trace),) = kept
+        ticks, tick_ns = at_ticks(trace, _pids(run, "cpu")), trace.header.tick_ns
+        raised = boosts(ticks)
+        until = raised[0] if raised else number(ticks["machine_tick"].max()) + 1
+        top = ticks.filter(
+            (pl.col("level") == pl.col("level").max()) & (pl.col("machine_tick") < until)
+        )
+        if top.is_empty():
+            return SimpleNamespace(size=size, allotment=0)
+        sunk_ns = (number(top["machine_tick"].max()) + 1) * tick_ns
+        pids = _pids(run, "inter")
+        sleeps = _sleeps(trace, pids)
+        begun = len(sleeps.filter(pl.col("begin_ns") < sunk_ns)) / len(pids)
+        after = len(sleeps) / len(pids) - begun
+        ends = run.metrics().processes.filter(pl.col("pid").is_in(pids))["exit_ns"].mean()
+        allotment, _ = usual(top.group_by("pid").len()["len"])
+        return SimpleNamespace(
+            size=size,
+            seed=run.seed,
+            allotment=allotment,
+            lasted=sunk_ns / tick_ns - number(ticks["machine_tick"].min()),
+            begun=begun,
+            sleeps=begun + after,
+            round=(number(ends) - sunk_ns) / tick_ns / after if after else 0.0,
+        )
+
+    def wakeups_chart(self) -> list[Block]:
+        """How long the interactive processes wait for the CPU when they have been woken."""
+        size = max(set(self._sizes_run("RR")) & set(self._sizes_run("MLFQ")), default=0)
+        kept = {
+            policy: [trace for _, trace in traces(self.setup(f"s4-mixed-{size}", policy))]
+            for policy in self.schedulers.values()
+        }
+        if not size or not all(kept.values()):
+            return []
+        return list(
+            drawn(
+                latencies,
+                "study-4-wakeups",
+                kept,
+                title=f"Wake-ups beside {size} CPU-bound processes",
+                caption="From the wake-up of an interactive process until it runs.",
+                group=self.kinds["interactive"],
+            )
+        )
+
+    def shipped_were_run(self) -> bool:
+        """Any of them, in the mixed benchmark?"""
+        return bool(self.shipped_run())
+
+    def shipped_run(self) -> list[str]:
+        """Those policies."""
+        return [
+            each for each in self.shipped if any(self.ran(name, each) for name in self.experiments)
+        ]
+
+    def sizes_of_shipped(self) -> list[int]:
+        """Beside how many CPU-bound processes."""
+        return [
+            size
+            for size in self.sizes
+            if any(self.ran(f"s4-mixed-{size}", each) for each in self.shipped)
+        ]
+
+    def experiments_of_shipped(self) -> list[str]:
+        """The same by name."""
+        return [f"s4-mixed-{size}" for size in self.sizes_of_shipped()]
+
+    # --- the sleeper
+
+    def _of_sleeper(self, experiment: str, scheduler: str, value: pl.Expr) -> Measured:
+        ticks = (value / pl.col("tick_ns")).first()
+        rows = self.processes("group", "sleeper")
+        return self.of(experiment, self._policy(scheduler), ticks, rows)
+
+    def slept(self, experiment: str, scheduler: str) -> Measured:
+        """From the call of sleep() until it runs again: all that it does after it first ran."""
+        value = pl.col("turnaround_ns") - pl.col("response_ns")
+        return self._of_sleeper(experiment, scheduler, value)
+
+    def from_fork(self, experiment: str, scheduler: str) -> Measured:
+        """Until its end."""
+        return self._of_sleeper(experiment, scheduler, pl.col("turnaround_ns"))
+
+    def waited(self, experiment: str, scheduler: str) -> Measured:
+        """After its wake-up."""
+        return self._of_sleeper(experiment, scheduler, pl.col("wakeup_latency_max_ns"))
+
+    def rerun_of_sleeper(self, scheduler: str) -> Figure | None:
+        """From its fork to its end."""
+        return self.figure("section 4.3", "sleeper", scheduler, "rerun")
+
+    def sleeps_that_come_out(self) -> list[str]:
+        """When it starts, where it sleeps as many ticks under MLFQ as the study says."""
+        asked = self.figure("section 4.3", "sleeper", "MLFQ")
+        means = {name: self.slept(name, "MLFQ").mean for name in self.sleepers}
+        return [
+            self.sleepers[name]
+            for name, mean in means.items()
+            if mean is not None and asked and f"{mean:.0f}" == asked.text
+        ]
+
+    def sleep_comes_out(self) -> bool:
+        """In one of the experiments?"""
+        return bool(self.sleeps_that_come_out())
+
+    def shipped_sleepers(self) -> list[str]:
+        """The policies as shipped under which a sleeper was run."""
+        return [
+            each for each in self.shipped if any(self.ran(name, each) for name in self.sleepers)
+        ]
+
+    def shipped_slept(self) -> bool:
+        """Any?"""
+        return bool(self.shipped_sleepers())
+
+
+def _pids(run: Kept, group: str) -> list[int]:
+    rows = run.metrics().processes.filter(pl.col("group") == group)
+    return [int(pid) for pid in rows["pid"]]
+
+
+def _sleeps(trace: Trace, pids: list[int]) -> pl.DataFrame:
+    return state_intervals(trace).filter(
+        pl.col("pid").is_in(pids) & (pl.col("cause") == "blocked: sleep")
+    )
+
+
+def _times_away(trace: Trace, pids: list[int]) -> pl.DataFrame:
+    """When one of them begins to sleep or to wait for the disk, and when it runs again."""
+    intervals = state_intervals(trace).filter(pl.col("pid").is_in(pids)).sort("pid", "begin_ns")
+    runs = pl.when(pl.col("state") == "running").then(pl.col("begin_ns"))
+    return (
+        intervals.with_columns(again=runs.backward_fill().over("pid"))
+        .filter(pl.col("cause").cast(pl.String).is_in(["blocked: sleep", "blocked: disk"]))
+        .select("begin_ns", pl.col("again").alias("again_ns"))
+    )
+
+
+def _ends(points: Mapping[int, object]) -> str:
+    return f"{min(points)} to {max(points)}"
+
+
+def _shape(what: str, points: Mapping[int, float]) -> float | None:
+    if len(points) < _SEVERAL:
+        return None
+    sizes, values = list(points), list(points.values())
+    if what == "growth":
+        return values[-1] / values[0]
+    return float(np.polyfit(sizes, values, 1)[0])
+
+
+def _shape_by_seed(what: str, by_size: Mapping[int, Sequence[float]]) -> Measured:
+    if len(by_size) < _SEVERAL:
+        return Measured()
+    seeds = range(len(next(iter(by_size.values()))))
+    shapes = (
+        _shape(what, {size: values[seed] for size, values in by_size.items()}) for seed in seeds
+    )
+    return Measured(tuple(each for each in shapes if each is not None), within=ANYWHERE)
