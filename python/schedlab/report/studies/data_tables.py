@@ -64,7 +64,7 @@ class _Maker:
             **self.names, **row
         )
 
-    def _rows(self, said: Mapping[str, str], row: Values) -> Iterator[Values]:
+    def _rows(self, said: Mapping[str, Any], row: Values) -> Iterator[Values]:
         """Of each combination of the lists that `each` names, those for which `where` holds."""
         lists = [self._value(each, row) for each in said.get("each", {}).values()]
         for combined in product(*lists):
