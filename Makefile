@@ -168,13 +168,17 @@ $B/soak.img: $B/mkfs $(PROGRAMS) $B/programs/storm
 
 # Programs of the host.
 
-HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(wildcard tools/*.c))
+HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(filter-out tools/policy_answers.c,$(wildcard tools/*.c)))
 
-host-tools: $(HOST_TOOLS)
+host-tools: $(HOST_TOOLS) $B/policy_answers.so
 
 $B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/support/*.[ch])
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $(filter %.c,$^) -o $@
+
+$B/policy_answers.so: tools/policy_answers.c $B/policy_table.c $(wildcard policies/*.[ch] policies/support/*.[ch])
+	@echo "  $@"
+	@$(CLANG) $(HOST_C) -fPIC -shared $(filter %.c,$^) -o $@
 
 $B/%: tools/%.c
 	@mkdir -p $(@D)

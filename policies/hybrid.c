@@ -123,6 +123,13 @@ POLICY_FUNCTION void hybrid_queue_init(run_queue_t *queue)
         queue->scheduler->seed + ((uint64_t)queue->cpu << 32);
 }
 
+POLICY_FUNCTION uint64_t hybrid_level(const scheduler_t *scheduler, const task_t *task,
+                                      uint64_t now)
+{
+    (void)scheduler, (void)now;
+    return (uint64_t)task->priority;
+}
+
 POLICY_FUNCTION enum share_attribute hybrid_shares_by(const scheduler_t *scheduler)
 {
     (void)scheduler;
@@ -133,6 +140,11 @@ POLICY_DEFINITION policy_hybrid = {
     .name = "hybrid",
     .meaning = "strict priorities, and a lottery by tickets within each level",
     .source = "Waldspurger and Weihl 1994, within priority levels",
+    .order = "The highest priority at which a task waits is served; within it, a lot decides.",
+    .levels = "A task's level is its priority; level 0 is served first.",
+    .remark = "ticket {}",
+    .level_order = LEVELS_LOWEST_FIRST,
+    .remark_kind = REMARK_TICKET,
     .tunables = hybrid_tunables,
     .tunable_count = sizeof(hybrid_tunables) / sizeof(hybrid_tunables[0]),
     .task_bytes = sizeof(struct hybrid_task),
@@ -148,4 +160,5 @@ POLICY_DEFINITION policy_hybrid = {
     .balance = balance_by_level,
     .steal = hybrid_steal,
     .shares_by = hybrid_shares_by,
+    .level = hybrid_level,
 };

@@ -530,6 +530,10 @@ POLICY_DEFINITION policy_lottery = {
     .name = "lottery",
     .meaning = "a draw by lot; a task's chance is its part of the tickets",
     .source = "Waldspurger and Weihl 1994",
+    .order = "Each draw picks one ticket: a task that holds more of them is picked more often.",
+    .remark = "ticket {}",
+    .remark_kind = REMARK_TICKET,
+    .cost = COST_LOGARITHMIC,
     .tunables = lottery_tunables,
     .tunable_count = sizeof(lottery_tunables) / sizeof(lottery_tunables[0]),
     .presets = lottery_presets,
@@ -549,4 +553,5 @@ POLICY_DEFINITION policy_lottery = {
     .shared_queue = lottery_shared_queue,
     .shares_by = lottery_shares_by,
     .tickets = lottery_given,
+    .ticket_parts = lottery_unit,
 };

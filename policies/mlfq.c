@@ -364,6 +364,16 @@ POLICY_FUNCTION uint64_t mlfq_time_slice(const scheduler_t *scheduler, const tas
     return slice > 0 ? (uint64_t)slice : UINT64_MAX;
 }
 
+/* A boost lifts all that wait, except those that are above the top. */
+POLICY_FUNCTION uint64_t mlfq_level_now(const scheduler_t *scheduler, const task_t *task,
+                                        uint64_t now)
+{
+    uint64_t length = mlfq_ticks(scheduler, MLFQ_BOOST);
+    uint64_t top = mlfq_top(scheduler);
+    bool boosted = length > 0 && task->queued_since / length != now / length;
+    return boosted && task->level < top ? top : task->level;
+}
+
 /* ---- credit ---- */
 
 /*
@@ -491,6 +501,12 @@ POLICY_DEFINITION policy_mlfq = {
     .name = "mlfq",
     .meaning = "multi-level feedback queue: who runs much sinks, all rise from time to time",
     .source = "Corbató 1962; Arpaci-Dusseau 2018",
+    .order = "The highest level at which a task waits is served; the task that came first is next.",
+    .levels = "A task that uses up its time sinks, and a boost lifts all; level 0 is served last.",
+    .remark = "level {}: the best at which a task waits",
+    .level_order = LEVELS_HIGHEST_FIRST,
+    .remark_kind = REMARK_LEVEL,
+    .cost = COST_CONSTANT,
     .tunables = mlfq_tunables,
     .tunable_count = MLFQ_TUNABLES,
     .presets = mlfq_presets,
@@ -508,4 +524,5 @@ POLICY_DEFINITION policy_mlfq = {
     .place = place_by_level,
     .balance = balance_by_level,
     .steal = mlfq_steal,
+    .level = mlfq_level_now,
 };

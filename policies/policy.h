@@ -149,6 +149,29 @@ enum share_attribute {
     SHARES_BY_WEIGHT = 3,
 };
 
+/* What a policy leaves in queue->remark when it picks. */
+enum remark_kind {
+    REMARK_NONE,   /* nothing */
+    REMARK_LEVEL,  /* the level at which the task is served */
+    REMARK_TICKET, /* the ticket that was drawn: see ticket_parts() */
+    REMARK_TIME,   /* nanoseconds */
+};
+
+/* What task->level says. */
+enum level_order {
+    LEVELS_NONE,         /* nothing: the policy has no levels */
+    LEVELS_LOWEST_FIRST, /* level 0 is served before all others */
+    LEVELS_HIGHEST_FIRST,
+};
+
+/* How what enqueue() and pick() cost grows with the number of tasks, as `./schedlab bench`
+ * verifies. */
+enum cost_growth {
+    COST_UNSAID,
+    COST_CONSTANT,
+    COST_LOGARITHMIC,
+};
+
 struct tunable {
     const char *name;
     const char *meaning; /* one line, with the unit */
@@ -192,6 +215,13 @@ struct policy {
     const char *name;
     const char *meaning; /* one line */
     const char *source;  /* author and year of the algorithm */
+    /* What a person needs to know to understand what is shown of it: a sentence each. */
+    const char *order;  /* in which order the tasks of a queue are served */
+    const char *levels; /* what its levels are; null: it has none */
+    const char *remark; /* why a task was picked, with {} where the remark goes; null: not said */
+    enum level_order level_order;
+    enum remark_kind remark_kind;
+    enum cost_growth cost;
     const struct tunable *tunables;
     uint32_t tunable_count;
     const struct preset *presets;
@@ -244,6 +274,13 @@ struct policy {
     /* No lock; for people to see. The tickets that `task` draws with, if they are not its
      * attribute. Null: they are. */
     uint64_t (*tickets)(const scheduler_t *scheduler, const task_t *task);
+    /* No lock; for people to see. The level at which `task`, which waits, is served at `now`. Null:
+     * task->level, as it was queued. This hook knows of the task what a trace tells of it, without
+     * its state: PID, attributes, level and queued_since. */
+    uint64_t (*level)(const scheduler_t *scheduler, const task_t *task, uint64_t now);
+    /* No lock; for people to see. Into how many parts a draw divides a ticket; more than 1 if the
+     * policy multiplies tickets. Null: 1. */
+    uint64_t (*ticket_parts)(const scheduler_t *scheduler);
 };
 
 /* The state that the host gave, as the policy's own type. */

@@ -119,6 +119,13 @@ POLICY_FUNCTION bool priority_is_exempt(const scheduler_t *scheduler, const task
     return task->pid <= scheduler->tunable[PRIORITY_EXEMPT_PIDS];
 }
 
+/* Does the task rise while it waits? */
+POLICY_FUNCTION bool priority_ages(const scheduler_t *scheduler, const task_t *task)
+{
+    return !priority_is_exempt(scheduler, task) &&
+           !is_above_pid_limit(task, scheduler->tunable[PRIORITY_PID_LIMIT]);
+}
+
 /* As the task's attributes say. */
 POLICY_FUNCTION int32_t priority_level(const scheduler_t *scheduler, const task_t *task)
 {
@@ -216,8 +223,7 @@ POLICY_FUNCTION void priority_task_init(scheduler_t *scheduler, task_t *task, co
     priority_task_t *own = priority_task_of(task);
     (void)parent;
     own->priority = -1;
-    own->ages = !priority_is_exempt(scheduler, task) &&
-                !is_above_pid_limit(task, scheduler->tunable[PRIORITY_PID_LIMIT]);
+    own->ages = priority_ages(scheduler, task);
     own->behaviour.judged = task->run_time;
 }
 
@@ -360,6 +366,18 @@ POLICY_FUNCTION bool priority_preempts(run_queue_t *queue, const task_t *task,
                priority_rank(scheduler, priority_task_of(running)->level);
 }
 
+/* As it rises at the usual interval: whether others have stalled, no trace tells. */
+POLICY_FUNCTION uint64_t priority_level_now(const scheduler_t *scheduler, const task_t *task,
+                                            uint64_t now)
+{
+    uint64_t interval = priority_ticks(scheduler, PRIORITY_AGING_INTERVAL);
+    if (interval == 0 || !priority_ages(scheduler, task))
+        return task->level;
+    uint64_t raises = now / interval - task->queued_since / interval;
+    uint64_t rise = raises * (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP];
+    return rise < task->level ? task->level - rise : 0;
+}
+
 /* ---- several CPUs: see level_cpus.h ---- */
 
 POLICY_FUNCTION uint32_t priority_push(const scheduler_t *scheduler, uint32_t cpu)
@@ -468,6 +486,12 @@ POLICY_DEFINITION policy_priority = {
     .name = "priority",
     .meaning = "the highest priority runs, equals take turns, who waits rises",
     .source = "Cobham 1954; study 1, 2025",
+    .order = "The highest level at which a task waits is served; the task that came first is next.",
+    .levels = "A task's level is its priority, and rises while it waits; level 0 is served first.",
+    .remark = "level {}: the best at which a task waits",
+    .level_order = LEVELS_LOWEST_FIRST,
+    .remark_kind = REMARK_LEVEL,
+    .cost = COST_CONSTANT,
     .tunables = priority_tunables,
     .tunable_count = PRIORITY_TUNABLES,
     .presets = priority_presets,
@@ -487,4 +511,5 @@ POLICY_DEFINITION policy_priority = {
     .push = priority_push,
     .balance = priority_balance,
     .steal = priority_steal,
+    .level = priority_level_now,
 };

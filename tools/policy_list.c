@@ -2,8 +2,9 @@
 
 /*
  * policy_list: prints what the policies say of themselves, as JSON: names,
- * meanings, sources, tunables with their ranges, presets with all their values,
- * and by which attribute the policy and each of its presets share the CPU.
+ * meanings, sources, what a person needs to know of their queues, levels and
+ * remarks, tunables with their ranges, presets with all their values, and by which
+ * attribute the policy and each of its presets share the CPU.
  */
 
 #include <inttypes.h>
@@ -62,6 +63,32 @@ static const char *shares_by(const struct policy_choice *choice)
     return "unknown";
 }
 
+static void print_words(const struct policy *policy)
+{
+    static const char *const level_orders[] = {
+        [LEVELS_NONE] = "none",
+        [LEVELS_LOWEST_FIRST] = "lowest first",
+        [LEVELS_HIGHEST_FIRST] = "highest first",
+    };
+    static const char *const remark_kinds[] = {
+        [REMARK_NONE] = "none",
+        [REMARK_LEVEL] = "level",
+        [REMARK_TICKET] = "ticket",
+        [REMARK_TIME] = "time",
+    };
+    static const char *const costs[] = {
+        [COST_UNSAID] = "unsaid",
+        [COST_CONSTANT] = "constant",
+        [COST_LOGARITHMIC] = "logarithmic",
+    };
+    print_field("order", policy->order);
+    print_field("levels", policy->levels ? policy->levels : "");
+    print_field("remark", policy->remark ? policy->remark : "");
+    print_field("level_order", level_orders[policy->level_order]);
+    print_field("remark_kind", remark_kinds[policy->remark_kind]);
+    print_field("cost", costs[policy->cost]);
+}
+
 static void print_preset(const struct policy *policy, const struct preset *preset)
 {
     struct policy_choice choice = {.policy = policy, .preset = preset};
@@ -86,6 +113,7 @@ static void print_policy(const struct policy *policy)
     print_field("meaning", policy->meaning);
     print_field("source", policy->source);
     print_field("shares_by", shares_by(&choice));
+    print_words(policy);
     print_tunables(policy);
     printf("\"presets\": [");
     for (uint32_t i = 0; i < policy->preset_count; i++) {

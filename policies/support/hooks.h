@@ -111,4 +111,18 @@ HOOK_FUNCTION uint64_t policy_tickets(const struct policy *policy, const schedul
     return policy->tickets ? policy->tickets(scheduler, task) : task->tickets;
 }
 
+/* Of a task that waits, for people to see. */
+HOOK_FUNCTION uint64_t policy_level(const struct policy *policy, const scheduler_t *scheduler,
+                                    const task_t *task, uint64_t now)
+{
+    return policy->level ? policy->level(scheduler, task, now) : task->level;
+}
+
+/* Of a ticket in a draw, for people to see: 1 or more. */
+HOOK_FUNCTION uint64_t policy_ticket_parts(const struct policy *policy,
+                                           const scheduler_t *scheduler)
+{
+    return policy->ticket_parts ? policy->ticket_parts(scheduler) : 1;
+}
+
 #endif

@@ -224,6 +224,27 @@ static const char *preset_flaw(const struct policy *policy, const struct preset 
     return NULL;
 }
 
+static bool has_slot(const char *sentence)
+{
+    while (*sentence && !(sentence[0] == '{' && sentence[1] == '}'))
+        sentence++;
+    return *sentence != '\0';
+}
+
+/* Of what it says of its queue to the people that watch it. */
+static const char *words_flaw(const struct policy *policy)
+{
+    if (!policy->order)
+        return "it does not say in which order its queue is served";
+    if ((policy->level_order != LEVELS_NONE) != (policy->levels != NULL))
+        return "levels have a sentence that says what they are, and an order; or neither";
+    if ((policy->remark_kind != REMARK_NONE) != (policy->remark && has_slot(policy->remark)))
+        return "a remark has a kind, and a sentence with {} where it goes; or neither";
+    if (policy->remark_kind == REMARK_LEVEL && policy->level_order == LEVELS_NONE)
+        return "its remark is a level, and it has no levels";
+    return NULL;
+}
+
 const char *policy_flaw(const struct policy *policy)
 {
     if (!is_name(policy->name) || !policy->meaning || !policy->source)
@@ -231,7 +252,9 @@ const char *policy_flaw(const struct policy *policy)
     if (!policy->enqueue || !policy->dequeue || !policy->pick || !policy->tick ||
         !policy->time_slice)
         return "a required hook is missing";
-    const char *flaw = tunables_flaw(policy);
+    const char *flaw = words_flaw(policy);
+    if (!flaw)
+        flaw = tunables_flaw(policy);
     for (uint32_t i = 0; !flaw && i < policy->preset_count; i++)
         flaw = preset_flaw(policy, &policy->presets[i]);
     return flaw;

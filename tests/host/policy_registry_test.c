@@ -50,12 +50,13 @@ static const struct preset long_presets[] = {
 };
 
 static const struct policy policy_plain = {
-    .name = "plain", .meaning = "no tunables", .source = "none", REQUIRED_HOOKS};
+    .name = "plain", .meaning = "no tunables", .source = "none", .order = "any", REQUIRED_HOOKS};
 
 static const struct policy policy_long = {
     .name = "long",
     .meaning = "some tunables",
     .source = "none",
+    .order = "any",
     .tunables = long_tunables,
     .tunable_count = 2,
     .presets = long_presets,
@@ -225,6 +226,33 @@ static void flaws_are_found(void)
     check(policy_flaw(&policy));
 }
 
+/* What is shown of a policy is what it says: so it says all of it, and nothing that has no sense.
+ */
+static void words_are_whole(void)
+{
+    struct policy policy = policy_long;
+    policy.order = NULL;
+    check(policy_flaw(&policy));
+    policy.order = "any";
+    policy.levels = "of no order";
+    check(policy_flaw(&policy));
+    policy.level_order = LEVELS_LOWEST_FIRST;
+    check(!policy_flaw(&policy));
+    policy.levels = NULL;
+    check(policy_flaw(&policy));
+    policy.level_order = LEVELS_NONE;
+    policy.remark = "next in turn";
+    check(!policy_flaw(&policy));
+    policy.remark_kind = REMARK_TICKET;
+    check(policy_flaw(&policy)); /* it does not say where the ticket goes */
+    policy.remark = "ticket {}";
+    check(!policy_flaw(&policy));
+    policy.remark_kind = REMARK_LEVEL;
+    check(policy_flaw(&policy));
+    policy.remark_kind = REMARK_NONE;
+    check(policy_flaw(&policy));
+}
+
 int main(void)
 {
     run_test(names_choose_policies_and_presets);
@@ -233,5 +261,6 @@ int main(void)
     run_test(tunables_keep_their_range);
     run_test(settings_are_parsed_whole);
     run_test(flaws_are_found);
+    run_test(words_are_whole);
     return 0;
 }

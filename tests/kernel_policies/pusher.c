@@ -55,6 +55,7 @@ POLICY_DEFINITION policy_pusher = {
     .name = "pusher",
     .meaning = "round-robin whose tasks are only pushed",
     .source = "a test",
+    .order = "The task that came first is next.",
     .enqueue = pusher_enqueue,
     .dequeue = pusher_dequeue,
     .pick = pusher_pick,

@@ -7,6 +7,7 @@ import gc
 import random
 import tracemalloc
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def records_of(trace: Trace) -> Records:
 
 def fed(trace: Trace, records: Records, parts: int = 1, window_ns: int = FOREVER_NS) -> Model:
     """A model that got the records in some parts, with a frame after each."""
-    model = Model(trace.header, "", "equal", window_ns)
+    model = Model(trace.header, "", "equal", window_ns, known())
     for part in np.array_split(records, parts):
         model.feed(part)
         model.frame()
@@ -174,7 +175,7 @@ def test_a_sliding_window_is_what_all_records_so_far_give(
     """After each part, each figure is computed anew from the beginning."""
     records = happened(source, script)
     trace = load(records, script)
-    model = Model(trace.header, "", "equal", window_ns)
+    model = Model(trace.header, "", "equal", window_ns, known())
     fed_until = 0
     for part in np.array_split(array_of(records), parts):
         if len(part) == 0:
@@ -281,7 +282,7 @@ def test_waits_are_explained_to_the_nanosecond(
 
 def test_nobody_is_not_explained() -> None:
     """KeyError, as a dictionary."""
-    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal", catalogue=known())
     with pytest.raises(KeyError):
         model.explain(7)
     frame = model.frame()
@@ -314,6 +315,8 @@ program talker
     run 10us
   end
 """
+
+known = cache(read_catalogue)
 
 POLICIES = (
     "rr", "rr:table-scan", "lottery", "lottery:equal-lfsr", "mlfq", "priority", "stride", "wrr",
@@ -351,7 +354,7 @@ def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, pol
     """All but of who was forked just now: only QUEUED says where to."""
     trace = simulated(tmp_path, policy, 3)
     records = records_of(trace)
-    told, derived = (Model(trace.header, policy, "equal") for _ in range(2))
+    told, derived = (Model(trace.header, policy, "equal", catalogue=known()) for _ in range(2))
     compared = 0
     for part in np.array_split(records, 60):
         told.feed(part)
@@ -368,7 +371,7 @@ def test_levels_are_the_same_if_only_decisions_tell_them(tmp_path: Path) -> None
     """Of those who run: a decision without record is one for level 0."""
     trace = simulated(tmp_path, "mlfq", 2)
     records = records_of(trace)
-    told, derived = (Model(trace.header, "mlfq", "equal") for _ in range(2))
+    told, derived = (Model(trace.header, "mlfq", "equal", catalogue=known()) for _ in range(2))
     levels = set()
     for part in np.array_split(records, 50):
         told.feed(part)
@@ -384,7 +387,7 @@ def test_levels_are_the_same_if_only_decisions_tell_them(tmp_path: Path) -> None
 def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
     """What frames gave, put together by CPU and begin, covers what each CPU ran; so does the past."""
     trace = simulated(tmp_path, "mlfq", 2)
-    model = Model(trace.header, "mlfq", "tickets")
+    model = Model(trace.header, "mlfq", "tickets", catalogue=known())
     drawn: dict[tuple[int, int], tuple[int, ...]] = {}
     for part in np.array_split(records_of(trace), 20):
         model.feed(part)
@@ -404,7 +407,7 @@ def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
 def test_few_runs_are_drawn_if_there_is_no_room(tmp_path: Path) -> None:
     """Neighbours are put together, and the frame says how many; nothing else changes."""
     trace = simulated(tmp_path, "mlfq", 2)
-    one, other = (Model(trace.header, "mlfq", "tickets") for _ in range(2))
+    one, other = (Model(trace.header, "mlfq", "tickets", catalogue=known()) for _ in range(2))
     one.feed(records_of(trace))
     other.feed(records_of(trace))
     whole, thinned = one.frame(100_000), other.frame(40)
@@ -441,7 +444,7 @@ def test_decisions_say_why_in_words(tmp_path: Path, policy: str, words: str) -> 
 def test_memory_stays_the_same_however_long_it_goes_on() -> None:
     """Forks, runs and ends without end: objects and arrays stay as many as the window needs."""
     header = Header(1, 1_000_000, 1_000_000_000, 1)
-    model = Model(header, "rr", "equal", window_ns=5_000_000)
+    model = Model(header, "rr", "equal", window_ns=5_000_000, catalogue=known())
     life = np.zeros(7, RECORD)
     life["kind"] = [
         Kind.FORK, Kind.SCHEDULER_ENTER, Kind.SWITCH, Kind.SCHEDULER_EXIT, Kind.EXIT,
@@ -498,7 +501,7 @@ def test_records_that_were_lost_are_no_end_of_it(tmp_path: Path) -> None:
 
 def test_what_sched_status_says_is_shown_until_the_trace_says_more() -> None:
     """Slices are told by it alone, and count down while the process runs."""
-    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal", catalogue=known())
     model.feed(
         array_of(
             [
@@ -547,7 +550,7 @@ def test_who_lives_and_what_holds_is_told() -> None:
             filter(None, writer.records)
         )
     ]
-    model = Model(Header(2, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+    model = Model(Header(2, 1_000_000, 1_000_000_000, 1), "rr", "equal", catalogue=known())
     for record in records:
         model.feed(array_of([record]))
     held = model.alive()
@@ -565,7 +568,9 @@ def test_who_lives_and_what_holds_is_told() -> None:
 
 def test_a_longer_window_fills_as_time_goes_on() -> None:
     """What has left the window does not come back."""
-    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal", window_ns=100)
+    model = Model(
+        Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal", window_ns=100, catalogue=known()
+    )
     model.feed(array_of([Record(0, 0, 0, Kind.START, 0, 0, 0)]))
     model.reach(1000)
     assert model.frame()["metrics"]["window_ns"] == 100
@@ -576,17 +581,22 @@ def test_a_longer_window_fills_as_time_goes_on() -> None:
     assert model.frame()["metrics"]["window_ns"] == 10_000
 
 
-def test_a_boost_lifts_all_who_wait_in_the_picture_too(tmp_path: Path) -> None:
-    """The level that is shown of one who waits is that at which the policy picks it next, if it is
-    picked before anything else is told of it, and before the next boost."""
+@pytest.mark.parametrize(
+    ("policy", "tunable", "ticks"), [("mlfq", "boost", 50), ("priority", "aging_interval", 20)]
+)
+def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
+    tmp_path: Path, policy: str, tunable: str, ticks: int
+) -> None:
+    """The level that is shown of a task that waits is that at which the policy picks it next, if it
+    is picked before anything else is told of it, and before the next boost or raise."""
     path = tmp_path / "trace.bin"
-    tick_ns, boost = 1_000_000, 50
+    tick_ns = 1_000_000
     with Simulator(
         text_of(
             workload_files.read(ROOT / "workloads" / "files" / "study4-trace.json"), 1, tick_ns
         ),
-        policy="mlfq",
-        tunables={"boost": boost},
+        policy=policy,
+        tunables={tunable: ticks},
         costs="none",
         trace=path,
         trace_queues=True,
@@ -594,17 +604,17 @@ def test_a_boost_lifts_all_who_wait_in_the_picture_too(tmp_path: Path) -> None:
         simulator.run(1_000_000_000)
     trace = read(path)
     records = records_of(trace)
-    model = Model(trace.header, "mlfq", "equal", FOREVER_NS, read_catalogue())
+    model = Model(trace.header, policy, "equal", FOREVER_NS, known())
     shown = lifted = 0
     for at in range(0, len(records), 31):
         model.feed(records[at : at + 31])
         columns = model.frame()["processes"]
-        epoch = model.now_ns // (boost * tick_ns)
+        epoch = model.now_ns // (ticks * tick_ns)
         for pid, state, level in zip(
             columns["pid"], columns["state"], columns["level"], strict=True
         ):
             said = next_word(records[at + 31 :], pid)
-            if state != 0 or said is None or said["time"] // (boost * tick_ns) != epoch:
+            if state != 0 or said is None or said["time"] // (ticks * tick_ns) != epoch:
                 continue
             if said["kind"] == Kind.DECISION:
                 assert int(said["second"]) == level

@@ -19,6 +19,7 @@ POLICY_DEFINITION policy_rr = {
     .name = "rr",
     .meaning = "round-robin with a fault",
     .source = "a test",
+    .order = "The task that came first is next.",
     .tunables = rr_tunables,
     .tunable_count = sizeof(rr_tunables) / sizeof(rr_tunables[0]),
     .presets = rr_presets,

@@ -38,6 +38,11 @@ def print_policy(console: Console, policy: Policy) -> None:
     )
     facts.add_row("", f"source: {policy.source}")
     facts.add_row("", f"shares of the CPU: {SHARES.get(policy.shares_by, policy.shares_by)}")
+    for name, sentence in (
+        ("queue", policy.order), ("levels", policy.levels), ("a choice says", policy.remark)
+    ):  # fmt: skip
+        if sentence:
+            facts.add_row("", f"{name}: {sentence}")
     console.print(facts)
     if policy.presets:
         console.print(Padding(presets_table(policy), (1, 0, 0, 3)))

@@ -27,6 +27,7 @@ SIMULATOR_LIBRARY = "build/sim/libschedlab-sim.so"
 """Of its Python binding."""
 POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
+POLICY_ANSWERS = BUILD / "policy_answers.so"
 
 # What `make --trace` prints before it makes a target.
 _TARGET = re.compile(r"^\S*[Mm]akefile:\d+: .*target '([^']+)'|^\S+\.mk:\d+: .*target '([^']+)'")

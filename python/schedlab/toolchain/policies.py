@@ -15,6 +15,9 @@ from schedlab.errors import BuildFailed, WrongUsage
 
 _NAME = r"[a-z][a-z0-9_-]*"
 _CHOICE = re.compile(rf"({_NAME})(?::({_NAME}))?")
+STANDARD = "rr"
+"""The policy that is meant where no other is named: number 0, with which a machine starts."""
+
 _SETTING = re.compile(rf"({_NAME})=(-?\d{{1,18}})")
 
 
@@ -54,8 +57,10 @@ class Preset:
 class Policy:
     """What a policy's C source says of it.
 
-    shares_by names the attribute that decides shares of the CPU: "tickets", "weight", or "equal"
-    if none does.
+    `shares_by` names the attribute that decides shares of the CPU: "tickets", "weight", or "equal"
+    if none does. `order`, `levels` and `remark` are sentences for people: in which order the tasks
+    of a queue are served, what the levels are, and why a task was picked, with {} where the remark
+    of the decision goes. "": the policy has no levels; it says nothing.
     """
 
     name: str
@@ -64,8 +69,27 @@ class Policy:
     number: int | None = 0
     """None: it has none, and goes by its name."""
     shares_by: str = "equal"
+    order: str = ""
+    levels: str = ""
+    remark: str = ""
+    level_order: str = "none"
+    """Or "lowest first", "highest first"."""
+    remark_kind: str = "none"
+    """Or "level", "ticket", "time" (nanoseconds)."""
+    cost: str = "unsaid"
+    """How it grows with the number of tasks: or "constant", "logarithmic"."""
     tunables: dict[str, Tunable] = field(default_factory=dict)
     presets: dict[str, Preset] = field(default_factory=dict)
+
+    @property
+    def draws(self) -> bool:
+        """Does chance decide which task runs?"""
+        return self.remark_kind == "ticket"
+
+    def value(self, preset: str, tunable: str) -> int:
+        """Of a tunable, as the preset has it; of no preset, or an unknown one: the default."""
+        known = self.presets.get(preset)
+        return known.values[tunable] if known else self.tunables[tunable].default
 
 
 Catalogue = dict[str, Policy]
@@ -75,6 +99,7 @@ FAIR = Policy(
     "the Linux kernel's own class, on --machine linux alone: what it does without a policy of ours",
     "Linux, kernel/sched/fair.c (EEVDF: Stoica and Abdel-Wahab 1995)",
     number=None,
+    order="The task with the earliest virtual deadline is next, of those that are owed time.",
 )
 """No C file of ours: a machine that runs Linux has it beside the others."""
 

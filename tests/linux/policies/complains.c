@@ -22,6 +22,7 @@ POLICY_DEFINITION policy_complains = {
     .name = "complains",
     .meaning = "a test: tells the kernel of an error",
     .source = "a test",
+    .order = "The task that came first is next.",
     .enqueue = fifo_enqueue,
     .dequeue = fifo_dequeue,
     .pick = fifo_pick,

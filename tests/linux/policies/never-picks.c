@@ -15,6 +15,7 @@ POLICY_DEFINITION policy_never_picks = {
     .name = "never-picks",
     .meaning = "a test: takes tasks and gives none out",
     .source = "a test",
+    .order = "The task that came first is next.",
     .enqueue = fifo_enqueue,
     .dequeue = fifo_dequeue,
     .pick = never_picks_pick,

@@ -15,6 +15,7 @@ POLICY_DEFINITION policy_rejected = {
     .name = "rejected",
     .meaning = "a test: writes to an address that it has made up",
     .source = "a test",
+    .order = "The task that came first is next.",
     .enqueue = fifo_enqueue,
     .dequeue = fifo_dequeue,
     .pick = fifo_pick,

@@ -33,6 +33,7 @@ POLICY_DEFINITION policy_starves = {
     .name = "starves",
     .meaning = "a test: who has the CPU keeps it",
     .source = "a test",
+    .order = "The task that came first is next.",
     .enqueue = starves_enqueue,
     .dequeue = fifo_dequeue,
     .pick = fifo_pick,

@@ -122,7 +122,7 @@ class Model:
         """What a record takes of a CPU's time."""
         self.events = 0
         """Records so far."""
-        self._policy = PolicyNow(policy, shares_by, catalogue or {})
+        self._policy = PolicyNow(policy, shares_by, catalogue or {}, header.tick_ns)
         self._story = Story(header.cpus, self._policy)
         self._log = SpellLog(header.cpus, self._story.slots.capacity)
         self._happened = Happened(
@@ -188,6 +188,7 @@ class Model:
         living = [story.by_pid[pid] for pid in sorted(story.by_pid)]
         sums = self._sums(living)
         shares = self._shares(sums)
+        levels = self._levels_now(living)
         past: Past = {
             "timeline": self._drawing.take(max_runs, self._going_on(), self._policy.levels),
             "marks": self._new_marks(),
@@ -201,8 +202,8 @@ class Model:
             "levels": self._policy.levels,
             "levels_rise": self._policy.levels_rise,
             "shared_queue": self._policy.shared_queue,
-            "cpus": self._cpus(sums),
-            "processes": self._columns(living[:PROCESSES_SHOWN], shares),
+            "cpus": self._cpus(sums, levels),
+            "processes": self._columns(living[:PROCESSES_SHOWN], shares, levels),
             "metrics": metrics_of(
                 self._happened, shares, sums, self.header.cpus, self.header.cycles_per_second,
                 story.tells_visits, begin, self._now,
@@ -321,17 +322,16 @@ class Model:
             sums, slots, weights, self.own_pids, self.header.cpus, self._begin or 0, self._now
         )
 
-    def _cpus(self, sums: Sums) -> list[CpuFrame]:
+    def _cpus(self, sums: Sums, levels: dict[int, int]) -> list[CpuFrame]:
         story = self._story
-        levels = self._policy.levels
         elapsed = max(self._now - (self._begin or 0), 1)
         return [
             {
                 "running": process.pid if process else 0,
                 "since_ns": story.since[cpu],
-                "level": process.level if process and levels else -1,
+                "level": levels.get(process.pid, -1) if process else -1,
                 "queue": [
-                    (waiting.pid, self._level_now(waiting) if levels else -1, waiting.since)
+                    (waiting.pid, levels.get(waiting.pid, -1), waiting.since)
                     for waiting in story.queues[cpu].values()
                 ],
                 "busy": int(sums.busy[cpu]) / elapsed,
@@ -339,15 +339,21 @@ class Model:
             for cpu, process in enumerate(story.running)
         ]
 
-    def _level_now(self, process: Process) -> int:
-        """Of one that waits, that at which it is served by now."""
-        if process.state != RUNNABLE:
-            return process.level
-        tick_ns = self.header.tick_ns
-        return self._policy.level_of_waiting(process.level, process.since, self._now, tick_ns)
+    def _levels_now(self, living: list[Process]) -> dict[int, int]:
+        """By PID: the level at which each is served by now. Empty under a policy without levels."""
+        if not self._policy.levels:
+            return {}
+        waiting = [process for process in living if process.state == RUNNABLE]
+        standing = self._policy.standing(waiting, self._now)
+        return {
+            **{process.pid: process.level for process in living},
+            **{process.pid: now.level for process, now in zip(waiting, standing, strict=True)},
+        }
 
-    def _columns(self, living: list[Process], shares: Shares) -> ProcessColumns:
-        now, levels = self._now, self._policy.levels
+    def _columns(
+        self, living: list[Process], shares: Shares, levels: dict[int, int]
+    ) -> ProcessColumns:
+        now = self._now
         visits = self._story.tells_visits
         slot = np.array([process.slot for process in living], np.int64)
         state = np.array([process.state for process in living], np.int8)
@@ -374,7 +380,7 @@ class Model:
             "priority": [process.priority for process in living],
             "tickets": [process.tickets for process in living],
             "weight": [process.weight for process in living],
-            "level": [self._level_now(process) if levels else -1 for process in living],
+            "level": [levels.get(process.pid, -1) for process in living],
             "slice_left_ns": [_slice_left(process, now) for process in living],
             "run_ns": run + np.where(state == RUNNING, going_on, 0),
             "waiting_ns": waiting + wait_now,

@@ -37,6 +37,7 @@ from schedlab.monitor.model.processes import (
     Slots,
 )
 from schedlab.monitor.model.spells import RUN, WAIT
+from schedlab.toolchain.policy_answers import Standing
 from schedlab.trace.follow import Records, TextReader
 from schedlab.trace.format import (
     AttributeKind,
@@ -472,6 +473,7 @@ class Story:
         running = self.running[cpu]
         if running is not None and running is not process and len(others) < waited:
             others.append(running)  # It was put back, but has not left its CPU yet.
+        own, *standing = policy.standing([process, *others], time)
         self.decisions.append(
             {
                 "number": self.decision_count,
@@ -482,24 +484,22 @@ class Story:
                 "waited": waited,
                 "remark": remark,
                 "text": policy.in_words(
-                    remark, process.next_level, self._tickets_in_draw(process, others, waited)
+                    remark, process.next_level, self._tickets_in_draw(own, standing, waited)
                 ),
                 "candidates": [
-                    (other.pid, other.tickets if policy.tells_tickets else other.next_level)
-                    for other in others[:CANDIDATES_MOST]
+                    (other.pid, its.tickets if policy.tells_tickets else its.level)
+                    for other, its in zip(others[:CANDIDATES_MOST], standing, strict=False)
                 ],
             }
         )
 
-    def _tickets_in_draw(self, winner: Process, others: list[Process], waited: int) -> int | None:
-        """Of all among whom was drawn; None: not all of them are known."""
+    def _tickets_in_draw(self, winner: Standing, others: list[Standing], waited: int) -> int | None:
+        """Of all among which was drawn; None: not all of them are known."""
         if len(others) != waited:
             return None
-        by_level = self.policy.name == "hybrid"
-        same = (other for other in others if not by_level or other.priority == winner.priority)
-        if self.policy.shares_by == "weight":
-            return winner.weight + sum(other.weight for other in same)
-        return winner.tickets + sum(other.tickets for other in same)
+        by_level = self.policy.draws_by_level
+        same = (each for each in others if not by_level or each.level == winner.level)
+        return winner.tickets + sum(each.tickets for each in same)
 
     # --- beginnings and ends
 

@@ -6,15 +6,8 @@
 
 export const PALETTE = ["#0858f8", "#e86868", "#38a098", "#8848b8", "#888800", "#a84838", "#c868d8"];
 
-const POLICIES = {
-    rr: "#606878",
-    wrr: "#888800",
-    lottery: "#e86868",
-    priority: "#38a098",
-    mlfq: "#0858f8",
-    hybrid: "#8848b8",
-    stride: "#a84838",
-};
+/** By number. */
+const POLICIES = ["#606878", "#888800", "#e86868", "#38a098", "#0858f8", "#8848b8", "#a84838"];
 const OTHER_POLICY = "#c868d8";
 
 /** Beside the colour: as many processes as colours × patterns can be told apart. */
@@ -37,9 +30,9 @@ export function patternOf(pid) {
     return PATTERNS[Math.floor(Math.max(0, pid) / PALETTE.length) % PATTERNS.length];
 }
 
-/** @param {string} policy name or name:preset @returns {string} */
-export function policyColour(policy) {
-    return POLICIES[policy.split(":")[0]] ?? OTHER_POLICY;
+/** @param {number | null | undefined} number of a policy; null: it has none @returns {string} */
+export function policyColour(number) {
+    return POLICIES[number ?? -1] ?? OTHER_POLICY;
 }
 
 /** @param {string} colour #rrggbb @returns {string} black or white: what can be read on it */

@@ -67,7 +67,7 @@ export function onConnection(listener) {
 }
 
 /**
- * Asks the server to do something: `ask("policy", { system: "a", policy: "mlfq" })`. Without a
+ * Asks the server to do something: `ask("policy", { system: "a", policy: "NAME" })`. Without a
  * system, all do it.
  * @param {string} action as docs/monitor.md has it under "do"
  * @param {Object<string, any>} [fields]

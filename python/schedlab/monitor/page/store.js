@@ -266,6 +266,11 @@ export function hello() {
     return greeting;
 }
 
+/** @param {string} policy name or name:preset @returns {any} what it says of itself; undefined: it is unknown */
+export function ruleOf(policy) {
+    return hello()?.policies.find(({ name }) => name === policy.split(":")[0]);
+}
+
 /** Every hello. @param {(hello: any) => void} listener */
 export function onHello(listener) {
     helloListeners.add(listener);

@@ -30,19 +30,21 @@ const LINES = 2; // of tiles on the one shelf of a policy without levels
 
 /**
  * As large as there is room for, within reason.
- * @param {any} frame @param {number[]} levels none: the policy has none
+ * @param {any} frame
+ * @param {{levels: number[], draws: boolean}} shown of the policy: its levels, none if it has none; is
+ *     the last draw to be shown, since it is among all that wait?
  * @param {number} width @param {number} room pixels that are seen without scrolling
  * @param {number} scale of the letters
  * @returns {{cards: Card[], tiles: Tile[], height: number}}
  */
-export function plan(frame, levels, width, room, scale) {
-    const usual = planWith(frame, levels, width, scale, 1);
+export function plan(frame, shown, width, room, scale) {
+    const usual = planWith(frame, shown, width, scale, 1);
     const growth = Math.min(GROWTH_MOST, room / Math.max(1, usual.height));
     if (growth < GROWTH_LEAST || !usual.cards.length) return usual;
-    return planWith(frame, levels, width, scale, growth < 1 ? growth * growth : growth);
+    return planWith(frame, shown, width, scale, growth < 1 ? growth * growth : growth);
 }
 
-function planWith(frame, levels, width, scale, growth) {
+function planWith(frame, { levels, draws }, width, scale, growth) {
     const cpus = frame.cpus.length;
     const small = cpus > MANY;
     const least = (small ? CARD_LEAST_MANY : CARD_LEAST) * scale;
@@ -50,17 +52,12 @@ function planWith(frame, levels, width, scale, growth) {
     const measures = {
         tileHeight: Math.round((small ? 19 : 26) * scale * growth),
         seatWidth: Math.round((small ? 84 : 118) * scale * Math.sqrt(growth)),
-        strip: stripOf(frame) ? Math.round(STRIP * scale) : 0,
+        strip: draws ? Math.round(STRIP * scale) : 0,
         scale,
     };
     return frame.shared_queue
         ? planShared(frame, levels, width, measures, least)
         : planGrid(frame, levels, width, measures, Math.min(columns, cpus));
-}
-
-/** Is the last draw to be shown: does the policy pick by lot among all? @param {any} frame */
-export function stripOf(frame) {
-    return frame.policy.split(":")[0] === "lottery";
 }
 
 function planGrid(frame, levels, width, measures, columns) {

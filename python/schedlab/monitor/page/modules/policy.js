@@ -5,7 +5,7 @@
 
 import { ask } from "../connection.js";
 import { announce, button, element, policySelect, setText } from "../elements.js";
-import { hello } from "../store.js";
+import { hello, ruleOf } from "../store.js";
 import { count } from "../words.js";
 
 const CHANGES = new Set(["policy", "tunable", "begin"]);
@@ -92,9 +92,8 @@ export function create(panel, system) {
 }
 
 function parts(policy) {
-    const [name, preset] = policy.split(":");
-    const rule = hello().policies.find((each) => each.name === name);
-    return { rule, preset: rule?.presets[preset] };
+    const rule = ruleOf(policy);
+    return { rule, preset: rule?.presets[policy.split(":")[1]] };
 }
 
 /** What its preset, or itself, says of each tunable. */

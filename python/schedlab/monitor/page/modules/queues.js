@@ -5,11 +5,11 @@
 
 import { onTheme, tokens, colourOf, inkOn, patternOf } from "../colours.js";
 import { count, duration, percent } from "../elements.js";
-import { select, stateOf } from "../store.js";
+import { ruleOf, select, stateOf } from "../store.js";
 import { LevelsSeen } from "../drawing/lanes.js";
 import { Motion } from "../drawing/motion.js";
 import { fillOf, fitted, font, letterScale, widthOf } from "../drawing/paint.js";
-import { plan, stripOf } from "../drawing/queue_plan.js";
+import { plan } from "../drawing/queue_plan.js";
 import { named } from "../drawing/run_finder.js";
 import { labelOf } from "../drawing/run_painter.js";
 import { Scrolled } from "../drawing/scrolled.js";
@@ -19,15 +19,7 @@ const LABEL_GAP_MS = 2000;
 const SPOKEN_CPUS = 8;
 const SLICES_MAX = 200;
 
-const ORDERS = {
-    rr: "Who came first is next, at the right.",
-    wrr: "Who came first is next, at the right; its weight says how many slices it gets.",
-    stride: "Next is who has the least pass: its time so far ÷ its tickets. The order drawn is that of coming.",
-    lottery: "Each draw picks one ticket: who holds more of them is picked more often.",
-    priority: "The highest level that is not empty is served; levels above are served first.",
-    mlfq: "The highest level that is not empty is served. Who uses up its time sinks; a boost lifts all.",
-    hybrid: "The highest priority that is not empty is served; within it, by lot.",
-};
+const DRAWN = "Each queue is drawn in the order of coming, the first at the right.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
 export function create(panel, system) {
@@ -37,7 +29,7 @@ export function create(panel, system) {
 class Queues {
     #levels = new LevelsSeen(false);
     #motion = new Motion();
-    #plan = plan({ cpus: [], policy: "", shared_queue: false }, [], 1, 1, 1);
+    #plan = plan({ cpus: [], shared_queue: false }, { levels: [], draws: false }, 1, 1, 1);
     /** @type {Map<number, any>} the last decision of each CPU */
     #decisions = new Map();
     #decided = 0;
@@ -86,7 +78,7 @@ class Queues {
         this.#decided = decisions.total;
         const levels = this.#levels.take(this.state);
         const width = this.canvas.clientWidth;
-        this.#plan = plan(frame, frame.levels ? levels : [], width, this.scrolled.room, letterScale());
+        this.#plan = plan(frame, this.#shown(levels), width, this.scrolled.room, letterScale());
         this.scrolled.resize(this.#plan.height, letterScale());
         const sized = width !== this.#width;
         if (frame.number !== this.#frame || sized) this.#motion.aim(this.#plan.tiles, performance.now(), sized);
@@ -96,12 +88,20 @@ class Queues {
         this.surface.invalidate();
     }
 
+    /** The policy's levels, none if it has none; and whether it draws one ticket among all that wait. */
+    #shown(levels) {
+        const { frame } = this.state;
+        const draws = ruleOf(frame.policy)?.remark_kind === "ticket" && !frame.levels;
+        return { levels: frame.levels ? levels : [], draws };
+    }
+
     #describe() {
         const { frame } = this.state;
         const waiting = frame.cpus.reduce((sum, { queue }) => sum + queue.length, 0);
         this.panel.note(`${count(waiting)} waiting`);
-        const order = ORDERS[frame.policy.split(":")[0]] ?? "";
-        if (this.notice.textContent !== order) this.notice.textContent = order;
+        const { order, levels } = ruleOf(frame.policy) ?? {};
+        const words = [order, levels, DRAWN].filter(Boolean).join(" ");
+        if (this.notice.textContent !== words) this.notice.textContent = words;
         this.canvas.drawn = {
             policy: frame.policy, cards: this.#plan.cards.length, tiles: this.#plan.tiles.length,
             more: this.#plan.cards.flatMap(({ shelves }) => shelves).reduce((sum, { more }) => sum + more, 0),
@@ -210,7 +210,7 @@ class Queues {
     /** The tickets of the last draw, and a pointer on whose was drawn. */
     #paintStrip(context, { strip, cpu }) {
         const decision = this.#decisions.get(Math.max(0, cpu));
-        if (!decision || !stripOf(this.state.frame)) return;
+        if (!decision) return;
         const parts = this.#ticketParts(decision);
         const total = parts.reduce((sum, [, tickets]) => sum + tickets, 0) || 1;
         const top = strip.y + strip.height * 0.34;
