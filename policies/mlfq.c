@@ -504,6 +504,7 @@ POLICY_DEFINITION policy_mlfq = {
     .order = "The highest level at which a task waits is served; the task that came first is next.",
     .levels = "A task that uses up its time sinks, and a boost lifts all; level 0 is served last.",
     .remark = "level {}: the best at which a task waits",
+    .boost = "boost",
     .level_order = LEVELS_HIGHEST_FIRST,
     .remark_kind = REMARK_LEVEL,
     .cost = COST_CONSTANT,

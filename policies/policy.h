@@ -219,6 +219,7 @@ struct policy {
     const char *order;  /* in which order the tasks of a queue are served */
     const char *levels; /* what its levels are; null: it has none */
     const char *remark; /* why a task was picked, with {} where the remark goes; null: not said */
+    const char *boost;  /* the tunable: ticks from one lift of all to the next; null: none */
     enum level_order level_order;
     enum remark_kind remark_kind;
     enum cost_growth cost;

@@ -84,6 +84,7 @@ static void print_words(const struct policy *policy)
     print_field("order", policy->order);
     print_field("levels", policy->levels ? policy->levels : "");
     print_field("remark", policy->remark ? policy->remark : "");
+    print_field("boost", policy->boost ? policy->boost : "");
     print_field("level_order", level_orders[policy->level_order]);
     print_field("remark_kind", remark_kinds[policy->remark_kind]);
     print_field("cost", costs[policy->cost]);

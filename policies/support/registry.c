@@ -242,6 +242,9 @@ static const char *words_flaw(const struct policy *policy)
         return "a remark has a kind, and a sentence with {} where it goes; or neither";
     if (policy->remark_kind == REMARK_LEVEL && policy->level_order == LEVELS_NONE)
         return "its remark is a level, and it has no levels";
+    if (policy->boost &&
+        tunable_find(policy, policy->boost, name_length(policy->boost)) == NO_TUNABLE)
+        return "no tunable says how often all are lifted";
     return NULL;
 }
 

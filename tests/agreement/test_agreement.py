@@ -13,15 +13,15 @@ import pytest
 from schedlab.agreement.cells import KERNEL, SIMULATOR
 from schedlab.agreement.known import Judged, wrong
 from schedlab.agreement.pairs import named
-from schedlab.agreement.plan import OF_STUDIES, OTHER_PRESETS, Case, draws
+from schedlab.agreement.plan import Case, draws, policies_compared
 from schedlab.agreement.run import agreement
 from schedlab.agreement.text import HEADINGS, by_policy, row, summary
-from schedlab.studies.experiments import ALL_CPUS, OTHERS
+from schedlab.studies.experiments import ALL_CPUS
 from schedlab.toolchain.policies import parse_choices, read_catalogue
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("agreement")]
 
-POLICIES = (*OTHERS, *OF_STUDIES, *OTHER_PRESETS)
+POLICIES = tuple(str(policy) for policy in policies_compared(full=True))
 SHORT = (
     "s1-timing-cpu-heavy",
     "s1-timing-switch",

@@ -251,6 +251,11 @@ static void words_are_whole(void)
     check(policy_flaw(&policy));
     policy.remark_kind = REMARK_NONE;
     check(policy_flaw(&policy));
+    policy = policy_long;
+    policy.boost = "boost";
+    check(policy_flaw(&policy));
+    policy.boost = "slice";
+    check(!policy_flaw(&policy));
 }
 
 int main(void)

@@ -28,6 +28,7 @@ from schedlab.report.charts.processes import people_of
 from schedlab.report.charts.shares import running_until
 from schedlab.report.model import Chart
 from schedlab.report.specifications import VEGA_LITE, for_page, for_paper
+from schedlab.toolchain.policies import known_policies
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
@@ -258,7 +259,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS.values(), theme.OTHER_COLOUR})
+COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS, theme.OTHER_COLOUR})
 
 SIGHT = {
     "all cones": np.eye(3),
@@ -325,7 +326,7 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     assert len({each.colour for each in found}) == 1
     assert len({each.dash for each in found}) == len({each.shape for each in found}) == 4
     assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
-    assert len({theme.policy_look(name).colour for name in theme.POLICY_ORDER}) == 7
+    assert len({theme.policy_look(name).colour for name in known_policies()}) == 7
     assert theme.policy_look("own").colour == theme.OTHER_COLOUR
 
 

@@ -49,8 +49,8 @@ _ALL = (
     ),
     Reason(
         "turns by time",
-        "Under wrr a turn is a time, and under stride the next one is found by the time that each"
-        " has run: where two are equal but for the microseconds that ticks cost, which is next"
+        "Under some policies a turn is a time, or the next task is found by the time that each has"
+        " run: where two are equal but for the microseconds that ticks cost, which is next"
         " depends on these. The machines drift apart by half a microsecond a tick.",
     ),
     Reason(

@@ -14,26 +14,16 @@ from schedlab.agreement.pairs import Pair, Window, named, pairs
 from schedlab.errors import WrongUsage
 from schedlab.machines.run import Run
 from schedlab.runs.plan import Plan
-from schedlab.studies.experiments import ALL_CPUS, OTHERS
+from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS
 from schedlab.studies.files import FILES
-from schedlab.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.toolchain.policies import PolicyChoice, known_policies
 
 Windows = Mapping[tuple[str, str, int], Window]
 """On the kernel, by experiment, policy and CPUs."""
 MEMORY_MIB = 512
 _LIMIT_TICKS = 60_000
-
-OF_STUDIES = ("rr:table-scan", "priority:thesis", "lottery:thesis", "mlfq:allotment-boost")
-"""Under which studies 1 and 4 ran their suites."""
-OTHER_PRESETS = (
-    "priority:proposed",
-    "lottery:equal-lfsr",
-    "lottery:linux",
-    "mlfq:four-quanta",
-    "wrr:linux",
-)
-_RANDOM = ("lottery", "hybrid")
-"""Policies that draw by lot: what happens is another thing with each seed."""
+_STUDIES = (1, 4)
+"""Whose experiments are run on both machines."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +48,26 @@ class Setting:
 
 
 def draws(policy: str) -> bool:
-    """Does chance decide which process runs? Of "lottery:thesis", too."""
-    return policy.partition(":")[0] in _RANDOM
+    """Does chance decide which process runs? Of a preset, too."""
+    return known_policies()[policy.partition(":")[0]].draws
+
+
+def policies_compared(full: bool) -> tuple[PolicyChoice, ...]:
+    """All policies, and those presets under which the studies ran their suites; with `full`, all."""
+    known = known_policies()
+    of_studies = {
+        name
+        for experiment in EXPERIMENTS.values()
+        if experiment.study in _STUDIES
+        for name in experiment.own
+    }
+    presets = (
+        PolicyChoice(policy.name, preset) for policy in known.values() for preset in policy.presets
+    )
+    return (
+        *map(PolicyChoice, known),
+        *(preset for preset in presets if full or str(preset) in of_studies),
+    )
 
 
 def setting(
@@ -69,9 +77,8 @@ def setting(
     experiments: Sequence[str] = (),
 ) -> Setting:
     """As the command has it: `full` or in short, and less of it. WrongUsage for an unknown name."""
-    names = (*OTHERS, *OF_STUDIES, *(OTHER_PRESETS if full else ()))
     return Setting(
-        policies=tuple(policies) or parse_choices(",".join(names)),
+        policies=tuple(policies) or policies_compared(full),
         cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
         pairs=tuple(chosen(experiments, full)),
         seeds=1,

@@ -23,11 +23,11 @@ import numpy as np
 
 from schedlab.machines.run import Run
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import STANDARD, PolicyChoice
 from schedlab.trace import Kind, MarkKind, Trace
 from schedlab.workload.costs import Cost, Profile
 
-REFERENCE = PolicyChoice("rr")
+REFERENCE = PolicyChoice(STANDARD)
 """All costs are measured under it; the others differ in those of OF_POLICY."""
 OF_POLICY = ("scheduler", "crowd", "tick", "wakeup", "fork")
 CALLS = "calibrate"

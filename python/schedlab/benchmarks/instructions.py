@@ -20,21 +20,16 @@ from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.outcome import hung, outcome_of, read_console
 from schedlab.paths import ROOT
+from schedlab.toolchain.policies import known_policies
 
 BASELINES = ROOT / "bench" / "baselines.json"
 DECODER = ROOT / "bench" / "trace_decode.py"
 _OPERATION = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 _POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 _LIMIT_NS = 120_000_000_000
-GROWTH_ALLOWED = {
-    "rr": 1.02,
-    "wrr": 1.1,
-    "priority": 1.1,
-    "mlfq": 1.1,
-    "lottery": 2.0,
-    "stride": 2.0,
-}
-"""What enqueue and pick may cost with 4,096 tasks, over their cost with 64: O(1) or O(log n)."""
+GROWTH_ALLOWED = {"constant": 1.1, "logarithmic": 2.0}
+"""What enqueue and pick may cost with 4,096 tasks, over their cost with 64, by
+what the policy says of its cost."""
 
 
 _DECODING_AIM = 5_000_000
@@ -77,7 +72,8 @@ class PolicyRow:
     @property
     def verdict(self) -> str:
         """Of the policies as shipped that promise what they cost; presets say it only."""
-        allowed = GROWTH_ALLOWED.get(self.policy)
+        known = known_policies().get(self.policy)
+        allowed = GROWTH_ALLOWED.get(known.cost) if known else None
         if allowed is None or not {64, 4096} <= set(self.mean):
             return ""
         return "met" if self.mean[4096] <= allowed * self.mean[64] else "grows"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab.machines import machine_named
 from schedlab.machines.run import Run
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import PolicyChoice, known_policies
 
 if TYPE_CHECKING:
     from schedlab.runs.carrying_out import Finished
@@ -23,8 +23,8 @@ PROCESSES = 10
 SECONDS = 20
 _WARM_UP_TICKS = 250
 """More than a round of WRR on one CPU: 55 turns of 10 ms, a tick being 4."""
-_ATTRIBUTES = {"lottery": 2, "stride": 2}
-"""Policies that share by tickets; the others, by weight: the option -a of `shares`."""
+_TICKETS, _WEIGHT = 2, 3
+"""What the option -a of `shares` sets."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Setting:
     def command(self, policy: PolicyChoice) -> str:
         """What runs in the guest."""
         ticks = self.seconds * 10**9 // machine_named(self.machine).tick_ns
-        attribute = _ATTRIBUTES.get(policy.name, 3)
+        known = known_policies().get(policy.name)
+        by_tickets = known is not None and known.shares_under(policy.preset) == "tickets"
+        attribute = _TICKETS if by_tickets else _WEIGHT
         return f"shares -n {PROCESSES} -a {attribute} -u {_WARM_UP_TICKS} -t {ticks}"
 
 

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from schedlab.monitor.model import Model
+from schedlab.toolchain.policies import (
+    STANDARD,
+    Catalogue,
+    first_that_shares_by,
+    read_catalogue,
+)
 from schedlab.trace.follow import Follower
 
 FRAMES_A_SECOND = 5
@@ -57,11 +64,14 @@ program talker
   end
 """
 
-SCENES = (
-    Scene("lottery-100", 100, 4, "lottery", 1_500_000_000, 400_000),
-    Scene("mlfq-100", 100, 4, "mlfq", 3_000_000_000, 400_000),
-    Scene("rr-4096", 4096, 4, "rr", 1_500_000_000, 200_000),
-)
+
+def scenes(catalogue: Catalogue) -> Iterator[Scene]:
+    """What makes a model work: many tickets, many levels that change, many processes."""
+    tickets = first_that_shares_by(catalogue, "tickets").name
+    levels = next(each.name for each in catalogue.values() if each.boost)
+    yield Scene(f"{tickets}-100", 100, 4, tickets, 1_500_000_000, 400_000)
+    yield Scene(f"{levels}-100", 100, 4, levels, 3_000_000_000, 400_000)
+    yield Scene(f"{STANDARD}-4096", 4096, 4, STANDARD, 1_500_000_000, 200_000)
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ class Measured:
 def measure() -> list[Measured]:
     """All scenes; of each the best of some rounds: others on the host can only take from it."""
     found = []
-    for scene in SCENES:
+    for scene in scenes(read_catalogue()):
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
             trace = Path(folder) / "trace.bin"
             simulate(scene, trace)

@@ -22,6 +22,7 @@ from schedlab.host.interpreter import PYTHON
 from schedlab.metrics import compute
 from schedlab.paths import ROOT, cache_folder
 from schedlab.toolchain.build import SIMULATOR
+from schedlab.toolchain.policies import STANDARD
 
 Ends = tuple[float | None, ...]
 """When processes have ended, in units; None: never."""
@@ -175,7 +176,7 @@ def ends_of(work: tuple[tuple[int, int], ...]) -> Ends:
         lines += [f"  sleep until {arrival}ms"] * bool(arrival) + [
             f"  run {units * _UNIT_NS - 1}ns"
         ]
-    options = ["--policy", "rr", "--set", "slice=2", "--tick", str(_UNIT_NS), "--costs", "none"]
+    options = ["--policy", STANDARD, "--set", "slice=2", "--tick", str(_UNIT_NS), "--costs", "none"]
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workload, events = Path(folder) / "workload.txt", Path(folder) / "trace.bin"
         workload.write_text("\n".join(lines) + "\n")

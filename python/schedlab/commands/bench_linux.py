@@ -36,10 +36,9 @@ OUT = click.option(
 @click.option(
     "--policy",
     "policies",
-    default="rr,wrr",
-    show_default=True,
     type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas; each beside the kernel's fair class.",
+    help="POLICY or POLICY:PRESET, several with commas; each beside the kernel's fair class."
+    "  [default: the standard one, and one that shares by weight]",
 )
 @click.option(
     "--machine",
@@ -66,7 +65,7 @@ OUT = click.option(
 @no_kvm_option
 @json_option
 def bench_throughput(
-    policies: tuple[PolicyChoice, ...],
+    policies: tuple[PolicyChoice, ...] | None,
     machine: str,
     cpus: int,
     threads: int,
@@ -81,7 +80,12 @@ def bench_throughput(
     status 1 if a policy's events a second are more than 5 % off those of the fair class.
     """
     from schedlab.benchmarks import linux_throughput
+    from schedlab.toolchain.policies import STANDARD, first_that_shares_by, read_catalogue
 
+    policies = policies or (
+        PolicyChoice(STANDARD),
+        first_that_shares_by(read_catalogue(), "weight"),
+    )
     setting = linux_throughput.Setting(policies, machine, cpus, threads, rounds, seconds)
     with carried_out(lambda folder: linux_throughput.plan(folder, setting), machine, out) as runs:
         check_finished(runs)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "policies",
     type=POLICIES,
     help="POLICY or POLICY:PRESET, several with commas: those that have costs of their own."
-    "  [default: all policies, and rr:table-scan]",
+    "  [default: all policies, and the presets of the standard one]",
 )
 @click.option(
     "--cpus",
@@ -83,10 +83,12 @@ def calibrate(
 
 
 def _all_policies() -> tuple[PolicyChoice, ...]:
-    """Presets take what their policies do, except the one that looks for its processes in a table."""
-    from schedlab.toolchain.policies import read_catalogue
+    """Presets take what their policies do; the standard one's look for processes in other ways."""
+    from schedlab.toolchain.policies import STANDARD, read_catalogue
 
-    return (*map(PolicyChoice, read_catalogue()), PolicyChoice("rr", "table-scan"))
+    known = read_catalogue()
+    presets = (PolicyChoice(STANDARD, preset) for preset in known[STANDARD].presets)
+    return (*map(PolicyChoice, known), *presets)
 
 
 def _profile(finished: list[Finished], machine: str) -> Profile:

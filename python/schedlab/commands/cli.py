@@ -38,7 +38,7 @@ from schedlab.errors import SchedlabError, WrongUsage, refusal
 from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.paths import ROOT
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import STANDARD, PolicyChoice
 from schedlab.units import format_time, parse_counts
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ cli.add_command(top)
     type=click.IntRange(1, KERNEL_CPUS_MAX),
     help="How many CPUs.",
 )
-@click.option("--policy", "policies", default="rr", show_default=True, type=POLICIES)
+@click.option("--policy", "policies", default=STANDARD, show_default=True, type=POLICIES)
 @click.option("--machine", default="qemu", show_default=True, type=click.Choice(KERNEL_MACHINES))
 @click.option("--tick", default="10ms", show_default=True, type=TICK, help="Length of a tick.")
 @memory_option
@@ -409,10 +409,8 @@ bench.add_command(bench_throughput)
 @click.option(
     "--policy",
     "policies",
-    default="lottery,lottery:thesis",
-    show_default=True,
     type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas.",
+    help="POLICY or POLICY:PRESET, several with commas.  [default: the study's, and ours of its kind]",
 )
 @click.option("--tests", default="1-6", show_default=True, type=SHARE_TESTS, help="Which tests.")
 @click.option("--cpus", default="1-5", show_default=True, type=CPUS, help="How many CPUs.")
@@ -446,7 +444,7 @@ bench.add_command(bench_throughput)
     default="spike",
     show_default=True,
     type=click.Choice(("spike", *LINUX_MACHINES)),
-    help="On linux: ten processes with weights (lottery, stride: tickets) from 1 to 10, for 20 s.",
+    help="On linux: ten processes with weights (or tickets, if shares go by them) from 1 to 10, for 20 s.",
 )
 @click.option(
     "--out",
@@ -459,7 +457,7 @@ bench.add_command(bench_throughput)
 def bench_shares(
     context: click.Context,
     /,
-    policies: tuple[PolicyChoice, ...],
+    policies: tuple[PolicyChoice, ...] | None,
     tests: tuple[int, ...],
     cpus: tuple[int, ...],
     seeds: int,
@@ -478,8 +476,9 @@ def bench_shares(
     share; the standard error is what independent draws would give. Exit status 1 if a policy with
     its defaults is off by more than 3.5 standard errors; presets keep their studies' quirks.
 
-    With --machine linux: `lottery` and `wrr`, on 2 CPUs, one seed, unless --policy, --cpus or --seeds
-    say otherwise. Exit status 1 if a share is more than 3 percentage points off its ideal.
+    With --machine linux: a policy that shares by tickets and one that shares by weight, on 2 CPUs,
+    one seed, unless --policy, --cpus or --seeds say otherwise. Exit status 1 if a share is more
+    than 3 percentage points off its ideal.
     """
     from schedlab.studies import shares
 
@@ -494,7 +493,14 @@ def bench_shares(
     if quick:
         cpus, seeds = (1, 2, 5), 3
     setting = shares.Setting(
-        policies, tests, cpus, seeds, ticks, tick, yield_work=yield_work, original=original
+        policies or shares.POLICIES,
+        tests,
+        cpus,
+        seeds,
+        ticks,
+        tick,
+        yield_work=yield_work,
+        original=original,
     )
     finished = share_runs(setting, out)
     rows = shares.evaluate(setting, finished)
@@ -515,6 +521,7 @@ def bench_shares(
 def shares_on_linux(machine: str, given: dict[str, Any]) -> SharesOnLinux:
     """What is measured, by the options that were given. Raises WrongUsage for those that Spike has."""
     from schedlab.benchmarks.linux_shares import Setting as SharesOnLinux
+    from schedlab.toolchain.policies import first_that_shares_by, read_catalogue
 
     names = {"tests": "--tests", "ticks": "--ticks", "tick": "--tick", "yield_work": "--yield",
              "original": "--original", "quick": "--quick"}  # fmt: skip
@@ -525,7 +532,10 @@ def shares_on_linux(machine: str, given: dict[str, Any]) -> SharesOnLinux:
             )
     chosen = {name: given[name] for name in ("policies", "cpus", "seeds") if name in given}
     if "policies" not in chosen:
-        chosen["policies"] = (PolicyChoice("lottery"), PolicyChoice("wrr"))
+        known = read_catalogue()
+        chosen["policies"] = tuple(
+            first_that_shares_by(known, attribute) for attribute in ("tickets", "weight")
+        )
     return SharesOnLinux(machine=machine, **chosen)
 
 

@@ -15,7 +15,7 @@ from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, no_
 from schedlab.commands.run import one_value_each
 from schedlab.errors import WrongUsage
 from schedlab.machines.sim import Simulator
-from schedlab.toolchain.policies import FAIR, PolicyChoice
+from schedlab.toolchain.policies import FAIR, STANDARD, PolicyChoice
 
 if TYPE_CHECKING:
     from schedlab.monitor.making import Choices
@@ -60,10 +60,10 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     click.option(
         "--policy",
         "policies",
-        default="rr",
+        default=STANDARD,
         type=POLICIES,
-        help="POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: rr; of"
-        " host fair, which changes nothing]",
+        help="POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: "
+        f"{STANDARD}; of host {FAIR.name}, which changes nothing]",
     ),
     click.option(
         "--cpus",

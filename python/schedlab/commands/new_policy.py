@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
+from schedlab.toolchain.policies import STANDARD
 
 TEMPLATES = Path(__file__).with_name("templates")
 NAME_MAX = 24
@@ -139,7 +140,10 @@ def write_new(files: dict[Path, str]) -> None:
 def next_steps(name: str, policy: Path, test: Path) -> str:
     """What to say when all is written."""
     steps = [
-        (f"./schedlab run --policy {name},rr --cpus 1,2", "see what it does, beside round-robin"),
+        (
+            f"./schedlab run --policy {name},{STANDARD} --cpus 1,2",
+            "see what it does, beside another",
+        ),
         (
             f"./schedlab test tests/host/test_host_programs.py -k policy_{name}_test",
             "its own test, on the model",

@@ -29,7 +29,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, SIMULATOR
 from schedlab.paths import new_runs_folder
 from schedlab.studies.pack import studies
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import STANDARD, PolicyChoice
 
 if TYPE_CHECKING:
     from schedlab.runs.carrying_out import Finished
@@ -83,7 +83,7 @@ OF_A_WORKLOAD = {
 @click.option(
     "--policy",
     "policies",
-    default="rr",
+    default=STANDARD,
     show_default=True,
     type=POLICIES,
     help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`.",

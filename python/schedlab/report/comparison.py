@@ -387,8 +387,8 @@ def _limits() -> Text:
                 " all run to their end, each has got what it asked for under every policy. A policy"
                 " is held against the attribute by which it shares, tickets or weight; one that"
                 " shares by none, against what the test asked for. Where that makes its ideal"
-                " another than that of most, as for `wrr` in a test that sets tickets, it takes no"
-                " part.",
+                " another than that of most, as for one that shares by weight in a test that sets"
+                " tickets, it takes no part.",
                 "**Turnaround and its fairness** are left out where some processes do not end: the"
                 " mean would be over others under each policy. Fairness of turnaround is below 1"
                 " for any policy if processes have unequal work, and a policy that lets all wait"

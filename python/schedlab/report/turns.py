@@ -98,8 +98,8 @@ def _words(suite: Suite, turns: dict[str, Estimate], processes: int) -> str:
         " let some get ahead of others, it is between. The price of long turns is the wait for the"
         f" first one, {told(long, RESPONSE)} against {told(highest, RESPONSE)} on average, and the"
         f" gain is overhead, {told(long, OVERHEAD)} against {told(highest, OVERHEAD)}. That is a"
-        " setting more than an algorithm: with a tunable for the length of a turn (`slice` of"
-        " `rr`, `quantum_us` of `wrr`) a policy can be moved along this line. Where processes"
+        " setting more than an algorithm: with a tunable for the length of a turn (a slice"
+        " or a quantum) a policy can be moved along this line. Where processes"
         " sleep and wake up, long turns of others are what they wait for."
     )
 

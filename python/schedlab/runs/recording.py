@@ -15,7 +15,7 @@ from schedlab.files import placing
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.runs import results
-from schedlab.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.workload import costs
 from schedlab.workload.costs import KERNEL, Costs
 
@@ -138,7 +138,7 @@ def recording(place: Path) -> Recording:
 def _policy(
     events: Trace, manifest: Mapping[str, Any]
 ) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-    """The one that it began under, and its tunables; rr if the trace does not say."""
+    """The one that it began under, and its tunables; the standard one if the trace does not say."""
     from schedlab.trace import Kind
 
     if "policy" in manifest:
@@ -149,7 +149,7 @@ def _policy(
     policies = [row for row in events.rows(Kind.POLICY).tolist() if row < began]
     tunables = [row for row in events.rows(Kind.TUNABLE).tolist() if row < began]
     values = events.column("second").view("int64")
-    policy = _choice(texts[policies[-1]]) if policies else PolicyChoice("rr")
+    policy = _choice(texts[policies[-1]]) if policies else PolicyChoice(STANDARD)
     return policy, tuple((texts[row], int(values[row])) for row in tunables)
 
 
@@ -157,7 +157,7 @@ def _choice(name: str) -> PolicyChoice:
     try:
         return parse_choices(name)[0]
     except ValueError:
-        return PolicyChoice("rr")  # of a kernel that has policies of its own
+        return PolicyChoice(STANDARD)  # of a kernel that has policies of its own
 
 
 def _costs(manifest: Mapping[str, Any]) -> Costs:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BOUND = 3.5
 """Standard errors that a group's mean share may be off its ideal share."""
 STUDY = 1
+POLICIES = (PolicyChoice("lottery"), PolicyChoice("lottery", "thesis"))
+"""What the study measured, as we ship it and as it was."""
 _ROUNDING = 1e-9
 _BURN_NS = 10
 """One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""

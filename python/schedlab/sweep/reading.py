@@ -17,7 +17,14 @@ from schedlab.runs.plan import MEMORY_MIB, TICK_NS
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import conditions, ranges, sampling, yaml_lines
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
-from schedlab.toolchain.policies import Catalogue, Policy, PolicyChoice, parse_choices, unknown
+from schedlab.toolchain.policies import (
+    STANDARD,
+    Catalogue,
+    Policy,
+    PolicyChoice,
+    parse_choices,
+    unknown,
+)
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.workload_files import by_key, is_workload_file, whole, wrong
 
@@ -36,7 +43,10 @@ _WORKLOAD = (
     "a workload file, an experiment of the studies, a command of the kernel; or an object such as"
     " {file: mixed.json, with: {tasks.cpu.instance: [10, 20]}}"
 )
-_POLICY = "a policy, such as mlfq; or an object such as {policy: mlfq, set: {boost: [0, 480]}}"
+_POLICY = (
+    f"a policy, such as {STANDARD}; or an object such as"
+    f" {{policy: {STANDARD}, set: {{slice: [1, 5]}}}}"
+)
 _SAMPLE = f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(sampling.METHODS)}"
 
 
@@ -235,7 +245,7 @@ class _Reader:
             raise wrong(node, f"{_POLICY}: {error}") from None
         choice = choices[0]
         if len(choices) > 1:
-            raise wrong(node, "one policy; several are a list: [rr, mlfq]")
+            raise wrong(node, "one policy; several are a list: [NAME, NAME]")
         policy = self.catalogue.get(choice.name)
         if policy is None:
             raise wrong(node, f"a policy: {unknown('policy', choice.name, self.catalogue)}")

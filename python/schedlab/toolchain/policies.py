@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from schedlab.errors import BuildFailed, WrongUsage
@@ -76,6 +77,8 @@ class Policy:
     """Or "lowest first", "highest first"."""
     remark_kind: str = "none"
     """Or "level", "ticket", "time" (nanoseconds)."""
+    boost: str = ""
+    """The tunable that says after how many ticks all are lifted to the top; "": they never are."""
     cost: str = "unsaid"
     """How it grows with the number of tasks: or "constant", "logarithmic"."""
     tunables: dict[str, Tunable] = field(default_factory=dict)
@@ -85,6 +88,10 @@ class Policy:
     def draws(self) -> bool:
         """Does chance decide which task runs?"""
         return self.remark_kind == "ticket"
+
+    def shares_under(self, preset: str) -> str:
+        """By what the preset shares the CPU; without one, the policy itself."""
+        return self.presets[preset].shares_by if preset else self.shares_by
 
     def value(self, preset: str, tunable: str) -> int:
         """Of a tunable, as the preset has it; of no preset, or an unknown one: the default."""
@@ -139,6 +146,19 @@ def read_catalogue() -> Catalogue:
     if done.returncode:
         raise BuildFailed(f"{POLICY_LIST} failed:\n{done.stderr.strip()}")
     return catalogue_of(json.loads(done.stdout))
+
+
+@cache
+def known_policies() -> Catalogue:
+    """The same, asked once: for what is told of policies that have run."""
+    return read_catalogue()
+
+
+def first_that_shares_by(catalogue: Catalogue, attribute: str) -> PolicyChoice:
+    """The policy of the lowest number that shares the CPU by "tickets", or by "weight"."""
+    return next(
+        PolicyChoice(policy.name) for policy in catalogue.values() if policy.shares_by == attribute
+    )
 
 
 def catalogue_of(listing: list[dict[str, Any]]) -> Catalogue:

@@ -10,7 +10,6 @@ from schedlab.report.charts.lines import lines
 from schedlab.report.charts.nothing import drawn
 from schedlab.report.charts.shares import shares_over_time
 from schedlab.report.charts.theme import (
-    POLICY_ORDER,
     in_policy_order,
     page_config,
     paper_config,
@@ -18,7 +17,6 @@ from schedlab.report.charts.theme import (
 from schedlab.report.charts.timeline import timeline
 
 __all__ = [
-    "POLICY_ORDER",
     "boxes",
     "dots",
     "drawn",

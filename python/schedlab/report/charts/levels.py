@@ -23,13 +23,28 @@ from schedlab.report.charts.processes import People, Span, drawable, people_of, 
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
 from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
+from schedlab.toolchain.policies import Policy, known_policies
 from schedlab.trace import Kind, Trace
 
-LEVEL_POLICIES = {"mlfq": "highest number first", "priority": "lowest number first"}
-"""Policies whose remark of a decision is the level at which the process is served, and which
-comes first. (A level of 0 is no remark, and the kernel then writes no DECISION.)"""
 UNTOLD = "policy not told"
 LEVEL_HEIGHT, PROCESS_HEIGHT = 26, 11
+
+
+def _level_policies() -> list[tuple[str, Policy]]:
+    """Those whose remark of a decision is the level at which the process is served. (A level of 0 is
+    no remark, and the kernel then writes no DECISION.)"""
+    return [each for each in known_policies().items() if each[1].remark_kind == "level"]
+
+
+def _name() -> pl.Expr:
+    """Of the policy in force, without its preset."""
+    return pl.col("policy").str.split(":").list.first()
+
+
+def _order(stays: pl.DataFrame) -> str:
+    """In which levels are served: "lowest first", "highest first"; "": there are none."""
+    first = str(stays["policy"][0]).partition(":")[0] if len(stays) else ""
+    return next((policy.level_order for name, policy in _level_policies() if name == first), "")
 
 
 def levels(
@@ -107,7 +122,7 @@ def stays_of(people: People) -> pl.DataFrame:
     ).filter(is_exit & (pl.col("pid") != 0))
     policies = _policies(people)
     life = people.who.steps.life_at(found["pid"].to_numpy(), found["row"].to_numpy())
-    has_levels = pl.col("policy").str.split(":").list.first().is_in(list(LEVEL_POLICIES))
+    has_levels = _name().is_in([name for name, _ in _level_policies()])
     return (
         found.with_columns(life=pl.Series(life), begin_ns=pl.col("time_ns"))
         .join(people.names.drop("pid"), on="life", how="left", maintain_order="left")
@@ -144,7 +159,8 @@ def boosts(stays: pl.DataFrame) -> pl.DataFrame:
     last: dict[int, tuple[int, str]] = {}
     risen: set[int] = set()
     times: list[int] = []
-    in_levels = stays.filter(pl.col("policy").str.starts_with("mlfq")).sort("begin_ns")
+    boosting = [name for name, policy in _level_policies() if policy.boost]
+    in_levels = stays.filter(_name().is_in(boosting)).sort("begin_ns")
     for life, level, left, begin in in_levels.select(
         "life", "level", "left", "begin_ns"
     ).iter_rows():
@@ -237,7 +253,7 @@ def _level_rows(stays: pl.DataFrame) -> list[str]:
     found = stays["level"].drop_nulls().to_list()
     rows = []
     if found:
-        largest_first = str(stays["policy"][0]).startswith("mlfq")
+        largest_first = _order(stays) == "highest first"
         rows = [f"level {each}" for each in sorted(set(found), reverse=largest_first)]
     return (
         rows
@@ -260,8 +276,7 @@ def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
 
 
 def _remarks(stays: pl.DataFrame, marks: pl.DataFrame) -> list[str]:
-    policy = str(stays["policy"][0]).partition(":")[0] if len(stays) else ""
-    order = LEVEL_POLICIES.get(policy)
+    order = _order(stays).replace(" ", " number ")
     boosted = bool((marks["what"] == "boost").any())
     return [
         f"Levels: {order}." if order else "",

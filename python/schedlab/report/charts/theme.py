@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schedlab.toolchain.policies import known_policies
+
 Spec = dict[str, Any]
 
 FONT = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
@@ -38,32 +40,16 @@ Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11)
 differ for people without red, green or blue cones, too.
 """
 
-POLICY_COLOURS = {
-    "rr": SLATE,
-    "wrr": OLIVE,
-    "lottery": SALMON,
-    "priority": TEAL,
-    "mlfq": BLUE,
-    "hybrid": PURPLE,
-    "stride": RUST,
-}
+POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, PURPLE, RUST)
+"""By a policy's number."""
 OTHER_COLOUR = ORCHID
-"""Of a policy that is not ours."""
-POLICY_ORDER = tuple(POLICY_COLOURS)
+"""Of a policy that has no number, or a higher one."""
 
 RUNNING_COLOUR, WAITING_COLOUR = BLUE, SALMON
 
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 PUBLISHED_DASH = (2, 3)
-
-_PRESETS = {
-    "rr": ("table-scan",),
-    "wrr": ("linux",),
-    "lottery": ("thesis", "equal-lfsr", "linux"),
-    "priority": ("thesis", "proposed"),
-    "mlfq": ("four-quanta", "allotment-boost"),
-}
 
 
 @dataclass(frozen=True)
@@ -85,10 +71,14 @@ def policy_look(policy: str) -> Look:
     """
     choice, _, settings = policy.partition(" ")
     name, _, preset = choice.partition(":")
-    known = _PRESETS.get(name, ())
+    policy_known = known_policies().get(name)
+    known = tuple(policy_known.presets) if policy_known else ()
     place = known.index(preset) + 1 if preset in known else len(known) + 1 if preset else 0
     place = min(place + (1 if settings else 0), len(DASHES) - 1)
-    return Look(POLICY_COLOURS.get(name, OTHER_COLOUR), DASHES[place], SHAPES[place])
+    number = policy_known.number if policy_known else None
+    ours = number is not None and number < len(POLICY_COLOURS)
+    colour = POLICY_COLOURS[number] if number is not None and ours else OTHER_COLOUR
+    return Look(colour, DASHES[place], SHAPES[place])
 
 
 def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
@@ -108,10 +98,11 @@ def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
 def in_policy_order(names: Iterable[str]) -> list[str]:
     """Policies as all tables and charts have them: by policy, its presets after it."""
 
+    numbers = {name: number for number, name in enumerate(known_policies())}
+
     def place(name: str) -> tuple[int, str]:
         policy = name.partition(" ")[0].partition(":")[0]
-        known = policy in POLICY_COLOURS
-        return (POLICY_ORDER.index(policy) if known else len(POLICY_ORDER), name)
+        return (numbers.get(policy, len(numbers)), name)
 
     return sorted(dict.fromkeys(names), key=place)
 

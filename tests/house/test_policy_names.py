@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""No part knows a policy by name, except the rooms of policies, of studies and of tests."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.toolchain.policies import STANDARD, read_catalogue
+
+PACKAGE = ROOT / "python" / "schedlab"
+OF_STUDIES = re.compile(r"studies/|report/(studies/|study_|simulated)|outputs/")
+"""Rooms that may name policies, since their subject is what studies ran under them."""
+EXCEPTIONS = {("toolchain/policies.py", STANDARD): "the policy that is meant where none is named"}
+ATTRIBUTES = {"priority"}
+"""Names that are words of the system's own, too: of these, only a preset counts, or `NAME`."""
+ENGLISH = {"lottery", "stride", "hybrid", *ATTRIBUTES}
+"""In a sentence they mean the algorithm or the thing. All by itself, such a word is a name."""
+
+
+@cache
+def patterns() -> dict[str, re.Pattern[str]]:
+    """By policy: what in a text is its name."""
+    found = {}
+    for policy in read_catalogue().values():
+        name = re.escape(policy.name)
+        ways = [rf"`{name}`"]
+        ways += [rf"(?<![\w-]){name}:{re.escape(preset)}(?![\w-])" for preset in policy.presets]
+        if policy.name not in ATTRIBUTES:
+            ways.append(rf"\A{name}\Z")
+            ways.append(rf"(?<![\w-]){name},[\w:-]+|[\w:-],{name}(?![\w-])")
+        if policy.name not in ENGLISH:
+            ways.append(rf"(?<![\w-]){name}(?![\w-])")
+        found[policy.name] = re.compile("|".join(ways))
+    return found
+
+
+def texts_of_python(path: Path) -> Iterator[str]:
+    """All string literals; docstrings of commands, which their help shows, but no others."""
+    tree = ast.parse(path.read_text())
+    of_commands = "commands" in path.parts
+    silent = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and not (of_commands and is_help(tree, node))
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in silent
+        ):
+            yield node.value
+
+
+def is_help(tree: ast.Module, node: ast.Expr) -> bool:
+    """Is it the docstring of a function that a decorator makes a command?"""
+    return any(
+        each.decorator_list and each.body[0] is node
+        for each in ast.walk(tree)
+        if isinstance(each, ast.FunctionDef)
+    )
+
+
+def texts_of_script(path: Path) -> Iterator[str]:
+    """All string literals of JavaScript, and keys of its tables; comments do not count."""
+    code = re.sub(r"/\*.*?\*/|(?<![:\"'])//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+    for match in re.finditer(
+        r"\"([^\"\n]*)\"|'([^'\n]*)'|`([^`]*)`|^ +(\w+): [\"'`{\[]", code, re.M
+    ):
+        yield next(group for group in match.groups() if group is not None)
+
+
+def named_in(path: Path) -> list[str]:
+    place = str(path.relative_to(PACKAGE))
+    texts = texts_of_python(path) if path.suffix == ".py" else texts_of_script(path)
+    return [
+        f"{place}: {policy} in {text[:80]!r}"
+        for text in texts
+        for policy, pattern in patterns().items()
+        if pattern.search(text) and (place, text) not in EXCEPTIONS
+    ]
+
+
+def sources() -> list[Path]:
+    found = [path for ending in ("*.py", "*.js") for path in PACKAGE.rglob(ending)]
+    return sorted(path for path in found if not OF_STUDIES.match(str(path.relative_to(PACKAGE))))
+
+
+def test_no_policy_is_known_by_name() -> None:
+    files = sources()
+    assert len(files) > 200
+    assert [each for path in files for each in named_in(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "text", "named"),
+    [
+        (".py", 'LEVELS = {"mlfq"}', True),
+        (".py", 'X = "rr:table-scan"', True),
+        (".py", 'f(policy.name == "hybrid")', True),
+        (".py", 'X = "lottery,wrr"', True),
+        (".py", 'X = "set `priority` to"', True),
+        (".py", 'X = "priority"', False),
+        (".py", 'X = "the six lottery tests"', False),
+        (".py", 'X = "s1-lottery-basic"', False),
+        (".py", "rr = 1  # rr", False),
+        (".js", 'const ORDERS = {\n    rr: "the first",\n};', True),
+        (".js", 'if (name === "lottery") f();', True),
+        (".js", 'const KEYS = { p: "priority" }; // rr', False),
+    ],
+)
+def test_a_name_is_found_where_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, text: str, named: bool
+) -> None:
+    monkeypatch.setattr("test_policy_names.PACKAGE", tmp_path)
+    path = tmp_path / f"file{ending}"
+    path.write_text(text)
+    assert bool(named_in(path)) == named
