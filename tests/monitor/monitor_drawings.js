@@ -7,6 +7,7 @@ import { connect } from "./connection.js";
 import { Panel } from "./panel.js";
 import { open, stateOf } from "./store.js";
 import { view } from "./drawing/view.js";
+import { policies } from "./policies.js";
 
 const POLICIES = {
     mlfq: { levels: true, by: "equal" },
@@ -254,7 +255,7 @@ const panels = new Map();
 function add(system, settings) {
     made.set(system, new MadeUp(system, settings));
     window.socket.say({
-        type: "hello", version: "1", policies: [], palette: [], window_ns: 10e9, cpus_max: {},
+        type: "hello", version: "1", policies, palette: [], window_ns: 10e9, cpus_max: {},
         systems: [...made].map(([name, { running, policy, slice_ns }]) => ({
             system: name, title: `System ${name}`, machine: "sim", cpus: running.length, tick_ns: slice_ns, repeatable: true,
             abilities: [], setup: { machine: "sim", policy },

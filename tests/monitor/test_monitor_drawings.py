@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +19,7 @@ import pytest
 from conftest import ROOT
 from schedlab.monitor.server import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
+from schedlab.toolchain.policies import read_catalogue
 from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
@@ -97,9 +99,11 @@ class Files(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module", autouse=True)
 def site() -> Iterator[None]:
     """The server of the page's files."""
+    policies = [asdict(policy) for policy in read_catalogue().values()]
     Files.own = {
+        "policies.js": f"export const policies = {json.dumps(policies)};".encode(),
         "": FRAME_PAGE.encode(),
-        "made-up.js": (ROOT / "tests" / "monitor_drawings.js").read_bytes(),
+        "made-up.js": (ROOT / "tests" / "monitor" / "monitor_drawings.js").read_bytes(),
         "trace/made-up.pftrace": b"the trace",
         "vega.js": vega_script().encode(),
     }
