@@ -7,13 +7,22 @@ import os
 import signal
 import stat
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from schedlab.host.interpreter import module_command
+from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
+from schedlab.toolchain.tools import find_browser
+from started_machines import check_command, watch_starts, watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+watch_starts()
 
 # A shell starts what runs in the background with SIGINT ignored, and programs hand that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -27,20 +36,66 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ["PYTHONPATH"] = f"{ROOT}/python:{ROOT}/sim/python"
 
 
+FAST_LEAVES_OUT = ("browser", "linux", "qemu", "spike", "slow")
+SLOW = tuple(
+    line
+    for line in (ROOT / "tests" / "slow.txt").read_text().splitlines()
+    if line.startswith("tests/")
+)
+"""How the names begin of what --fast leaves out."""
+LOAD_SIMULATOR = ("tests/monitor/", "tests/sim/")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run the tests marked long")
+    parser.addoption("--fast", action="store_true", help="leave out what is booted, or takes long")
     parser.addoption("--fuzz-cases", type=int, default=25, help="changed files, of each kind")
     parser.addoption("--fuzz-seed", type=int, default=1, help="which they are")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """To read what is left out would take longer than to run the rest."""
+    name = str(collection_path.relative_to(ROOT)) if ROOT in collection_path.parents else ""
+    return True if config.getoption("--fast") and name in SLOW else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is marked long, unless it is asked for."""
-    if config.getoption("--long"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("long")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    """Marks what needs a browser or is slow, and leaves out what is not asked for."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+    left_out: tuple[str, ...] = () if config.getoption("--long") else ("long",)
+    if config.getoption("--fast"):
+        left_out += FAST_LEAVES_OUT
+    gone = [item for item in items if any(item.get_closest_marker(name) for name in left_out)]
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        items[:] = [item for item in items if item not in set(gone)]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The simulator's library is built for tests that load it as the product does, which builds nothing."""
+    if any(item.nodeid.startswith(LOAD_SIMULATOR) for item in session.items):
+        build(SIMULATOR_LIBRARY)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    with watched(item):
+        return (yield)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One serves all tests of a file. The tests are skipped where there is none."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -57,7 +112,7 @@ def schedlab() -> Command:
         environment: dict[str, str] | None = None,
         timeout: float = 300,
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        done = subprocess.run(
             module_command("schedlab", *arguments),
             cwd=cwd,
             env={**os.environ, **(environment or {})},
@@ -67,6 +122,8 @@ def schedlab() -> Command:
             timeout=timeout,
             check=False,
         )
+        check_command(arguments, done.returncode)
+        return done
 
     return call
 

@@ -102,6 +102,7 @@ COMMANDS = (
     "compare",
     "dask",
     "doctor",
+    "lint",
     "linux",
     "monitor",
     "new-policy",

@@ -77,6 +77,7 @@ COMMANDS = {
     "linux status": unserved("--control empty"),
     "linux stop": unserved(""),
     "linux tunable": unserved("--control empty"),
+    "lint": First("--version", "pytest"),
     "monitor": First("--machine sim --no-browser", "Ctrl-C ends it", interrupted=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
     "policies": First("", "round-robin"),

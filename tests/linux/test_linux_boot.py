@@ -13,7 +13,7 @@ from schedlab.machines.linux import guest
 from schedlab.machines.linux.guest import GuestJob, GuestOutcome, boot
 from schedlab.machines.outcome import LIMIT
 
-pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux_boot")]
+pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux_boot")]
 
 # What differs if anything does: random numbers, clocks, counters, what two CPUs make of threads.
 SCRIPT = """

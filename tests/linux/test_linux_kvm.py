@@ -163,7 +163,7 @@ def test_the_bytes_that_a_guest_tries_are_those_of_their_source(tmp_path: Path) 
     assert made.read_bytes() == kvm.bios()
 
 
-@pytest.mark.qemu
+@pytest.mark.linux
 def test_what_a_guest_tries_succeeds_on_a_processor_that_does_as_it_should(
     tmp_path: Path,
 ) -> None:

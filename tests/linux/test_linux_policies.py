@@ -18,7 +18,7 @@ from schedlab.paths import BUILD
 from schedlab.toolchain.policies import read_catalogue
 from schedlab.trace import Kind
 
-pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux-policies")]
+pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
 
 TURN = "0.15"
 """Seconds of the guest under each policy."""

@@ -17,7 +17,7 @@ from schedlab import trace
 from schedlab.files.placing import LIST
 from schedlab.machines.folder import TRACE_FILE
 
-pytestmark = [pytest.mark.qemu, pytest.mark.xdist_group("linux_boot")]
+pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux_boot")]
 
 RUN = ("run", "--machine", "linux", "--policy", "lottery", "--cpus", "1", "--json")
 COMMAND = "lotterytest low -u 20 -t 150"

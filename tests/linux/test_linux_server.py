@@ -15,7 +15,7 @@ from schedlab.machines.linux.parts import build_linux
 from schedlab.paths import BUILD
 
 pytestmark = [
-    pytest.mark.qemu,
+    pytest.mark.linux,
     pytest.mark.xdist_group("linux_server"),  # one boot for all
 ]
 

@@ -64,16 +64,6 @@ addEventListener("message", (event) => {
 </script>"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 class Files(BaseHTTPRequestHandler):
     """Files of the page under the policy that it must live with, and the test's own."""
 

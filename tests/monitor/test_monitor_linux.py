@@ -194,7 +194,7 @@ async def end_workload(seen: Seen, system: LinuxGuestSystem) -> None:
     seen.status["ended"] = status
 
 
-@pytest.mark.qemu
+@pytest.mark.linux
 @pytest.mark.xdist_group("monitor_linux")
 class TestGuest:
     """What was seen of it."""

@@ -22,7 +22,7 @@ from schedlab.monitor.system import Life, Setup, Status, System
 from schedlab.runs.parts import supply
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.toolchain.tools import BROWSERS, find_browser
-from test_monitor_page import browser, panel, wait_for_frames
+from test_monitor_page import panel, wait_for_frames
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,8 +39,6 @@ pytestmark = [
 PATIENCE_S = 120
 
 T = TypeVar("T")
-
-__all__ = ["browser"]
 
 
 class Monitor:

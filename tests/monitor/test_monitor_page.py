@@ -46,16 +46,6 @@ GRAPHIC_CONTRAST = 3.0
 """WCAG 2.1, 1.4.11: of what one fills in, to its ground."""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @contextmanager
 def opened(
     browser: Browser,

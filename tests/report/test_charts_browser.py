@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,7 @@ from schedlab.toolchain.tools import BROWSERS, find_browser
 from test_charts import MAKERS, made
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 BROWSER = find_browser()
 pytestmark = [
@@ -27,26 +26,21 @@ INK = "rgb(221, 226, 231)"
 
 
 @pytest.fixture(scope="module")
-def page_and_messages() -> Iterator[tuple[Page, list[str]]]:
+def page_and_messages(browser: Browser) -> tuple[Page, list[str]]:
     """All charts on one dark page, and what the browser said of them."""
-    from playwright.sync_api import sync_playwright
-
     figures = "".join(
         f'<figure class="chart" id="{name}"><div class="drawing" style="width: 100%"></div>'
         f'<script type="application/json">{json.dumps(for_page(made(name)))}</script></figure>'
         for name in MAKERS
     )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1000, "height": 800})
-        messages: list[str] = []
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.set_content(f'<body style="background: #14171b; color: {INK}">{figures}</body>')
-        page.add_script_tag(content=charts_script())
-        page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
-        yield page, messages
-        browser.close()
+    page = browser.new_page(viewport={"width": 1000, "height": 800})
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.set_content(f'<body style="background: #14171b; color: {INK}">{figures}</body>')
+    page.add_script_tag(content=charts_script())
+    page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
+    return page, messages
 
 
 def test_the_console_is_silent(page_and_messages: tuple[Page, list[str]]) -> None:

@@ -38,12 +38,11 @@ from schedlab.runs.parts import supply
 from schedlab.toolchain.tools import find_browser
 from schedlab.trace.follow import TextReader
 from schedlab.trace.format import Kind
-from test_report_browser import browser, opened
+from test_report_browser import opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["browser"]
 pytestmark = pytest.mark.xdist_group("browser")  # one serves this file and that of reports
 
 

@@ -33,6 +33,7 @@ from schedlab.commands.perf import check_usage, from_perf_options, import_record
 from schedlab.commands.run import perform, run
 from schedlab.commands.soak import soak
 from schedlab.commands.sweep import dask, sweep
+from schedlab.commands.testing import lint, test
 from schedlab.display.terminal import new_table, results, say, tell
 from schedlab.errors import SchedlabError, WrongUsage, refusal
 from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES
@@ -630,28 +631,8 @@ def new_policy(name: str, source: str) -> None:
     click.echo(next_steps(name, policy.relative_to(ROOT), test.relative_to(ROOT)))
 
 
-@cli.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    add_help_option=True,
-)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
-def test(arguments: tuple[str, ...]) -> None:
-    """Build everything and run all tests, or those that the arguments for pytest name."""
-    from schedlab.host.interpreter import module_command
-    from schedlab.host.processor import is_complete, processor
-    from schedlab.toolchain.build import SIMULATOR_LIBRARY, build, host_processors
-
-    if not is_complete():
-        say(
-            f"schedlab: this host is {processor()}: tests of Linux guests fail on it, and those of"
-            " Spike, unless one is on the PATH (docs/faq.md)"
-        )
-    build("all", "host-tests", SIMULATOR_LIBRARY)
-    words = ["pytest", "-n", str(host_processors()), *arguments]
-    say(f"schedlab: {' '.join(words)}")
-    command = module_command(*words)
-    os.chdir(ROOT)
-    os.execv(command[0], command)
+cli.add_command(test)
+cli.add_command(lint)
 
 
 @cli.command()

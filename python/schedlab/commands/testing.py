@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab test` and `./schedlab lint`: both are pytest, started with what was chosen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from schedlab.display.terminal import say
+from schedlab.paths import ROOT
+
+HOUSE = "tests/house"
+"""The tests of the form of all files, and of the rooms."""
+CHOOSING = ("-k", "-m", "--lf", "--last-failed", "--ff", "--co", "--collect-only", "--fast")
+"""Arguments of pytest that may leave tests out; with a path they are all that do so."""
+PYTEST_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@click.command(context_settings=PYTEST_SETTINGS)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
+def test(arguments: tuple[str, ...]) -> None:
+    """Run all tests, or those that the arguments for pytest name.
+
+    All: what they need is built first. Some: each builds what it needs. `--fast`: those that boot
+    nothing, need no browser and take little. `./schedlab lint` is apart.
+    """
+    from schedlab.host.processor import is_complete, processor
+    from schedlab.toolchain.build import SIMULATOR_LIBRARY, build, host_processors
+
+    if "--fast" in arguments:
+        # A second process would read all tests once more, which costs as much as it saves.
+        start(["-n", "0", "--ignore", HOUSE, *arguments])
+    if not is_complete():
+        say(
+            f"schedlab: this host is {processor()}: tests of Linux guests fail on it, and those of"
+            " Spike, unless one is on the PATH (docs/faq.md)"
+        )
+    if are_all(arguments):
+        build("all", "host-tests", SIMULATOR_LIBRARY)
+        arguments = ("--ignore", HOUSE, *arguments)
+    start(["-n", str(host_processors()), *arguments])
+
+
+@click.command(context_settings=PYTEST_SETTINGS)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
+def lint(arguments: tuple[str, ...]) -> None:
+    """Check the form of all files: layout, ruff, mypy, spelling of licences, and the rooms."""
+    start(["-n", "0", "-rs", HOUSE, *arguments])
+
+
+def are_all(arguments: Sequence[str]) -> bool:
+    """Whether these arguments for pytest choose no part of the tests."""
+    chosen = (word.split("::")[0] for word in arguments)
+    return not any(
+        word.split("=")[0] in CHOOSING or (ROOT / word).exists() for word in chosen if word
+    )
+
+
+def start(words: list[str]) -> None:
+    """Becomes pytest."""
+    from schedlab.host.interpreter import module_command
+
+    say(f"schedlab: pytest {' '.join(words)}")
+    command = module_command("pytest", *words)
+    os.chdir(ROOT)
+    os.execv(command[0], command)

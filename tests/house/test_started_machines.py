@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""A test that starts a machine or a browser without its marker fails; what only looks like one is none."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import FAST_LEAVES_OUT, ROOT, SLOW, Programs
+from started_machines import MACHINES, OF_COMMANDS, Unmarked, check_command
+
+WORDS = ("-bios", "none", "-kernel", "k")
+
+
+def stand_in(folder: Path, name: str) -> str:
+    """A program, not a script, of a machine's name."""
+    return str(shutil.copy(shutil.which("true") or "/bin/true", folder / name))
+
+
+@pytest.mark.parametrize("name", [*MACHINES, "spike-1.2"])
+def test_a_machine_without_its_marker_is_not_started(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unmarked, match="mark it"):
+        subprocess.run([stand_in(tmp_path, name), *WORDS], check=True)
+
+
+def test_nor_is_one_by_asyncio_or_a_browser(tmp_path: Path) -> None:
+    async def start() -> None:
+        await asyncio.create_subprocess_exec(stand_in(tmp_path, "qemu-system-riscv64"), *WORDS)
+
+    with pytest.raises(Unmarked):
+        asyncio.run(start())
+    driver = tmp_path / "playwright" / "driver"
+    driver.mkdir(parents=True)
+    with pytest.raises(Unmarked, match="`browser`"):
+        subprocess.run([stand_in(driver, "node"), "cli.js"], check=True)
+
+
+@pytest.mark.qemu
+def test_with_its_marker_it_is(tmp_path: Path) -> None:
+    subprocess.run([stand_in(tmp_path, "qemu-system-riscv64"), *WORDS], check=True)
+    with pytest.raises(Unmarked, match="`linux`"):
+        subprocess.run([stand_in(tmp_path, "qemu-system-x86_64"), *WORDS], check=True)
+
+
+def test_a_question_or_a_script_of_that_name_is_no_machine(
+    tmp_path: Path, program: Programs
+) -> None:
+    subprocess.run([stand_in(tmp_path, "qemu-system-x86_64"), "--version"], check=True)
+    subprocess.run([program("qemu-system-riscv64", "exit 0"), *WORDS], check=True)
+
+
+def test_a_command_that_ran_a_machine_needs_its_marker() -> None:
+    check_command(("run", "--machine", "qemu"), 2)
+    check_command(("run", "--machine", "sim"), 0)
+    with pytest.raises(Unmarked, match="`linux`"):
+        check_command(("run", "--machine", "linux-free"), 1)
+
+
+def test_the_fast_tests_leave_all_of_them_out() -> None:
+    assert {*MACHINES.values(), *OF_COMMANDS.values(), "browser"} < set(FAST_LEAVES_OUT)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_is_named_as_slow_is_there(name: str) -> None:
+    file, _, test = name.partition("::")
+    assert (ROOT / file).exists()
+    assert not test or f"def {test}" in (ROOT / file).read_text()
+
+
+def test_the_table_of_rooms_names_tests_that_are_there() -> None:
+    """Of docs/contributing.md; each folder of tests that has some is in it."""
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    table = page.partition("| You changed | Run |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"tests/[\w/.]+", table))
+    assert not [name for name in named if not (ROOT / name).exists()]
+    folders = {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("tests/**/test_*.py")}
+    missing = folders - {name if (ROOT / name).is_dir() else "" for name in named}
+    assert missing == {"tests/house"}
