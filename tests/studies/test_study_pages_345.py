@@ -20,7 +20,7 @@ from schedlab.report.model import Cell, Page
 from schedlab.report.studies import ticks
 from schedlab.report.studies.events import lost_steps
 from schedlab.report.studies.inversion import waits_in
-from schedlab.report.studies.six_metrics import in_order_of_arrival
+from schedlab.report.studies.study_3 import in_order_of_arrival
 from schedlab.runs import results
 from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
@@ -480,7 +480,7 @@ def test_failed_traces_are_shown_as_such(tmp_path: Path) -> None:
         "failed",
         "seed 1: hung, no progress",
     )
-    assert "the first wait: failed (1 of 1)" in texts_of(page)
+    assert "wait priority first: failed (1 of 1)" in texts_of(page)
 
 
 # --- study 5

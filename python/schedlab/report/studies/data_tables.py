@@ -187,7 +187,8 @@ class _Maker:
         found = self._value(said["is"], row)
         digits = int(said.get("digits", "1"))
         if isinstance(found, Measured):
-            return cell(found, digits), found.mean
+            shown = cell(found, digits)
+            return shown, (shown.text, found.mean)
         text = (
             NOTHING
             if found is None
@@ -203,9 +204,9 @@ class _Maker:
 
 def _alike(column: list[Any]) -> list[Any]:
     """Numbers, if nothing else stands there; else texts."""
-    if all(each is None or isinstance(each, float) for each in column):
-        return column
-    return [NOTHING if each is None else str(each) for each in column]
+    if all(isinstance(each, tuple) for each in column):
+        return [mean for _, mean in column]
+    return [each[0] if isinstance(each, tuple) else each for each in column]
 
 
 def _listed(found: Any) -> list[Any]:

@@ -190,7 +190,7 @@ class _Writer:
         """The text, or what is missing of its numbers."""
         self.missing.append({})
         blocks = len(self.blocks)
-        text = caller().strip()
+        text = caller().strip() + "\n"  # the line after endcall goes on below
         missing = self.missing.pop()
         if not missing:
             return text

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: MIT
+"""What study 3's page asks: six metrics of three workloads, and who runs while a reader waits."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from types import SimpleNamespace
+from typing import ClassVar
+
+import polars as pl
+
+from schedlab.metrics import state_intervals
+from schedlab.report.charts import boxes, dots, drawn
+from schedlab.report.model import Block
+from schedlab.report.studies import inversion, queries
+from schedlab.report.studies.inversion import Story
+from schedlab.report.studies.texts import number, traces
+from schedlab.report.studies.ticks import waiting_by_level
+from schedlab.report.study_tables import Measured, measure
+from schedlab.runs.collection import Kept
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.figures import Figure
+from schedlab.studies.ideal import STUDY_3_WORK, ideal_batch
+from schedlab.trace import Trace
+
+_TOP_LEVEL = 3
+_FEW_PERCENT = 1.0
+"""Below this part of the reader's waits, hogs count as gone."""
+_INVERSION = "s3-inversion"
+
+
+def _first(column: str) -> pl.Expr:
+    return pl.col(column).first()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One of the study's tables, by its definitions. A million of its cycles is a tick."""
+
+    table: int
+    value: pl.Expr
+    """Of the row of the summary."""
+    digits: int
+    best: Callable[..., str]
+    """Of several: `min` or `max`."""
+
+
+METRICS = {
+    "turnaround": Metric(1, _first("turnaround_mean_ns") / _first("tick_ns"), 2, min),
+    "response": Metric(2, _first("response_mean_ns") / _first("tick_ns"), 3, min),
+    "throughput": Metric(3, _first("finished") * _first("tick_ns") / _first("elapsed_ns"), 3, max),
+    "overhead": Metric(4, _first("overhead_with_idle_share") * 100, 2, min),
+    "fairness": Metric(5, _first("fairness_turnaround"), 3, max),
+}
+_QUARTILES = (
+    pl.col("response_ns").quantile(0.75, "linear") - pl.col("response_ns").quantile(0.25, "linear")
+) / _first("tick_ns")
+_SPREAD_OF_FORKS = (pl.col("fork_ns").max() - pl.col("fork_ns").min()) / _first("tick_ns")
+
+
+def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> float:
+    """Mean turnaround if each is served to its end, whoever came first, by CPUs that do no more.
+
+    Of equal processes, no schedule without preemption has a lower one.
+    """
+    free_at = [0.0] * cpus
+    times = []
+    for arrival in sorted(arrivals):
+        end = max(free_at[0], arrival) + work
+        heapq.heapreplace(free_at, end)
+        times.append(end - arrival)
+    return fmean(times)
+
+
+class Queries(queries.Queries):
+    """Schedulers are named as the study names them; a policy's own name will do as well."""
+
+    cpus = 3
+    schedulers: ClassVar = {
+        "RR": "rr:table-scan",
+        "Lottery": "lottery:equal-lfsr",
+        "MLFQ": "mlfq:four-quanta",
+    }
+    workloads: ClassVar = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
+    """As the study's tables call them, and our experiments."""
+    work = STUDY_3_WORK
+    batch = ideal_batch(40, STUDY_3_WORK, cpus)
+    """What is ideal if the 40 CPU-bound processes come all at once."""
+    byte_ticks = inversion.IDEAL_TICKS
+
+    def _of(
+        self, workload: str, scheduler: str, value: pl.Expr, rows: pl.DataFrame | None = None
+    ) -> Measured:
+        policy = self.schedulers.get(scheduler, scheduler)
+        return self.of(self.workloads[workload], policy, value, rows)
+
+    @cached_property
+    def _children(self) -> pl.DataFrame:
+        return self.processes("role", "workload")
+
+    # --- tables 1 to 5
+
+    def metric(self, name: str, workload: str, scheduler: str) -> Measured:
+        """A cell of the study's tables."""
+        return self._of(workload, scheduler, METRICS[name].value)
+
+    def digits(self, name: str) -> int:
+        """Decimals of a metric."""
+        return METRICS[name].digits
+
+    def printed(self, name: str, workload: str, scheduler: str) -> Figure | None:
+        """What the study's table says there."""
+        return self.figure(f"table {METRICS[name].table}", scheduler, workload)
+
+    def ideal(self, name: str, workload: str, scheduler: str) -> Measured | float | None:
+        """Known of processes that compute alone."""
+        if workload != "CPU-bound":
+            return None
+        if name == "turnaround":
+            return self._served_in_order(scheduler)
+        return {"throughput": self.batch.throughput, "fairness": 1.0}.get(name)
+
+    def _served_in_order(self, scheduler: str) -> Measured:
+        """`in_order_of_arrival`, with the arrivals of each run."""
+        rows, folders = self._children, {}
+        if len(rows):
+            own = rows.filter(pl.col("experiment") == self.workloads["CPU-bound"])
+            for (run,), found in own.group_by("run", maintain_order=True):
+                arrivals = (found["fork_ns"] - found["fork_ns"].min()) / found["tick_ns"]
+                ticks = in_order_of_arrival(arrivals, self.work, self.cpus)
+                folders[self.collection.runs[int(str(run))].folder] = ticks
+        setup = self.setup(self.workloads["CPU-bound"], self.schedulers[scheduler])
+        return measure(setup, folders)
+
+    def part_of_time(self, column: str, workload: str, scheduler: str) -> Measured:
+        """Of all CPUs' time in the window, in percent."""
+        value = _first(column) * 100 / (_first("cpus") * _first("elapsed_ns"))
+        return self._of(workload, scheduler, value)
+
+    def overhead(self, workload: str, scheduler: str) -> Measured:
+        """The scheduler's own part of the CPUs' time, in percent."""
+        return self._of(workload, scheduler, _first("overhead_share") * 100)
+
+    def last_fork(self, workload: str, scheduler: str) -> Measured:
+        """Ticks from the first process's fork to the last one's."""
+        return self._of(workload, scheduler, _SPREAD_OF_FORKS, self._children)
+
+    def parent_waits(self, workload: str, scheduler: str) -> Measured:
+        """For a CPU, in ticks."""
+        value = pl.col("waiting_ns").mean() / _first("tick_ns")
+        return self._of(workload, scheduler, value, self.processes("role", "root"))
+
+    def mean_time(self, column: str, workload: str, scheduler: str) -> Measured:
+        """Of a process, in ticks."""
+        return self._of(
+            workload, scheduler, pl.col(column).mean() / _first("tick_ns"), self._children
+        )
+
+    def group_turnaround(self, group: str, scheduler: str) -> Measured:
+        """Of a process of this group of the mixed workload, in ticks."""
+        own = pl.col("turnaround_ns").filter(pl.col("group") == group)
+        return self._of("Mixed", scheduler, own.mean() / _first("tick_ns"), self._children)
+
+    def thousandths(self, name: str, workload: str, scheduler: str) -> Measured:
+        """Of a tick."""
+        return self._of(workload, scheduler, METRICS[name].value * 1000)
+
+    def throughput_of_ideal(self, scheduler: str) -> Measured:
+        """In percent, of the CPU-bound workload."""
+        value = METRICS["throughput"].value * 100 / self.batch.throughput
+        return self._of("CPU-bound", scheduler, value)
+
+    def _first_trace(self, workload: str, scheduler: str) -> tuple[Kept, Trace] | None:
+        setup = self.setup(self.workloads[workload], self.schedulers[scheduler])
+        return next(iter(traces(setup, most=1)), None)
+
+    def mostly_blocked_on(self) -> SimpleNamespace | None:
+        """Of the IO-bound processes under round-robin: the cause, and its percent of the time."""
+        kept = self._first_trace("IO-bound", "RR")
+        if kept is None:
+            return None
+        run, trace = kept
+        pids = run.metrics().processes.filter(pl.col("group") == "io")["pid"].implode()
+        blocked = (
+            state_intervals(trace)
+            .filter((pl.col("state") == "blocked") & pl.col("pid").is_in(pids))
+            .group_by(pl.col("cause").cast(pl.String))
+            .agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("time"))
+            .with_columns(part=100 * pl.col("time") / pl.col("time").sum())
+            .sort("time", descending=True)
+        )
+        if blocked.is_empty():
+            return None
+        first = blocked.row(0, named=True)
+        cause = str(first["cause"]).removeprefix("blocked: ")
+        return SimpleNamespace(cause=cause, part=first["part"], seed=run.seed)
+
+    def waits_below_the_top(self) -> SimpleNamespace | None:
+        """Under MLFQ, in percent of the time that those that compute wait for a CPU."""
+        kept = self._first_trace("Mixed", "MLFQ")
+        if kept is None:
+            return None
+        run, trace = kept
+        rows = run.metrics().processes.filter(pl.col("group") == "cpu")
+        waits = waiting_by_level(trace, rows["pid"].to_list())
+        if waits.is_empty():
+            return None
+        below = waits.filter(pl.col("level") < _TOP_LEVEL)["waiting_ns"]
+        part = 100 * number(below.sum()) / number(waits["waiting_ns"].sum())
+        return SimpleNamespace(part=part, seed=run.seed)
+
+    def turnaround_chart(self) -> list[Block]:
+        """Of the IO-bound workload; nothing if it was not run."""
+        measured = [
+            {"scheduler": name, "ticks": value}
+            for name in self.schedulers
+            for value in self.metric("turnaround", "IO-bound", name).values
+        ]
+        if not measured:
+            return []
+        printed = [
+            {"scheduler": name, "ticks": figure.value}
+            for name in self.schedulers
+            if (figure := self.printed("turnaround", "IO-bound", name))
+        ]
+        return [
+            dots(
+                "study-3-figure-3",
+                pl.DataFrame(measured),
+                title="Turnaround of the IO-bound workload: the study's figure 3",
+                caption="Mean turnaround of 40 processes that write a file.",
+                category="scheduler",
+                value="ticks",
+                x_title="mean turnaround, ticks",
+                policies=False,
+                category_order=list(self.schedulers),
+                published=pl.DataFrame(printed),
+            )
+        ]
+
+    # --- figures 4 and 5
+
+    def spread(self, workload: str, scheduler: str) -> Measured:
+        """The interquartile range of response within a run, in ticks."""
+        return self._of(workload, scheduler, _QUARTILES, self._children)
+
+    def response_chart(self, workload: str, figure: int) -> list[Block]:
+        """Of all processes of all runs whose setup has no failure."""
+        rows = self._children
+        if rows.is_empty():
+            return []
+        titles = {policy: f"{name} ({policy})" for name, policy in self.schedulers.items()}
+        chosen = (
+            pl.concat(
+                rows.filter(
+                    (pl.col("experiment") == self.workloads[workload])
+                    & (pl.col("policy") == policy)
+                ).select(
+                    pl.lit(title).alias("scheduler"),
+                    (pl.col("response_ns") / pl.col("tick_ns")).alias("ticks"),
+                )
+                for policy, title in titles.items()
+                if (setup := self.setup(self.workloads[workload], policy)) and setup.succeeded
+            )
+            if self._any_succeeded(workload)
+            else pl.DataFrame()
+        )
+        if chosen.is_empty():
+            return []
+        return list(
+            drawn(
+                boxes,
+                f"study-3-figure-{figure}",
+                chosen,
+                title=f"Response times, {workload}: the study's figure {figure}",
+                caption="Each process of each run is a value.",
+                category="scheduler",
+                value="ticks",
+                x_title="response, ticks",
+                policies=False,
+                category_order=list(titles.values()),
+            )
+        )
+
+    def _any_succeeded(self, workload: str) -> bool:
+        setups = (self.setup(self.workloads[workload], each) for each in self.schedulers.values())
+        return any(setup is not None and setup.succeeded for setup in setups)
+
+    # --- what it claims
+
+    def gain_printed(self, name: str, workload: str, more: str, less: str) -> float:
+        """By how many percent the first's figure is more."""
+        above, below = (self._printed_value(name, workload, each) for each in (more, less))
+        return (above / below - 1) * 100
+
+    def _printed_value(self, name: str, workload: str, scheduler: str) -> float:
+        figure = self.printed(name, workload, scheduler)
+        if figure is None:
+            raise ValueError(f"the study has no {name} of {workload} under {scheduler}")
+        return figure.value
+
+    def order_there(self, name: str, workload: str, falling: bool) -> str:
+        """Of the three, as printed."""
+        figures = {each: self.printed(name, workload, each) for each in self.schedulers}
+        return self.order_printed({each: f for each, f in figures.items() if f}, falling)
+
+    def order_here(self, name: str, workload: str, falling: bool) -> str | Measured:
+        """Of the three, as measured; or the first that is missing."""
+        return self.order(
+            {each: self.metric(name, workload, each) for each in self.schedulers}, falling
+        )
+
+    def whose_spread(self, rank: str) -> str:
+        """Who has the narrowest or the widest, as the study says."""
+        wanted = {"narrowest": "1", "widest": "3"}[rank]
+        ranks = (self.figure("figure 4", each, "Mixed") for each in self.schedulers)
+        return next(each.row for each in ranks if each and each.text == wanted)
+
+    def _spreads(self) -> dict[str, Measured]:
+        return {each: self.spread("Mixed", each) for each in self.schedulers}
+
+    def spread_rank(self, scheduler: str) -> str | Measured:
+        """1 for the narrowest; or the first that is missing."""
+        spreads = self._spreads()
+        missing = next((each for each in spreads.values() if each.mean is None), None)
+        order = sorted(spreads, key=lambda each: spreads[each].mean or 0.0)
+        return missing or str(order.index(scheduler) + 1)
+
+    def spreads_told(self) -> str:
+        """All three, the narrowest first; nothing if one is missing."""
+        means = {each: found.mean for each, found in self._spreads().items()}
+        known = {each: mean for each, mean in means.items() if mean is not None}
+        if len(known) < len(means):
+            return ""
+        told = (f"{each} {known[each]:.2f}" for each in sorted(known, key=lambda each: known[each]))
+        return f"Interquartile ranges in ticks: {', '.join(told)}."
+
+    def best_printed(self, scheduler: str) -> int:
+        """In how many cells of tables 1 to 5 it has the best of the three values printed."""
+        return self._count_best(scheduler, self._printed_value)
+
+    def best(self, scheduler: str) -> Measured:
+        """The same of our means; not a mean over seeds itself, but one number of all runs."""
+        means: dict[tuple[str, str, str], float] = {}
+        for name in METRICS:
+            for workload in self.workloads:
+                for each in self.schedulers:
+                    measured = self.metric(name, workload, each)
+                    if measured.mean is None:
+                        return measured
+                    means[name, workload, each] = measured.mean
+        return Measured((self._count_best(scheduler, lambda *where: means[where]),))
+
+    def _count_best(self, scheduler: str, value: Callable[[str, str, str], float]) -> int:
+        found = 0
+        for name, metric in METRICS.items():
+            for workload in self.workloads:
+                values = {each: value(name, workload, each) for each in self.schedulers}
+                found += metric.best(values, key=lambda each: values[each]) == scheduler
+        return found
+
+    # --- priority inversion, on one CPU
+
+    @cached_property
+    def _stories(self) -> Mapping[str, Story]:
+        return {
+            policy: inversion.story_of(repeated)
+            for policy in (*EXPERIMENTS[_INVERSION].own, *self.shipped)
+            if (repeated := self.collection.one(_INVERSION, policy, 1))
+        }
+
+    def inversion_was_run(self) -> bool:
+        """Under any policy?"""
+        return bool(self._stories)
+
+    def inverted_policies(self) -> list[str]:
+        """Those under which it was run."""
+        return list(self._stories)
+
+    def inverted(self, policy: str) -> bool:
+        """Was it run under this one?"""
+        return policy in self._stories
+
+    def wait(self, policy: str, which: str) -> Measured:
+        """Of the reader for a byte, in ticks: the mean, first, last or longest."""
+        pick: dict[str, Callable[[list[float]], float]] = {
+            "mean": fmean,
+            "longest": max,
+            "first": lambda lengths: lengths[0],
+            "last": lambda lengths: lengths[-1],
+        }
+        return self._stories[policy].measure(
+            lambda waits: pick[which]([wait.length for wait in waits])
+        )
+
+    def hogs_in_first(self, policy: str) -> Measured:
+        """How long hogs have the CPU in the first wait, in ticks."""
+        return self._stories[policy].measure(lambda waits: waits[0].hogs)
+
+    def hogs_part(self, policy: str) -> Measured:
+        """Of the reader's waits together, in how much of the time hogs ran, in percent."""
+        return self._stories[policy].measure(inversion.hogs_part, (0.0, 100.0))
+
+    def hogs_part_of_first(self, policy: str) -> Measured:
+        """The same of the first wait."""
+        return self._stories[policy].measure(lambda waits: inversion.hogs_part(waits[:1]))
+
+    def hogs_turn(self, policy: str) -> Measured:
+        """The longest of a hog while the reader waits, in ticks."""
+        return self._stories[policy].measure(lambda waits: max(wait.longest_turn for wait in waits))
+
+    def readers_response(self, policy: str) -> Measured:
+        """From its fork until it first runs, in ticks."""
+        rows = self.collection.groups
+        rows = rows.filter(pl.col("group") == "reader") if len(rows) else rows
+        value = _first("response_mean_ns") / _first("tick_ns")
+        return self.of(_INVERSION, policy, value, rows, cpus=1)
+
+    def no_hog_was_left(self, policy: str) -> bool:
+        """Did hogs run in next to nothing of the reader's waits?"""
+        part = self.hogs_part(policy).mean
+        return part is not None and part < _FEW_PERCENT
+
+    def inversion_picture(self, policy: str) -> list[Block]:
+        """The first run's first wait; nothing without one."""
+        story = self._stories.get(policy)
+        if story is None or not any(waits for _, _, waits in story.runs):
+            return []
+        return list(drawn(inversion.picture, policy, story))
