@@ -14,8 +14,8 @@ from page_contents import cells_of, tables_of, texts_of
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Chart, Page
 from schedlab.report.studies.improvements import PROPOSALS
+from schedlab.report.studies.study_2 import Queries
 from schedlab.report.studies.timing_runs import IN_A_ROW
-from schedlab.report.study_2 import ROWS
 from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
@@ -486,7 +486,7 @@ def keep_study_2(place: Path, switch_ticks: float = 25.0) -> None:
 def test_each_figure_of_study_2_stands_beside_its_cell(tmp_path: Path) -> None:
     keep_study_2(tmp_path)
     cells = cells_under(made(page_maker(2)(read([tmp_path]))), "study-2-lists")
-    names = {row: test for test, row in ROWS.items()}
+    names = {row: test for test, row in Queries.rows.items()}
     parts = {
         "section 3": ("timing", "before (section 3), ticks"),
         "section 5": ("priority", "after (section 5), ticks"),

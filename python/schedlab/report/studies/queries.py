@@ -113,7 +113,7 @@ class Queries:
         """The summary of the runs that did."""
         return self.collection.summary.filter(pl.col("status") == "success")
 
-    def processes(self, column: str, value: str) -> pl.DataFrame:
+    def _processes(self, column: str, value: str) -> pl.DataFrame:
         """Of all runs: those processes whose column has this value."""
         rows = self.collection.processes
         return rows.filter(pl.col(column) == value) if len(rows) else rows

@@ -100,7 +100,7 @@ class Queries(queries.Queries):
 
     @cached_property
     def _children(self) -> pl.DataFrame:
-        return self.processes("role", "workload")
+        return self._processes("role", "workload")
 
     # --- tables 1 to 5
 
@@ -152,7 +152,7 @@ class Queries(queries.Queries):
     def parent_waits(self, workload: str, scheduler: str) -> Measured:
         """For a CPU, in ticks."""
         value = pl.col("waiting_ns").mean() / _first("tick_ns")
-        return self._of(workload, scheduler, value, self.processes("role", "root"))
+        return self._of(workload, scheduler, value, self._processes("role", "root"))
 
     def mean_time(self, column: str, workload: str, scheduler: str) -> Measured:
         """Of a process, in ticks."""

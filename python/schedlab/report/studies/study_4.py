@@ -286,7 +286,7 @@ class Queries(queries.Queries):
     def forks_apart(self, size: int) -> Measured:
         """Ticks from the first CPU-bound process's fork to the last one's, under round-robin."""
         spread = (pl.col("fork_ns").max() - pl.col("fork_ns").min()) / pl.col("tick_ns").first()
-        rows = self.processes("group", self.kinds["CPU-bound"])
+        rows = self._processes("group", self.kinds["CPU-bound"])
         return self.of(f"s4-mixed-{size}", self.schedulers["RR"], spread, rows)
 
     def _largest(self, scheduler: str) -> tuple[int, list[tuple[Kept, Trace]]]:
@@ -400,7 +400,7 @@ class Queries(queries.Queries):
 
     def _of_sleeper(self, experiment: str, scheduler: str, value: pl.Expr) -> Measured:
         ticks = (value / pl.col("tick_ns")).first()
-        rows = self.processes("group", "sleeper")
+        rows = self._processes("group", "sleeper")
         return self.of(experiment, self._policy(scheduler), ticks, rows)
 
     def slept(self, experiment: str, scheduler: str) -> Measured:
