@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from conftest import Programs
-from schedlab.commands import doctor
+from schedlab.commands import examination as doctor
 from schedlab.perf_traces.reader import PERF
 
 INSTALL = "sudo apt-get install --no-install-recommends "

@@ -142,7 +142,7 @@ def test_the_option_switches_it_off_for_what_is_started_then(
 def test_doctor_says_what_a_trial_has_shown(
     qemu: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from schedlab.commands import doctor
+    from schedlab.commands import examination as doctor
 
     qemu(STUCK)
     (found,) = [each for each in doctor.linux_guest() if each.name == "KVM"]

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from kept_runs import MANIFEST
 from schedlab.commands import monitor as cli_monitor
+from schedlab.commands import top as cli_top
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.monitor import conduct
@@ -113,6 +114,6 @@ def test_what_cannot_be_is_said_with_its_cure(
 
 def test_top_takes_the_same_but_where_a_page_is_served() -> None:
     options = {parameter.name for parameter in cli_monitor.monitor.params}
-    of_top = {parameter.name for parameter in cli_monitor.top.params}
+    of_top = {parameter.name for parameter in cli_top.top.params}
     assert options - of_top == {"listen", "port", "no_browser"}
     assert of_top < options

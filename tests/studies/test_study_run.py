@@ -412,8 +412,8 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     def run_studies(what: tuple[str, ...], depth: str, **options: Any) -> None:
         calls["study"] = {"what": what, "depth": depth, **options}
 
-    def run_workload(**options: Any) -> None:
-        calls["workload"] = options
+    def run_workload(request: cli_run.Request, as_json: bool) -> None:
+        calls["workload"] = vars(request)
 
     monkeypatch.setattr(cli_run, "run_studies", run_studies)
     monkeypatch.setattr(cli_run, "run_workload", run_workload)

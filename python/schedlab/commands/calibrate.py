@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.commands.carrying_out import perform
 from schedlab.commands.options import CPUS, POLICIES, TICK, echo_json, json_option
-from schedlab.commands.run import perform
-from schedlab.display.terminal import results, say
+from schedlab.display.terminal import new_table, results, say
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.files.placing import check_file
 from schedlab.machines import KERNEL_MACHINES
@@ -106,14 +106,7 @@ def _profile(finished: list[Finished], machine: str) -> Profile:
 
 
 def _show(profile: Profile, drifts: list[Drift]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        title=f"Costs of the kernel on {profile.machine}, in ns",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
+    table = new_table(f"Costs of the kernel on {profile.machine}, in ns")
     table.add_column("cost")
     for heading in ("value", "spread", "events"):
         table.add_column(heading, justify="right")

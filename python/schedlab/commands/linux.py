@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -163,18 +163,7 @@ def stop() -> None:
 @click.option("--background", is_flag=True, help="Return when the server is ready; it goes on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 def serve(
-    name: str,
-    settings: tuple[tuple[str, int], ...],
-    control: Path | None,
-    seed: int | None,
-    trace: Path | None,
-    trace_memory: bool,
-    trace_queues: bool,
-    trace_delay: int | None,
-    load_limit: int | None,
-    ignore_limits: bool,
-    background: bool,
-    dry_run: bool,
+    name: str, settings: tuple[tuple[str, int], ...], control: Path | None, **options: Any
 ) -> None:
     """Bring policies to this machine: needs root, and a kernel with sched_ext.
 
@@ -182,30 +171,16 @@ def serve(
     `stop`) and the fair class is in force again, as it is if the program dies.
     """
     check_policy(name)
-    if trace_memory and not trace:
+    if options["trace_memory"] and not options["trace"]:
         raise WrongUsage("--trace-memory: of which trace? Name its file with --trace")
-    if trace_queues and not trace:
+    if options["trace_queues"] and not options["trace"]:
         raise WrongUsage("--trace-queues: in which trace? Name its file with --trace")
     words = ["--policy", name]
     for setting, value in settings:
         words += ["--set", f"{setting}={value}"]
-    values = {
-        "--seed": seed,
-        "--trace": trace,
-        "--trace-delay": trace_delay,
-        "--load-limit": load_limit,
-    }
-    for option, given in values.items():
-        if given is not None:
-            words += [option, str(given)]
-    flags = {
-        "--trace-memory": trace_memory,
-        "--trace-queues": trace_queues,
-        "--ignore-limits": ignore_limits,
-        "--background": background,
-        "--dry-run": dry_run,
-    }
-    words += [option for option, given in flags.items() if given]
+    for option, given in options.items():
+        if given not in (None, False):
+            words += [f"--{option.replace('_', '-')}", *([] if given is True else [str(given)])]
     hand_on("serve", *words, control=control)
 
 

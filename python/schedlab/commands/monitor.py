@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab monitor` and `./schedlab top`: what a running system does, live."""
+"""`./schedlab monitor`: what a running system does, live, in the browser."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, no_kvm_option
+from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, given, no_kvm_option
 from schedlab.commands.run import one_value_each
 from schedlab.errors import WrongUsage
 from schedlab.machines.sim import Simulator
@@ -144,24 +143,7 @@ def monitor(
     """
     from schedlab.monitor.conduct import Page, page, watch
 
-    watch(_session(context, options), page(Page(listen, port, not no_browser)))
-
-
-@click.command()
-@session_options
-@click.pass_context
-def top(context: click.Context, /, **options: Any) -> None:
-    """Watch a scheduler decide, and steer it, in this terminal.
-
-    The same as `./schedlab monitor`, for those who have no browser. RUN is the folder of a recorded
-    run: it is played back instead.
-    """
-    from importlib import import_module
-
-    from schedlab.monitor.conduct import watch
-
-    # It brings a library for terminals with it.
-    watch(_session(context, options), import_module("schedlab.monitor.top").run_top)
+    watch(session(context, options), page(Page(listen, port, not no_browser)))
 
 
 @dataclass(frozen=True)
@@ -182,7 +164,7 @@ class _Request:
     record: bool
 
 
-def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Session]:
+def session(context: click.Context, options: dict[str, Any]) -> Callable[[], Session]:
     """What makes the session, in the loop that it belongs to. WrongUsage: there is no such one."""
     from schedlab.monitor.making import make_ready, read_choices, software_of
     from schedlab.monitor.session import SYSTEMS_MAX, Session
@@ -191,17 +173,13 @@ def _session(context: click.Context, options: dict[str, Any]) -> Callable[[], Se
     request = _Request(**options)
     if len(request.policies) > SYSTEMS_MAX:
         raise WrongUsage(f"--policy: at most {SYSTEMS_MAX} policies can be watched side by side")
-    given = {
-        name: option
-        for name, option in _OF_A_START.items()
-        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-    }
+    of_a_start = given(context, _OF_A_START)
     if request.run:
-        _check_alone(request.run, list(given.values()))
-    if request.machine == "host" and "policies" not in given:
+        _check_alone(request.run, list(of_a_start.values()))
+    if request.machine == "host" and "policies" not in of_a_start:
         # To watch a real machine changes nothing about it.
         request = replace(request, policies=(PolicyChoice(FAIR.name),))
-    files, names = _workloads(request, given)
+    files, names = _workloads(request, of_a_start)
     choices = read_choices(files)
     setups = (
         [recorded_setup(request.run)] if request.run else _setups(request, choices, files, names)

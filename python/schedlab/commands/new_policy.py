@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes the beginning of a new policy and of its test: complete, small, and ready to run."""
+"""`./schedlab new-policy` writes the beginning of a new policy and of its test: complete, small, and ready to run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
 from schedlab.errors import WrongUsage
+from schedlab.paths import ROOT
 from schedlab.toolchain.policies import STANDARD
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -154,3 +157,22 @@ def next_steps(name: str, policy: Path, test: Path) -> str:
     for command, why in steps:
         lines += [f"    {command}", f"        {why}"]
     return "\n".join([*lines, "", "docs/writing-a-policy.md leads on from here."])
+
+
+@click.command("new-policy")
+@click.argument("name")
+@click.option(
+    "--source",
+    default="not published",
+    show_default=True,
+    metavar="'AUTHOR YEAR'",
+    help="Where the algorithm is from.",
+)
+def new_policy(name: str, source: str) -> None:
+    """Write the beginning of a policy, and of its test.
+
+    NAME is of a-z, 0-9 and -. The policy is complete: it runs at once, as a line of tasks with a
+    time slice. docs/writing-a-policy.md leads on.
+    """
+    policy, test = create(ROOT, name, source)
+    click.echo(next_steps(name, policy.relative_to(ROOT), test.relative_to(ROOT)))

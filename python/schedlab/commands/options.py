@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from schedlab.display.names import json_text
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
@@ -60,6 +62,28 @@ MEMORY = click.IntRange(*MEMORY_MIB)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the results as JSON, for programs."
 )
+
+
+def given(context: click.Context, options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the options, by their parameters' names, that the command line has."""
+    return {
+        name: option
+        for name, option in options.items()
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+    }
+
+
+def as_object(made: type[Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """A command's parameters reach its function as one object, whose fields have their names."""
+
+    def decorate(command: Callable[..., T]) -> Callable[..., T]:
+        @wraps(command)
+        def call(*arguments: Any, **options: Any) -> T:
+            return command(*arguments, made(**options))
+
+        return call
+
+    return decorate
 
 
 def no_kvm_option(command: Callable[..., T]) -> Callable[..., T]:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from schedlab.commands.options import TICK, Parsed, echo_json
+from schedlab.commands.options import TICK, Parsed, echo_json, given
 from schedlab.display.terminal import results, say
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
@@ -66,25 +65,19 @@ def from_perf_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_usage(context: click.Context, run: Path | None, from_perf: Path | None) -> None:
     """WrongUsage for options that belong to the other way of the command."""
-
-    def given(name: str) -> bool:
-        return context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-
     if from_perf is None:
         if run is None:
             raise WrongUsage("name the folder of a RUN, or a recording with --from-perf FILE")
-        for name, option in _OF_RECORDINGS.items():
-            if given(name):
-                raise WrongUsage(f"{option} is for --from-perf; a run of ours says its own")
+        for option in given(context, _OF_RECORDINGS).values():
+            raise WrongUsage(f"{option} is for --from-perf; a run of ours says its own")
         return
     if run is not None:
         raise WrongUsage(f"--from-perf and {run}: one thing at a time; leave one of them out")
-    for name, option in _OF_EXPORTS.items():
-        if given(name):
-            raise WrongUsage(
-                f"--from-perf and {option}: make the run first, then say `./schedlab trace RUN"
-                f" {option} …`"
-            )
+    for option in given(context, _OF_EXPORTS).values():
+        raise WrongUsage(
+            f"--from-perf and {option}: make the run first, then say `./schedlab trace RUN"
+            f" {option} …`"
+        )
 
 
 def import_recording(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
+from schedlab.commands.options import given
 from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.files.placing import check_file
@@ -32,21 +32,17 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
     place: Path | None = options.pop("replay")
     if place is None:
         return None
-
-    def given(name: str) -> bool:
-        return context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-
-    for name, option in INSTEAD.items():
-        if given(name):
-            raise WrongUsage(
-                f"--replay and {option}: a recording says itself what runs; leave one of them out"
-            )
-    if given("machine") and options["machine"] != SIMULATOR:
+    for option in given(context, INSTEAD).values():
+        raise WrongUsage(
+            f"--replay and {option}: a recording says itself what runs; leave one of them out"
+        )
+    said = given(context, dict.fromkeys(options, ""))
+    if "machine" in said and options["machine"] != SIMULATOR:
         raise WrongUsage(
             f"--replay: only --machine {SIMULATOR} replays a recording, not {options['machine']}"
         )
     found = recording(place)
-    if found.policy.name == FAIR.name and not given("policies"):
+    if found.policy.name == FAIR.name and "policies" not in said:
         raise WrongUsage(
             f"--replay {place}: it was recorded under {FAIR.name}, which is Linux's own and which the"
             " simulator does not have: say by --policy under what it is to be replayed"
@@ -54,17 +50,17 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
     standard: dict[str, Any] = {
         "machine": SIMULATOR,
         "policies": (found.policy,),
-        "settings": () if given("policies") else found.settings,
+        "settings": () if "policies" in said else found.settings,
         "cpus": (found.cpus,),
         "tick": found.tick_ns,
         "seed": found.seed,
         "limit": found.limit_ns,
     }
-    if not given("policies"):
+    if "policies" not in said:
         check_policy(place, found)
-    options.update({name: value for name, value in standard.items() if not given(name)})
+    options.update({name: value for name, value in standard.items() if name not in said})
     options["workload"] = found.title
-    if not given("policies"):
+    if "policies" not in said:
         found = found.with_switches()
     for note in found.notes:
         say(f"schedlab: {place}: {note}")

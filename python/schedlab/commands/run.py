@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from schedlab import __version__
+from schedlab.commands.carrying_out import perform
 from schedlab.commands.options import (
     CHANGE,
     CPUS_OF_ANY,
@@ -20,6 +21,7 @@ from schedlab.commands.options import (
     SETTING,
     TICK,
     echo_json,
+    given,
     json_option,
     no_kvm_option,
 )
@@ -32,8 +34,8 @@ from schedlab.studies.pack import studies
 from schedlab.toolchain.policies import STANDARD, PolicyChoice
 
 if TYPE_CHECKING:
+    from schedlab.machines.run import Run
     from schedlab.runs.carrying_out import Finished
-    from schedlab.runs.parts import Instead
     from schedlab.runs.plan import Plan
     from schedlab.runs.recording import Recording
     from schedlab.studies.experiment import Depth
@@ -176,20 +178,16 @@ def run(
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
-    given = [
-        option
-        for name, option in OF_A_WORKLOAD.items()
-        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-    ]
+    of_a_workload = list(given(context, OF_A_WORKLOAD).values())
     study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]
-    machine_given = "--machine" in given
+    machine_given = "--machine" in of_a_workload
     if study and machine_given:
-        given.remove("--machine")
+        of_a_workload.remove("--machine")
         check_machine_of_studies(study, options["machine"])
-    if study and given:
+    if study and of_a_workload:
         raise WrongUsage(
-            f"{' '.join(study)} and {given[0]}: a study says itself what is run. Leave out"
-            f" {' and '.join(given)}; or leave out {' and '.join(study)}, to run a workload"
+            f"{' '.join(study)} and {of_a_workload[0]}: a study says itself what is run. Leave out"
+            f" {' and '.join(of_a_workload)}; or leave out {' and '.join(study)}, to run a workload"
         )
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
@@ -200,8 +198,9 @@ def run(
             f"--costs: on --machine {options['machine']} things take what they take; leave it out, or"
             f" add --machine {SIMULATOR}"
         )
-    if given:
-        run_workload(out=out, as_json=as_json, replay=replay, **options)
+    if of_a_workload:
+        wanted = Request(**options, replay=replay, out=out)
+        run_workload(wanted, as_json)
     else:
         shared = {name: options[name] for name in ("seed", "tick", "memory")}
         machine = options["machine"] if machine_given else None
@@ -265,54 +264,71 @@ def run_studies(
 # --- a workload
 
 
-def run_workload(
-    workload: str,
-    changes: tuple[Change, ...],
-    policies: tuple[PolicyChoice, ...],
-    settings: tuple[tuple[str, int], ...],
-    cpus: tuple[int, ...],
-    machine: str,
-    repeats: int,
-    seed: int,
-    tick: int,
-    limit: int,
-    costs: str | None,
-    memory: int,
-    out: Path | None,
-    as_json: bool,
-    replay: Recording | None = None,
-    kernel: Path | None = None,
-) -> None:
-    """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
-    from schedlab.machines.run import Run
-    from schedlab.runs import plan
-    from schedlab.workload import costs as cost_profiles
+@dataclass(frozen=True)
+class Request:
+    """What is run, by the options' names."""
 
-    if seed + repeats - 1 >= 2**63:
-        raise WrongUsage(f"--seed {seed}: with --runs {repeats} the last seed is too large")
-    values = one_value_each(settings)
-    file = None if replay else workload_file(workload, changes)
-    chosen = replay.costs if replay and not costs else cost_profiles.choose(costs or "kernel")
-    base = Run(
-        workload,
-        policies[0],
-        values,
-        cpus[0],
-        machine,
-        seed,
-        tick,
-        limit,
-        memory,
-        file=file,
-        costs=chosen,
-        changes=file.changes if file else (),
-        replay=replay,
-    )
-    folder = (out or new_runs_folder(folder_name(workload, policies))).absolute()
-    wanted = plan.product(folder, base, policies, cpus, repeats)
-    wanted.check()
-    wanted.check_new()
-    finished = perform(wanted, machine, instead=kernel_instead(kernel, machine))
+    workload: str
+    changes: tuple[Change, ...]
+    policies: tuple[PolicyChoice, ...]
+    settings: tuple[tuple[str, int], ...]
+    cpus: tuple[int, ...]
+    machine: str
+    repeats: int
+    seed: int
+    tick: int
+    limit: int
+    costs: str | None
+    memory: int
+    kernel: Path | None
+    replay: Recording | None
+    out: Path | None
+
+    def base(self) -> Run:
+        """The first of the runs. Raises WrongUsage for what cannot be run."""
+        from schedlab.machines.run import Run
+        from schedlab.workload import costs
+
+        values = one_value_each(self.settings)
+        file = None if self.replay else workload_file(self.workload, self.changes)
+        recorded_costs = self.replay.costs if self.replay and not self.costs else None
+        return Run(
+            self.workload,
+            self.policies[0],
+            values,
+            self.cpus[0],
+            self.machine,
+            self.seed,
+            self.tick,
+            self.limit,
+            self.memory,
+            file=file,
+            costs=recorded_costs or costs.choose(self.costs or "kernel"),
+            changes=file.changes if file else (),
+            replay=self.replay,
+        )
+
+    def plan(self) -> Plan:
+        """All runs, which may be carried out."""
+        from schedlab.runs import plan
+
+        if self.seed + self.repeats - 1 >= 2**63:
+            raise WrongUsage(
+                f"--seed {self.seed}: with --runs {self.repeats} the last seed is too large"
+            )
+        base = self.base()
+        folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
+        wanted = plan.product(folder.absolute(), base, self.policies, self.cpus, self.repeats)
+        wanted.check()
+        wanted.check_new()
+        return wanted
+
+
+def run_workload(request: Request, as_json: bool) -> None:
+    """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
+    wanted = request.plan()
+    instead = kernel_instead(request.kernel, request.machine)
+    finished = perform(wanted, request.machine, instead=instead)
     show(finished, as_json)
     if not all(each.outcome.succeeded for each in finished):
         raise SystemExit(1)
@@ -365,26 +381,6 @@ def kernel_instead(kernel: Path | None, machine: str) -> dict[str, Path]:
         if part.endswith("kernel"):
             return {part: kernel}
     raise WrongUsage(f"--kernel: --machine {machine} has none; leave it out")
-
-
-def perform(
-    wanted: Plan, machine: str, kept: bool = True, instead: Instead | None = None
-) -> list[Finished]:
-    """Carries it out; says what is there if it is interrupted. `kept`: the folder stays then."""
-    from schedlab.runs import perform as performing
-    from schedlab.runs.carrying_out import Interrupted
-
-    try:
-        return performing.perform(wanted, machine, instead=instead)
-    except Interrupted as interruption:
-        count = len(interruption.finished)
-        say(
-            f"schedlab: interrupted; {count} of {len(wanted.runs)} runs were finished"
-            + (" and are kept" if kept else "")
-        )
-        if count and kept:
-            say(f"  in {wanted.folder}")
-        raise SystemExit(128 + interruption.number) from None
 
 
 def show(finished: list[Finished], as_json: bool) -> None:

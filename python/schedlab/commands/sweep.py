@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab sweep`, and `./schedlab dask`, by which a cluster gets its workers."""
+"""`./schedlab sweep`: many setups as one data set."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
-from schedlab.paths import cache_folder, new_runs_folder
+from schedlab.paths import new_runs_folder
 
 if TYPE_CHECKING:
     from schedlab.sweep.command import Doing, Done
@@ -19,6 +20,27 @@ if TYPE_CHECKING:
     from schedlab.sweep.plan import SweepPlan
 
 _SHOWN = 10
+SAID = ("workloads", "changes", "policies", "settings", "conditions", "sample")
+"""What is run, besides what one value says."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options, by their names, besides those that say what is run."""
+
+    file: Path | None
+    dry_run: bool
+    scheduler: str | None
+    certificate: Path | None
+    workers: int | None
+    keep_traces: bool
+    retry_failed: bool
+    out: Path | None
+    metrics: tuple[str, ...]
+    top: int
+    chart: Path | None
+    source: Path | None
+    as_json: bool
 
 
 @click.command()
@@ -104,22 +126,7 @@ _SHOWN = 10
     help="Folder of the data set; also one to go on in.  [default: a new one in runs/]",
 )
 @json_option
-def sweep(
-    file: Path | None,
-    dry_run: bool,
-    scheduler: str | None,
-    certificate: Path | None,
-    workers: int | None,
-    keep_traces: bool,
-    retry_failed: bool,
-    out: Path | None,
-    metrics: tuple[str, ...],
-    top: int,
-    chart: Path | None,
-    source: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def sweep(**options: Any) -> None:
     """Run many setups, and keep what was measured as one data set.
 
     FILE.yaml, or options, say which: policies with ranges of their tunables, workloads, CPUs,
@@ -128,75 +135,73 @@ def sweep(
     where it was ended. docs/sweeps.md has all of it.
     """
     from schedlab.sweep import best, command
+    from schedlab.sweep.options import nodes
 
-    objectives = best.objectives_of(metrics)
-    if chart:
-        best.check_chart(chart, objectives)
-    if source:
-        check_source(
-            source, [file, out, scheduler, certificate, workers, *options.values()], objectives
-        )
-        show_best(source, objectives, top, chart, as_json)
+    request = Request(**{each.name: options.pop(each.name) for each in fields(Request)})
+    objectives = best.objectives_of(request.metrics)
+    if request.chart:
+        best.check_chart(request.chart, objectives)
+    if request.source:
+        check_source(request, request.source, any(options.values()), objectives)
+        show_best(request, request.source, objectives)
         return
-    if scheduler and workers:
-        raise WrongUsage("--scheduler and --workers: a cluster has the workers that it has")
-    if certificate and not scheduler:
-        raise WrongUsage("--certificate: of which cluster? Add --scheduler ADDRESS")
-    if scheduler:
-        from schedlab.sweep.certificate import of_scheduler
-
-        of_scheduler(scheduler, certificate)
-    wanted = command.plan(file, given(options))
-    if dry_run:
-        show_plan(wanted, as_json)
+    check_cluster(request)
+    said = [options.pop(name) for name in SAID]
+    wanted = command.plan(request.file, nodes(*said, simple=options))
+    if request.dry_run:
+        show_plan(wanted, request.as_json)
         return
-    folder = (out or new_runs_folder(f"sweep-{file.stem if file else 'options'}")).absolute()
-    doing = command.Doing(folder, scheduler, certificate, workers, keep_traces, retry_failed)
-    done = carry_out(wanted, doing)
+    name = f"sweep-{request.file.stem if request.file else 'options'}"
+    folder = (request.out or new_runs_folder(name)).absolute()
+    done = carry_out(
+        wanted,
+        command.Doing(
+            folder,
+            request.scheduler,
+            request.certificate,
+            request.workers,
+            request.keep_traces,
+            request.retry_failed,
+        ),
+    )
     if objectives and done.runs > done.failed:
-        show_best(folder, objectives, top, chart, as_json)
-    if not (objectives and as_json):
-        show(done, as_json)
+        show_best(request, folder, objectives)
+    if not (objectives and request.as_json):
+        show(done, request.as_json)
     if done.failed:
         raise SystemExit(1)
 
 
-def check_source(source: Path, others: list[Any], objectives: list[Objective]) -> None:
-    if any(others):
+def check_source(request: Request, source: Path, runs: bool, objectives: list[Objective]) -> None:
+    doing = (request.file, request.out, request.scheduler, request.certificate, request.workers)
+    if runs or any(doing):
         raise WrongUsage(f"--from {source}: nothing is run then; leave out what says how")
     if not objectives:
         raise WrongUsage(f"--from {source}: by what? Add --best METRIC, such as --best turnaround")
 
 
-def show_best(
-    folder: Path, objectives: list[Objective], top: int, chart: Path | None, as_json: bool
-) -> None:
+def check_cluster(request: Request) -> None:
+    if request.scheduler and request.workers:
+        raise WrongUsage("--scheduler and --workers: a cluster has the workers that it has")
+    if request.certificate and not request.scheduler:
+        raise WrongUsage("--certificate: of which cluster? Add --scheduler ADDRESS")
+    if request.scheduler:
+        from schedlab.sweep.certificate import of_scheduler
+
+        of_scheduler(request.scheduler, request.certificate)
+
+
+def show_best(request: Request, folder: Path, objectives: list[Objective]) -> None:
     from schedlab.sweep import best
 
-    if as_json:
+    if request.as_json:
         echo_json({"folder": str(folder), "scenes": best.as_dicts(folder, objectives)})
     else:
-        for table in best.tables(folder, objectives, top):
+        for table in best.tables(folder, objectives, request.top):
             results().print(table)
-    if chart:
-        for path in best.draw(folder, objectives, chart):
+    if request.chart:
+        for path in best.draw(folder, objectives, request.chart):
             say(f"schedlab: {path}")
-
-
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """As the reader of files has them."""
-    from schedlab.sweep import options as reading
-
-    simple = {name: options[name] for name in reading.SIMPLE}
-    return reading.nodes(
-        options["workloads"],
-        options["changes"],
-        options["policies"],
-        options["settings"],
-        options["conditions"],
-        options["sample"],
-        simple,
-    )
 
 
 def show_plan(wanted: SweepPlan, as_json: bool) -> None:
@@ -240,80 +245,3 @@ def show(done: Done, as_json: bool) -> None:
     results().print(
         f"{done.runs:,} runs{failed}. Kept in {done.folder}", markup=False, soft_wrap=True
     )
-
-
-_PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
-"""Of Dask's options, those by which its programs would serve others than who have the certificate."""
-
-
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.option(
-    "--certificate",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Of the cluster; the same for its scheduler, its workers, and those that use it.",
-)
-@click.argument(
-    "arguments",
-    nargs=-1,
-    type=click.UNPROCESSED,
-    metavar="scheduler|worker|certificate [ARGUMENT]...",
-)
-def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
-    """Start a scheduler of Dask, or a worker, in schedlab's own environment.
-
-    First `./schedlab dask certificate FOLDER`: bring that folder to each host, by a way that is
-    secret. On one `./schedlab dask scheduler --certificate FOLDER --host ADDRESS`, on each
-    `./schedlab dask worker --certificate FOLDER tls://ADDRESS:8786 --nworkers 8 --nthreads 1`: then
-    `./schedlab sweep --scheduler tls://ADDRESS:8786 --certificate FOLDER`. Whoever has the
-    certificate can have the workers run anything; others are not spoken to.
-    """
-    import os
-
-    from schedlab.host.interpreter import module_command
-    from schedlab.sweep import certificate as certificates
-
-    what, *others = arguments or ("",)
-    if what == "certificate" and len(others) == 1:
-        certificates.make(Path(others[0]))
-        say(f"schedlab: {others[0]}: bring it to each host of the cluster; it is a secret")
-        return
-    if what not in ("scheduler", "worker"):
-        raise WrongUsage(
-            f"dask {' '.join(arguments)}: expected scheduler, worker, or certificate FOLDER"
-        )
-    check_closed(others)
-    if certificate is None:
-        raise WrongUsage(
-            f"dask {what}: without a certificate, anyone who reaches it runs what they like as you: add"
-            f" --certificate FOLDER; {certificates.CURE}"
-        )
-    os.environ |= {
-        **certificates.read(certificate).environment(),
-        "POLARS_MAX_THREADS": "1",
-        "DASK_TEMPORARY_DIRECTORY": str(scratch_folder()),
-        # Dask cannot be without its HTTP servers: they serve nothing, to this host alone.
-        "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
-        "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
-        "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-    }
-    closed = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-    command = module_command("dask", what, *closed, *others)
-    os.execv(command[0], command)
-
-
-def check_closed(arguments: list[str]) -> None:
-    """Raises WrongUsage for what would open another door than that of the certificate."""
-    for each in arguments:
-        if "tcp://" in each or each.partition("=")[0] in _PLAIN:
-            raise WrongUsage(
-                f"dask: {each}: it would serve users that do not have the certificate; leave it out"
-            )
-
-
-def scratch_folder() -> Path:
-    """What Dask writes down, and loads again, is for no other user to write."""
-    folder = cache_folder() / "dask"
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    return folder

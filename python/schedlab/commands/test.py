@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab test` and `./schedlab lint`: both are pytest, started with what was chosen."""
+"""`./schedlab test`: pytest, started with what was chosen."""
 
 from __future__ import annotations
 
@@ -41,13 +41,6 @@ def test(arguments: tuple[str, ...]) -> None:
         build("all", "host-tests", SIMULATOR_LIBRARY)
         arguments = ("--ignore", HOUSE, *arguments)
     start(["-n", str(host_processors()), *arguments])
-
-
-@click.command(context_settings=PYTEST_SETTINGS)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
-def lint(arguments: tuple[str, ...]) -> None:
-    """Check the form of all files: layout, ruff, mypy, spelling of licences, and the rooms."""
-    start(["-n", "0", "-rs", HOUSE, *arguments])
 
 
 def are_all(arguments: Sequence[str]) -> bool:

@@ -47,7 +47,7 @@ DEFAULT = RUNS / "agreement"
     "  [default: runs/agreement]",
 )
 @json_option
-def bench_agreement(
+def agreement(
     full: bool,
     policies: tuple[PolicyChoice, ...] | None,
     cpus: tuple[int, ...] | None,
@@ -80,13 +80,13 @@ def bench_agreement(
 
 def compared(setting: Setting, folder: Path) -> list[Judged]:
     """Says what is there if it is interrupted."""
+    from schedlab.agreement import run
     from schedlab.agreement.cells import KERNEL, SIMULATOR
     from schedlab.agreement.plan import cases
-    from schedlab.agreement.run import agreement
     from schedlab.runs.carrying_out import Interrupted
 
     try:
-        return agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
+        return run.agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
     except Interrupted as interruption:
         say(
             f"schedlab: interrupted; what was finished is kept in {folder}, and the same command"

@@ -1,35 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench throughput`, and `bench shares --machine linux`."""
+"""`./schedlab bench throughput`: what policies cost on Linux."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.commands.carrying_out import carried_out, check_finished, out_option
 from schedlab.commands.options import POLICIES, echo_json, json_option, no_kvm_option
-from schedlab.commands.run import perform
-from schedlab.display.terminal import new_table, results, say
+from schedlab.display.terminal import new_table, results
 from schedlab.machines import LINUX_MACHINES
 from schedlab.machines.folder import CONSOLE
 from schedlab.toolchain.policies import PolicyChoice
 
 if TYPE_CHECKING:
-    from schedlab.benchmarks.linux_shares import Row as ShareRow
-    from schedlab.benchmarks.linux_shares import Setting as ShareSetting
     from schedlab.benchmarks.linux_throughput import Row, Setting
-    from schedlab.runs.carrying_out import Finished
-    from schedlab.runs.plan import Plan
-
-OUT = click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to keep all runs in.  [default: they are not kept]",
-)
 
 
 @click.command("throughput")
@@ -61,10 +48,10 @@ OUT = click.option(
 @click.option(
     "--seconds", default=3, show_default=True, type=click.IntRange(1, 60), help="Of each turn."
 )
-@OUT
+@out_option
 @no_kvm_option
 @json_option
-def bench_throughput(
+def throughput(
     policies: tuple[PolicyChoice, ...] | None,
     machine: str,
     cpus: int,
@@ -95,39 +82,12 @@ def bench_throughput(
         bound = {"bound": linux_throughput.BOUND, "machine": machine}
         echo_json({**bound, "rows": [row.to_dict() for row in rows]})
     else:
-        show_throughput(setting, rows)
+        show(setting, rows)
     if any(row.verdict == "off" for row in rows):
         raise SystemExit(1)
 
 
-@contextmanager
-def carried_out(
-    make: Callable[[Path], Plan], machine: str, out: Path | None
-) -> Iterator[list[Finished]]:
-    """The runs of a plan, in a folder that stays, or in one that is gone after the block."""
-    if out:
-        wanted = make(out.absolute())
-        wanted.check()
-        wanted.check_new()
-        yield perform(wanted, machine)
-        return
-    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        wanted = make(Path(folder))
-        wanted.check()
-        yield perform(wanted, machine, kept=False)
-
-
-def check_finished(runs: list[Finished]) -> None:
-    """Ends with status 1 if one failed."""
-    from schedlab.runs.carrying_out import describe
-
-    for message in describe(runs):
-        say(message)
-    if not all(each.outcome.succeeded for each in runs):
-        raise SystemExit(1)
-
-
-def show_throughput(setting: Setting, rows: list[Row]) -> None:
+def show(setting: Setting, rows: list[Row]) -> None:
     """Rates of all rounds, and their ratios to those of the fair class."""
     from schedlab.benchmarks import linux_throughput
     from schedlab.comparison.statistics import Quantity, estimate, in_column
@@ -153,43 +113,3 @@ def show_throughput(setting: Setting, rows: list[Row]) -> None:
         f" Machine {setting.machine}, {machine_named(setting.machine).note}.",
         markup=False,
     )
-
-
-def bench_shares_on_linux(setting: ShareSetting, out: Path | None, as_json: bool) -> None:
-    """`./schedlab bench shares --machine linux`."""
-    from schedlab.benchmarks import linux_shares
-
-    with carried_out(
-        lambda folder: linux_shares.plan(folder, setting), setting.machine, out
-    ) as runs:
-        check_finished(runs)
-    rows = linux_shares.evaluate(runs)
-    if as_json:
-        bound = {"bound_points": linux_shares.BOUND_POINTS, "machine": setting.machine}
-        echo_json({**bound, "rows": [row.to_dict() for row in rows]})
-    else:
-        show_shares(setting, rows)
-    if any(row.verdict == "off" for row in rows):
-        raise SystemExit(1)
-
-
-def show_shares(setting: ShareSetting, rows: list[ShareRow]) -> None:
-    """A line a process, and one for each policy."""
-    from schedlab.benchmarks import linux_shares
-    from schedlab.machines import machine_named
-
-    table = new_table(f"Shares of the CPU time on Linux, in %, over {setting.seconds} s")
-    table.add_column("policy")
-    for heading in ("CPUs", "seed", "weight or tickets", "share", "ideal", "error, points"):
-        table.add_column(heading, justify="right")
-    table.add_column("aim")
-    for row in rows:
-        shares = (f"{100 * row.share:.2f}", f"{100 * row.ideal:.2f}", f"{row.error_points:+.2f}")
-        table.add_row(
-            row.policy, str(row.cpus), str(row.seed), str(row.weight), *shares, row.verdict
-        )
-    results().print(table)
-    for line in linux_shares.summary(rows):
-        results().print(line, markup=False, soft_wrap=True)
-    note = machine_named(setting.machine).note
-    results().print(f"Machine {setting.machine}, {note}.", markup=False)

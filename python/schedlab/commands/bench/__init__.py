@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab bench`: what things cost; a module for each of its commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from schedlab.commands.lazy import Modules
+from schedlab.commands.options import json_option
+
+COMMANDS: Any = Modules(
+    __name__, "agreement", "monitor", "monitor-model", "shares", "simulator", "throughput"
+)
+
+
+@click.group(commands=COMMANDS, invoke_without_command=True)
+@click.option("--host", "of_host", is_flag=True, help="Also: how fast this host reads traces.")
+@json_option
+@click.pass_context
+def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
+    """Count the instructions of the kernel's operations, and compare.
+
+    On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
+    status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
+    `bench simulator` the simulator, which `bench agreement` holds against the kernel;
+    `bench throughput` what policies cost on Linux, `bench monitor` what it costs to be watched,
+    `bench monitor-model` how many records a second the monitor takes in.
+    """
+    if context.invoked_subcommand is None:
+        from schedlab.commands.bench.instructions import show
+
+        show(of_host, as_json)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab bench`: instructions of the kernel's operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedlab.commands.options import echo_json
+from schedlab.display.terminal import new_table, results
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from schedlab.benchmarks.instructions import PolicyRow, Row
+
+
+def show(of_host: bool, as_json: bool) -> None:
+    from schedlab.benchmarks import instructions as benchmark
+    from schedlab.machines import kernel_machine
+    from schedlab.toolchain.build import IMAGE, KERNEL, POLICY_COST, build
+
+    build("kernel", "image", "policy-cost")
+    spike = kernel_machine("spike")
+    operations = benchmark.measure_kernel(spike, KERNEL, IMAGE)
+    policies = benchmark.measure_policies(spike, POLICY_COST)
+    tracing = benchmark.measure_tracing(spike, KERNEL, IMAGE)
+    decoding = [benchmark.measure_decoding()] if of_host else []
+    if as_json:
+        rows = {"operations": [row.to_dict() for row in operations]}
+        others = {"policies": [row.to_dict() for row in policies], "tracing": tracing.to_dict()}
+        echo_json({**rows, **others, "decoding": [row.to_dict() for row in decoding]})
+    else:
+        results().print(operations_table(operations))
+        results().print(policies_table(policies))
+        results().print(
+            f"Tracing adds {tracing.cost:.3%} to the instructions of CPU-bound work at a tick of"
+            f" 1 ms ({tracing.without:,} without; aim: at most 3 %, {tracing.verdict})"
+        )
+        for row in decoding:
+            results().print(
+                f"One core of this host decodes and validates {row.decode_and_validate:,} events a"
+                f" second (aim: 5,000,000, {row.verdict}), computes the metrics of {row.metrics:,},"
+                f" exports {row.perfetto:,} for Perfetto; it measures {row.runs} runs a second, of"
+                " 5,000 events each"
+            )
+    if not benchmark.all_met([*operations, *policies, tracing, *decoding]):
+        raise SystemExit(1)
+
+
+def operations_table(rows: list[Row]) -> Table:
+    table = new_table("Instructions for one operation (Spike, 1 CPU)")
+    for heading in ("operation", "what it is"):
+        table.add_column(heading)
+    for heading in ("instructions", "baseline", "aim"):
+        table.add_column(heading, justify="right")
+    table.add_column("aim")
+    for row in rows:
+        numbers = (row.instructions, row.baseline, row.aim)
+        shown = ["" if number is None else f"{number:,}" for number in numbers]
+        table.add_row(row.name, row.meaning, *shown, row.verdict)
+    return table
+
+
+def policies_table(rows: list[PolicyRow]) -> Table:
+    table = new_table("Instructions for one enqueue and one pick, mean (worst), by tasks that wait")
+    table.add_column("policy")
+    counts = sorted({count for row in rows for count in row.mean})
+    for count in counts:
+        table.add_column(f"{count:,} tasks", justify="right")
+    table.add_column("does not grow")
+    for row in rows:
+        cells = [
+            f"{row.mean[n]:,} ({row.worst.get(n, 0):,})" if n in row.mean else "" for n in counts
+        ]
+        table.add_row(row.policy, *cells, row.verdict)
+    return table

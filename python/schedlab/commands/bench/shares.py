@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab bench shares`: CPU shares, on our kernel and on Linux."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.carrying_out import carried_out, check_finished, out_option
+from schedlab.commands.options import (
+    CPUS,
+    POLICIES,
+    TICK,
+    Parsed,
+    as_object,
+    echo_json,
+    given,
+    json_option,
+    no_kvm_option,
+)
+from schedlab.display.terminal import new_table, results
+from schedlab.errors import WrongUsage
+from schedlab.machines import LINUX_MACHINES
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.units import parse_counts
+
+if TYPE_CHECKING:
+    from schedlab.benchmarks.linux_shares import Setting as SharesOnLinux
+    from schedlab.studies.shares import Row as ShareRow
+    from schedlab.studies.shares import Setting
+
+SHARE_TESTS = Parsed("TESTS", lambda text: parse_counts(text, 1, 6))
+OF_SPIKE = {
+    "tests": "--tests",
+    "ticks": "--ticks",
+    "tick": "--tick",
+    "yield_work": "--yield",
+    "original": "--original",
+    "quick": "--quick",
+}
+OF_BOTH = {"policies": "--policy", "cpus": "--cpus", "seeds": "--seeds"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options, by their names."""
+
+    policies: tuple[PolicyChoice, ...] | None
+    tests: tuple[int, ...]
+    cpus: tuple[int, ...]
+    seeds: int
+    ticks: int
+    tick: int
+    yield_work: int
+    original: bool
+    quick: bool
+    machine: str
+    out: Path | None
+    as_json: bool
+
+    def setting(self) -> Setting:
+        """On Spike."""
+        from schedlab.studies.shares import POLICIES, Setting
+
+        cpus, seeds = ((1, 2, 5), 3) if self.quick else (self.cpus, self.seeds)
+        return Setting(
+            self.policies or POLICIES,
+            self.tests,
+            cpus,
+            seeds,
+            self.ticks,
+            self.tick,
+            yield_work=self.yield_work,
+            original=self.original,
+        )
+
+
+@click.command()
+@click.option(
+    "--policy",
+    "policies",
+    type=POLICIES,
+    help="POLICY or POLICY:PRESET, several with commas.  [default: the study's, and ours of its kind]",
+)
+@click.option("--tests", default="1-6", show_default=True, type=SHARE_TESTS, help="Which tests.")
+@click.option("--cpus", default="1-5", show_default=True, type=CPUS, help="How many CPUs.")
+@click.option(
+    "--seeds", default=10, show_default=True, type=click.IntRange(1, 1000), help="Runs of each."
+)
+@click.option(
+    "--ticks",
+    default=500,
+    show_default=True,
+    type=click.IntRange(10, 100000),
+    help="Ticks of each run (study 1: 50).",
+)
+@click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
+@click.option(
+    "--yield",
+    "yield_work",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 10**9),
+    help="Each process yields after so many iterations of 10 ns (study 1: 5000). 0: it does not.",
+)
+@click.option(
+    "--original",
+    is_flag=True,
+    help="The study's own program: its finite work, its yields, no common start.",
+)
+@click.option("--quick", is_flag=True, help="1, 2 and 5 CPUs, 3 seeds, whatever else is said.")
+@click.option(
+    "--machine",
+    default="spike",
+    show_default=True,
+    type=click.Choice(("spike", *LINUX_MACHINES)),
+    help="On linux: ten processes with weights (or tickets, if shares go by them) from 1 to 10, for 20 s.",
+)
+@out_option
+@no_kvm_option
+@json_option
+@as_object(Request)
+@click.pass_context
+def shares(context: click.Context, request: Request) -> None:
+    """Measure CPU shares in the six lottery tests of study 1; on Linux, of weights from 1 to 10.
+
+    On Spike: the same shares every time. Each mean share over the seeds is held against the ideal
+    share; the standard error is what independent draws would give. Exit status 1 if a policy with
+    its defaults is off by more than 3.5 standard errors; presets keep their studies' quirks.
+
+    With --machine linux: a policy that shares by tickets and one that shares by weight, on 2 CPUs,
+    one seed, unless --policy, --cpus or --seeds say otherwise. Exit status 1 if a share is more
+    than 3 percentage points off its ideal.
+    """
+    from schedlab.studies import shares as tests
+
+    if request.machine in LINUX_MACHINES:
+        from schedlab.commands.bench import linux_shares
+
+        linux_shares.shares(on_linux(context, request.machine), request.out, request.as_json)
+        return
+    setting = request.setting()
+    with carried_out(lambda folder: tests.plan(folder, setting), "spike", request.out) as finished:
+        rows = tests.evaluate(setting, finished)
+    if request.as_json:
+        echo_json({"bound": tests.BOUND, "rows": [row.to_dict() for row in rows]})
+    else:
+        for test in tests.TESTS:
+            show([row for row in rows if row.test == test.name], test.title)
+        results().print(f"Measured over {tests.describe(setting)}")
+        if not request.original:
+            for line in tests.summary(rows):
+                results().print(line, markup=False, soft_wrap=True)
+    check_finished(finished, measured=True)
+    if any(row.verdict == "off" and tests.as_shipped(row) for row in rows):
+        raise SystemExit(1)
+
+
+def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
+    """What is measured, by the options that were given. Raises WrongUsage for those that Spike has."""
+    from schedlab.benchmarks.linux_shares import Setting as SharesOnLinux
+    from schedlab.toolchain.policies import first_that_shares_by, read_catalogue
+
+    for option in given(context, OF_SPIKE).values():
+        raise WrongUsage(
+            f"{option}: of study 1's tests, on spike; leave it out, or --machine {machine}"
+        )
+    chosen = {name: context.params[name] for name in given(context, OF_BOTH)}
+    if "policies" not in chosen:
+        known = read_catalogue()
+        chosen["policies"] = tuple(
+            first_that_shares_by(known, attribute) for attribute in ("tickets", "weight")
+        )
+    return SharesOnLinux(machine=machine, **chosen)
+
+
+def show(rows: list[ShareRow], title: str) -> None:
+    """One test."""
+    if not rows:
+        return
+    judged = any(row.judged for row in rows)
+    table = new_table(f"{title}: shares of the CPUs, in %")
+    table.add_column("policy")
+    table.add_column("CPUs", justify="right")
+    table.add_column("group")
+    headings = ["study 1", "selections", "share", "ideal"]
+    headings += ["error", "standard error", "in standard errors"] if judged else []
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    if judged:
+        table.add_column("aim")
+    for number, row in enumerate(rows):
+        last = number + 1 == len(rows) or rows[number + 1].cpus != row.cpus
+        first = number == 0 or rows[number - 1].cpus != row.cpus
+        study = "" if row.published is None else f"{100 * row.published:.1f}"
+        cells = [study, *(f"{100 * x:.1f}" for x in (row.selections, row.share, row.ideal))]
+        if judged:
+            cells += [f"{100 * row.error:+.2f}", f"{100 * row.standard_error:.2f}"]
+            cells += [f"{row.deviation:+.1f}", row.verdict]
+        names = (row.policy, str(row.cpus)) if first else ("", "")
+        table.add_row(*names, row.group, *cells, end_section=last)
+    results().print(table)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""What commands do with a plan of runs: carried out, and said what is there if that ends early."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.display.terminal import say
+
+if TYPE_CHECKING:
+    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.parts import Instead
+    from schedlab.runs.plan import Plan
+
+out_option = click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to keep all runs in.  [default: they are not kept]",
+)
+
+
+def perform(
+    wanted: Plan, machine: str, kept: bool = True, instead: Instead | None = None
+) -> list[Finished]:
+    """Carries it out; says what is there if it is interrupted. `kept`: the folder stays then."""
+    from schedlab.runs import perform as performing
+    from schedlab.runs.carrying_out import Interrupted
+
+    try:
+        return performing.perform(wanted, machine, instead=instead)
+    except Interrupted as interruption:
+        count = len(interruption.finished)
+        say(
+            f"schedlab: interrupted; {count} of {len(wanted.runs)} runs were finished"
+            + (" and are kept" if kept else "")
+        )
+        if count and kept:
+            say(f"  in {wanted.folder}")
+        raise SystemExit(128 + interruption.number) from None
+
+
+@contextmanager
+def carried_out(
+    make: Callable[[Path], Plan], machine: str, out: Path | None
+) -> Iterator[list[Finished]]:
+    """The runs of a plan, in a folder that stays, or in one that is gone after the block."""
+    if out:
+        wanted = make(out.absolute())
+        wanted.check()
+        wanted.check_new()
+        yield perform(wanted, machine)
+        return
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        wanted = make(Path(folder))
+        wanted.check()
+        yield perform(wanted, machine, kept=False)
+
+
+def check_finished(runs: list[Finished], measured: bool = False) -> None:
+    """Ends with status 1 if one failed; `measured`: or has no metrics."""
+    from schedlab.runs.carrying_out import describe
+
+    for message in describe(runs):
+        say(message)
+    if not all(each.outcome.succeeded and (each.metrics or not measured) for each in runs):
+        raise SystemExit(1)

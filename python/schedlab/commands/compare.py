@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab compare`: two folders of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from schedlab.commands.options import echo_json, json_option
+from schedlab.display.terminal import results
+
+
+@click.command()
+@click.argument("before", type=click.Path(exists=True, path_type=Path))
+@click.argument("after", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--metric", "metrics", multiple=True, help="Only this, such as turnaround. May be repeated."
+)
+@click.option("--all", "everything", is_flag=True, help="Show what did not change, too.")
+@json_option
+def compare(
+    before: Path, after: Path, metrics: tuple[str, ...], everything: bool, as_json: bool
+) -> None:
+    """Say what changed from one folder of runs to another, and whether it is more than chance.
+
+    Each folder holds one run, or many: several policies, CPUs, workloads and seeds. Setups are
+    matched with what is like them on the other side; if the policy (or any other one thing) is
+    another, across it. Runs with the same seed are compared pair by pair. docs/comparing.md says
+    what may be concluded.
+    """
+    from schedlab.comparison import compare as comparison
+    from schedlab.comparison.listing import listing
+    from schedlab.runs.collection import read
+
+    found = comparison.compare(read([before]), read([after]), metrics)
+    if as_json:
+        echo_json(found.to_dict())
+        return
+    for part in listing(found, everything):
+        results().print(part, soft_wrap=isinstance(part, str))

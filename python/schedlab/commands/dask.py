@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab dask`, by which a cluster gets its workers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from schedlab.display.terminal import say
+from schedlab.errors import WrongUsage
+from schedlab.paths import cache_folder
+
+_PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
+"""Of Dask's options, those by which its programs would serve others than who have the certificate."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option(
+    "--certificate",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Of the cluster; the same for its scheduler, its workers, and those that use it.",
+)
+@click.argument(
+    "arguments",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="scheduler|worker|certificate [ARGUMENT]...",
+)
+def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
+    """Start a scheduler of Dask, or a worker, in schedlab's own environment.
+
+    First `./schedlab dask certificate FOLDER`: bring that folder to each host, by a way that is
+    secret. On one `./schedlab dask scheduler --certificate FOLDER --host ADDRESS`, on each
+    `./schedlab dask worker --certificate FOLDER tls://ADDRESS:8786 --nworkers 8 --nthreads 1`: then
+    `./schedlab sweep --scheduler tls://ADDRESS:8786 --certificate FOLDER`. Whoever has the
+    certificate can have the workers run anything; others are not spoken to.
+    """
+    from schedlab.host.interpreter import module_command
+    from schedlab.sweep import certificate as certificates
+
+    what, *others = arguments or ("",)
+    if what == "certificate" and len(others) == 1:
+        certificates.make(Path(others[0]))
+        say(f"schedlab: {others[0]}: bring it to each host of the cluster; it is a secret")
+        return
+    if what not in ("scheduler", "worker"):
+        raise WrongUsage(
+            f"dask {' '.join(arguments)}: expected scheduler, worker, or certificate FOLDER"
+        )
+    check_closed(others)
+    if certificate is None:
+        raise WrongUsage(
+            f"dask {what}: without a certificate, anyone who reaches it runs what they like as you: add"
+            f" --certificate FOLDER; {certificates.CURE}"
+        )
+    os.environ |= {
+        **certificates.read(certificate).environment(),
+        "POLARS_MAX_THREADS": "1",
+        "DASK_TEMPORARY_DIRECTORY": str(scratch_folder()),
+        # Dask cannot be without its HTTP servers: they serve nothing, to this host alone.
+        "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
+        "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
+        "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    }
+    closed = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+    command = module_command("dask", what, *closed, *others)
+    os.execv(command[0], command)
+
+
+def check_closed(arguments: list[str]) -> None:
+    """Raises WrongUsage for what would open another door than that of the certificate."""
+    for each in arguments:
+        if "tcp://" in each or each.partition("=")[0] in _PLAIN:
+            raise WrongUsage(
+                f"dask: {each}: it would serve users that do not have the certificate; leave it out"
+            )
+
+
+def scratch_folder() -> Path:
+    """What Dask writes down, and loads again, is for no other user to write."""
+    folder = cache_folder() / "dask"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder

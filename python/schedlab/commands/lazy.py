@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Commands of which a start imports only the one that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class Modules(Mapping[str, Any]):
+    """Commands by their names: `a-b` is `a_b` of the module a_b.py, in the folder of `package`."""
+
+    def __init__(self, package: str, *names: str) -> None:
+        self.package = package
+        self.names = names
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self.names:
+            raise KeyError(name)
+        word = name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"{self.package}.{word}"), word)
+        return command
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)

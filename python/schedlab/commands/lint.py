@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab lint`: pytest, started with the tests of all files' form."""
+
+from __future__ import annotations
+
+import click
+
+from schedlab.commands.test import HOUSE, PYTEST_SETTINGS, start
+
+
+@click.command(context_settings=PYTEST_SETTINGS)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
+def lint(arguments: tuple[str, ...]) -> None:
+    """Check the form of all files: layout, ruff, mypy, spelling of licences, and the rooms."""
+    start(["-n", "0", "-rs", HOUSE, *arguments])

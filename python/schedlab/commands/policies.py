@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab policies`: what there is to choose from."""
+
+from __future__ import annotations
+
+import click
+
+from schedlab.commands.options import echo_json, json_option
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[POLICY]...")
+@json_option
+def policies(names: tuple[str, ...], as_json: bool) -> None:
+    """List all policies or those named, with their presets and tunables."""
+    from dataclasses import asdict
+
+    from schedlab.commands.policy_listing import listing
+    from schedlab.toolchain.policies import FAIR, read_catalogue, those_named
+
+    catalogue = {**read_catalogue(), FAIR.name: FAIR}
+    wanted = those_named(catalogue, names) if names else list(catalogue.values())
+    if as_json:
+        echo_json({"policies": [asdict(policy) for policy in wanted]})
+    else:
+        click.echo(listing(wanted), nl=False)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab trace`: an event trace for other programs, or of one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import click
+
+from schedlab.commands.options import echo_json, given, json_option
+from schedlab.commands.perf import check_usage, from_perf_options, import_recording
+from schedlab.display.terminal import say, tell
+from schedlab.errors import SchedlabError, WrongUsage
+
+Format = Literal["perfetto", "parquet", "csv"]
+
+
+@click.command()
+@click.argument("run", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--format",
+    "file_format",
+    default="perfetto",
+    show_default=True,
+    type=click.Choice(get_args(Format)),
+    help="perfetto is for ui.perfetto.dev.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: trace.FORMAT in the run's folder]  With --from-perf: the"
+    " run's folder.  [default: one in runs/]",
+)
+@click.option(
+    "--as-workload",
+    "workload",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
+)
+@from_perf_options
+@json_option
+@click.pass_context
+def trace(
+    context: click.Context,
+    /,
+    run: Path | None,
+    file_format: Format,
+    out: Path | None,
+    workload: Path | None,
+    from_perf: Path | None,
+    as_json: bool,
+    **recorded: Any,
+) -> None:
+    """Export the event trace of a RUN's folder, and check it.
+
+    RUN may also be a folder that holds one run. A trace that says what cannot have happened is
+    exported all the same; the message names the record, and the exit status is 1.
+
+    With --from-perf, a recording of any Linux machine becomes a run with trace and metrics, to be
+    exported, compared, replayed and reported on as others are (docs/perf-traces.md).
+    """
+    from schedlab.runs.results import find_run
+
+    check_usage(context, run, from_perf)
+    if from_perf:
+        import_recording(from_perf, out, as_json=as_json, **recorded)
+        return
+    assert run is not None
+    if workload:
+        export_workload(context, run, workload, as_json)
+    else:
+        export(find_run(run), file_format, out, as_json)
+
+
+def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -> None:
+    """Raises SchedlabError, in the end, if the trace is not sound."""
+    from schedlab import trace as traces
+    from schedlab.files import placing
+
+    suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
+    place = (out or folder / f"trace.{suffix}").absolute()
+    placing.check_file("--out", place, ours=out is None)
+    read = traces.read(folder / "trace.bin")
+    new = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        traces.export(read, new, file_format)
+        os.replace(new, place)
+        if not out:
+            placing.add_to_list(place)
+    finally:
+        new.unlink(missing_ok=True)
+    problem = trace_problem(read)
+    if as_json:
+        content = {"file": str(place), "records": len(read.events), "lost": read.lost}
+        echo_json({**content, "problem": problem})
+    else:
+        tell(f"{place}: {len(read.events):,} records")
+    if problem:
+        raise SchedlabError(f"the trace of {folder} is not sound: {problem}")
+
+
+def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
+    """docs/replay.md: a recording as a text that can be read, changed and run."""
+    from schedlab.commands.replay import write_workload
+
+    for option in given(context, {"file_format": "--format", "out": "--out"}).values():
+        raise WrongUsage(f"--as-workload and {option}: it names its file itself; leave one out")
+    found = write_workload(run, file)
+    if as_json:
+        echo_json({"file": str(file.absolute()), "replay_of": found.facts})
+    else:
+        tell(f"{file.absolute()}: {found.title}")
+    for note in found.notes:
+        say(f"schedlab: {run}: {note}")
+
+
+def trace_problem(read: Any) -> str | None:
+    """What validation says against a trace."""
+    from schedlab import trace as traces
+
+    try:
+        traces.validate(read)
+    except traces.TraceError as error:
+        return str(error)
+    return None
