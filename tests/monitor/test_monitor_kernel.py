@@ -594,5 +594,5 @@ def test_nothing_is_given_behind_a_gap(tmp_path: Path, sequence: list[int], left
     live.system._last_sequence = 4
     records = np.zeros(len(sequence), RECORD)
     records["sequence"] = sequence
-    assert len(live.system._up_to_a_gap(records)) == left
+    assert len(live.system._last_of(records)) == left
     live.end()

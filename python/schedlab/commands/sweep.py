@@ -146,8 +146,8 @@ def sweep(**options: Any) -> None:
         show_best(request, request.source, objectives)
         return
     check_cluster(request)
-    said = [options.pop(name) for name in SAID]
-    wanted = command.plan(request.file, nodes(*said, simple=options))
+    said = {name: options.pop(name) for name in SAID}
+    wanted = command.plan(request.file, nodes(**said, simple=options))
     if request.dry_run:
         show_plan(wanted, request.as_json)
         return

@@ -10,6 +10,9 @@ Few seeds are the rule here, and the plain bootstrap fails with few: its bounds 
 values seen, so that of n values they miss the median of a symmetric distribution in 2^(1-n) of
 cases: half the time for two. So below `FEW` values the bootstrap gives the standard error alone,
 and Student's t the bounds; for a mean, that is Student's interval.
+
+SciPy has the distributions. It resamples and permutes nothing here: docs/comparing.md says what its
+bootstrap and its permutation tests, which tests/test_statistics.py holds these against, would take.
 """
 
 from __future__ import annotations
@@ -34,7 +37,6 @@ FEW = 8
 """Fewer values than these: Student's t. From here on BCa and permutations, which assume less."""
 ANYWHERE: Within = (-math.inf, math.inf)
 _RESAMPLES = 2000
-_RESAMPLES_EXACT = 5**5
 _EXACT = 20_000
 """So many permutations are gone through one by one; of more, a sample is drawn."""
 _SAMPLED = 10_000
@@ -185,10 +187,7 @@ def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
 
 @cache
 def _resamples(count: int) -> npt.NDArray[np.int64]:
-    """Resamples × values: how often each value is in it. All there are, if they are few."""
-    if count**count <= _RESAMPLES_EXACT:
-        drawn = np.array(list(itertools.product(range(count), repeat=count)))
-        return np.stack([(drawn == value).sum(axis=1) for value in range(count)], axis=1)
+    """Resamples × values: how often each value is in it."""
     generator = np.random.default_rng(_SEED)
     return generator.multinomial(count, [1 / count] * count, size=_RESAMPLES)
 

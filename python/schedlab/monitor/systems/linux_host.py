@@ -20,16 +20,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from schedlab.errors import MachineUnfit, SchedlabError
+from schedlab.errors import MachineUnfit
 from schedlab.files.trusted_path import open_trusted
 from schedlab.host.supervision import to_the_end
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux.parts import LINUX, build_linux
 from schedlab.machines.outcome import tail_of
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
-from schedlab.monitor.systems.console import Console
 from schedlab.monitor.systems.linux_kernel_log import KernelLog
 from schedlab.monitor.systems.linux_palette import Compiled, compile_palette
 from schedlab.monitor.systems.linux_server import (
@@ -43,71 +40,35 @@ from schedlab.monitor.systems.linux_server import (
     threads_of,
 )
 from schedlab.monitor.systems.machine_process import MachineProcess
+from schedlab.monitor.systems.real import OVER, RealSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.runs.parts import supply
-from schedlab.trace.errors import TraceError
 from schedlab.trace.follow import Follower
-from schedlab.trace.format import RECORD, AttributeKind
-from schedlab.trace.model import Header
+from schedlab.trace.format import AttributeKind
 
 START_PATIENCE_S = 150.0
 """Of ours: a policy may take the kernel's verifier up to two minutes before it is given up."""
-_LOOK_S = 0.05
 _OWN_PERIOD_S = 1.0
-_PUNCH_BYTES = 16 << 20
 
 
-class LinuxHostSystem:
+class LinuxHostSystem(RealSystem):
     """See System. `folder` is empty and there; `places` are this machine's unless a test has others."""
 
-    repeatable = False
-
-    def __init__(
-        self,
-        setup: Setup,
-        folder: Path,
-        places: Places = HERE,
-    ) -> None:
-        self.setup = setup
-        self.folder = folder.resolve()
+    def __init__(self, setup: Setup, folder: Path, places: Places = HERE) -> None:
+        super().__init__(setup, folder)
         self.abilities = frozenset({Ability.POLICY, Ability.ATTRIBUTES, Ability.START})
         self._places = places
-        self._life = Life.STARTING
-        self._message = ""
         self._log = KernelLog(places.kernel_log)
-        self._console = Console()
         self._process: MachineProcess | None = None
         """The server that we have started; None: it was there."""
-        self._watching: asyncio.Task[None] | None = None
-        self._ending = False
         self._server = Server(0, None, CONTROL)
         self._files = ControlFiles(CONTROL)
-        self._follower: Follower | None = None
-        self._all_taken = False
-        self._taken_bytes = 0
         self._compiled = Compiled()
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         """Workloads, by their PIDs, which are their sessions, too."""
         self._own: frozenset[int] = frozenset()
         self._own_s = 0.0
         """When `_own` was found out."""
-        self._record_cost_ns = 0.0
-
-    # --- what it is -------------------------------------------------------------------------------
-
-    @property
-    def life(self) -> Life:
-        return self._life
-
-    @property
-    def message(self) -> str:
-        return self._message
-
-    @property
-    def header(self) -> Header | None:
-        with suppress(TraceError, OSError):
-            return self._follower.header if self._follower else None
-        return None
 
     @property
     def own_pids(self) -> frozenset[int]:
@@ -118,18 +79,7 @@ class LinuxHostSystem:
             self._own = frozenset(tid for pid in ours for tid in threads_of(pid, self._places.proc))
         return self._own
 
-    @property
-    def record_cost_ns(self) -> float:
-        return self._record_cost_ns
-
-    # --- beginning and end ------------------------------------------------------------------------
-
-    async def begin(self) -> None:
-        try:
-            await self._begin()
-        except BaseException:
-            await self.end()
-            raise
+    # --- beginning and end
 
     async def _begin(self) -> None:
         server = await asyncio.to_thread(find_server, self._places)
@@ -140,11 +90,8 @@ class LinuxHostSystem:
         path = self._trace_of(server)
         # Ours is in a folder of ours; where another's is, others may be at home, too.
         self._follower = Follower(path, opener=os.open if self._process else open_trusted)
-        await self._await_header()
+        await self._await_trace(START_PATIENCE_S, f"there is no trace at {path}")
         await to_the_end(asyncio.to_thread(self._prepare))
-        self._life = Life.RUNNING
-        for name in self.setup.workloads:
-            await self.start_workload(name)
 
     def _trace_of(self, server: Server) -> Path:
         path = self.setup.source or server.trace
@@ -189,15 +136,10 @@ class LinuxHostSystem:
         self._watching = asyncio.create_task(self._watch(self._process))
         return Server(self._process.pid, trace, CONTROL)
 
-    async def _await_header(self) -> None:
-        """And until who was begun serves."""
-        limit = time.monotonic() + START_PATIENCE_S
-        status = self._server.control / "sched_status"
-        while self.header is None or (self._process and not status.exists()):
-            if self._message or time.monotonic() > limit:
-                late = f"there is no trace at {self._follower.path if self._follower else '?'}"
-                raise SchedlabError(self._message or late + tail_of(self._console.tail))
-            await asyncio.sleep(_LOOK_S)
+    def _flows(self) -> bool:
+        """And has what we have started begun to serve?"""
+        serves = not self._process or (self._server.control / "sched_status").exists()
+        return self.header is not None and serves
 
     async def _watch(self, process: MachineProcess) -> None:
         """Until our own server has ended, for whatever reason."""
@@ -208,9 +150,6 @@ class LinuxHostSystem:
             return
         told = f"{PROGRAM} has ended with status {status}"
         self._life, self._message = Life.FAILED, told + tail_of(self._console.tail)
-
-    async def end(self) -> None:
-        await to_the_end(self._end())
 
     async def _end(self) -> None:
         self._ending = True
@@ -226,45 +165,28 @@ class LinuxHostSystem:
             self._life = Life.ENDED
         self._log.close()
 
-    # --- what it says -----------------------------------------------------------------------------
+    # --- what it says
 
-    def take(self) -> Records:
-        if self._all_taken or not self._follower:
-            return np.empty(0, RECORD)
-        try:
-            return self._poll(self._follower)
-        except (TraceError, OSError) as error:
-            self._lose_trace(self._follower, f"its trace cannot be read: {error}")
-            return np.empty(0, RECORD)
+    def _gives_back(self) -> bool:
+        """A trace of somebody else's stays."""
+        return super()._gives_back() and self._process is not None
 
-    def _poll(self, follower: Follower) -> Records:
-        if self._life in (Life.ENDED, Life.FAILED):
-            self._all_taken = True
-            records = follower.finish()
-            follower.close()
-            return records
-        records = follower.poll()
-        self._taken_bytes += records.nbytes
-        if self._process and self._taken_bytes > _PUNCH_BYTES:  # a trace of somebody else's stays
-            follower.punch()
-            self._taken_bytes = 0
-        if follower.ended and not self._process:
+    def _look_at(self, records: Records) -> None:
+        assert self._follower
+        if self._follower.ended and not self._process and self._life not in OVER:
             self._life = Life.ENDED
             self._message = f"{PROGRAM} has ended: the machine is in the kernel's own class"
-        return records
 
-    def _lose_trace(self, follower: Follower, why: str) -> None:
-        self._all_taken = True
-        follower.close()
-        self._life, self._message = Life.FAILED, why
+    def _kill(self) -> None:
+        """A server of ours ends with the monitor, so that the machine is in its own class then."""
 
     def _hear(self, data: bytes) -> None:
         self._console.feed(data)
 
     def take_log(self) -> list[str]:
-        return [*self._console.take_log(), *self._log.take()]
+        return [*super().take_log(), *self._log.take()]
 
-    # --- commands ---------------------------------------------------------------------------------
+    # --- commands
 
     async def read_status(self) -> Status:
         return parse_status(await asyncio.to_thread(self._control().read, "sched_status"))
@@ -287,9 +209,8 @@ class LinuxHostSystem:
         await asyncio.to_thread(self._control().write, file, line, what)
 
     def _control(self) -> ControlFiles:
-        if self._life is Life.RUNNING:
-            return self._files
-        raise Refused(self._message.partition("\n")[0] or "it is only starting")
+        self._check_alive()
+        return self._files
 
     async def start_workload(self, name: str) -> int:
         """As the user that the monitor runs as."""

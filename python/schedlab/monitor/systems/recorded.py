@@ -24,6 +24,7 @@ from schedlab.monitor.system import (
     StepKind,
     TunableNow,
 )
+from schedlab.monitor.systems.paced import PacedSystem
 from schedlab.runs import results
 from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.trace import TraceError, read, validate
@@ -66,25 +67,18 @@ def _policy(name: str) -> PolicyChoice:
         return PolicyChoice(name)  # of a machine that has policies of its own
 
 
-class RecordedSystem:
+class RecordedSystem(PacedSystem):
     """A recording (Paced, in system.py): it can be played at any speed, and from any time on.
 
     A trace that was cut off, or that cannot have happened, is played as far as it goes.
     """
 
     abilities = frozenset({Ability.PAUSE, Ability.PACE, Ability.SEEK})
-    repeatable = True
-    record_cost_ns = 0.0
 
     def __init__(self, setup: Setup, folder: Path) -> None:
         if setup.source is None:
             raise ValueError("a recording needs the folder of its run")
-        self.setup = setup
-        self.folder = folder
-        self.life = Life.STARTING
-        self.message = ""
-        self._clock_ns = 0
-        self.end_ns: int | None = None
+        super().__init__(setup, folder)
         manifest = results.read_manifest(setup.source)
         ours = manifest.get("machine") in _OUR_MACHINES
         self.own_pids = frozenset({1}) if ours else frozenset()
@@ -92,18 +86,11 @@ class RecordedSystem:
         self._tape: _Tape | None = None
         self._taken = 0
         """Records, in their order."""
-        self._taken_ns: int | None = None
-        """How far they were taken, while there are more up to now; None: all were."""
 
     @property
     def header(self) -> Header | None:
         """Of its trace; None: it has not begun."""
         return self._tape.header if self._tape else None
-
-    @property
-    def now_ns(self) -> int:
-        """How far it has come: not farther than the trace was taken, if that comes in pieces."""
-        return self._clock_ns if self._taken_ns is None else self._taken_ns
 
     async def begin(self) -> None:
         """Goes through the trace once."""
@@ -113,7 +100,7 @@ class RecordedSystem:
             raise SchedlabError(f"{self._path} cannot be played: {error}") from None
         self.end_ns = self._tape.end_ns
         self.message = self._tape.remark
-        self._clock_ns = self._tape.begin_ns
+        self._stands_ns = self._tape.begin_ns
         self.life = Life.RUNNING
 
     async def end(self) -> None:
@@ -126,7 +113,7 @@ class RecordedSystem:
         """A piece of what has happened; `now_ns` says how far it goes."""
         if not self._tape or self.life is not Life.RUNNING:
             return np.empty(0, RECORD)
-        records = self._tape.until(self._taken, self._clock_ns)
+        records = self._tape.until(self._taken, self._stands_ns)
         self._taken += len(records)
         whole = len(records) < PIECE
         self._taken_ns = None if whole else int(records["time"].max())
@@ -147,13 +134,13 @@ class RecordedSystem:
         """To the end, if nothing of the kind comes any more."""
         tape = self._playing()
         if kind is StepKind.MILLISECOND:
-            self._move(self._clock_ns + 1_000_000)
+            self._move(self._stands_ns + 1_000_000)
         elif kind is StepKind.TICK:
             tick_ns = self.setup.tick_ns or STANDARD_TICK_NS
-            self._move((self._clock_ns // tick_ns + 1) * tick_ns)
+            self._move((self._stands_ns // tick_ns + 1) * tick_ns)
         else:
             wanted = _decisions(tape) if kind is StepKind.DECISION else _any_record
-            find = partial(tape.next_time, self._taken, self._clock_ns, wanted)
+            find = partial(tape.next_time, self._taken, self._stands_ns, wanted)
             found = await asyncio.to_thread(find)
             self._move(tape.end_ns if found is None else found)
         return self.now_ns
@@ -162,7 +149,7 @@ class RecordedSystem:
         """The trace begins anew, and goes up to there."""
         tape = self._playing()
         self._taken, self._taken_ns = 0, None
-        self._clock_ns = min(max(time_ns, tape.begin_ns), tape.end_ns)
+        self._stands_ns = min(max(time_ns, tape.begin_ns), tape.end_ns)
 
     def _playing(self) -> _Tape:
         if not self._tape or self.life is not Life.RUNNING:
@@ -171,7 +158,7 @@ class RecordedSystem:
 
     def _move(self, time_ns: int) -> None:
         if self.end_ns is not None and self.life is Life.RUNNING:
-            self._clock_ns = max(self._clock_ns, min(time_ns, self.end_ns))
+            self._stands_ns = max(self._stands_ns, min(time_ns, self.end_ns))
 
     # ---- nobody steers what is over
 
@@ -195,12 +182,6 @@ class RecordedSystem:
 
     async def kill(self, pid: int) -> None:
         _refuse()
-
-    async def pause(self) -> None:
-        """Its time stands still unless advance() is called."""
-
-    async def resume(self) -> None:
-        """See pause()."""
 
 
 def _refuse() -> NoReturn:

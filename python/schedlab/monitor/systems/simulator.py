@@ -30,6 +30,7 @@ from schedlab.monitor.system import (
     StepKind,
     TunableNow,
 )
+from schedlab.monitor.systems.paced import PacedSystem
 from schedlab.monitor.systems.simulated import OWN_PIDS, Act, SimulatedMachine
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
@@ -61,33 +62,23 @@ _PATIENCE_S = 0.02
 Result = TypeVar("Result")
 
 
-class SimulatorSystem:
+class SimulatorSystem(PacedSystem):
     """One simulated machine (Paced, in system.py), which begins with nothing to do.
 
     `keep_trace`: its whole trace stays in the folder; else what was read leaves the disk.
     """
 
     abilities = frozenset(Ability)
-    repeatable = True
     own_pids = OWN_PIDS
-    record_cost_ns = 0.0
-    end_ns: int | None = None
 
     def __init__(self, setup: Setup, folder: Path, keep_trace: bool = False) -> None:
-        self.setup = setup
-        self.folder = folder
+        super().__init__(setup, folder)
         self.keep_trace = keep_trace
-        self.life = Life.STARTING
-        self.message = ""
         self._log: list[str] = []
         self._palette = palette(setup.files)
         self._thread = ThreadPoolExecutor(1, "simulator")
         """Who alone touches `_machine`."""
         self._machine: SimulatedMachine | None = None
-        self._stands_ns = 0
-        """The machine's time."""
-        self._taken_ns: int | None = None
-        """How far the trace was taken, while there is more of it; None: it was taken as it came."""
         self._follower: Follower | None = None
         self._traces = 0
         self._read_bytes = 0
@@ -96,11 +87,6 @@ class SimulatorSystem:
     def header(self) -> Header | None:
         """Of its trace; None: it has not begun."""
         return self._follower.header if self._follower else None
-
-    @property
-    def now_ns(self) -> int:
-        """How far it has come: not farther than its trace was taken, if that comes in pieces."""
-        return self._stands_ns if self._taken_ns is None else self._taken_ns
 
     # ---- begin and end
 
@@ -193,12 +179,6 @@ class SimulatorSystem:
         if pid in self.own_pids:
             raise Refused(f"pid {pid} is there for the monitor's sake, and stays")
         await self._act(partial(_kill, pid))
-
-    async def pause(self) -> None:
-        """Its time stands still unless advance() is called."""
-
-    async def resume(self) -> None:
-        """See pause()."""
 
     # ---- time
 
