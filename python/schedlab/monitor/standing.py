@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from schedlab.monitor.system import Records
+from schedlab.trace.follow import TextAssembler
 from schedlab.trace.format import (
     RECORD,
-    TEXT_FOLLOWS,
     TEXT_OWNERS,
     AttributeKind,
     Kind,
     MarkKind,
     ProcessState,
     is_kind,
+    signed,
 )
 from schedlab.trace.timeline import EXITING
 from schedlab.trace.writer import text_records
@@ -192,7 +193,7 @@ class Standing:
                 self.policy, self.shares_by, self.tunables = texts[at], process, {}
             elif kind == Kind.TUNABLE:
                 self.shares_by = process
-                self.tunables[texts[at]] = second - (1 << 64) if second >> 63 else second
+                self.tunables[texts[at]] = signed(second)
 
     def _fork(self, parent: int, child: int, thread_of: int) -> None:
         self.people[child] = self.people.get(parent, _NOBODY).child(thread_of)
@@ -234,23 +235,16 @@ _NOBODY = Person()
 
 def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
     """Each text, by the place of the record that has it: kind, CPU, process, first, second."""
-    parts: dict[int, bytearray] = {}
+    texts = TextAssembler()
+    found: dict[int, str] = {}
     owner_on: dict[int, int] = {}
     for at, (kind, cpu, _, first, second) in enumerate(rows):
         if kind in TEXT_OWNERS:
             owner_on[cpu] = at
-            parts[at] = bytearray()
-        if kind != Kind.TEXT and kind not in _TEXT_BEGINS:
-            continue
-        if cpu in owner_on:
-            parts[owner_on[cpu]] += second.to_bytes(8, "little") + first.to_bytes(4, "little")
-    return {
-        at: bytes(part).partition(b"\0")[0].decode("utf-8", "replace") for at, part in parts.items()
-    }
-
-
-_TEXT_BEGINS = frozenset(TEXT_OWNERS) - frozenset(TEXT_FOLLOWS)
-"""Kinds whose own numbers are the text's first bytes."""
+            found[at] = texts.begin(cpu, kind, first, second)
+        elif kind == Kind.TEXT and cpu in owner_on:
+            found[owner_on[cpu]] = texts.go_on(cpu, first, second)
+    return found
 
 
 class _OpeningWriter:

@@ -13,6 +13,7 @@ from schedlab.replay.acts import KILLED, Deed
 from schedlab.replay.story import READY, Story
 from schedlab.replay.text import safe_name
 from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, mark_text
+from schedlab.trace.format import signed
 
 AT_ONCE_NS = 100_000
 """A first process that begins so early needs not be told when."""
@@ -227,7 +228,7 @@ class Writer:
             return ""  # nothing of ours is called so
         if self.of.trace.column("kind")[row] == Kind.POLICY:
             return f"policy {text}"
-        return f"set {text}={number - 2**64 if number >= 2**63 else number}"
+        return f"set {text}={signed(number)}"
 
     def _give(self, other: int) -> int:
         """Wakes one, or several that are woken at once. How many acts it was."""

@@ -11,7 +11,6 @@ from scipy.stats import qmc
 
 Method = Literal["random", "sobol", "halton", "latin-hypercube"]
 METHODS: tuple[str, ...] = get_args(Method)
-DIMENSIONS_MAX = 1000
 
 
 def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tuple[float, ...]]:

@@ -231,9 +231,8 @@ def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
         os.close(descriptor)
 
 
-class TextReader:
-    """Puts texts together, record by record: those of one CPU may have other CPUs' between them. Texts
-    are visible (schedlab.display.names).
+class TextAssembler:
+    """Puts texts together, record by record: those of one CPU may have other CPUs' between them.
 
     `begin` and `go_on` give the text as far as it has come: nothing says that a text is whole but
     that the next record of its CPU is no TEXT.
@@ -258,7 +257,14 @@ class TextReader:
         return self._text(cpu)
 
     def _text(self, cpu: int) -> str:
-        return visible_line(self._data.get(cpu, b"").partition(b"\0")[0].decode("utf-8", "replace"))
+        return self._data.get(cpu, b"").partition(b"\0")[0].decode("utf-8", "replace")
+
+
+class TextReader(TextAssembler):
+    """Its texts are visible (schedlab.display.names)."""
+
+    def _text(self, cpu: int) -> str:
+        return visible_line(super()._text(cpu))
 
 
 def _text_bytes(first: int, second: int) -> bytes:

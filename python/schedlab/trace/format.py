@@ -140,6 +140,11 @@ def mark_text(value: int) -> str:
     return value.to_bytes(8, "little").partition(b"\0")[0].decode("utf-8", "replace")
 
 
+def signed(value: int) -> int:
+    """A record's number of 64 bits as what it is of a VALUE or a tunable: C's int64_t."""
+    return value - (1 << 64) if value >> 63 else value
+
+
 def is_kind(kinds: npt.NDArray[np.integer], *which: Kind) -> npt.NDArray[np.bool_]:
     """Where a record is of one of some kinds; several times as fast as numpy's isin."""
     found: npt.NDArray[np.bool_] = kinds == which[0]

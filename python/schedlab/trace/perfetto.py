@@ -24,6 +24,7 @@ from schedlab.trace.format import (
     MarkKind,
     ProcessState,
     mark_text,
+    signed,
 )
 from schedlab.trace.model import Trace
 
@@ -238,7 +239,7 @@ class _Converter:
         elif first == MarkKind.NAME:
             self.told_as[process] = visible_line(mark_text(second))
         elif first == MarkKind.VALUE:
-            what = f"{self.told_as.get(process, '')} = {_signed(second)}"
+            what = f"{self.told_as.get(process, '')} = {signed(second)}"
             self.instant(time, f"{self.name(process, cpu)} ({process}) tells {what}")
         else:
             self.instant(time, f"note {second} of {self.name(process, cpu)} ({process})")
@@ -249,7 +250,7 @@ class _Converter:
 
     def tunable(self, row: int, time: int, _cpu: int, _process: int, _: int, second: int) -> None:
         """TUNABLE."""
-        self.instant(time, f"{self.texts.get(row, '')} = {_signed(second)}")
+        self.instant(time, f"{self.texts.get(row, '')} = {signed(second)}")
 
     def attribute(
         self, _row: int, time: int, cpu: int, process: int, kind: int, value: int
@@ -258,9 +259,4 @@ class _Converter:
         what = (
             AttributeKind(kind).name.lower() if kind in set(AttributeKind) else f"attribute {kind}"
         )
-        self.instant(time, f"{what} of {self.name(process, cpu)} ({process}) = {_signed(value)}")
-
-
-def _signed(value: int) -> int:
-    """A 64-bit number as C's int64_t."""
-    return value - (1 << 64) if value >> 63 else value
+        self.instant(time, f"{what} of {self.name(process, cpu)} ({process}) = {signed(value)}")

@@ -33,7 +33,6 @@ from schedlab.report.model import Chart
 
 ROW_HEIGHT, LINE_HEIGHT = 24, 13
 _KEYS = ("panel", "category", "series")
-_SCHEMA: dict[str, Any] = dict.fromkeys(_KEYS, pl.String) | {"mean": pl.Float64}
 
 
 def dots(
