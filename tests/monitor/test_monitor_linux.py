@@ -600,7 +600,9 @@ def test_what_a_stranger_makes_is_neither_read_nor_written(machine: Machine) -> 
 
 def test_without_a_server_it_takes_root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(MachineUnfit, match=r"only root may begin.*sudo build/linux/schedlab-linux"):
+    with pytest.raises(
+        MachineUnfit, match=r"only root may start one.*sudo build/linux/schedlab-linux"
+    ):
         asyncio.run(machine.system().begin())
 
 
