@@ -105,6 +105,52 @@ def test_new_policies_are_listed(checkout: Path) -> None:
     assert list(listed["x"]["tunables"]) == ["slice"]
 
 
+FOUND = """
+import json, sys
+from schedlab.agreement.plan import draws, policies_compared
+from schedlab.benchmarks import linux_shares
+from schedlab.benchmarks.instructions import PolicyRow
+from schedlab.monitor.making import read_choices
+from schedlab.monitor.model.policy import PolicyNow
+from schedlab.report.charts import theme
+from schedlab.toolchain.policies import known_policies, parse_choices
+
+def found(name):
+    known = known_policies()
+    now = PolicyNow(name, "equal", known, 1_000_000)
+    policy = parse_choices(name)[0]
+    setting = linux_shares.Setting((policy,), "linux")
+    offered = {each["name"]: each for each in read_choices().policies}[name]
+    return {
+        "compared": policy in policies_compared(full=False),
+        "draws": draws(name),
+        "command": setting.command(policy),
+        "verdicts": [
+            PolicyRow(name, {64: 100, 4096: cost}, {}).verdict for cost in (100, 150)
+        ],
+        "page": {key: offered[key] for key in ("order", "levels", "remark_kind", "cost")},
+        "decision": now.in_words(0, 0, None),
+        "levels": now.levels,
+        "shared": now.shared_queue,
+        "in order": theme.in_policy_order(["not there", name])[0] == name,
+        "a preset looks otherwise": theme.policy_look(name) != theme.policy_look(f"{name} slice=2"),
+    }
+
+print(json.dumps([found(name) for name in sys.argv[1:]]))
+"""
+
+
+def test_a_new_policy_is_found_wherever_a_shipped_one_is(checkout: Path) -> None:
+    """By what is shown of it: it says of itself what round-robin says."""
+    done = command(checkout, "-c", FOUND, "my-own-2", "rr")
+    assert done.returncode == 0, done.stderr
+    own, shipped = json.loads(done.stdout)
+    assert own == shipped
+    assert own["compared"] and own["in order"] and own["a preset looks otherwise"]
+    assert own["verdicts"] == ["met", "grows"]
+    assert own["decision"] == "next in turn"
+
+
 def test_a_new_policy_runs_in_the_simulator_at_once(checkout: Path, tmp_path: Path) -> None:
     done = command(checkout, "-c", "from schedlab.toolchain.build import build; build('simulator')")
     assert done.returncode == 0, done.stderr

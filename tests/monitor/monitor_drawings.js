@@ -16,6 +16,7 @@ const POLICIES = {
     wrr: { levels: false, by: "weight" },
     rr: { levels: false, by: "equal" },
     priority: { levels: true, by: "equal" },
+    "unheard-of": { levels: false, by: "equal" },
 };
 const TOP = 3; // the level of mlfq that is served first
 const NAMES = ["hog", "compile", "interactive", "sh", "grep", "logger", "disk-writer"];

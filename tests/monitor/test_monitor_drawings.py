@@ -34,6 +34,7 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 
+OWN_WORDS = "The task with the strangest name is next."
 SITE: list[str] = []
 """Its address, while it is served."""
 PERFETTO = "https://ui.perfetto.dev/"
@@ -90,6 +91,7 @@ class Files(BaseHTTPRequestHandler):
 def site() -> Iterator[None]:
     """The server of the page's files."""
     policies = [asdict(policy) for policy in read_catalogue().values()]
+    policies.append({**policies[0], "name": "unheard-of", "number": None, "order": OWN_WORDS})
     Files.own = {
         "policies.js": f"export const policies = {json.dumps(policies)};".encode(),
         "": FRAME_PAGE.encode(),
@@ -488,6 +490,13 @@ def test_queues_show_who_waits_at_which_level(browser: Browser) -> None:
         play(page, 3)
         assert drawn(page, "queues")["waiting"] != found["waiting"]
         assert "CPU 0" in (page.get_attribute(".queues canvas", "aria-label") or "")
+
+
+def test_queues_of_a_policy_of_any_name_say_what_it_says(browser: Browser) -> None:
+    with shown(browser, "queues", systems={"a": {"policy": "unheard-of", "cpus": 1}}) as page:
+        play(page, 4)
+        assert OWN_WORDS in page.inner_text(".drawing-notice")
+        assert drawn(page, "queues")["policy"] == "unheard-of"
 
 
 def test_queues_of_a_lottery_show_the_ticket_that_was_drawn(browser: Browser) -> None:
