@@ -536,7 +536,7 @@ def nothing_prepared(folder: Path) -> kernel_module.Prepared:
 def test_a_machine_that_must_be_ended_by_force(
     stand_in: Callable[..., Live], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_module, "END_PATIENCE_S", 0.2)
+    monkeypatch.setattr(KernelSystem, "end_patience_s", 0.2)
     monkeypatch.setattr("schedlab.host.supervision._GRACE_SECONDS", 0.2)
     live = stand_in("0", "deaf")
     live.do(live.system.begin())

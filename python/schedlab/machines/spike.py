@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from functools import cache
 
 from schedlab.errors import MachineUnfit
 from schedlab.machines.base import Release
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.spike_install import installed_spike, spike_path
+from schedlab.toolchain.tools import output
 
 INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
 _NEEDED_OPTIONS = ("--isa=", "--initrd=", "--bootargs=")
@@ -48,39 +48,25 @@ def need_device_tree_compiler() -> None:
 
 def spike_version(path: str) -> str:
     """What Spike calls itself, without its name."""
-    first = _output(path, "--help").partition("\n")[0]  # its exit status is 1
+    first = output(path, "--help", even_failing=True).partition("\n")[0]  # its exit status is 1
     return first.replace("Spike RISC-V ISA Simulator", "").strip()
 
 
 def spike_problem(path: str) -> str:
     """Why this program is not a Spike that serves; "" if it does."""
-    help_text = _output(path, "--help")
+    help_text = output(path, "--help", even_failing=True)
     if "RISC-V" not in help_text:
         return "is not the RISC-V simulator Spike"
     lacking = [option.rstrip("=") for option in _NEEDED_OPTIONS if option not in help_text]
     if lacking:
         return f"is a Spike without the option {lacking[0]}"
-    board = _output(path, "-p1", "-m16", f"--isa={INSTRUCTION_SET}", "--dump-dts", os.devnull)
+    board = output(
+        *(path, "-p1", "-m16", f"--isa={INSTRUCTION_SET}", "--dump-dts", os.devnull),
+        even_failing=True,
+    )
     if "/dts-v1/" not in board or "sstc" not in board:
         return f"is a Spike that does not know the instruction set {INSTRUCTION_SET}"
     return ""
-
-
-def _output(*command: str) -> str:
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout
 
 
 class Spike(KernelMachine):

@@ -7,7 +7,6 @@ import shutil
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -87,12 +86,7 @@ class TraceFile:
     def __enter__(self) -> TraceFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.finish()
 
     def _write(self, records: Records) -> None:

@@ -8,7 +8,6 @@ import os
 import struct
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.live import Live
@@ -102,12 +101,7 @@ class Board:
             self.live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.live.stop()
         self.durations.save()
 

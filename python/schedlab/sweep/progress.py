@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -37,12 +36,7 @@ class Board:
         self.bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
     def ended(self, task: Task, result: Result) -> None:

@@ -60,16 +60,19 @@ def first_line(*command: str) -> str:
     return output(*command).partition("\n")[0]
 
 
-def output(*command: str) -> str:
-    """What a program prints; "" if it cannot run or fails."""
+def output(*command: str, even_failing: bool = False) -> str:
+    """What a program prints; "" if it cannot run or fails. `even_failing`: also what it prints as an
+    error, whatever its exit status is."""
     try:
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if even_failing else subprocess.PIPE,
             text=True,
-            timeout=30,
-            check=True,
+            errors="replace",
+            timeout=60,
+            check=not even_failing,
         )
     except (OSError, subprocess.SubprocessError):
         return ""
