@@ -101,8 +101,10 @@ class LinuxHostSystem(RealSystem):
         self._follower = Follower(path, opener=os.open if self._process else open_trusted)
         try:
             await self._await_trace(START_PATIENCE_S, f"there is no trace at {path}")
-        except SchedlabError as error:
-            raise (WrongUsage(str(error)) if self._refused else error) from None
+        except SchedlabError:
+            if self._refused:
+                raise WrongUsage(self._message) from None
+            raise
         await to_the_end(asyncio.to_thread(self._prepare))
 
     def _trace_of(self, server: Server) -> Path:
