@@ -41,7 +41,7 @@ all: kernel image host-tools
 
 # The kernel: linked twice, the second time with the table of its own functions.
 
-POLICIES       := $(sort $(wildcard policies/*.c))
+POLICIES       := $(sort $(wildcard policies/*.c policies/studies/*.c))
 KERNEL_SOURCES := $(sort $(wildcard kernel/*/*.c kernel/*/*.S)) $(POLICIES) \
                   $(sort $(wildcard policies/support/*.c))
 KERNEL_OBJECTS := $(KERNEL_SOURCES:%=$B/%.o) $B/policy_table.c.o
@@ -172,11 +172,11 @@ HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(filter-out tools/policy_answers.c,$(wi
 
 host-tools: $(HOST_TOOLS) $B/policy_answers.so
 
-$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/support/*.[ch])
+$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/studies/*.c policies/support/*.[ch])
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $(filter %.c,$^) -o $@
 
-$B/policy_answers.so: tools/policy_answers.c $B/policy_table.c $(wildcard policies/*.[ch] policies/support/*.[ch])
+$B/policy_answers.so: tools/policy_answers.c $B/policy_table.c $(wildcard policies/*.[ch] policies/studies/*.c policies/support/*.[ch])
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) -fPIC -shared $(filter %.c,$^) -o $@
 
@@ -213,7 +213,7 @@ $B/host-tests/%: tests/host/%.c Makefile
 
 # Acts the scenarios of tests/scenario out on the model, under any policy; run by pytest.
 $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/*.[ch] \
-                     policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
+                     policies/studies/*.c policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
 	@echo "  $@"
 	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@

@@ -3,7 +3,7 @@
 # Included by the Makefile, whose flags and objects of policies it uses.
 
 POLICY_COST_OBJECTS = $B/bench/policy_cost.kernel.o $B/policy_table.c.o \
-                      $(patsubst %,$B/%.o,$(wildcard policies/*.c policies/support/*.c))
+                      $(patsubst %,$B/%.o,$(POLICIES) $(wildcard policies/support/*.c))
 
 $B/bench/policy_cost.kernel.o: bench/policy_cost.c Makefile
 	@mkdir -p $(@D)

@@ -13,12 +13,18 @@
 #include "policy.h"
 
 /*
- * Written by tools/make_policy_table.sh from the names of policies/NAME.c: rr,
- * wrr, lottery, priority, mlfq, then the others by name. A policy's place is its
- * number, and 0 is what a machine starts with.
+ * The sources of policies; written by tools/make_policy_table.sh from the names of
+ * policies/NAME.c: rr, wrr, lottery, priority, mlfq, then the others by name. A
+ * policy's place is its number, and 0 is what a machine starts with.
+ *
+ * Behind those that have numbers come the sources in policies/studies/. Each bears the
+ * name of a policy and holds presets of it, which so have algorithms and tunables of
+ * their own; to whoever chooses one it is a preset like the others.
  */
 extern const struct policy *const policies[];
-extern const uint32_t policies_count;
+extern const uint32_t policies_count;       /* those that have numbers */
+extern const uint32_t policy_sources_count; /* all */
+extern const char *const policy_files[];    /* of each: the file's name, without folder and .c */
 
 enum policy_error {
     POLICY_OK,
@@ -34,7 +40,7 @@ const char *policy_error_text(enum policy_error error);
 
 /* A policy, and the preset of it that gives its tunables their values. */
 struct policy_choice {
-    const struct policy *policy;
+    const struct policy *policy; /* the source that holds the preset */
     const struct preset *preset; /* null: the policy's own defaults */
 };
 
@@ -48,8 +54,12 @@ const struct preset *preset_find(const struct policy *policy, const char *name, 
  * name. */
 uint32_t tunable_find(const struct policy *policy, const char *name, size_t length);
 
-/* The place of `policy` in policies; policies_count: it is not there. */
+/* The number of the policy that bears this name; policies_count: it has none. */
 uint32_t policy_number(const struct policy *policy);
+/* The place of `source` in policies; policy_sources_count: it is not there. */
+uint32_t policy_source(const struct policy *source);
+/* The next source of the same name, which holds more presets; null: there is none. */
+const struct policy *policy_next_source(const struct policy *source);
 
 /*
  * Reads "NAME", "NAME:PRESET" or a policy's number. After an error `*choice` is

@@ -404,7 +404,7 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
     };
     if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
         return false;
-    draft->engine = engines[policy_number(choice.policy)];
+    draft->engine = engines[policy_source(choice.policy)];
     draft->state_bytes = state_bytes_of(choice.policy);
     policy_set_defaults(&draft->scheduler, &choice);
     name_policy(draft, &choice);

@@ -526,7 +526,7 @@ bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
     uint32_t drained = leave_policy(simulator);
     if (bytes > simulator->process_bytes)
         move_processes(simulator);
-    simulator->engine = engines[policy_number(choice.policy)];
+    simulator->engine = engines[policy_source(choice.policy)];
     simulator->state_bytes = state_bytes_of(choice.policy);
     guard_states(simulator);
     policy_set_defaults(&simulator->scheduler, &choice);

@@ -26,7 +26,7 @@ simulator: $B/sim/schedlab-sim $B/sim/simulator.a $B/sim/libschedlab-sim.so
 simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-sim
 
 # An engine's name in C: a - of the policy's is a _.
-engine_of = $(subst -,_,$(1))
+engine_of = $(subst -,_,$(notdir $(1)))
 
 # $(1): folder of build/. $(2): flags.
 define SIMULATOR_RULES

@@ -6,8 +6,9 @@
 # Prints the table of policies (policies/registry.h) as C. A file NAME.c defines
 # `const struct policy policy_NAME`, with each - of the name as _. The policies of
 # the studies come first, numbered as in study 5 (0 the standard one, 1 weighted
-# round-robin, 2 the lottery); the others follow by name. The order of the
-# arguments does not matter.
+# round-robin, 2 the lottery); the others follow by name; and behind all that have
+# numbers, by name, the files in a folder `studies`, which hold presets. The order of
+# the arguments does not matter.
 set -eu
 
 if [ $# -eq 0 ]; then
@@ -16,6 +17,8 @@ if [ $# -eq 0 ]; then
 fi
 
 names=
+files=
+studies=
 for file; do
     name=$(basename "$file" .c | tr - _)
     case $file in
@@ -37,7 +40,11 @@ for file; do
         exit 2
         ;;
     esac
+    case $file in
+    studies/*.c | */studies/*.c) studies="$studies $name" ;;
+    esac
     names="$names $name"
+    files="$files $name=$(basename "$file" .c)"
 done
 
 first=
@@ -48,12 +55,13 @@ for name in rr wrr lottery priority mlfq; do
 done
 others=
 for name in $(printf '%s\n' $names | LC_ALL=C sort); do
-    case " $first " in
+    case " $first $studies " in
     *" $name "*) ;;
     *) others="$others $name" ;;
     esac
 done
-names="$first $others"
+numbered="$first $others"
+names="$numbered $(printf '%s\n' $studies | LC_ALL=C sort)"
 
 echo "/* Made by tools/make_policy_table.sh. */"
 echo '#include "policies/registry.h"'
@@ -67,4 +75,15 @@ for name in $names; do
     echo "    &policy_$name,"
 done
 echo "};"
-echo "const uint32_t policies_count = sizeof(policies) / sizeof(policies[0]);"
+echo "const uint32_t policy_sources_count = sizeof(policies) / sizeof(policies[0]);"
+echo "const uint32_t policies_count = $(echo $numbered | wc -w);"
+echo
+echo "const char *const policy_files[] = {"
+for name in $names; do
+    for file in $files; do
+        case $file in
+        "$name="*) echo "    \"${file#*=}\"," ;;
+        esac
+    done
+done
+echo "};"

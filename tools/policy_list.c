@@ -4,7 +4,8 @@
  * policy_list: prints what the policies say of themselves, as JSON: names,
  * meanings, sources, what a person needs to know of their queues, levels and
  * remarks, tunables with their ranges, presets with all their values, and by which
- * attribute the policy and each of its presets share the CPU.
+ * attribute the policy and each of its presets share the CPU. A preset's tunables
+ * are those of its source.
  */
 
 #include <inttypes.h>
@@ -97,6 +98,7 @@ static void print_preset(const struct policy *policy, const struct preset *prese
     print_field("name", preset->name);
     print_field("meaning", preset->meaning);
     print_field("shares_by", shares_by(&choice));
+    print_tunables(policy);
     printf("\"values\": {");
     for (uint32_t i = 0; i < policy->tunable_count; i++) {
         printf("%s", i ? ", " : "");
@@ -117,9 +119,13 @@ static void print_policy(const struct policy *policy)
     print_words(policy);
     print_tunables(policy);
     printf("\"presets\": [");
-    for (uint32_t i = 0; i < policy->preset_count; i++) {
-        printf("%s\n    ", i ? "," : "");
-        print_preset(policy, &policy->presets[i]);
+    const char *before = "\n    ";
+    for (const struct policy *source = policy; source; source = policy_next_source(source)) {
+        for (uint32_t i = 0; i < source->preset_count; i++) {
+            printf("%s", before);
+            print_preset(source, &source->presets[i]);
+            before = ",\n    ";
+        }
     }
     printf("]}");
 }
@@ -127,12 +133,14 @@ static void print_policy(const struct policy *policy)
 int main(void)
 {
     printf("[");
-    for (uint32_t i = 0; i < policies_count; i++) {
+    for (uint32_t i = 0; i < policy_sources_count; i++) {
         const char *flaw = policy_flaw(policies[i]);
         if (flaw) {
-            fprintf(stderr, "policy_list: policy %s: %s\n", policies[i]->name, flaw);
+            fprintf(stderr, "policy_list: %s.c: %s\n", policy_files[i], flaw);
             return 1;
         }
+    }
+    for (uint32_t i = 0; i < policies_count; i++) {
         printf("%s\n  ", i ? "," : "");
         print_policy(policies[i]);
     }

@@ -439,10 +439,10 @@ static void set_boot_tunables(struct setting *setting)
 /* A policy that contradicts itself is found here, not in the middle of a run. */
 static void check_policies(void)
 {
-    for (uint32_t i = 0; i < policies_count; i++) {
+    for (uint32_t i = 0; i < policy_sources_count; i++) {
         const char *flaw = policy_flaw(policies[i]);
         if (flaw)
-            panic("policy %s: %s", policies[i]->name, flaw);
+            panic("policy source %s.c: %s", policy_files[i], flaw);
     }
 }
 

@@ -224,7 +224,7 @@ static int set_constants(struct policy_object *object)
 
 static int load(struct policy_object *object, char *log)
 {
-    object->object = open_object(object->shared->folder, object->policy->name, log);
+    object->object = open_object(object->shared->folder, object->name, log);
     if (!object->object)
         return -errno;
     int error = reuse_shared_maps(object->object, object->shared);
@@ -232,7 +232,7 @@ static int load(struct policy_object *object, char *log)
         error = set_constants(object);
     if (error)
         return error;
-    say("%s: loading %zu instructions", object->policy->name, count_instructions(object->object));
+    say("%s: loading %zu instructions", object->name, count_instructions(object->object));
     error = bpf_object__load(object->object);
     return error ? error : find_parts(object);
 }
@@ -288,10 +288,10 @@ static void *load_in_thread(void *argument)
     if (error && atomic_load(&object->interrupted))
         error = -EINTR; /* whatever became of that on its way through libbpf */
     if (error)
-        explain_failed_load(&object->problem, object->policy->name, error, messages.bytes, log);
+        explain_failed_load(&object->problem, object->name, error, messages.bytes, log);
     else
         say("%s: loaded in %.1f s; the verifier went through %" PRIu64 " instructions",
-            object->policy->name, seconds_now() - start, count_verified(object->object));
+            object->name, seconds_now() - start, count_verified(object->object));
     object->load_error = error;
     text_free(&messages);
     free(log);
@@ -363,7 +363,7 @@ void policy_object_detach(struct policy_object *object)
     bpf_link__destroy(object->attached);
     object->attached = NULL;
     if (!machine_wait_for_fair_class())
-        say("%s was detached, but the kernel does not say that it is gone", object->policy->name);
+        say("%s was detached, but the kernel does not say that it is gone", object->name);
 }
 
 void policy_object_close(struct policy_object *object)

@@ -47,6 +47,7 @@ enum load_state {
 
 struct policy_object {
     const struct policy *policy;
+    const char *name; /* of its file */
     const struct shared_objects *shared;
     struct bpf_object *object;
     struct bpf_map *operations;

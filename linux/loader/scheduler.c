@@ -83,12 +83,14 @@ int scheduler_begin(const struct scheduler_options *wanted)
     cpus = machine_cpus();
     tick_ns = machine_tick_ns();
     requests = epoll_create1(EPOLL_CLOEXEC);
-    objects = calloc(policies_count, sizeof(*objects));
+    objects = calloc(policy_sources_count, sizeof(*objects));
     if (requests < 0 || !objects)
         return -errno;
-    for (uint32_t i = 0; i < policies_count; i++)
-        objects[i] =
-            (struct policy_object){.policy = policies[i], .shared = &shared, .thread_done = -1};
+    for (uint32_t i = 0; i < policy_sources_count; i++)
+        objects[i] = (struct policy_object){.policy = policies[i],
+                                            .name = policy_files[i],
+                                            .shared = &shared,
+                                            .thread_done = -1};
     objects_init();
     return shared_objects_load(&shared, options.objects, options.tell_queues);
 }
@@ -145,7 +147,7 @@ int scheduler_end(void)
     now = (struct in_force){.name = FAIR_CLASS};
     int error = end_trace();
     abandon_load();
-    for (uint32_t i = 0; i < policies_count; i++)
+    for (uint32_t i = 0; i < policy_sources_count; i++)
         policy_object_close(&objects[i]);
     shared_objects_close(&shared);
     close(requests);
@@ -191,7 +193,7 @@ static int read_choice(const char *name, struct in_force *wanted)
     const struct policy_choice *choice = &wanted->choice;
     snprintf(wanted->name, sizeof(wanted->name), "%s%s%s", choice->policy->name,
              choice->preset ? ":" : "", choice->preset ? choice->preset->name : "");
-    wanted->object = objects ? &objects[policy_number(choice->policy)] : NULL;
+    wanted->object = objects ? &objects[policy_source(choice->policy)] : NULL;
     set_defaults(wanted);
     return 0;
 }

@@ -46,13 +46,13 @@ struct server {
 
 /* ---- before anything is changed ---- */
 
-/* The policy without its preset. Null: the fair class. */
+/* The file of the policy's object. Null: the fair class. */
 static const char *object_of(const char *policy, char *name, size_t size)
 {
     struct policy_choice choice;
     if (policy_choose(policy, strlen(policy), &choice))
         return NULL;
-    snprintf(name, size, "%s", choice.policy->name);
+    snprintf(name, size, "%s", policy_files[policy_source(choice.policy)]);
     return name;
 }
 

@@ -66,12 +66,34 @@ uint32_t tunable_find(const struct policy *policy, const char *name, size_t leng
     return NO_TUNABLE;
 }
 
+uint32_t policy_source(const struct policy *source)
+{
+    uint32_t place = 0;
+    while (place < policy_sources_count && policies[place] != source)
+        place++;
+    return place;
+}
+
+static bool have_same_name(const struct policy *policy, const struct policy *other)
+{
+    return same_name(policy->name, other->name, name_length(other->name));
+}
+
 uint32_t policy_number(const struct policy *policy)
 {
     uint32_t number = 0;
-    while (number < policies_count && policies[number] != policy)
+    while (number < policies_count && !have_same_name(policies[number], policy))
         number++;
     return number;
+}
+
+const struct policy *policy_next_source(const struct policy *source)
+{
+    for (uint32_t place = policy_source(source) + 1; place < policy_sources_count; place++) {
+        if (have_same_name(policies[place], source))
+            return policies[place];
+    }
+    return NULL;
 }
 
 /* Reads an optional minus sign and decimal digits. False: anything else, or too large. */
@@ -96,6 +118,20 @@ static bool parse_number(const char *text, size_t length, int64_t *number)
     return true;
 }
 
+/* Among all sources of the policy; null: in none. *policy becomes the one that holds it. */
+static const struct preset *find_preset(const struct policy **policy, const char *name,
+                                        size_t length)
+{
+    for (const struct policy *source = *policy; source; source = policy_next_source(source)) {
+        const struct preset *preset = preset_find(source, name, length);
+        if (preset) {
+            *policy = source;
+            return preset;
+        }
+    }
+    return NULL;
+}
+
 enum policy_error policy_choose(const char *text, size_t length, struct policy_choice *choice)
 {
     size_t name_end = 0;
@@ -111,7 +147,7 @@ enum policy_error policy_choose(const char *text, size_t length, struct policy_c
 
     const struct preset *preset = NULL;
     if (name_end < length) {
-        preset = preset_find(policy, text + name_end + 1, length - name_end - 1);
+        preset = find_preset(&policy, text + name_end + 1, length - name_end - 1);
         if (!preset)
             return POLICY_ERROR_PRESET;
     }
@@ -211,8 +247,11 @@ static const char *preset_flaw(const struct policy *policy, const struct preset 
 {
     if (!is_name(preset->name) || !preset->meaning)
         return "a preset lacks its name or meaning";
-    if (preset_find(policy, preset->name, name_length(preset->name)) != preset)
-        return "two presets have one name";
+    for (const struct policy *other = policy; other; other = policy_next_source(other)) {
+        const struct preset *found = preset_find(other, preset->name, name_length(preset->name));
+        if (found && found != preset)
+            return "two presets have one name";
+    }
     for (uint32_t i = 0; i < POLICY_TUNABLES_MAX && preset->values[i].tunable; i++) {
         const struct preset_value *value = &preset->values[i];
         uint32_t index = tunable_find(policy, value->tunable, name_length(value->tunable));
@@ -255,6 +294,10 @@ const char *policy_flaw(const struct policy *policy)
     if (!policy->enqueue || !policy->dequeue || !policy->pick || !policy->tick ||
         !policy->time_slice)
         return "a required hook is missing";
+    bool is_study = policy_source(policy) >= policies_count;
+    if (is_study && policy_source(policy) < policy_sources_count &&
+        (policy_number(policy) == policies_count || policy->preset_count == 0))
+        return "a source of presets has no preset, or bears no policy's name";
     const char *flaw = words_flaw(policy);
     if (!flaw)
         flaw = tunables_flaw(policy);

@@ -130,17 +130,23 @@ TEXT_FUNCTION void add_tunables(struct text *text, const struct scheduler_view *
 
 #define POLICIES_COLUMNS "%6s %-28s %s\n"
 
+TEXT_FUNCTION void add_presets(struct text *text, uint32_t number, const struct policy *source)
+{
+    for (uint32_t i = 0; i < source->preset_count; i++) {
+        char name[SCHEDULER_CHOICE_BYTES];
+        format_text(name, sizeof(name), "%s:%s", source->name, source->presets[i].name);
+        text_add(text, "%6u %-28s %s\n", number, name, source->presets[i].meaning);
+    }
+}
+
 TEXT_FUNCTION void add_policies(struct text *text)
 {
     text_add(text, POLICIES_COLUMNS, "NUMBER", "NAME", "MEANING");
     for (uint32_t number = 0; number < policies_count; number++) {
         const struct policy *policy = policies[number];
         text_add(text, "%6u %-28s %s\n", number, policy->name, policy->meaning);
-        for (uint32_t i = 0; i < policy->preset_count; i++) {
-            char name[SCHEDULER_CHOICE_BYTES];
-            format_text(name, sizeof(name), "%s:%s", policy->name, policy->presets[i].name);
-            text_add(text, "%6u %-28s %s\n", number, name, policy->presets[i].meaning);
-        }
+        for (; policy; policy = policy_next_source(policy))
+            add_presets(text, number, policy);
     }
 }
 

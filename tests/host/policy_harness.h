@@ -540,6 +540,31 @@ static inline void model_install(struct model *model, const struct policy_choice
         model_queue(model, cpu)->running += model->cpus[cpu].current != NULL;
 }
 
+/*
+ * The place of a tunable, before any task is queued; the model goes on to the source of the policy
+ * that has one of this name. Values that were set stay.
+ */
+static inline uint32_t model_find_tunable(struct model *model, const char *name)
+{
+    const struct policy *before = model->policy;
+    const struct policy *next = before;
+    int64_t values[POLICY_TUNABLES_MAX];
+    while (next && tunable_find(next, name, strlen(name)) == NO_TUNABLE)
+        next = policy_next_source(next);
+    check(next);
+    if (next != before) {
+        memcpy(values, model->scheduler.tunable, sizeof(values));
+        model_install(model, &(struct policy_choice){.policy = next});
+        for (uint32_t i = 0; i < before->tunable_count; i++) {
+            const char *kept = before->tunables[i].name;
+            uint32_t place = tunable_find(next, kept, strlen(kept));
+            if (place != NO_TUNABLE)
+                model->scheduler.tunable[place] = values[i];
+        }
+    }
+    return tunable_find(next, name, strlen(name));
+}
+
 static inline struct policy_choice model_choice(const char *text)
 {
     struct policy_choice choice;

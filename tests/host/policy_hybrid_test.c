@@ -9,6 +9,7 @@
 
 const struct policy *const policies[] = {&policy_hybrid};
 const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 1;
 
 static struct model_task *fork_at(struct model *model, int32_t level)
 {

@@ -7,10 +7,12 @@
 #include "policy_harness.h"
 
 #include "../../policies/lottery.c"
+#include "../../policies/studies/study-lottery.c"
 #include "../../policies/support/registry.c"
 
-const struct policy *const policies[] = {&policy_lottery};
+const struct policy *const policies[] = {&policy_lottery, &policy_study_lottery};
 const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 2;
 
 /* ---- the tree ---- */
 
@@ -35,7 +37,7 @@ static struct subtree check_subtree(struct task *task, struct task *parent)
 /* Each sum is that of its subtree; weight and lead are those of all who are queued or run. */
 static void check_queue(const struct model *model, uint32_t queue)
 {
-    const struct lottery_queue *state = model->queues[queue].state;
+    const struct drawing_queue *state = model->queues[queue].state;
     uint64_t members = 0;
     uint64_t weight = 0;
     int64_t lead = 0;
@@ -47,7 +49,7 @@ static void check_queue(const struct model *model, uint32_t queue)
                     (model->scheduler.queues == 1 || task->task.cpu == queue);
         queued += waits ? TICKET_NODE(&task->task)->tickets : 0;
         if (waits || runs) {
-            const struct share_member *member = &STATE_OF(&task->task, struct lottery_task)->member;
+            const struct share_member *member = &STATE_OF(&task->task, struct drawing_task)->member;
             members++;
             weight += member->weight;
             lead += shares_lead(&model->queues[queue], member);
@@ -283,7 +285,8 @@ static struct model *machine_set(const char *tunable, uint32_t value, uint32_t c
     static struct preset preset = {"test", "", {{NULL, 0}}};
     values[0] = (struct preset_value){tunable, value};
     memcpy(preset.values, values, sizeof(values));
-    struct policy_choice choice = {&policy_lottery, &preset};
+    bool is_study = tunable_find(&policy_lottery, tunable, strlen(tunable)) == NO_TUNABLE;
+    struct policy_choice choice = {is_study ? &policy_study_lottery : &policy_lottery, &preset};
     struct model *model = model_new("lottery", cpus, 1);
     model_install(model, &choice);
     return model;
@@ -375,7 +378,7 @@ static void a_penalty_makes_shares_more_alike(void)
     struct model *model = machine_set("recent_penalty", 100, 1);
     struct preset preset = {
         "test", "", {{"recent_penalty", 100}, {"decay_interval", 10}, {NULL, 0}}};
-    model_install(model, &(struct policy_choice){&policy_lottery, &preset});
+    model_install(model, &(struct policy_choice){&policy_study_lottery, &preset});
     model_fork(model, NULL);
     model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, 9);
     uint64_t nine = selections_in(model, 1, 4000);
@@ -402,7 +405,7 @@ static void the_presets_take_tickets_from_where_they_say(void)
         model_set_attribute(model, model->tasks[1], MODEL_TICKETS, 3);
         uint64_t selections = selections_in(model, 1, 1000);
         check(selections > cases[i].least && selections < cases[i].most);
-        check(policy_shares_by(&policy_lottery, &model->scheduler) == cases[i].attribute);
+        check(policy_shares_by(model->policy, &model->scheduler) == cases[i].attribute);
         model_free(model);
     }
 }
@@ -474,7 +477,7 @@ static void adaptation_favours_who_blocks(void)
 {
     double without = share_of_a_sleeper(machine_set("compensation", 1, 1));
     struct model *model = machine_set("adaptation", 50, 1);
-    model->scheduler.tunable[LOTTERY_COMPENSATION] = 1;
+    model->scheduler.tunable[DRAWING_COMPENSATION] = 1;
     check(share_of_a_sleeper(model) > 1.05 * without);
 }
 
@@ -512,7 +515,7 @@ static void who_is_due_more_than_a_cpu_gets_one_and_builds_up_no_claim(void)
     uint64_t since = model->now;
     model_ticks(model, 5000);
     check(cpus_used(model, 0, run_time, since) > 0.999);
-    const struct lottery_task *heavy = model->tasks[0]->task.state;
+    const struct drawing_task *heavy = model->tasks[0]->task.state;
     int64_t lead = shares_lead(&model->queues[model->tasks[0]->task.cpu], &heavy->member);
     check(lead > -shares_ticks(&model->queues[0], 32));
     for (uint32_t i = 1; i < 5; i++)
@@ -595,7 +598,7 @@ static void periodic_balance_evens_the_sums(void)
     check(moves_in(model, 99) == 0);
     check(moves_in(model, 1) >= 1);
     model_ticks(model, 2000);
-    const struct lottery_queue *queue = model->queues[0].state;
+    const struct drawing_queue *queue = model->queues[0].state;
     check(queue->shares.weight == 22 * SCALE); /* of 44 */
     check(moves_in(model, 1000) == 0);
     model_free(model);

@@ -11,10 +11,12 @@
 
 #include "../../policies/mlfq.c"
 #include "../../policies/rr.c"
+#include "../../policies/studies/study-mlfq.c"
 #include "../../policies/support/registry.c"
 
-const struct policy *const policies[] = {&policy_rr, &policy_mlfq};
+const struct policy *const policies[] = {&policy_rr, &policy_mlfq, &policy_study_mlfq};
 const uint32_t policies_count = 2;
+const uint32_t policy_sources_count = 3;
 
 #define TICKS(count) ((count) * MODEL_TICK_NS)
 
@@ -23,7 +25,7 @@ const uint32_t policies_count = 2;
 /* Before any task is forked. */
 static void set_tunable(struct model *model, const char *name, int64_t value)
 {
-    uint32_t index = tunable_find(model->policy, name, strlen(name));
+    uint32_t index = model_find_tunable(model, name);
     check(tunable_set(&model->scheduler, model->policy, index, value) == POLICY_OK);
 }
 
@@ -418,8 +420,8 @@ static void a_task_picked_within_a_tick_pays_for_what_it_ran(void)
     model_block(model, 0); /* 1 */
     model_advance(model, MODEL_TICK_NS / 10 * 3);
     model_tick_cpu(model, 0);
-    check(mlfq_task_of(&model->tasks[1]->task)->allotment_used == MODEL_TICK_NS / 10 * 3);
-    check(mlfq_task_of(&model->tasks[0]->task)->allotment_used == MODEL_TICK_NS / 10 * 7);
+    check(feedback_task_of(&model->tasks[1]->task)->allotment_used == MODEL_TICK_NS / 10 * 3);
+    check(feedback_task_of(&model->tasks[0]->task)->allotment_used == MODEL_TICK_NS / 10 * 7);
     model_wake(model, model->tasks[0]);
     model_clear_log(model);
     model_tick(model);
@@ -436,7 +438,7 @@ static void a_child_starts_where_its_parent_is(void)
     model_advance(model, MODEL_TICK_NS / 2);
     struct model_task *child = model_fork(model, model->tasks[0]);
     check(level(model, 1) == 2 && child->task.level == 2);
-    check(mlfq_task_of(&child->task)->allotment_used == TICKS(5) + MODEL_TICK_NS / 2);
+    check(feedback_task_of(&child->task)->allotment_used == TICKS(5) + MODEL_TICK_NS / 2);
     struct model_task *orphan = model_fork(model, NULL);
     check(orphan->task.level == 3);
     model_free(model);
@@ -458,7 +460,6 @@ static void release_2_raises_whoever_blocks(void)
 {
     struct model *model = model_new("mlfq", 1, 1);
     set_tunable(model, "release", 2);
-    set_tunable(model, "sleep_per_credit", 0);
     fork_many(model, 1);
     model_ticks(model, 60);
     for (uint64_t expected = 1; expected <= 4; expected++) {
@@ -487,7 +488,7 @@ static void who_sinks_when_it_blocks_has_a_new_slice(void)
     model_advance(model, MODEL_TICK_NS / 10 * 9);
     model_block(model, 0); /* 7.9 of 8 */
     model_wake(model, model->tasks[0]);
-    check(level(model, 1) == 2 && mlfq_task_of(&model->tasks[0]->task)->slice_used == 0);
+    check(level(model, 1) == 2 && feedback_task_of(&model->tasks[0]->task)->slice_used == 0);
     model_free(model);
 }
 
@@ -541,7 +542,7 @@ static void the_boost_takes_nobody_from_the_credit_level(void)
     model_ticks(model, 20);
     check(sleeper->task.level == 4 && model->cpus[0].current == sleeper);
     for (uint32_t i = 1; i < 4; i++)
-        check(mlfq_task_of(&model->tasks[i]->task)->epoch == 1 ||
+        check(feedback_task_of(&model->tasks[i]->task)->epoch == 1 ||
               model->tasks[i]->place == MODEL_QUEUED);
     model_free(model);
 }
@@ -558,22 +559,6 @@ static void a_boost_while_one_waits_at_the_credit_level(void)
     model_wake(model, model->tasks[1]);
     check(model_running(model, 0) == 1 && level(model, 2) == 4);
     check_timeline(model, 5, "1@4x1 2@4x2 1@4x1 3@3x1");
-    model_free(model);
-}
-
-static void release_2_leaves_those_on_credit_where_they_are(void)
-{
-    struct model *model = model_new("mlfq", 1, 1);
-    set_tunable(model, "boost", 0);
-    set_tunable(model, "release", 2);
-    fork_many(model, 1);
-    model_ticks(model, 60);
-    model_sleep(model, 0, 48);
-    model_ticks(model, 48);
-    model_advance(model, MODEL_TICK_NS / 2);
-    model_block(model, 0);
-    model_wake(model, model->tasks[0]);
-    check(level(model, 1) == 4 && mlfq_task_of(&model->tasks[0]->task)->base == 2);
     model_free(model);
 }
 
@@ -812,7 +797,7 @@ static void pass_time(struct model *model, struct watched *watched, uint64_t ns)
     model_advance(model, ns);
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = model->tasks[i];
-        const mlfq_task_t *own = mlfq_task_of(&task->task);
+        const feedback_task_t *own = feedback_task_of(&task->task);
         watched[i].above_base += task->place == MODEL_RUNNING && own->level > own->base ? ns : 0;
         watched[i].above_zero += task->place == MODEL_RUNNING && own->level > 0 ? ns : 0;
         watched[i].slept += task->place == MODEL_BLOCKED ? ns : 0;
@@ -821,11 +806,11 @@ static void pass_time(struct model *model, struct watched *watched, uint64_t ns)
 
 static uint64_t true_level(const struct model *model, const struct model_task *task)
 {
-    struct mlfq_queue state = {0};
+    uint64_t length = feedback_ticks(&model->scheduler, FEEDBACK_BOOST);
+    struct feedback_queue state = {.epoch = length > 0 ? model->now / length : 0};
     struct run_queue queue = {
         .scheduler = (struct scheduler *)&model->scheduler, .now = model->now, .state = &state};
-    state.epoch = mlfq_epoch(&queue);
-    return mlfq_level(&queue, &task->task);
+    return feedback_level(&queue, &task->task);
 }
 
 /* The lowest level that runs; too high for any if a CPU is idle that nobody could fill. */
@@ -869,7 +854,7 @@ static void run_program(const char *policy, uint32_t cpus, uint64_t seed, uint32
     struct watched watched[TASKS_MAX] = {0};
     random_state = seed * 0x9e3779b97f4a7c15ull | 1;
     struct model *model = machine_with(policy, cpus, cpus + 4);
-    bool has_credit = model->scheduler.tunable[MLFQ_SLEEP_PER_CREDIT] > 0;
+    bool has_credit = model->policy == &policy_mlfq;
     for (uint32_t tick = 0; tick < ticks; tick++) {
         uint64_t rest = MODEL_TICK_NS;
         for (int i = 0; i < 3; i++) {
@@ -1006,7 +991,6 @@ int main(void)
     run_test(credit_is_limited_by_the_purse);
     run_test(the_boost_takes_nobody_from_the_credit_level);
     run_test(a_boost_while_one_waits_at_the_credit_level);
-    run_test(release_2_leaves_those_on_credit_where_they_are);
     run_test(who_spends_its_credit_falls_to_its_base);
     run_test(who_uses_little_never_sinks);
     run_test(four_quanta_can_be_gamed);

@@ -10,15 +10,17 @@
 #include "random.h"
 
 #include "../../policies/priority.c"
+#include "../../policies/studies/study-priority.c"
 #include "../../policies/support/registry.c"
 
-const struct policy *const policies[] = {&policy_priority};
+const struct policy *const policies[] = {&policy_priority, &policy_study_priority};
 const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 2;
 
 /* Begins anew with another value of a tunable; nobody is queued or runs. */
 static void set(struct model *model, const char *name, int64_t value)
 {
-    uint32_t tunable = tunable_find(model->policy, name, strlen(name));
+    uint32_t tunable = model_find_tunable(model, name);
     check(tunable_set(&model->scheduler, model->policy, tunable, value) == POLICY_OK);
     policy_init_scheduler(model->policy, &model->scheduler);
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
@@ -55,10 +57,10 @@ static struct model *machine(const char *policy, uint32_t cpus)
 /* The level that the task has now. */
 static uint32_t level_now(const struct model *model, const struct model_task *task)
 {
-    const priority_task_t *own = priority_task_of(&task->task);
+    const aging_task_t *own = aging_task_of(&task->task);
     if (task->place != MODEL_QUEUED || !own->ages)
         return own->level;
-    uint64_t rise = priority_queue_of(&model->queues[task->queue])->raised - own->raised;
+    uint64_t rise = aging_queue_of(&model->queues[task->queue])->raised - own->raised;
     return rise > own->level ? 0 : own->level - (uint32_t)rise;
 }
 
@@ -800,6 +802,13 @@ static void random_act(struct model *model, uint32_t cpu)
     }
 }
 
+/* A level's place in the order of service. */
+static uint32_t rank_of(const struct model *model, uint32_t level)
+{
+    bool is_study = model->policy == &policy_study_priority;
+    return is_study ? study_priority_rank(&model->scheduler, level) : level;
+}
+
 /* What was true of the tasks at the end of a tick. */
 struct tick_record {
     bool waited;
@@ -817,7 +826,7 @@ static void check_strictness(struct model *model, struct tick_record *records)
     uint32_t lowest_running = 0;
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
         const struct model_task *task = model->cpus[cpu].current;
-        uint32_t place = task ? priority_rank(&model->scheduler, level_now(model, task)) : NO_RANK;
+        uint32_t place = task ? rank_of(model, level_now(model, task)) : NO_RANK;
         if (place > lowest_running)
             lowest_running = place;
     }
@@ -825,7 +834,7 @@ static void check_strictness(struct model *model, struct tick_record *records)
         const struct model_task *task = model->tasks[i];
         struct tick_record *record = &records[i];
         bool waits = task->place == MODEL_QUEUED;
-        uint32_t place = waits ? priority_rank(&model->scheduler, level_now(model, task)) : 0;
+        uint32_t place = waits ? rank_of(model, level_now(model, task)) : 0;
         uint32_t worst = place > record->place ? place : record->place;
         check(!(waits && record->waited && record->selections == task->task.selections &&
                 worst < lowest_running));
@@ -886,17 +895,21 @@ static void nobody_starves(void)
 
 static void values_out_of_range_are_refused(void)
 {
-    struct model *model = model_new("priority", 1, 1);
-    for (uint32_t i = 0; i < policy_priority.tunable_count; i++) {
-        const struct tunable *tunable = &policy_priority.tunables[i];
-        int64_t before = model->scheduler.tunable[i];
-        check(tunable_set(&model->scheduler, &policy_priority, i, tunable->minimum - 1) ==
-              POLICY_ERROR_RANGE);
-        check(tunable_set(&model->scheduler, &policy_priority, i, tunable->maximum + 1) ==
-              POLICY_ERROR_RANGE);
-        check(model->scheduler.tunable[i] == before);
+    for (uint32_t source = 0; source < policy_sources_count; source++) {
+        const struct policy *policy = policies[source];
+        struct model *model = model_new("priority", 1, 1);
+        model_install(model, &(struct policy_choice){.policy = policy});
+        for (uint32_t i = 0; i < policy->tunable_count; i++) {
+            const struct tunable *tunable = &policy->tunables[i];
+            int64_t before = model->scheduler.tunable[i];
+            check(tunable_set(&model->scheduler, policy, i, tunable->minimum - 1) ==
+                  POLICY_ERROR_RANGE);
+            check(tunable_set(&model->scheduler, policy, i, tunable->maximum + 1) ==
+                  POLICY_ERROR_RANGE);
+            check(model->scheduler.tunable[i] == before);
+        }
+        model_free(model);
     }
-    model_free(model);
 }
 
 int main(void)

@@ -64,8 +64,27 @@ static const struct policy policy_long = {
     REQUIRED_HOOKS,
 };
 
-const struct policy *const policies[] = {&policy_plain, &policy_long};
+static const struct tunable study_tunables[] = {{"depth", "how deep", 0, 3, 9}};
+static const struct preset study_presets[] = {
+    {"deep", "as deep as can be", {{"depth", 9}}},
+    {"flat", "not deep", {{"depth", 0}}},
+};
+
+/* Holds presets of `long`. */
+static const struct policy policy_study_long = {
+    .name = "long",
+    .meaning = "presets with an algorithm of their own",
+    .source = "none",
+    .tunables = study_tunables,
+    .tunable_count = 1,
+    .presets = study_presets,
+    .preset_count = 2,
+    REQUIRED_HOOKS,
+};
+
+const struct policy *const policies[] = {&policy_plain, &policy_long, &policy_study_long};
 const uint32_t policies_count = 2;
+const uint32_t policy_sources_count = 3;
 
 static enum policy_error choose(const char *text, struct policy_choice *choice)
 {
@@ -85,6 +104,22 @@ static void names_choose_policies_and_presets(void)
     check(choose("1:quick", &choice) == POLICY_OK && choice.preset == &long_presets[0]);
     check(policy_choose("long:quicker", 10, &choice) == POLICY_OK);
     check(policy_number(&policy_plain) == 0 && policy_number(&policy_long) == 1);
+}
+
+static void a_source_of_presets_is_chosen_like_others(void)
+{
+    struct policy_choice choice = {NULL, NULL};
+    check(choose("long:deep", &choice) == POLICY_OK);
+    check(choice.policy == &policy_study_long && choice.preset == &study_presets[0]);
+    check(policy_default(&choice, 0) == 9);
+    check(choose("1:flat", &choice) == POLICY_OK);
+    check(choice.policy == &policy_study_long && choice.preset == &study_presets[1]);
+    check(choose("2", &choice) == POLICY_ERROR_POLICY); /* it has no number of its own */
+    check(choose("plain:deep", &choice) == POLICY_ERROR_PRESET);
+    check(policy_number(&policy_study_long) == 1 && policy_source(&policy_study_long) == 2);
+    check(policy_next_source(&policy_long) == &policy_study_long);
+    check(!policy_next_source(&policy_study_long) && !policy_next_source(&policy_plain));
+    check(!policy_flaw(&policy_study_long));
 }
 
 static void wrong_names_change_nothing(void)
@@ -261,6 +296,7 @@ static void words_are_whole(void)
 int main(void)
 {
     run_test(names_choose_policies_and_presets);
+    run_test(a_source_of_presets_is_chosen_like_others);
     run_test(wrong_names_change_nothing);
     run_test(presets_give_values);
     run_test(tunables_keep_their_range);

@@ -9,6 +9,7 @@
 
 const struct policy *const policies[] = {&policy_rr};
 const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 1;
 
 /* Tasks 1 to `count`, forked by nobody, one after the other. */
 static struct model *machine_with(const char *policy, uint32_t cpus, uint32_t count)

@@ -10,6 +10,7 @@
 
 const struct policy *const policies[] = {&policy_stride};
 const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 1;
 
 #define TASKS_MAX 40
 

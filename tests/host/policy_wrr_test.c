@@ -9,6 +9,7 @@
 
 const struct policy *const policies[] = {&policy_wrr};
 const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 1;
 
 #define MICROSECOND 1000ull
 

@@ -89,7 +89,7 @@ def draws(folder: Path, generator: int) -> tuple[float, float]:
     pairs = np.zeros((8, 8))
     chances = np.zeros(8)
     for seed in (1, 2, 3):
-        arguments = f"policy=lottery set=generator={generator},compensation=1"
+        arguments = f"policy=lottery:thesis set=generator={generator}"
         command = "lotterytest basic -t 4000 -w 10000"
         events = traced(folder, command, 1, arguments, tick_ns=100_000, seed=seed)
         picked, tickets = winners(events)

@@ -484,7 +484,7 @@ class StandIn:
         name, _colon, preset = made.policy.partition(":")
         policy = self.policies[name]
         found = []
-        for tunable in policy.tunables.values():
+        for tunable in policy.tunables_of(preset).values():
             standard = policy.presets[preset].values[tunable.name] if preset else tunable.default
             value = made.changed.get(tunable.name, standard)
             found.append(
@@ -500,7 +500,8 @@ class StandIn:
         return found
 
     def do_tunable(self, made: MadeUpSystem, message: dict[str, Any]) -> None:
-        tunables = self.policies[made.policy.partition(":")[0]].tunables
+        name, _colon, preset = made.policy.partition(":")
+        tunables = self.policies[name].tunables_of(preset)
         tunable, value = tunables[message["name"]], message["value"]
         if not tunable.minimum <= value <= tunable.maximum:
             raise RefusedHere(

@@ -154,13 +154,13 @@ static uint64_t run_program(const char *policy, uint32_t cpus, uint64_t seed)
 /* "policy" or "policy:preset" of a number that counts through all of both; false: too large. */
 static bool nth_choice(uint32_t number, char *text, size_t size)
 {
-    for (uint32_t i = 0; i < policies_count; i++) {
+    for (uint32_t i = 0; i < policy_sources_count; i++) {
         const struct policy *policy = policies[i];
-        if (number == 0) {
+        if (number == 0 && i < policies_count) {
             snprintf(text, size, "%s", policy->name);
             return true;
         }
-        number--;
+        number -= i < policies_count;
         if (number < policy->preset_count) {
             snprintf(text, size, "%s:%s", policy->name, policy->presets[number].name);
             return true;
@@ -181,12 +181,14 @@ static uint32_t choices(void)
 
 static void metadata_is_sound(void)
 {
-    for (uint32_t i = 0; i < policies_count; i++) {
+    for (uint32_t i = 0; i < policy_sources_count; i++) {
+        const char *name = policies[i]->name;
         const char *flaw = policy_flaw(policies[i]);
         if (flaw)
-            fprintf(stderr, "%s: %s\n", policies[i]->name, flaw);
+            fprintf(stderr, "%s: %s\n", policy_files[i], flaw);
         check(!flaw);
-        check(policy_find(policies[i]->name, strlen(policies[i]->name)) == policies[i]);
+        check(policy_find(name, strlen(name)) == policies[policy_number(policies[i])]);
+        check(policy_source(policies[i]) == i);
     }
 }
 
@@ -280,6 +282,6 @@ int main(int argument_count, char **arguments)
     switches_lose_nobody(seeds * 4, first);
     work_is_conserved(first);
     current_case[0] = '\0';
-    printf("%u policies, %u presets and defaults: the laws hold\n", policies_count, choices());
+    printf("%u sources, %u presets and defaults: the laws hold\n", policy_sources_count, choices());
     return 0;
 }

@@ -11,6 +11,7 @@ from schedlab.toolchain.tools import compiler
 
 POLICIES = [
     *sorted((ROOT / "policies").glob("*.c")),
+    *sorted((ROOT / "policies/studies").glob("*.c")),
     *sorted((ROOT / "tests/policies").glob("test_*.c")),
 ]
 

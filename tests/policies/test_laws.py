@@ -49,7 +49,7 @@ def laws(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_laws(laws: Path) -> None:
     result = run(str(laws), "5")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith(f"{len(POLICIES)} policies, ")
+    assert result.stdout.startswith(f"{len(POLICIES)} sources, ")
 
 
 def test_table_has_the_studies_policies_first_and_the_others_by_name() -> None:

@@ -410,7 +410,7 @@ static uint32_t draw(struct dice *dice, uint32_t below)
 
 static const char *draw_policy(struct dice *dice, char *text, size_t bytes)
 {
-    const struct policy *policy = policies[draw(dice, policies_count)];
+    const struct policy *policy = policies[draw(dice, policy_sources_count)];
     uint32_t preset = draw(dice, policy->preset_count + 1);
     if (preset == policy->preset_count)
         return policy->name;

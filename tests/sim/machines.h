@@ -49,8 +49,9 @@ TEST_FUNCTION struct simulator *create(const struct simulator_setup *setup, cons
 TEST_FUNCTION void for_each_policy(void (*test)(const char *policy))
 {
     char text[128];
-    for (uint32_t i = 0; i < policies_count; i++) {
-        test(policies[i]->name);
+    for (uint32_t i = 0; i < policy_sources_count; i++) {
+        if (i < policies_count)
+            test(policies[i]->name);
         for (uint32_t j = 0; j < policies[i]->preset_count; j++) {
             snprintf(text, sizeof(text), "%s:%s", policies[i]->name, policies[i]->presets[j].name);
             test(text);

@@ -47,7 +47,7 @@ RANDOM_FUNCTION uint64_t draw_time(struct source *source)
 /* A policy, or a preset of one. */
 RANDOM_FUNCTION void draw_policy(struct source *source, char text[RANDOM_TEXT_BYTES])
 {
-    const struct policy *policy = policies[draw(source, policies_count)];
+    const struct policy *policy = policies[draw(source, policy_sources_count)];
     uint32_t preset = draw(source, policy->preset_count + 1);
     if (preset == 0)
         snprintf(text, RANDOM_TEXT_BYTES, "%s", policy->name);

@@ -344,7 +344,7 @@ class History:
     def tunables_of(self, text: str) -> dict[str, int]:
         name, _, preset = text.partition(":")
         policy = self.catalogue[name]
-        values = {each.name: each.default for each in policy.tunables.values()}
+        values = {each.name: each.default for each in policy.tunables_of(preset).values()}
         return values | (policy.presets[preset].values if preset else {})
 
 

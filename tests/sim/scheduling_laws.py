@@ -240,7 +240,7 @@ class Levels:
         tunables = self.regime.tunables
         self.top = tunables["levels"] - 1
         self.boost = tunables["boost"] * self.regime.tick
-        self.by_ticks = bool(tunables["charge_ticks"])
+        self.by_ticks = bool(tunables.get("charge_ticks"))
 
     def epoch(self, time: int) -> int:
         return time // self.boost if self.boost else 0
@@ -273,7 +273,7 @@ class Levels:
             level.charged_at = until
 
     def queue(self, each: Queued) -> None:
-        if each.why is Why.NEW and each.parent and self.regime.tunables["inherit"]:
+        if each.why is Why.NEW and each.parent and self.regime.tunables.get("inherit", 1):
             parent = self.of[each.parent]
             level = Level(parent.level, parent.epoch, parent.used, parent.charged_at)
             self.of[each.pid] = level
@@ -284,7 +284,7 @@ class Levels:
             self.of[each.pid] = Level(self.top, self.epoch(each.time))
         level = self.of[each.pid]
         self.lift(level, each.time)
-        release = self.regime.tunables["release"]
+        release = self.regime.tunables.get("release")
         if each.why in (Why.WOKEN, Why.YIELDED) and release:
             level.used = 0
             if release == 2 and each.why is Why.WOKEN and level.level < self.top:
@@ -479,7 +479,7 @@ def of_wrr(tunables: Mapping[str, int]) -> Iterator[Law]:
 
 
 def of_priority(tunables: Mapping[str, int]) -> Iterator[Law]:
-    if any(tunables[name] for name in ("fast_lane", "behaviour", "pid_limit")):
+    if any(tunables.get(name) for name in ("fast_lane", "behaviour", "pid_limit")):
         return
     yield aging_bounds_waits if tunables["aging_interval"] else highest_first
 
@@ -489,7 +489,7 @@ def of_hybrid(_: Mapping[str, int]) -> Iterator[Law]:
 
 
 def of_mlfq(tunables: Mapping[str, int]) -> Iterator[Law]:
-    if not tunables["sleep_per_credit"]:
+    if not tunables.get("sleep_per_credit"):
         yield levels_follow_use
     if tunables["boost"] and tunables[f"slice_{tunables['levels'] - 1}"]:
         yield boosts_bound_waits
@@ -502,7 +502,7 @@ def of_stride(_: Mapping[str, int]) -> Iterator[Law]:
 def of_lottery(tunables: Mapping[str, int]) -> Iterator[Law]:
     yield slices_are_exact
     others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit")
-    if tunables["compensation"] == 1 and not any(tunables[name] for name in others):
+    if tunables["compensation"] == 1 and not any(tunables.get(name) for name in others):
         yield draws_are_fair
 
 

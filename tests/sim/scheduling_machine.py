@@ -48,17 +48,28 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "wrr": (Choice("wrr", {"quantum_us": (1000, 300, 2500, 1700)}),),
     "wrr:linux": (Choice("wrr:linux", {"quantum_us": (1000, 2500)}),),
     "priority": (
-        Choice("priority", {"aging_interval": (0,), "slice": (1, 3), "level_width": (1, 3)}),
+        Choice("priority", {"aging_interval": (0,), "slice": (1, 3)}),
         Choice("priority", {"aging_interval": (1, 2, 5), "aging_step": (1, 2), "slice": (1, 2)}),
     ),
-    "mlfq": (
+    "priority:proposed": (
+        Choice("priority:proposed", {}),
         Choice(
-            "mlfq",
-            NO_CREDIT
-            | SMALL_LEVELS
+            "priority:proposed",
+            {"aging_interval": (0,), "slice": (1, 3), "level_width": (1, 3)}
+            | {"behaviour": (0,), "placement": (0,)},
+        ),
+    ),
+    "mlfq:allotment-boost": (
+        Choice("mlfq:allotment-boost", {}),
+        Choice(
+            "mlfq:allotment-boost",
+            SMALL_LEVELS
             | {"boost": (20, 0, 7), "inherit": (1, 0), "release": (0, 1, 2)}
             | {"preempt": (2, 1, 0), "charge_ticks": (0, 1), "keep_slice": (0, 1)},
         ),
+    ),
+    "mlfq": (
+        Choice("mlfq", NO_CREDIT | SMALL_LEVELS | {"boost": (20, 0, 7)}),
         Choice("mlfq", SMALL_LEVELS | {"boost": (20, 7), "sleep_per_credit": (2, 16)}),
     ),
     "hybrid": (Choice("hybrid", {"slice": (1, 2, 3)}),),

@@ -593,9 +593,13 @@ static void test_timers(void)
 
 static void test_memory(void)
 {
-    for (uint32_t i = 0; i < policies_count; i++) {
+    for (uint32_t i = 0; i < policy_sources_count; i++) {
         struct simulator_counts counts;
-        struct simulator_setup setup = setup_of(policies[i]->name, 1);
+        char name[64];
+        bool is_study = i >= policies_count;
+        snprintf(name, sizeof(name), "%s%s%s", policies[i]->name, is_study ? ":" : "",
+                 is_study ? policies[i]->presets[0].name : "");
+        struct simulator_setup setup = setup_of(name, 1);
         struct simulator *simulator = create(&setup, "program a\n run 1ms\n");
         simulator_count(simulator, &counts);
         check(counts.process_bytes <= 256);

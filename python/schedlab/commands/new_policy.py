@@ -62,7 +62,9 @@ def check_source(source: str) -> None:
 
 def check_free(root: Path, name: str) -> None:
     """No policy or test may have the name, not even with _ for -: in C the two are the same."""
-    taken = {path.stem: path for path in (root / "policies").glob("*.c")}
+    policies = root / "policies"
+    sources = (*policies.glob("*.c"), *policies.glob("studies/*.c"))
+    taken = {path.stem: path for path in sources}
     for path in (root / "tests" / "host").glob("policy_*_test.c"):
         taken.setdefault(path.stem.removeprefix("policy_").removesuffix("_test"), path)
     for other, path in sorted(taken.items()):

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.toolchain.policies import Policy, Preset
+from schedlab.toolchain.policies import Policy, Preset, Tunable
 
 COLUMNS_LEAST, COLUMNS, COLUMNS_MOST = 40, 80, 100
 SHARES = {"equal": "equal for all", "tickets": "by tickets", "weight": "by weight"}
@@ -46,8 +46,8 @@ def print_policy(console: Console, policy: Policy) -> None:
     console.print(facts)
     if policy.presets:
         console.print(Padding(presets_table(policy), (1, 0, 0, 3)))
-    if policy.tunables:
-        console.print(Padding(tunables_table(policy), (1, 0, 0, 3)))
+    for names, tunables in tunables_by_source(policy):
+        console.print(Padding(tunables_table(names, tunables), (1, 0, 0, 3)))
 
 
 def columns(*headings: str) -> Table:
@@ -74,16 +74,28 @@ def differing(policy: Policy, preset: Preset) -> list[str]:
     changed = [
         f"{name}={value}"
         for name, value in preset.values.items()
-        if value != policy.tunables[name].default
+        if value != policy.tunables_of(preset.name)[name].default
     ]
     if preset.shares_by != policy.shares_by:
         changed.append(f"shares {SHARES.get(preset.shares_by, preset.shares_by)}")
     return changed
 
 
-def tunables_table(policy: Policy) -> Table:
-    table = columns("--set", "default", "range", "meaning")
-    for tunable in policy.tunables.values():
+def tunables_by_source(policy: Policy) -> Iterator[tuple[list[str], dict[str, Tunable]]]:
+    """The policy's tunables, then those of presets that have their own, with the presets' names."""
+    if policy.tunables:
+        yield [], policy.tunables
+    own = [each for each in policy.presets.values() if each.tunables not in ({}, policy.tunables)]
+    while own:
+        tunables = own[0].tunables
+        yield [f"{policy.name}:{each.name}" for each in own if each.tunables == tunables], tunables
+        own = [each for each in own if each.tunables != tunables]
+
+
+def tunables_table(names: list[str], tunables: dict[str, Tunable]) -> Table:
+    heading = f"--set with {' or '.join(names)}" if names else "--set"
+    table = columns(heading, "default", "range", "meaning")
+    for tunable in tunables.values():
         bounds = f"{tunable.minimum} to {tunable.maximum}"
         table.add_row(f"{tunable.name}=…", str(tunable.default), bounds, Text(tunable.meaning))
     return table

@@ -34,7 +34,8 @@ class PolicyEntry:
 
     def standard(self) -> dict[str, int]:
         """What its tunables are if nothing is set."""
-        values = {name: tunable.default for name, tunable in self.policy.tunables.items()}
+        tunables = self.policy.tunables_of(self.choice.preset)
+        values = {name: tunable.default for name, tunable in tunables.items()}
         if self.choice.preset:
             values |= self.policy.presets[self.choice.preset].values
         return values

@@ -30,7 +30,6 @@ from schedlab.comparison.statistics import (
     estimates,
     holm,
 )
-from schedlab.display.names import visible_line
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.sweep import dataset
 from schedlab.sweep.objectives import Objective
@@ -97,7 +96,7 @@ class Front:
 
 def title_of(choice: Choice) -> str:
     """`mlfq boost=60,slice_3=1`."""
-    return visible_line(" ".join(part for part in choice if part))
+    return " ".join(part for part in choice if part)
 
 
 # --- from the data set

@@ -24,6 +24,7 @@ from schedlab.toolchain.policies import (
     PolicyChoice,
     parse_choices,
     unknown,
+    unknown_tunable,
 )
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.workload_files import by_key, is_workload_file, whole, wrong
@@ -226,7 +227,8 @@ class _Reader:
             raise wrong(node, _POLICY)
         choice, policy = self.choice(found["policy"])
         tunables = {
-            name: self.tunable(policy, name, each) for name, each in paths_of(found.get("set"))
+            name: self.tunable(choice, policy, name, each)
+            for name, each in paths_of(found.get("set"))
         }
         where = items(found["where"]) if "where" in found else ()
         sample = self.sample(found["sample"]) if "sample" in found else None
@@ -235,7 +237,7 @@ class _Reader:
                 check_grid(each, tunables[name])
         elif not any(ranges.size(each) > 1 for each in tunables.values()):
             raise wrong(found["sample"], "something to draw from: tunables with several values")
-        read = tuple(self.condition(policy, each) for each in where)
+        read = tuple(self.condition(choice, policy, each) for each in where)
         return PolicyEntry(choice, policy, tunables, read, sample)
 
     def choice(self, node: Node) -> tuple[PolicyChoice, Policy]:
@@ -254,22 +256,20 @@ class _Reader:
             raise wrong(node, f"a preset: {unknown(what, choice.preset, policy.presets)}")
         return choice, policy
 
-    def tunable(self, policy: Policy, name: str, node: Node) -> ranges.Values:
-        known = policy.tunables.get(name)
+    def tunable(self, choice: PolicyChoice, policy: Policy, name: str, node: Node) -> ranges.Values:
+        known = policy.tunables_of(choice.preset).get(name)
         if known is None:
-            what = unknown(f"tunable of {policy.name}", name, policy.tunables)
+            what = unknown_tunable(policy, choice, name)
             raise JsonError(node.line, f"{node.path}: {what}")
         values = ranges.whole_numbers(node)
-        allowed = (
-            f"{known.minimum} to {known.maximum}, which {policy.name} allows ({known.meaning})"
-        )
+        allowed = f"{known.minimum} to {known.maximum}, which {choice} allows ({known.meaning})"
         check_bounds(node, values, known.minimum, known.maximum, allowed)
         return values
 
-    def condition(self, policy: Policy, node: Node) -> conditions.Condition:
+    def condition(self, choice: PolicyChoice, policy: Policy, node: Node) -> conditions.Condition:
         text = text_of(node, conditions.EXPECTED)
         try:
-            return conditions.read(text, policy.tunables)
+            return conditions.read(text, policy.tunables_of(choice.preset))
         except ValueError as error:
             raise wrong(node, str(error)) from None
 

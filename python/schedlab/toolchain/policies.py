@@ -46,12 +46,16 @@ class Tunable:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named set of tunables."""
+    """A named set of values for the tunables of a source.
+
+    tunables: those of its source, if that is not its policy's own.
+    """
 
     name: str
     meaning: str
     values: dict[str, int]
     shares_by: str = "equal"
+    tunables: dict[str, Tunable] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,10 @@ class Policy:
         """Of a tunable, as the preset has it; of no preset, or an unknown one: the default."""
         known = self.presets.get(preset)
         return known.values[tunable] if known else self.tunables[tunable].default
+
+    def tunables_of(self, preset: str) -> dict[str, Tunable]:
+        """Returns those that a preset of it has; "" is none, and a preset must be there."""
+        return (self.presets[preset].tunables if preset else {}) or self.tunables
 
 
 Catalogue = dict[str, Policy]
@@ -165,10 +173,17 @@ def catalogue_of(listing: list[dict[str, Any]]) -> Catalogue:
     """The catalogue in what build/policy_list prints."""
     catalogue: Catalogue = {}
     for policy in listing:
-        tunables = {entry["name"]: Tunable(**entry) for entry in policy["tunables"]}
-        presets = {entry["name"]: Preset(**entry) for entry in policy["presets"]}
+        tunables = _tunables(policy["tunables"])
+        presets = {
+            entry["name"]: Preset(**{**entry, "tunables": _tunables(entry.get("tunables", []))})
+            for entry in policy["presets"]
+        }
         catalogue[policy["name"]] = Policy(**{**policy, "tunables": tunables, "presets": presets})
     return catalogue
+
+
+def _tunables(entries: list[dict[str, Any]]) -> dict[str, Tunable]:
+    return {entry["name"]: Tunable(**entry) for entry in entries}
 
 
 def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
@@ -192,21 +207,32 @@ def check_choices(
             what = f"preset of {policy.name}"
             raise WrongUsage(f"--policy {choice}: {unknown(what, choice.preset, policy.presets)}")
         for name, value in settings.items():
-            check_setting(policy, name, value)
+            check_setting(policy, choice, name, value)
 
 
-def check_setting(policy: Policy, name: str, value: int) -> None:
+def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -> None:
     """The tunable must be there, and allow the value."""
-    tunable = policy.tunables.get(name)
+    tunable = policy.tunables_of(choice.preset).get(name)
     if tunable is None:
-        raise WrongUsage(
-            f"--set {name}={value}: {unknown(f'tunable of {policy.name}', name, policy.tunables)}"
-        )
+        raise WrongUsage(f"--set {name}={value}: {unknown_tunable(policy, choice, name)}")
     if not tunable.minimum <= value <= tunable.maximum:
         raise WrongUsage(
-            f"--set {name}={value}: {policy.name} allows {tunable.minimum} to {tunable.maximum}"
+            f"--set {name}={value}: {choice} allows {tunable.minimum} to {tunable.maximum}"
             f" ({tunable.meaning})"
         )
+
+
+def unknown_tunable(policy: Policy, choice: PolicyChoice, name: str) -> str:
+    """Says that there is none of that name, and what has one: a preset may, or the policy."""
+    choices = (PolicyChoice(policy.name), *(PolicyChoice(policy.name, p) for p in policy.presets))
+    have = [str(each) for each in choices if name in policy.tunables_of(each.preset)]
+    if have:
+        return f"{choice} has no tunable '{name}'; {' and '.join(have)} {_has(have)}"
+    return unknown(f"tunable of {choice}", name, policy.tunables_of(choice.preset))
+
+
+def _has(those: list[str]) -> str:
+    return "has" if len(those) == 1 else "have"
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

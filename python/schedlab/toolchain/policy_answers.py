@@ -72,7 +72,8 @@ class PolicyAnswers:
         self._question: _Question | None = None
         answer = _Answer(0, 1)
         if policy is not None and policy.number is not None:
-            values = [set_values.get(each, policy.value(preset, each)) for each in policy.tunables]
+            known = policy.tunables_of(preset if preset in policy.presets else "")
+            values = [set_values.get(each, policy.value(preset, each)) for each in known]
             tunables = (ctypes.c_int64 * TUNABLES_MAX)(*values)
             question = _Question(text.encode(), tick_ns, tunables)
             if _library().policy_answer(ctypes.byref(question), ctypes.byref(answer)):

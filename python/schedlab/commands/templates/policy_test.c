@@ -15,6 +15,7 @@
 
 const struct policy *const policies[] = {&policy_@prefix@};
 const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 1;
 
 /* PIDs count from 1. The first task runs as soon as it is there. */
 static void first_come_first_served(void)

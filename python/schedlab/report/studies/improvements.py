@@ -44,55 +44,55 @@ PROPOSALS = (
     Proposal(
         "8.1",
         "age faster while someone waits for over 100 ticks",
-        "`priority`, tunables `stalled_after` and `stalled_interval`",
+        "`priority:proposed`, tunables `stalled_after` and `stalled_interval`",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "give priorities by behaviour: up for who sleeps, down for who computes",
-        "`priority`, tunable `behaviour`",
+        "`priority:proposed`, tunable `behaviour`",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "place new processes by the sum of 10 − priority",
-        "`priority`, tunable `placement`",
+        "`priority:proposed`, tunable `placement`",
         _PRESET,
     ),
     Proposal(
         "8.1",
         "fewer levels, and a bitmap of those that are not empty",
-        "`priority`, tunable `level_width`; the bitmap is in all of its presets",
+        "`priority:proposed`, tunable `level_width`; the bitmap is in all of its presets",
         _PRESET,
     ),
     Proposal(
         "8.2",
         "move processes between CPUs, so that the sums of tickets stay even",
-        "`lottery`, tunable `balance`: 1 as proposed, 2 (as shipped) for fair shares",
+        "`lottery:thesis`, tunable `balance`: 1 as proposed, 2 for fair shares, as `lottery` has them",
         _DEFAULTS,
     ),
     Proposal(
         "8.2",
         "let counts of selections decay faster, and let nobody wait beyond a limit",
-        "`lottery`, tunables `decay_interval`, `recent_penalty`, `wait_limit`",
+        "`lottery:thesis`, tunables `decay_interval`, `recent_penalty`, `wait_limit`",
         _NOT_SET,
     ),
     Proposal(
         "8.2",
         "a first turn for each new process within 10 ticks",
-        "`lottery`, tunable `newcomer_limit`",
+        "`lottery:thesis`, tunable `newcomer_limit`",
         _NOT_SET,
     ),
     Proposal(
         "8.2",
         "a better random number generator",
-        "`lottery`, tunable `generator`: 0 (as shipped) is SplitMix64",
+        "`lottery` as shipped: SplitMix64; `lottery:thesis`, tunable `generator`",
         _DEFAULTS,
     ),
     Proposal(
         "8.2",
         "more tickets for who waits for I/O, fewer for who computes",
-        "`lottery`, tunable `adaptation`; as shipped, `compensation` serves who sleeps",
+        "`lottery:thesis`, tunable `adaptation`; `lottery`, tunable `compensation`, for what sleeps",
         f"No run of this report sets the first; of the second: {_DEFAULTS[0].lower()}{_DEFAULTS[1:]}",
     ),
     Proposal(
@@ -104,7 +104,7 @@ PROPOSALS = (
     Proposal(
         "8.3",
         "balance the load of all CPUs again and again",
-        "`priority`, tunable `balancing`; `lottery`, tunable `balance`",
+        "`priority:thesis`, tunable `balancing`; `lottery:thesis`, tunable `balance`",
         f"Measured with the rest: `{DEFAULT}` against `{PRIORITIES.policy}`. {_DEFAULTS}",
     ),
     Proposal(

@@ -70,15 +70,6 @@ class _Printed(str):
     value: float
 
 
-class _Unknown(float):
-    """In place of an answer of which something is missing: no text with it is kept."""
-
-    def __getattr__(self, name: str) -> float:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return math.nan
-
-
 class _Writer:
     """Fills the slots of one page."""
 
@@ -94,8 +85,7 @@ class _Writer:
         self.language.filters |= {
             "to": _to,
             "grouped": lambda value, decimals=0: f"{value:,.{decimals}f}",
-            "listed": lambda words: listed(list(words)) if isinstance(words, list) else "",
-            "spread_percent": _spread_percent,
+            "listed": lambda words: listed(list(words)),
             "counted": counted,
             "cpus": lambda count: cpus([count]),
             "literal": literal,
@@ -123,7 +113,7 @@ class _Writer:
         return Page(
             f"study-{self.queries.study.number}",
             title[1],
-            " ".join(lead.split()),
+            lead.strip(),
             tuple(self._sections(list(zip(parts[0::3], parts[1::3], parts[2::3], strict=True)))),
         )
 
@@ -187,18 +177,14 @@ class _Writer:
             printed = _Printed(answer.text)
             printed.value = answer.value if answer.finished else math.nan
             return printed
-        if isinstance(answer, Measured):
-            answer = {name.replace("_", " "): answer}
-        elif not isinstance(answer, dict) or not _are_measured(answer.values()):
+        if not isinstance(answer, Measured):
             return answer
-        missing = {each: found.missing for each, found in answer.items() if found.mean is None}
-        if not missing:
-            means = {each: found.mean for each, found in answer.items()}
-            return means if len(means) > 1 else next(iter(means.values()))
+        if answer.mean is not None:
+            return answer.mean
         if not self.missing:
             raise _NotAsked(f"{name} may be missing: expected it between known() and endcall")
-        self.missing[-1] |= missing
-        return _Unknown("nan")
+        self.missing[-1][name.replace("_", " ")] = answer.missing
+        return math.nan
 
     def _known(self, caller: Callable[[], str]) -> str:
         """The text, or what is missing of its numbers."""
@@ -210,7 +196,7 @@ class _Writer:
             return text
         del self.blocks[blocks:]
         said = "; ".join(f"{name}: {how}" for name, how in missing.items())
-        return f"*What was measured does not tell this ({said}).*\n"
+        return f"*What was measured does not tell this ({said}).*"
 
     def _holds(self, name: str, *words: Any) -> bool:
         answer = _answer(name, self._query(name), *words)
@@ -241,16 +227,6 @@ class _Writer:
 
 class _NotAsked(Exception):
     """A slot asks what cannot be answered there."""
-
-
-def _are_measured(values: Iterable[Any]) -> bool:
-    found = list(values)
-    return bool(found) and all(isinstance(each, Measured) for each in found)
-
-
-def _spread_percent(values: Any) -> float:
-    """By how much the greatest is more than the least; of what is missing, nothing."""
-    return 100 * (max(values) / min(values) - 1) if isinstance(values, list) else math.nan
 
 
 def _answer(name: str, query: Callable[..., Any], *words: Any, **named: Any) -> Any:

@@ -99,8 +99,8 @@ function parts(policy) {
 /** What its preset, or itself, says of each tunable. */
 function standardValues(policy) {
     const { rule, preset } = parts(policy);
-    const defaults = Object.values(rule?.tunables ?? {}).map((each) => [each.name, each.default]);
-    return { ...Object.fromEntries(defaults), ...preset?.values };
+    if (preset) return preset.values;
+    return Object.fromEntries(Object.values(rule?.tunables ?? {}).map((each) => [each.name, each.default]));
 }
 
 function sentence(words) {

@@ -2,11 +2,11 @@
 #ifndef SCHEDLAB_PRIORITY_QUIRKS_H
 #define SCHEDLAB_PRIORITY_QUIRKS_H
 
-#include "level_lists.h"
-#include "policy.h"
+#include "policies/level_lists.h"
+#include "policies/policy.h"
 
 /*
- * What study 1 does and proposes beside priorities and aging, for priority.c.
+ * What study 1 does and proposes beside priorities and aging, for study-priority.c.
  * Limits of 0 are none.
  */
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_AGING_LISTS_H
+#define SCHEDLAB_AGING_LISTS_H
+
+#include "level_lists.h"
+#include "policy.h"
+
+/*
+ * Run queues of levels in which tasks that wait rise, at a fixed cost: nothing is done to a task.
+ * Each level's list, as a whole, is appended to that of the level above, and the queue counts the
+ * levels by which its tasks have risen so far. A task notes that count when it is queued; the
+ * difference tells its level when it leaves. Tasks that do not age wait in lists of their own.
+ *
+ * A policy's queue state begins with an aging_queue, its task state with an aging_task.
+ */
+struct aging_queue {
+    struct level_counts counts;         /* by rank */
+    struct level_lists aging;           /* those that wait and age, */
+    struct level_lists steady;          /* those that wait and do not, */
+    uint32_t steady_waiting[RANKS_MAX]; /* and how many they are */
+    uint64_t arrivals;
+    uint64_t raised;     /* levels by which those that wait have risen so far */
+    uint64_t next_raise; /* nanoseconds; nothing is due before */
+    uint64_t aged_until;
+};
+typedef struct aging_queue SHARED_MEMORY aging_queue_t;
+
+struct aging_task {
+    uint64_t order;  /* of arrival in its queue */
+    uint64_t raised; /* the queue's count when `level` was right */
+    uint32_t level;  /* when its wait began; of its turn, if it runs. 0 is the highest */
+    bool ages;
+};
+typedef struct aging_task SHARED_MEMORY aging_task_t;
+
+POLICY_FUNCTION aging_queue_t *aging_queue_of(const run_queue_t *queue)
+{
+    return STATE_OF(queue, struct aging_queue);
+}
+
+POLICY_FUNCTION aging_task_t *aging_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct aging_task);
+}
+
+POLICY_FUNCTION void aging_queue_init(run_queue_t *queue, bool ages)
+{
+    level_queue_init(queue);
+    aging_queue_of(queue)->next_raise = ages ? 0 : UINT64_MAX;
+}
+
+/* The levels by which all rise now: `step` for each multiple of the interval since the last look.
+ */
+POLICY_FUNCTION uint64_t aging_rise(run_queue_t *queue, uint64_t interval, uint64_t step)
+{
+    aging_queue_t *state = aging_queue_of(queue);
+    uint64_t rise = (queue->now / interval - state->aged_until / interval) * step;
+    state->aged_until = queue->now;
+    state->raised += rise;
+    return rise;
+}
+
+/* How many of those that wait at a rank age. */
+POLICY_FUNCTION uint32_t aging_waiting(const aging_queue_t *state, uint32_t rank)
+{
+    return state->counts.waiting[rank] - state->steady_waiting[rank];
+}
+
+/* At the end of the rank's line; or (`goes_on`) before the others, with its place of before. */
+POLICY_FUNCTION void aging_add(aging_queue_t *state, task_t *task, uint32_t rank, bool goes_on)
+{
+    aging_task_t *own = aging_task_of(task);
+    if (!goes_on)
+        own->order = state->arrivals++;
+    own->raised = state->raised;
+    task->level = own->level;
+    level_lists_add(own->ages ? &state->aging : &state->steady, &state->counts, task, rank,
+                    goes_on);
+    state->steady_waiting[rank] += !own->ages;
+}
+
+/* Gives the task, which is about to leave the queue, the raises that came while it waited; their
+ * number. */
+POLICY_FUNCTION uint32_t aging_catch_up(const aging_queue_t *state, task_t *task)
+{
+    aging_task_t *own = aging_task_of(task);
+    uint64_t rise = state->raised - own->raised;
+    if (!own->ages || rise == 0)
+        return 0;
+    if (rise > own->level)
+        rise = own->level;
+    own->level -= (uint32_t)rise;
+    task->level = own->level;
+    return (uint32_t)rise;
+}
+
+/* Takes out a task that has caught up. */
+POLICY_FUNCTION void aging_remove(aging_queue_t *state, task_t *task, uint32_t rank)
+{
+    const aging_task_t *own = aging_task_of(task);
+    level_lists_remove(own->ages ? &state->aging : &state->steady, &state->counts, task, rank);
+    state->steady_waiting[rank] -= !own->ages;
+}
+
+/* The first in line, of those that age and those that do not; null: no task waits. */
+POLICY_FUNCTION task_t *aging_first(const aging_queue_t *state)
+{
+    uint32_t rank = level_first(&state->counts);
+    if (rank == NO_RANK)
+        return NULL;
+    task_t *aging = state->aging.list[rank].first;
+    task_t *steady = state->steady.list[rank].first;
+    if (!aging || !steady)
+        return aging ? aging : steady;
+    return aging_task_of(aging)->order < aging_task_of(steady)->order ? aging : steady;
+}
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_FEEDBACK_LEVELS_H
+#define SCHEDLAB_FEEDBACK_LEVELS_H
+
+#include "level_lists.h"
+#include "policy.h"
+
+/*
+ * The levels of a feedback queue, with slices, allotments and the boost; level 0 is the
+ * lowest. What running costs a task, and what it gets for blocking, is the policy's.
+ *
+ * The boost costs O(levels) for each queue, however many tasks there are, blocked
+ * ones too: time is cut into epochs. A task's level counts in the epoch in which
+ * it was set; in a later one it is the top. When a queue finds that an epoch has
+ * begun, it moves each level's list, as a whole, to the end of the top's. All
+ * else is O(1). The order after a boost: the tasks that waited at the top, those that
+ * waited below, level by level, then the task that runs: its turn is over, and the tick
+ * that ends now is forgotten like all before it. (What people see, task->level, follows
+ * when the task is picked.)
+ *
+ * A policy's queue state begins with a feedback_queue, its task state with a
+ * feedback_task, its tunables with FEEDBACK_TUNABLES.
+ */
+
+#define FEEDBACK_LEVELS_MAX 8
+
+enum {
+    FEEDBACK_LEVELS,
+    FEEDBACK_SLICE,                                            /* of level 0; the others follow */
+    FEEDBACK_ALLOTMENT = FEEDBACK_SLICE + FEEDBACK_LEVELS_MAX, /* likewise */
+    FEEDBACK_BOOST = FEEDBACK_ALLOTMENT + FEEDBACK_LEVELS_MAX,
+    FEEDBACK_TUNABLE_COUNT,
+};
+
+#define FEEDBACK_SLICE_OF(level, ticks)                                                            \
+    [FEEDBACK_SLICE + level] = {"slice_" #level, "ticks of a turn; 0: no limit", 0, ticks, 100000}
+#define FEEDBACK_ALLOTMENT_OF(level, ticks)                                                        \
+    [FEEDBACK_ALLOTMENT + level] = {                                                               \
+        "allotment_" #level, "ticks at this level before sinking; 0: no limit", 0, ticks, 100000}
+/* clang-format off */
+#define FEEDBACK_TUNABLES                                                                          \
+    [FEEDBACK_LEVELS] = {"levels",                                                                 \
+                         "number of levels, without the one for those that run on credit", 1, 4,   \
+                         FEEDBACK_LEVELS_MAX},                                                     \
+    [FEEDBACK_SLICE] = {"slice_0", "ticks of a turn at the lowest level; 0: no limit", 0, 32,      \
+                        100000},                                                                   \
+    FEEDBACK_SLICE_OF(1, 8), FEEDBACK_SLICE_OF(2, 4), FEEDBACK_SLICE_OF(3, 2),                     \
+    FEEDBACK_SLICE_OF(4, 1), FEEDBACK_SLICE_OF(5, 1), FEEDBACK_SLICE_OF(6, 1),                     \
+    FEEDBACK_SLICE_OF(7, 1),                                                                       \
+    [FEEDBACK_ALLOTMENT] = {"allotment_0", "no effect: there is no level below", 0, 0, 0},         \
+    FEEDBACK_ALLOTMENT_OF(1, 32), FEEDBACK_ALLOTMENT_OF(2, 16), FEEDBACK_ALLOTMENT_OF(3, 8),       \
+    FEEDBACK_ALLOTMENT_OF(4, 4), FEEDBACK_ALLOTMENT_OF(5, 4), FEEDBACK_ALLOTMENT_OF(6, 4),         \
+    FEEDBACK_ALLOTMENT_OF(7, 4),                                                                   \
+    [FEEDBACK_BOOST] = {"boost", "ticks between boosts of all to the top; 0: none", 0, 480,        \
+                        1000000}
+/* clang-format on */
+
+/* Times are in nanoseconds. */
+struct feedback_task {
+    uint64_t epoch; /* in which its level was set; UINT64_MAX: none, it starts at the top */
+    uint64_t allotment_used;
+    uint64_t slice_used;
+    uint32_t level; /* at which it is served: its base, or one above all levels for a while */
+    uint32_t base;
+    bool turn_over; /* of a task that runs: it goes to the end of the line */
+};
+typedef struct feedback_task SHARED_MEMORY feedback_task_t;
+
+struct feedback_queue {
+    struct level_counts counts; /* by rank: see feedback_rank() */
+    struct level_lists lists;   /* of those that wait */
+    uint64_t epoch;
+    uint64_t next_epoch; /* the time at which it begins */
+};
+typedef struct feedback_queue SHARED_MEMORY feedback_queue_t;
+
+_Static_assert(FEEDBACK_LEVELS_MAX < RANKS_MAX, "each level has a rank, and so has the one above");
+
+POLICY_FUNCTION feedback_task_t *feedback_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct feedback_task);
+}
+
+POLICY_FUNCTION feedback_queue_t *feedback_queue_of(const run_queue_t *queue)
+{
+    return STATE_OF(queue, struct feedback_queue);
+}
+
+POLICY_FUNCTION uint32_t feedback_top(const scheduler_t *scheduler)
+{
+    return (uint32_t)scheduler->tunable[FEEDBACK_LEVELS] - 1;
+}
+
+POLICY_FUNCTION uint64_t feedback_ticks(const scheduler_t *scheduler, uint32_t tunable)
+{
+    return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
+}
+
+/* A level's place in the order of service: the highest comes first. */
+POLICY_FUNCTION uint32_t feedback_rank(uint32_t level)
+{
+    return FEEDBACK_LEVELS_MAX - level;
+}
+
+/* ---- the boost ---- */
+
+/* An epoch begins: those that wait rise. */
+POLICY_RARE_FUNCTION void feedback_begin_epoch(run_queue_t *queue)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    feedback_queue_t *state = feedback_queue_of(queue);
+    uint64_t length = feedback_ticks(scheduler, FEEDBACK_BOOST);
+    uint32_t top = feedback_top(scheduler);
+    state->epoch = length > 0 ? queue->now / length : 0;
+    state->next_epoch = length > 0 ? (state->epoch + 1) * length : UINT64_MAX;
+    for (uint32_t level = top; level > 0 && LOOP_GUARD; level--) {
+        uint32_t rank = feedback_rank(level - 1);
+        level_lists_move(&state->lists, &state->counts, rank, feedback_rank(top),
+                         state->counts.waiting[rank]);
+    }
+}
+
+/* Brings the queue up to its time: first of all in each hook that needs its lists. */
+POLICY_FUNCTION void feedback_boost_queue(run_queue_t *queue)
+{
+    if (queue->now >= feedback_queue_of(queue)->next_epoch)
+        feedback_begin_epoch(queue);
+}
+
+/* The level at which the task is served now, even if it has not been told of the boost yet. */
+POLICY_FUNCTION uint32_t feedback_level(const run_queue_t *queue, const task_t *task)
+{
+    const feedback_task_t *own = feedback_task_of(task);
+    bool boosted = own->epoch != feedback_queue_of(queue)->epoch;
+    return boosted && own->level == own->base ? feedback_top(queue->scheduler) : own->level;
+}
+
+/* A hook, level(). A boost lifts all that wait, except those that are above the top. */
+POLICY_FUNCTION uint64_t feedback_level_now(const scheduler_t *scheduler, const task_t *task,
+                                            uint64_t now)
+{
+    uint64_t length = feedback_ticks(scheduler, FEEDBACK_BOOST);
+    uint64_t top = feedback_top(scheduler);
+    bool boosted = length > 0 && task->queued_since / length != now / length;
+    return boosted && task->level < top ? top : task->level;
+}
+
+/* Lets the task take part in a boost that it has missed. False: there was none. */
+POLICY_FUNCTION bool feedback_boost_task(const run_queue_t *queue, task_t *task)
+{
+    feedback_task_t *own = feedback_task_of(task);
+    uint64_t epoch = feedback_queue_of(queue)->epoch;
+    if (own->epoch == epoch)
+        return false;
+    own->level = feedback_level(queue, task);
+    own->base = feedback_top(queue->scheduler);
+    own->epoch = epoch;
+    own->allotment_used = 0;
+    own->slice_used = 0;
+    own->turn_over = true;
+    task->level = own->level;
+    return true;
+}
+
+/* ---- slices and allotments ---- */
+
+/* Only ticks end turns; so a limit is reached when less than half a tick is left of it. */
+POLICY_FUNCTION bool feedback_used_up(const scheduler_t *scheduler, uint32_t limit, uint64_t used)
+{
+    return scheduler->tunable[limit] > 0 &&
+           used + scheduler->tick_ns / 2 >= feedback_ticks(scheduler, limit);
+}
+
+/* The place of its slice among the tunables; above all levels it has that of the top. */
+POLICY_FUNCTION uint32_t feedback_slice(const scheduler_t *scheduler, const feedback_task_t *own)
+{
+    uint32_t top = feedback_top(scheduler);
+    return FEEDBACK_SLICE + (own->level < top ? own->level : top);
+}
+
+POLICY_FUNCTION void feedback_sink_to(feedback_task_t *own, uint32_t base)
+{
+    own->level = own->base = base;
+    own->turn_over = true;
+}
+
+/* The task has used so much of its slice, and so much of its allotment. */
+POLICY_FUNCTION void feedback_pay(const scheduler_t *scheduler, feedback_task_t *own,
+                                  uint64_t slice, uint64_t allotment)
+{
+    own->slice_used += slice;
+    own->allotment_used += allotment;
+    /* Level 0 has no allotment. */
+    if (feedback_used_up(scheduler, FEEDBACK_ALLOTMENT + own->base, own->allotment_used)) {
+        feedback_sink_to(own, own->base - 1);
+        own->allotment_used = 0;
+    }
+    if (feedback_used_up(scheduler, feedback_slice(scheduler, own), own->slice_used))
+        own->turn_over = true;
+}
+
+/* ---- waiting ---- */
+
+/* Queues the task, in a queue that is in its epoch; `goes_on`: with its turn, as soon as its level
+ * is served. */
+POLICY_FUNCTION void feedback_add(run_queue_t *queue, task_t *task, bool goes_on)
+{
+    const feedback_task_t *own = feedback_task_of(task);
+    task->level = own->level;
+    level_lists_add(&feedback_queue_of(queue)->lists, level_counts_of(queue), task,
+                    feedback_rank(own->level), goes_on);
+}
+
+/* A hook. The queue is in its epoch: a task that was queued before the last boost is in the top's
+ * list. */
+POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
+{
+    const feedback_task_t *own = feedback_task_of(task);
+    feedback_boost_task(queue, task);
+    level_lists_remove(&feedback_queue_of(queue)->lists, level_counts_of(queue), task,
+                       feedback_rank(own->level));
+}
+
+/* Takes out the next one; null: no task waits. In a queue that is in its epoch. */
+POLICY_FUNCTION task_t *feedback_take(run_queue_t *queue)
+{
+    task_t *task = level_lists_take_first(&feedback_queue_of(queue)->lists, level_counts_of(queue));
+    if (task)
+        feedback_boost_task(queue, task);
+    return task;
+}
+
+/* The task gets the CPU. */
+POLICY_FUNCTION void feedback_begin_turn(run_queue_t *queue, task_t *task)
+{
+    feedback_task_t *own = feedback_task_of(task);
+    own->turn_over = false;
+    level_counts_of(queue)->running = feedback_rank(own->level);
+    queue->remark = own->level;
+}
+
+/* A hook. */
+POLICY_FUNCTION uint64_t feedback_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    int64_t slice = scheduler->tunable[feedback_slice(scheduler, feedback_task_of(task))];
+    return slice > 0 ? (uint64_t)slice : UINT64_MAX;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * The feedback queues of two studies: policies/mlfq.c without credit, and with rules of
+ * their own for what running costs, what blocking brings and when a task gives way.
+ *
+ * Preset `four-quanta` (study 3): one quantum is slice and allotment, and a task that
+ * blocks or yields before it ends has a new one. So it can be gamed, and the
+ * bottom starves; tests show both. The study finds the next of a level by a scan
+ * of the process table, here it is the one that waits longest. If its kernel
+ * calls the scheduler at each tick, as xv6 does, its turns are of one tick, and a
+ * quantum only says when to sink: slice_0=1 slice_1=1 slice_2=1.
+ *
+ * Preset `allotment-boost` (study 4): a process has a level and one counter of
+ * ticks, which is compared with the allotment and (modulo the slice) ends its
+ * turns. Hence: the process that is at work when a tick comes pays for it all; one
+ * that wakes goes on with its slice where it left it; and as each slice divides
+ * its level's allotment, none sinks within a slice (with other values it would
+ * sink at once, and its turn be over). At each tick the highest level that is
+ * ready runs (3.2.1): a task that wakes waits for the tick, not for the end of the
+ * slice of a lower one. Among equals the running one goes on until its slice ends
+ * (3.2.2). The boost resets the counter, so it ends a turn.
+ */
+
+#include "policies/feedback_levels.h"
+#include "policies/level_cpus.h"
+#include "policies/policy.h"
+
+enum {
+    STUDY_RELEASE = FEEDBACK_TUNABLE_COUNT,
+    STUDY_KEEP_SLICE,
+    STUDY_CHARGE_TICKS,
+    STUDY_PREEMPT,
+    STUDY_INHERIT,
+};
+
+/* What a task that blocks or yields gets for it. */
+enum { RELEASE_KEEPS, RELEASE_FORGETS, RELEASE_RISES };
+
+/* When a task of a lower level gives way. */
+enum { PREEMPT_AFTER_TURN, PREEMPT_AT_TICK, PREEMPT_AT_ONCE };
+
+static const struct tunable study_mlfq_tunables[] = {
+    FEEDBACK_TUNABLES,
+    [STUDY_RELEASE] = {"release",
+                       "blocking or yielding 0: changes nothing; 1: gives a new allotment; "
+                       "2: and blocking raises a level",
+                       RELEASE_KEEPS, RELEASE_KEEPS, RELEASE_RISES},
+    [STUDY_KEEP_SLICE] = {"keep_slice", "1: who wakes goes on with the slice that it left", 0, 0,
+                          1},
+    [STUDY_CHARGE_TICKS] = {"charge_ticks",
+                            "1: who runs at a tick pays for all of it; 0: for the time it ran", 0,
+                            0, 1},
+    [STUDY_PREEMPT] = {"preempt",
+                       "a higher level takes over 0: when a turn ends; 1: at a tick; 2: at once",
+                       PREEMPT_AFTER_TURN, PREEMPT_AT_ONCE, PREEMPT_AT_ONCE},
+    [STUDY_INHERIT] = {"inherit",
+                       "a child starts 0: at the top; 1: with its parent's level and allotment", 0,
+                       1, 1},
+};
+
+static const struct preset study_mlfq_presets[] = {
+    {"four-quanta",
+     "quanta 1, 2, 4 and no limit; no boost; a new quantum for who gives up the CPU (study 3)",
+     {{"slice_3", 1},
+      {"slice_2", 2},
+      {"slice_1", 4},
+      {"slice_0", 0},
+      {"allotment_3", 1},
+      {"allotment_2", 2},
+      {"allotment_1", 4},
+      {"boost", 0},
+      {"release", RELEASE_FORGETS},
+      {"charge_ticks", 1},
+      {"preempt", PREEMPT_AT_TICK},
+      {"inherit", 0}}},
+    {"allotment-boost",
+     "allotments 8, 16, 32 and no limit, slices 2, 4, 8, 32; all rise every 480 ticks (study 4)",
+     {{"keep_slice", 1}, {"charge_ticks", 1}, {"preempt", PREEMPT_AT_TICK}, {"inherit", 0}}},
+};
+
+/* Times are in nanoseconds. */
+struct study_mlfq_task {
+    struct feedback_task feedback;
+    uint64_t charged_run_time; /* of its run time, what it has paid for */
+    uint64_t charged_at;
+    bool moved; /* of one that waits: it came from another CPU, at a tick of this one */
+};
+
+_Static_assert(sizeof(struct study_mlfq_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct feedback_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+
+typedef struct study_mlfq_task SHARED_MEMORY study_mlfq_task_t;
+
+POLICY_FUNCTION study_mlfq_task_t *study_mlfq_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct study_mlfq_task);
+}
+
+/* The task has run: until a tick, or until now, when it stops. */
+POLICY_FUNCTION void study_mlfq_charge(run_queue_t *queue, task_t *task, bool tick)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    study_mlfq_task_t *own = study_mlfq_task_of(task);
+    uint64_t used = task->run_time - own->charged_run_time;
+    if (scheduler->tunable[STUDY_CHARGE_TICKS])
+        used = tick ? scheduler->tick_ns : 0;
+    feedback_pay(scheduler, &own->feedback, used, used);
+    feedback_boost_queue(queue);
+    feedback_boost_task(queue, task);
+    own->charged_run_time = task->run_time;
+    own->charged_at = queue->now;
+    task->level = own->feedback.level;
+}
+
+/* The task gave up the CPU by blocking, and wakes now, or by yielding. */
+POLICY_FUNCTION void study_mlfq_release(const run_queue_t *queue, feedback_task_t *own,
+                                        bool blocked)
+{
+    int64_t rule = queue->scheduler->tunable[STUDY_RELEASE];
+    if (rule != RELEASE_KEEPS)
+        own->allotment_used = 0;
+    if (rule == RELEASE_RISES && blocked && own->base < feedback_top(queue->scheduler))
+        own->level = ++own->base;
+}
+
+POLICY_FUNCTION void study_mlfq_task_init(scheduler_t *scheduler, task_t *task,
+                                          const task_t *parent)
+{
+    study_mlfq_task_t *own = study_mlfq_task_of(task);
+    own->feedback.epoch = UINT64_MAX;
+    own->charged_run_time = task->run_time;
+    if (!parent || !scheduler->tunable[STUDY_INHERIT])
+        return;
+    const study_mlfq_task_t *other = study_mlfq_task_of(parent);
+    own->feedback.epoch = other->feedback.epoch;
+    own->feedback.level = own->feedback.base = other->feedback.base;
+    own->feedback.allotment_used = other->feedback.allotment_used;
+    own->charged_at = other->charged_at;
+}
+
+POLICY_FUNCTION void study_mlfq_enqueue(run_queue_t *queue, task_t *task,
+                                        enum enqueue_reason reason)
+{
+    study_mlfq_task_t *own = study_mlfq_task_of(task);
+    feedback_boost_queue(queue);
+    bool inherits = !feedback_boost_task(queue, task) && reason == ENQUEUE_NEW;
+    uint64_t since = queue->now - own->charged_at; /* what its parent ran since */
+    if (inherits && !queue->scheduler->tunable[STUDY_CHARGE_TICKS])
+        feedback_pay(queue->scheduler, &own->feedback, since, since);
+    if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_YIELDED)
+        study_mlfq_release(queue, &own->feedback, reason == ENQUEUE_WOKEN);
+
+    bool lost_cpu = reason == ENQUEUE_EXPIRED || reason == ENQUEUE_PREEMPTED;
+    bool goes_on = lost_cpu && !own->feedback.turn_over;
+    bool wakes_in_slice = reason == ENQUEUE_WOKEN && !own->feedback.turn_over &&
+                          queue->scheduler->tunable[STUDY_KEEP_SLICE];
+    if (!goes_on && !wakes_in_slice)
+        own->feedback.slice_used = 0;
+    feedback_add(queue, task, goes_on);
+}
+
+POLICY_FUNCTION task_t *study_mlfq_steal(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    feedback_boost_queue(queue);
+    task_t *task = feedback_take(queue);
+    if (task)
+        study_mlfq_task_of(task)->moved = true;
+    return task;
+}
+
+POLICY_FUNCTION task_t *study_mlfq_pick(run_queue_t *queue, uint32_t cpu)
+{
+    task_t *task = study_mlfq_steal(queue, cpu);
+    if (task) {
+        feedback_begin_turn(queue, task);
+        study_mlfq_task_of(task)->moved = false;
+        study_mlfq_task_of(task)->charged_at = queue->now;
+    }
+    return task;
+}
+
+POLICY_FUNCTION enum tick_verdict study_mlfq_tick(run_queue_t *queue, task_t *task)
+{
+    const feedback_task_t *own = feedback_task_of(task);
+    level_counts_t *counts = level_counts_of(queue);
+    study_mlfq_charge(queue, task, true);
+    counts->running = feedback_rank(own->level);
+    bool higher_waits = level_first(counts) < counts->running;
+    bool gives_way = higher_waits && queue->scheduler->tunable[STUDY_PREEMPT] != PREEMPT_AFTER_TURN;
+    return own->turn_over || gives_way ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION void study_mlfq_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    (void)reason;
+    study_mlfq_charge(queue, task, false);
+    level_counts_of(queue)->running = NO_RANK;
+}
+
+/* A CPU takes tasks from others at its ticks: those may take over even if not at once. */
+POLICY_FUNCTION bool study_mlfq_preempts(run_queue_t *queue, const task_t *task,
+                                         const task_t *running)
+{
+    int64_t rule = queue->scheduler->tunable[STUDY_PREEMPT];
+    bool now =
+        rule == PREEMPT_AT_ONCE || (rule == PREEMPT_AT_TICK && study_mlfq_task_of(task)->moved);
+    return now && feedback_level(queue, task) > feedback_level(queue, running);
+}
+
+POLICY_DEFINITION policy_study_mlfq = {
+    .name = "mlfq",
+    .meaning = "the feedback queues of studies 3 and 4",
+    .source = "Corbató 1962; Arpaci-Dusseau 2018",
+    .order = "The highest level at which a task waits is served; the task that came first is next.",
+    .levels = "A task that uses up its time sinks, and a boost lifts all; level 0 is served last.",
+    .remark = "level {}: the best at which a task waits",
+    .boost = "boost",
+    .level_order = LEVELS_HIGHEST_FIRST,
+    .remark_kind = REMARK_LEVEL,
+    .tunables = study_mlfq_tunables,
+    .tunable_count = sizeof(study_mlfq_tunables) / sizeof(study_mlfq_tunables[0]),
+    .presets = study_mlfq_presets,
+    .preset_count = sizeof(study_mlfq_presets) / sizeof(study_mlfq_presets[0]),
+    .task_bytes = sizeof(struct study_mlfq_task),
+    .enqueue = study_mlfq_enqueue,
+    .dequeue = feedback_dequeue,
+    .pick = study_mlfq_pick,
+    .tick = study_mlfq_tick,
+    .time_slice = feedback_time_slice,
+    .queue_init = level_queue_init,
+    .task_init = study_mlfq_task_init,
+    .stopped = study_mlfq_stopped,
+    .preempts = study_mlfq_preempts,
+    .place = place_by_level,
+    .balance = balance_by_level,
+    .steal = study_mlfq_steal,
+    .level = feedback_level_now,
+};

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Priority scheduling as study 1 has it, and as it proposes it: policies/priority.c with
+ * all that its thesis does and suggests beside, each of which is a tunable.
+ *
+ * Preset `thesis`: a raise is permanent; level 5 is served before level 0; PIDs
+ * above 100 are always at level 5; a process that has run for over 10,000 ticks is
+ * ended; a new process goes to the CPU where the fewest wait (the one that runs there
+ * does not count) and stays there; and a higher one that wakes must wait for the end of
+ * the tick. Where the study's code differs from its text, this follows the text: the
+ * code counts passes of the scheduler instead of ticks; all age, those that run or
+ * sleep and PIDs 1 and 2, too; processes are ended by age, not run time; and a process
+ * that wakes, unless at level 5, is at level 0 from then on.
+ *
+ * Preset `proposed`: the policy as shipped with what the study proposes in section 8.1.
+ */
+
+#include "policies/aging_lists.h"
+#include "policies/level_cpus.h"
+#include "policies/policy.h"
+#include "policies/studies/priority_quirks.h"
+
+enum {
+    STUDY_SLICE,
+    STUDY_AGING_INTERVAL,
+    STUDY_AGING_STEP,
+    STUDY_AGING_KEEPS,
+    STUDY_STALLED_AFTER,
+    STUDY_STALLED_INTERVAL,
+    STUDY_EXEMPT_PIDS,
+    STUDY_LEVEL_WIDTH,
+    STUDY_BEHAVIOUR,
+    STUDY_FAST_LANE,
+    STUDY_PID_LIMIT,
+    STUDY_KILL_AFTER,
+    STUDY_PREEMPTION,
+    STUDY_PLACEMENT,
+    STUDY_BALANCING,
+    STUDY_TUNABLES,
+};
+
+enum { PLACE_BY_LEVEL, PLACE_FEWEST_WAITING, PLACE_LEAST_WEIGHT };
+
+enum {
+    STUDY_LEVELS = PRIORITY_LOWEST + 1,
+    NO_LANE = STUDY_LEVELS,
+};
+
+struct study_priority_scheduler {
+    int32_t lowest;     /* level */
+    uint32_t fast_lane; /* the level that is served first, out of its order */
+};
+
+struct study_priority_task {
+    struct aging_task aging;
+    uint32_t ticks;   /* of its turn, used */
+    int32_t priority; /* the one that its base comes from; -1: none yet */
+    int32_t base;     /* the level of its priority, less the raises that it keeps */
+    bool moved;       /* it came from another CPU, at a tick of this one, and waits here */
+    struct behaviour behaviour;
+};
+
+_Static_assert(sizeof(struct study_priority_scheduler) <= POLICY_SCHEDULER_BYTES, "its state fits");
+_Static_assert(sizeof(struct study_priority_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct aging_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+_Static_assert(STUDY_LEVELS < RANKS_MAX, "each level has a rank, and so has the fast lane");
+
+typedef struct study_priority_task SHARED_MEMORY study_priority_task_t;
+
+POLICY_FUNCTION study_priority_task_t *study_priority_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct study_priority_task);
+}
+
+/* ---- levels ---- */
+
+/* A level's place in the order of service; 0 comes first. */
+POLICY_FUNCTION uint32_t study_priority_rank(const scheduler_t *scheduler, uint32_t level)
+{
+    bool first = level == STATE_OF(scheduler, struct study_priority_scheduler)->fast_lane;
+    return first ? 0 : level + 1;
+}
+
+POLICY_FUNCTION bool study_priority_is_exempt(const scheduler_t *scheduler, const task_t *task)
+{
+    return task->pid <= scheduler->tunable[STUDY_EXEMPT_PIDS];
+}
+
+/* Does the task rise while it waits? */
+POLICY_FUNCTION bool study_priority_ages(const scheduler_t *scheduler, const task_t *task)
+{
+    return !study_priority_is_exempt(scheduler, task) &&
+           !is_above_pid_limit(task, scheduler->tunable[STUDY_PID_LIMIT]);
+}
+
+/* As the task's attributes say. */
+POLICY_FUNCTION int32_t study_priority_level(const scheduler_t *scheduler, const task_t *task)
+{
+    bool above_limit = is_above_pid_limit(task, scheduler->tunable[STUDY_PID_LIMIT]);
+    int32_t priority = above_limit ? PRIORITY_DEFAULT : task->priority;
+    return priority / (int32_t)scheduler->tunable[STUDY_LEVEL_WIDTH];
+}
+
+/* The task's own level, to which it returns after a turn. */
+POLICY_FUNCTION uint32_t study_priority_own_level(const scheduler_t *scheduler, const task_t *task)
+{
+    const study_priority_task_t *own = study_priority_task_of(task);
+    int32_t lowest = STATE_OF(scheduler, struct study_priority_scheduler)->lowest;
+    int32_t level = own->base + own->behaviour.bias;
+    return level < 0 ? 0 : (uint32_t)(level > lowest ? lowest : level);
+}
+
+POLICY_FUNCTION uint64_t study_priority_ticks(const scheduler_t *scheduler, uint32_t tunable)
+{
+    return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
+}
+
+/* ---- aging ---- */
+
+/* A raise may be due. */
+POLICY_RARE_FUNCTION void study_priority_raise(run_queue_t *queue)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    aging_queue_t *state = aging_queue_of(queue);
+    uint64_t interval = study_priority_ticks(scheduler, STUDY_AGING_INTERVAL);
+    uint64_t patience = study_priority_ticks(scheduler, STUDY_STALLED_AFTER);
+    state->next_raise = (queue->now / interval + 1) * interval;
+    if (patience > 0) {
+        uint64_t shorter = study_priority_ticks(scheduler, STUDY_STALLED_INTERVAL);
+        uint64_t next = (queue->now / shorter + 1) * shorter;
+        state->next_raise = next < state->next_raise ? next : state->next_raise;
+        bool stalled =
+            has_stalled(&state->aging, study_priority_rank(scheduler, 0), queue->now, patience);
+        interval = stalled ? shorter : interval;
+    }
+    uint64_t rise = aging_rise(queue, interval, (uint64_t)scheduler->tunable[STUDY_AGING_STEP]);
+    for (uint32_t level = LOOP_START(1); level < STUDY_LEVELS && rise > 0 && LOOP_GUARD; level++) {
+        uint32_t from = study_priority_rank(scheduler, level);
+        uint32_t to = study_priority_rank(scheduler, level > rise ? level - (uint32_t)rise : 0);
+        level_lists_move(&state->aging, &state->counts, from, to, aging_waiting(state, from));
+    }
+}
+
+/* Brings the lists up to the queue's time: first of all in each hook that needs them. */
+POLICY_FUNCTION void study_priority_age(run_queue_t *queue)
+{
+    if (queue->now >= aging_queue_of(queue)->next_raise)
+        study_priority_raise(queue);
+}
+
+/* ---- one queue ---- */
+
+POLICY_FUNCTION void study_priority_scheduler_init(scheduler_t *scheduler)
+{
+    struct study_priority_scheduler SHARED_MEMORY *state =
+        STATE_OF(scheduler, struct study_priority_scheduler);
+    int32_t width = (int32_t)scheduler->tunable[STUDY_LEVEL_WIDTH];
+    bool lane = scheduler->tunable[STUDY_FAST_LANE] != 0;
+    state->lowest = PRIORITY_LOWEST / width;
+    state->fast_lane = lane ? (uint32_t)(PRIORITY_DEFAULT / width) : NO_LANE;
+}
+
+POLICY_FUNCTION void study_priority_queue_init(run_queue_t *queue)
+{
+    aging_queue_init(queue, queue->scheduler->tunable[STUDY_AGING_INTERVAL] > 0);
+}
+
+POLICY_FUNCTION void study_priority_task_init(scheduler_t *scheduler, task_t *task,
+                                              const task_t *parent)
+{
+    study_priority_task_t *own = study_priority_task_of(task);
+    (void)parent;
+    own->priority = -1;
+    own->aging.ages = study_priority_ages(scheduler, task);
+    own->behaviour.judged = task->run_time;
+}
+
+/* Sets the level at which the task is queued. True: it goes on with its turn, before the others
+ * at its level. */
+POLICY_FUNCTION bool study_priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
+                                               enum enqueue_reason reason)
+{
+    study_priority_task_t *own = study_priority_task_of(task);
+    bool lost_cpu = reason == ENQUEUE_PREEMPTED || reason == ENQUEUE_EXPIRED;
+    if (own->priority != task->priority) {
+        own->priority = task->priority;
+        own->base = study_priority_level(scheduler, task);
+        own->behaviour.bias = 0;
+    } else if (lost_cpu && own->ticks < scheduler->tunable[STUDY_SLICE]) {
+        return true;
+    } else if (reason == ENQUEUE_MOVED) {
+        return false;
+    }
+    own->ticks = 0;
+    own->aging.level = study_priority_own_level(scheduler, task);
+    return false;
+}
+
+POLICY_FUNCTION void study_priority_enqueue(run_queue_t *queue, task_t *task,
+                                            enum enqueue_reason reason)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    study_priority_task_t *own = study_priority_task_of(task);
+    study_priority_age(queue);
+    if (reason == ENQUEUE_WOKEN) {
+        own->behaviour.slept += queue->now - own->behaviour.blocked_at;
+        behaviour_judge(&own->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
+    }
+    bool goes_on = study_priority_begin_wait(scheduler, task, reason);
+    aging_add(aging_queue_of(queue), task, study_priority_rank(scheduler, own->aging.level),
+              goes_on);
+}
+
+/* Takes out a task, in a queue that is up to its time. */
+POLICY_FUNCTION void study_priority_take(run_queue_t *queue, task_t *task)
+{
+    study_priority_task_t *own = study_priority_task_of(task);
+    uint32_t rise = aging_catch_up(aging_queue_of(queue), task);
+    if (rise > 0 && queue->scheduler->tunable[STUDY_AGING_KEEPS])
+        own->base -= (int32_t)rise;
+    aging_remove(aging_queue_of(queue), task,
+                 study_priority_rank(queue->scheduler, own->aging.level));
+}
+
+POLICY_FUNCTION void study_priority_dequeue(run_queue_t *queue, task_t *task)
+{
+    study_priority_age(queue);
+    study_priority_take(queue, task);
+}
+
+POLICY_FUNCTION task_t *study_priority_steal(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    study_priority_age(queue);
+    task_t *task = aging_first(aging_queue_of(queue));
+    if (task) {
+        study_priority_take(queue, task);
+        study_priority_task_of(task)->moved = true;
+    }
+    return task;
+}
+
+POLICY_FUNCTION task_t *study_priority_pick(run_queue_t *queue, uint32_t cpu)
+{
+    task_t *task = study_priority_steal(queue, cpu);
+    if (task) {
+        study_priority_task_t *own = study_priority_task_of(task);
+        own->moved = false;
+        queue->remark = own->aging.level;
+        level_counts_of(queue)->running = study_priority_rank(queue->scheduler, own->aging.level);
+    }
+    return task;
+}
+
+POLICY_FUNCTION void study_priority_stopped(run_queue_t *queue, task_t *task,
+                                            enum stop_reason reason)
+{
+    level_counts_of(queue)->running = NO_RANK;
+    if (reason == STOP_BLOCKED)
+        study_priority_task_of(task)->behaviour.blocked_at = queue->now;
+}
+
+POLICY_FUNCTION enum tick_verdict study_priority_tick(run_queue_t *queue, task_t *task)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    study_priority_task_t *own = study_priority_task_of(task);
+    level_counts_t *counts = level_counts_of(queue);
+    bool has_run_enough =
+        has_run_for_longer(task, study_priority_ticks(scheduler, STUDY_KILL_AFTER));
+    if (has_run_enough && !study_priority_is_exempt(scheduler, task))
+        return TICK_KILL;
+    study_priority_age(queue);
+    behaviour_judge(&own->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
+    own->ticks++;
+    bool turn_is_over = own->ticks >= scheduler->tunable[STUDY_SLICE];
+    if (turn_is_over) /* balance() must know that the raise of this turn is over, too */
+        counts->running = study_priority_rank(scheduler, study_priority_own_level(scheduler, task));
+    bool higher_waits = level_first(counts) < counts->running;
+    return turn_is_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION uint64_t study_priority_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)task;
+    return (uint64_t)scheduler->tunable[STUDY_SLICE];
+}
+
+/* A CPU takes tasks from others at its ticks: for one of those it is time even if not at once. */
+POLICY_FUNCTION bool study_priority_preempts(run_queue_t *queue, const task_t *task,
+                                             const task_t *running)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    const study_priority_task_t *own = study_priority_task_of(task);
+    return (scheduler->tunable[STUDY_PREEMPTION] || own->moved) &&
+           study_priority_rank(scheduler, own->aging.level) <
+               study_priority_rank(scheduler, aging_task_of(running)->level);
+}
+
+/* ---- several CPUs: see level_cpus.h ---- */
+
+POLICY_FUNCTION uint32_t study_priority_push(const scheduler_t *scheduler, uint32_t cpu)
+{
+    return scheduler->tunable[STUDY_BALANCING] ? push_to_idle(scheduler, cpu) : NO_CPU;
+}
+
+POLICY_FUNCTION uint32_t study_priority_balance(const scheduler_t *scheduler, uint32_t cpu,
+                                                bool idle)
+{
+    return scheduler->tunable[STUDY_BALANCING] ? balance_by_level(scheduler, cpu, idle) : NO_CPU;
+}
+
+/* By the study's rules a new task goes where this is least, and stays there: how many wait, or the
+ * sum of 10 - level of those that wait or run. */
+POLICY_FUNCTION uint64_t study_priority_crowd(const run_queue_t *queue)
+{
+    const level_counts_t *counts = level_counts_of(queue);
+    uint64_t weight = 0;
+    if (queue->scheduler->tunable[STUDY_PLACEMENT] == PLACE_FEWEST_WAITING)
+        return queue->queued;
+    for (uint32_t level = LOOP_START(0); level < STUDY_LEVELS && LOOP_GUARD; level++) {
+        uint32_t rank = study_priority_rank(queue->scheduler, level);
+        uint64_t tasks = counts->waiting[rank] + (counts->running == rank);
+        weight += tasks * (PRIORITY_LOWEST - level);
+    }
+    return weight;
+}
+
+POLICY_FUNCTION uint32_t study_priority_place(const scheduler_t *scheduler, const task_t *task,
+                                              enum enqueue_reason reason)
+{
+    if (scheduler->tunable[STUDY_PLACEMENT] == PLACE_BY_LEVEL)
+        return place_by_level(scheduler, task, reason);
+    if (reason != ENQUEUE_NEW)
+        return task->cpu;
+    uint32_t best = 0;
+    for (uint32_t cpu = LOOP_START(1); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+        if (study_priority_crowd(scheduler->queue[cpu]) <
+            study_priority_crowd(scheduler->queue[best]))
+            best = cpu;
+    }
+    return best;
+}
+
+/* ---- what can be set ---- */
+
+enum { PID_MAX = 0x7fffffff };
+
+static const struct tunable study_priority_tunables[] = {
+    [STUDY_SLICE] = {"slice", "ticks of a turn among tasks of the same level", 1, 1, 1000},
+    [STUDY_AGING_INTERVAL] = {"aging_interval", "ticks between raises of those that wait; 0: none",
+                              0, 50, 1000000},
+    [STUDY_AGING_STEP] = {"aging_step", "levels of a raise", 1, 1, PRIORITY_LOWEST},
+    [STUDY_AGING_KEEPS] = {"aging_keeps", "a raise is 0: for one turn; 1: until priority is set", 0,
+                           0, 1},
+    [STUDY_STALLED_AFTER] = {"stalled_after",
+                             "ticks; while the first in some level's line has waited for longer, "
+                             "its CPU's tasks rise every stalled_interval; 0: off",
+                             0, 0, 1000000},
+    [STUDY_STALLED_INTERVAL] = {"stalled_interval", "ticks between raises then", 1, 25, 1000000},
+    [STUDY_EXEMPT_PIDS] = {"exempt_pids", "PIDs up to this neither age nor are ended", 0, 2,
+                           PID_MAX},
+    [STUDY_LEVEL_WIDTH] = {"level_width", "priorities at one level; 3: 0-2, 3-5, 6-8, 9-10", 1, 1,
+                           PRIORITY_LOWEST + 1},
+    [STUDY_BEHAVIOUR] = {"behaviour",
+                         "ticks run or slept, after which who hardly slept sinks by a level and "
+                         "who mostly slept rises, by two levels at most; 0: off",
+                         0, 0, 1000000},
+    [STUDY_FAST_LANE] = {"fast_lane", "1: priority 5 is served before priority 0", 0, 0, 1},
+    [STUDY_PID_LIMIT] = {"pid_limit", "PIDs above this have priority 5 and do not age; 0: none", 0,
+                         0, PID_MAX},
+    [STUDY_KILL_AFTER] = {"kill_after", "ticks of run time after which a task is ended; 0: none", 0,
+                          0, 1000000000},
+    [STUDY_PREEMPTION] = {"preemption", "a higher task takes over 0: at a tick; 1: at once", 0, 1,
+                          1},
+    [STUDY_PLACEMENT] = {"placement",
+                         "0: on the CPU that serves the lowest level; or, when forked, where "
+                         "1: the fewest wait; 2: the sum of 10 - level is least",
+                         PLACE_BY_LEVEL, PLACE_BY_LEVEL, PLACE_LEAST_WEIGHT},
+    [STUDY_BALANCING] = {"balancing", "1: tasks move between CPUs; 0: they stay", 0, 1, 1},
+};
+
+_Static_assert(sizeof(study_priority_tunables) / sizeof(study_priority_tunables[0]) ==
+                   STUDY_TUNABLES,
+               "all are there");
+
+static const struct preset study_priority_presets[] = {
+    {"thesis",
+     "permanent raises, the fast lane, PIDs above 100 at level 5, no balancing (study 1)",
+     {{"aging_keeps", 1},
+      {"fast_lane", 1},
+      {"pid_limit", 100},
+      {"kill_after", 10000},
+      {"preemption", 0},
+      {"placement", PLACE_FEWEST_WAITING},
+      {"balancing", 0}}},
+    {"proposed",
+     "dynamic aging, four levels, priority by behaviour and placement by weight (study 1, 8.1)",
+     {{"stalled_after", 100},
+      {"level_width", 3},
+      {"behaviour", 100},
+      {"placement", PLACE_LEAST_WEIGHT}}},
+};
+
+/* As it rises at the usual interval: whether others have stalled, no trace tells. */
+POLICY_FUNCTION uint64_t study_priority_level_now(const scheduler_t *scheduler, const task_t *task,
+                                                  uint64_t now)
+{
+    uint64_t interval = (uint64_t)scheduler->tunable[STUDY_AGING_INTERVAL] * scheduler->tick_ns;
+    if (interval == 0 || !study_priority_ages(scheduler, task))
+        return task->level;
+    uint64_t raises = now / interval - task->queued_since / interval;
+    uint64_t rise = raises * (uint64_t)scheduler->tunable[STUDY_AGING_STEP];
+    return rise < task->level ? task->level - rise : 0;
+}
+
+POLICY_DEFINITION policy_study_priority = {
+    .name = "priority",
+    .meaning = "priorities as study 1 has them, and as it proposes them",
+    .source = "Cobham 1954; study 1, 2025",
+    .order = "The highest level at which a task waits is served; the task that came first is next.",
+    .levels = "A task's level is its priority, and rises while it waits; level 0 is served first.",
+    .remark = "level {}: the best at which a task waits",
+    .level_order = LEVELS_LOWEST_FIRST,
+    .remark_kind = REMARK_LEVEL,
+    .tunables = study_priority_tunables,
+    .tunable_count = STUDY_TUNABLES,
+    .presets = study_priority_presets,
+    .preset_count = sizeof(study_priority_presets) / sizeof(study_priority_presets[0]),
+    .scheduler_init = study_priority_scheduler_init,
+    .queue_init = study_priority_queue_init,
+    .task_init = study_priority_task_init,
+    .task_bytes = sizeof(struct study_priority_task),
+    .enqueue = study_priority_enqueue,
+    .dequeue = study_priority_dequeue,
+    .pick = study_priority_pick,
+    .tick = study_priority_tick,
+    .time_slice = study_priority_time_slice,
+    .stopped = study_priority_stopped,
+    .preempts = study_priority_preempts,
+    .place = study_priority_place,
+    .push = study_priority_push,
+    .balance = study_priority_balance,
+    .steal = study_priority_steal,
+    .level = study_priority_level_now,
+};
