@@ -87,10 +87,8 @@ int scheduler_begin(const struct scheduler_options *wanted)
     if (requests < 0 || !objects)
         return -errno;
     for (uint32_t i = 0; i < policy_sources_count; i++)
-        objects[i] = (struct policy_object){.policy = policies[i],
-                                            .name = policy_files[i],
-                                            .shared = &shared,
-                                            .thread_done = -1};
+        objects[i] = (struct policy_object){
+            .policy = policies[i], .name = policy_files[i], .shared = &shared, .thread_done = -1};
     objects_init();
     return shared_objects_load(&shared, options.objects, options.tell_queues);
 }
