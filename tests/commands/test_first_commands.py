@@ -47,7 +47,7 @@ class First:
 
 def unserved(words: str) -> First:
     """No server is there to be asked."""
-    return First(words, "serves", 2)
+    return First(words, "no server runs", 2)
 
 
 DEPENDS = None
