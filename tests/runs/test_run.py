@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Programs
+from conftest import Programs
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.files.placing import LIST
 from schedlab.machines import Boot, kernel_machine, machine_named
@@ -185,7 +185,7 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
     script = CONDUCTOR.format(tests=str(Path(__file__).parent), out=str(out), pids=pids)
     with subprocess.Popen(
         [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python"},
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
