@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from known_environment import settle
 from schedlab.host.interpreter import module_command
 from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.toolchain.tools import find_browser
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
 
 watch_starts()
 
-# A shell starts what runs in the background with SIGINT ignored, and programs hand that on.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 # By hand: other cases each time, and many. docs/contributing.md says when.
 settings.register_profile("long", max_examples=2000, stateful_step_count=50, deadline=None)
 
 ROOT = Path(__file__).resolve().parent.parent
 
 # Programs that tests start as `python -c` find our packages by it.
-os.environ["PYTHONPATH"] = f"{ROOT}/python:{ROOT}/sim/python"
+settle({"PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python"})
 
 
 FAST_LEAVES_OUT = ("browser", "linux", "qemu", "spike", "slow")

@@ -13,7 +13,8 @@
 
 /* Of what was found. */
 #define LIMITS_NOT_HONOURED                                                                        \
-    "no policy honours what is in use here: %.1500s. --ignore-limits of `serve` passes over it"
+    "no policy honours what is in use here: %.1500s. "                                             \
+    "--ignore-limits, of `serve` or of the monitor that begins to, passes over it"
 
 /*
  * Adds what is in use, each with the group or the task that has it, as far as a

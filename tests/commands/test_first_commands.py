@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,6 +44,8 @@ class First:
     interrupted: bool = False
     """By Ctrl-C, when it has said that; else it goes on."""
     long: bool = False
+    terminal: bool = False
+    """It is typed into one; else it prints into a pipe."""
 
 
 def unserved(words: str) -> First:
@@ -86,7 +89,7 @@ COMMANDS = {
     "soak": First("storm --hours 0.001", REFUSAL, 1),
     "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
     "test": First("tests/monitor/test_monitor_session.py -n 1 -k one_to_four", "1 passed"),
-    "top": First("--machine sim", "Processes", interrupted=True),
+    "top": First("--machine sim", "Processes", interrupted=True, terminal=True),
     "trace": First("RUN", "trace.perfetto-trace"),
 }
 
@@ -166,6 +169,13 @@ def test_what_another_compiler_has_built_is_never_used(prepared: Path, tmp_path:
     assert (place / "build/linux-sdk").is_symlink()
 
 
+def read(descriptor: int) -> str:
+    """ "": nothing comes any more, which terminals tell by an error."""
+    with suppress(OSError):
+        return os.read(descriptor, 1 << 16).decode(errors="replace")
+    return ""
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -177,23 +187,25 @@ def test_as_the_first_one(name: str, prepared: Path, recorded: Path, tmp_path: P
     first = COMMANDS[name]
     place = fresh_checkout(tmp_path / "a: che[k] out, 100 % of 'it'")
     words = [str(recorded) if word == "RUN" else word for word in first.words.split()]
+    ours, theirs = os.openpty() if first.terminal else os.pipe()
     with subprocess.Popen(
         [place / "schedlab", *name.split(), *words],
         cwd=place,
         env=environment_of(prepared),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stdin=theirs if first.terminal else subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
         start_new_session=True,
     ) as process:
-        assert process.stdout
+        os.close(theirs)
         said = ""
-        while some := os.read(process.stdout.fileno(), 1 << 16).decode(errors="replace"):
+        while some := read(ours):
             said += some
             if first.interrupted and re.search(first.says, said):
                 process.send_signal(signal.SIGINT)
                 first = replace(first, interrupted=False)
         process.wait(timeout=120)
+    os.close(ours)
     assert re.search(first.says, said), said
     assert not re.search("Traceback|internal error", said), said
     expected = (0, 1, 2) if first.status is DEPENDS else (first.status,)

@@ -38,6 +38,19 @@ def of_bytes(source: random.Random, content: bytes) -> bytes:
     return content
 
 
+def of_words(source: random.Random, content: bytes) -> bytes:
+    """Other numbers of 1 to 8 bytes, where numbers of that size stand in binary files."""
+    data = bytearray(content)
+    for _ in range(source.choice((1, 1, 2, 4))):
+        size = source.choice((1, 2, 4, 8))
+        at = source.randrange(max(len(data) // size, 1)) * size
+        if source.random() < 0.5:  # where most of what says how the rest is to be read stands
+            at %= 512
+        number = source.choice((*NUMBERS, source.getrandbits(64), len(data), at))
+        data[at : at + size] = (number % (1 << 8 * size)).to_bytes(size, "little")
+    return bytes(data)
+
+
 def of_json(source: random.Random, content: bytes) -> bytes:
     """Another value, or none, somewhere in the tree."""
     tree = json.loads(content)
@@ -47,6 +60,14 @@ def of_json(source: random.Random, content: bytes) -> bytes:
     if source.random() < 0.02:
         text = "[" * _NESTED + text + "]" * _NESTED
     return text.encode()
+
+
+def of_json_lines(source: random.Random, content: bytes) -> bytes:
+    """The same in some lines, of which each is JSON."""
+    lines = content.splitlines(keepends=True)
+    for at in source.sample(range(len(lines)), source.choice((1, 2, 4))):
+        lines[at] = of_json(source, lines[at]) + b"\n"
+    return b"".join(lines)
 
 
 def _changed(source: random.Random, tree: Any) -> Any:

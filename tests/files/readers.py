@@ -5,11 +5,13 @@ changed, and what reads it. A new reader is a row more."""
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+import monitor_readers
 import mutators
 from kept_runs import keep_simulated
 from mutators import Mutator
@@ -50,6 +52,8 @@ class Reader:
     """Fills a folder."""
     read: Read
     mutators: tuple[Mutator, ...]
+    tool: str = ""
+    """The program without which it reads nothing."""
 
 
 # --- runs
@@ -206,6 +210,18 @@ def _read_perf(folder: Path, file: Path) -> None:
     convert(file, place, "eevdf", 4_000_000)
 
 
+def _recorded(name: str, folder: Path) -> None:
+    packed = (ROOT / "tests" / "recordings" / f"{name}.xz").read_bytes()
+    (folder / name).write_bytes(lzma.decompress(packed))
+
+
+def _recording(name: str, tool: str) -> Reader:
+    """As the tool itself keeps it."""
+    return Reader(
+        tool, name, partial(_recorded, name), _read_perf, (*_BYTES, mutators.of_words), tool
+    )
+
+
 _JSON = (mutators.of_bytes, mutators.of_json, mutators.of_json, mutators.of_json)
 _BYTES = (mutators.of_bytes,)
 _TRACE = (mutators.of_bytes, mutators.of_trace, mutators.of_trace)
@@ -234,6 +250,11 @@ READERS = (
     Reader("costs", "costs.json", partial(_copy, "sim/costs/kernel.json", "costs.json"),
            lambda _, file: costs.read(file).text(), _JSON),
     Reader("perf-text", "perf.txt", _perf, _read_perf, _BYTES),
+    _recording("few.data", "perf"),
+    _recording("sched.dat", "trace-cmd"),
+    Reader("messages", "messages", monitor_readers.lines, monitor_readers.ask,
+           (mutators.of_bytes, mutators.of_json_lines, mutators.of_json_lines)),
+    Reader("connection", "connection", monitor_readers.connection, monitor_readers.connect, _BYTES),
     Reader("known", "known.csv", partial(_copy, "python/schedlab/agreement/known.csv", "known.csv"),
            lambda _, file: known.read(file), _BYTES),
     Reader("published", "published.csv", partial(_copy, "studies/4/published.csv", "published.csv"),

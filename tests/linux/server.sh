@@ -47,6 +47,32 @@ step busy-folder schedlab-linux serve --control /job
 step no-objects schedlab-linux serve --objects /nowhere
 ls -A /run >/result/untouched
 
+# Where control groups or nice values share out CPU time.
+echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/tenth
+echo "10000 100000" >/sys/fs/cgroup/tenth/cpu.max
+chrt --other 0 sleep 1000 &
+polite=$!
+until grep -q '(sleep)' /proc/$polite/stat; do sleep 0.1; done
+renice -n 7 -p "$polite"
+step limits schedlab-linux serve --policy rr
+step limits-dry-run schedlab-linux serve --policy rr --dry-run
+step limits-fair schedlab-linux serve --background
+step limits-later schedlab-linux policy rr
+look limits-kept
+step limits-fair-stop schedlab-linux stop
+ls -A /run >/result/limits-left
+step limits-ignored schedlab-linux serve --policy rr --ignore-limits --background
+look limits-ignored-begun
+step limits-ignored-later schedlab-linux policy fair
+step limits-ignored-again schedlab-linux policy rr
+look limits-ignored-kept
+step limits-ignored-stop schedlab-linux stop
+kill "$polite"
+wait "$polite"
+rmdir /sys/fs/cgroup/tenth
+echo -cpu >/sys/fs/cgroup/cgroup.subtree_control
+
 step serve schedlab-linux serve --policy rr --seed 1 --background
 look begun
 chrt --other 0 sleep 1000 &

@@ -77,6 +77,38 @@ def test_an_unfit_machine_is_refused(left: Path, step: str, messages: list[str])
     assert all(message in told for message in messages)
 
 
+LIMITS = ["cpu.max 10000 100000 of /tenth", "nice 7 of sleep (", "--ignore-limits"]
+"""What the script has put in use, and the way past it."""
+
+
+@pytest.mark.parametrize(
+    ("step", "refused"), [("limits", 2), ("limits-dry-run", 2), ("limits-later", 1)]
+)
+def test_no_policy_takes_over_where_limits_are_in_use(left: Path, step: str, refused: int) -> None:
+    assert status(left, step) == refused
+    told = (left / step).read_text()
+    assert all(words in told for words in LIMITS), told
+
+
+def test_the_fair_class_stays_where_limits_are_in_use(left: Path) -> None:
+    assert status(left, "limits-fair") == status(left, "limits-fair-stop") == 0
+    state, _, name, *_ = (left / "limits-kept").read_text().splitlines()
+    assert (state, name) == (FAIR, "Policy: fair")
+    assert (left / "limits-left").read_text() == ""
+
+
+def test_limits_are_passed_over_when_asked(left: Path) -> None:
+    """And named; also by a switch later on."""
+    assert status(left, "limits-ignored") == 0
+    told = (left / "limits-ignored").read_text()
+    assert all(words in told for words in ("ignored: ", *LIMITS)), told
+    for step in ("again", "later", "stop"):
+        assert status(left, f"limits-ignored-{step}") == 0
+    for step in ("begun", "kept"):
+        state, _, name, *_ = (left / f"limits-ignored-{step}").read_text().splitlines()
+        assert (state, name) == (OURS, "Policy: rr")
+
+
 def test_the_policy_is_in_force_when_the_server_is_ready(left: Path) -> None:
     assert status(left, "serve") == 0
     assert (left / "begun").read_text().splitlines()[:3] == [OURS, "Scheduler status", "Policy: rr"]

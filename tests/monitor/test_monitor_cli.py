@@ -74,6 +74,12 @@ def test_a_real_machine_is_left_as_it_is_unless_a_policy_is_named(made: list[Ses
     assert [str(session.systems["a"].setup.policy) for session in made] == ["fair", "lottery"]
 
 
+def test_limits_of_a_real_machine_are_ignored_if_that_is_said(made: list[Session]) -> None:
+    call("--machine", "host", "--policy", "rr")
+    call("--machine", "host", "--policy", "rr", "--ignore-limits")
+    assert [session.systems["a"].setup.ignore_limits for session in made] == [False, True]
+
+
 def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     (tmp_path / "trace.bin").write_bytes(b"")
     manifest = {**MANIFEST, "policy": "mlfq", "cpus": 4, "seed": 9}
@@ -98,6 +104,8 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         (["--workload", "no/such/file.json"], "there is no such file"),
         (["--machine", "qemu", "--cpus", "65"], "only 1 to 64"),
         (["--machine", "sim", "--memory", "64"], "has none"),
+        (["--machine", "sim", "--ignore-limits"], "say --machine host"),
+        ([".", "--ignore-limits"], "Leave out --ignore-limits"),
         ([".", "--machine", "sim"], "a recorded run says itself"),
         ([".", "--policy", "rr", "--cpus", "2"], "Leave out --policy and --cpus"),
         (["."], "holds no run"),

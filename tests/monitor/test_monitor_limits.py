@@ -47,7 +47,7 @@ class Monitor:
     def __init__(self) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
-            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "HOME": "/nonexistent"},
+            env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
             cwd=Path(__file__).parent,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -21,10 +21,11 @@ import pytest
 from linux_guests import need_guests
 from processes import is_running
 from schedlab import trace
-from schedlab.errors import MachineUnfit, SchedlabError
+from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
 from schedlab.files.trusted_path import Untrusted
+from schedlab.host.tied import tied
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.linux.guest import Prepared, tied
+from schedlab.machines.linux.guest import Prepared
 from schedlab.machines.linux.parts import build_linux
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
 from schedlab.monitor.systems import linux_guest, linux_host
@@ -611,6 +612,9 @@ import pathlib, signal, sys
 
 if "nosuch" in sys.argv:
     sys.exit("schedlab-linux: nosuch: no such policy")
+if "stride" in sys.argv and "--ignore-limits" not in sys.argv:
+    print("schedlab-linux: no policy honours nice 7 of sleep. --ignore-limits passes over it", file=sys.stderr)
+    sys.exit(2)
 options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
 header, control = sys.argv[0] + ".header", pathlib.Path(sys.argv[0] + ".control")
 pathlib.Path(options["--trace"]).write_bytes(pathlib.Path(header).read_bytes())
@@ -649,6 +653,33 @@ def test_root_begins_to_serve_and_ends_it(machine: Machine, program: Path) -> No
         assert (system.life, system.message) == (Life.ENDED, "it was ended")
 
     asyncio.run(work())
+
+
+def test_limits_are_refused_in_words_and_ignored_if_that_is_said(
+    machine: Machine, program: Path
+) -> None:
+    system = machine.system()
+    system.setup = Setup("host", PolicyChoice("stride"))
+    with pytest.raises(WrongUsage, match=r"status 2.*\n.*nice 7 of sleep. --ignore-limits"):
+        asyncio.run(system.begin())
+
+    async def work() -> None:
+        other = LinuxHostSystem(
+            Setup("host", PolicyChoice("stride"), ignore_limits=True), system.folder, machine.places
+        )
+        await other.begin()
+        assert other.life is Life.RUNNING
+        await other.end()
+
+    asyncio.run(work())
+
+
+def test_who_serves_already_was_told_what_to_ignore(machine: Machine) -> None:
+    machine.serve("--trace", str(machine.trace), "--control", str(machine.control))
+    system = machine.system()
+    system.setup = Setup("host", PolicyChoice("rr"), ignore_limits=True)
+    with pytest.raises(WrongUsage, match=r"--ignore-limits: .* serves already \(PID 4711\)"):
+        asyncio.run(system.begin())
 
 
 def test_a_server_that_cannot_begin_says_why(machine: Machine, program: Path) -> None:

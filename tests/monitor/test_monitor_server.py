@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -348,7 +349,7 @@ print("whole", flush=True)
 def test_a_signal_ends_all_in_order(number: signal.Signals) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "HOME": "/nonexistent"},
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
         cwd=Path(__file__).parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

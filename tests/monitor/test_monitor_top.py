@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
+import subprocess
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +17,12 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Input, Static, TabbedContent
 
+from hostile_names import NAMES, UNSAFE, hostile_run
+from schedlab.host.interpreter import module_command
 from schedlab.monitor.making import read_choices
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Life, Setup
+from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.terminal import pictures, words
 from schedlab.monitor.terminal.app import MonitorApp
 from schedlab.monitor.terminal.dialogs import Ask
@@ -267,3 +274,76 @@ def test_the_time_line_says_who_ran() -> None:
     """A lane of ten cells: 7 ran in the first half, nobody then, with somebody waiting elsewhere."""
     lane = pictures._lane([(7, 0, 50, -1)], [(81, 100)], 0, 10.0, 10)
     assert lane.plain == pictures.letter_of(7) * 5 + "···!!"
+
+
+def test_without_a_terminal_it_says_what_it_needs() -> None:
+    ours, theirs = os.openpty()
+    for stdin, stderr in ((theirs, None), (None, theirs), (None, None)):
+        said = subprocess.run(
+            module_command("schedlab", "top", "--machine", "sim"),
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=theirs,
+            stderr=subprocess.PIPE if stderr is None else stderr,
+            timeout=60,
+            check=False,
+        )
+        assert said.returncode == 2
+        told = (said.stderr or os.read(ours, 4096)).decode()
+        assert "top needs a terminal as its standard input and standard error" in told
+        assert len(told.splitlines()) == 1
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
+    """Of processes, groups, the run and its machine; of the user's own workloads; in refusals."""
+    hostile_run(tmp_path / "run", "".join(NAMES).replace("\0", "").replace("/", ""))
+    files = []
+    for number, name in enumerate(NAMES):
+        if name.strip() and not set(name) & set("\0/"):
+            file = tmp_path / f"own{number} {name[:90]}.json"
+            file.write_text(json.dumps({"description": name, "tasks": {"a": {"run": "1ticks"}}}))
+            files.append(file)
+    choices = read_choices(tuple(files))
+
+    async def run() -> None:
+        session = Session([recorded_setup(tmp_path / "run")], choices, speed=0.001)
+        app = MonitorApp(session)
+        async with app.run_test(size=(200, 60), notifications=True) as pilot:
+            driving = asyncio.ensure_future(session.run())
+            try:
+                await until(pilot, lambda: app.here.frame and len(rows(app)) > 5)
+                await story(app, pilot)
+            finally:
+                driving.cancel()
+                await asyncio.wait([driving])
+                await session.close()
+
+    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await pilot.press("H", "down")
+        for key in (f"f{number}" for number in (3, 4, 5, 6, 7, 8, 2)):
+            await pilot.press(key)
+            await pilot.pause(0.1)
+            seen(app)
+        await pilot.press("w")
+        for number in range(0, len(files), 11):
+            pilot.app.screen.query_one(Input).value = f"own{number}"
+            await pilot.pause(0.05)
+            assert f"own{number}" in seen(app)
+        await pilot.press("escape")
+        await app.ask("start", workload="\x1b[31mno\u2028")
+        app.told("kept in \x07here")
+        await until(pilot, lambda: len(app._notifications) == 2)
+        said = [each.message for each in app._notifications]
+        assert "kept in \\x07here" in said
+        assert not UNSAFE.search("".join(said)), ascii(said)
+
+    def seen(app: MonitorApp) -> str:
+        """All that is on the terminal now."""
+        strips = app.screen._compositor.render_strips(app.screen.size)
+        text = "".join(segment.text for strip in strips for segment in strip)
+        assert not re.search(r"[\n\t]", text)
+        assert not UNSAFE.search(text), ascii(UNSAFE.findall(text))
+        return text
+
+    asyncio.run(run())

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
-from hostile_names import NAMES, UNSAFE, hostile_run
+from hostile_names import NAMES, UNSAFE, call, hostile_run
 from report_samples import home
-from schedlab.commands.cli import cli, main
+from schedlab.commands.cli import main
 from schedlab.display import terminal
 from schedlab.display.names import (
     SLUG_MAX,
@@ -158,14 +157,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole = "".join(NAMES).replace("\0", "").replace("/", "")
     hostile_run(place / "all", whole, 99, label=whole[:200], message=whole, status="failure")
     return place
-
-
-def call(*words: str | Path) -> Result:
-    """A command that succeeds, and has said nothing that a terminal obeys."""
-    done = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert not UNSAFE.search(done.output), ascii(UNSAFE.search(done.output))
-    return done
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner, Result
+
+from schedlab.commands.cli import cli
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.metrics import compute
 from schedlab.runs import results
@@ -55,6 +58,8 @@ NAMES = (
     "__proto__",
     "constructor",
     "toString",
+    "valueOf",
+    "__defineGetter__",
     "NaN",
     "null",
     "../../etc/passwd",
@@ -80,6 +85,14 @@ UNSAFE = re.compile(
 """What no terminal, page or chart may be given."""
 TEXT_MAX = 240
 """Bytes of a text in a trace: twelve in each of its records."""
+
+
+def call(*words: str | Path) -> Result:
+    """A command that succeeds, and has said nothing that a terminal obeys."""
+    done = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert not UNSAFE.search(done.output), ascii(UNSAFE.search(done.output))
+    return done
 
 
 class _Hostile(Simulator):

@@ -6,12 +6,13 @@
  * gone; a line of figures says what is left. A failed check ends the machine with status 1.
  */
 
+#include "policies/policy.h"
 #include "tests/guest/check.h"
 
 #define USAGE       "storm SEED SECONDS WORKERS STEPS POLICY..."
 #define WORKERS_MAX 64
 #define FAMILY_MAX  12
-#define CHEAP_CALLS 200
+#define CHEAP_CALLS 1000
 
 /* What the workers have done since the beginning. Each writes to a row of its own. */
 struct deeds {
@@ -25,6 +26,7 @@ struct deeds {
 
 static struct deeds *deeds; /* of all workers, shared with them */
 static struct deeds *mine;
+static int64_t end; /* ns since boot: then the storm is to be over */
 static struct random numbers;
 static char **policies;
 static int policy_count;
@@ -35,6 +37,11 @@ static char block[4096];
 static int number_below(int64_t limit)
 {
     return (int)random_below(&numbers, (uint64_t)limit);
+}
+
+static bool is_over(void)
+{
+    return clock_ns() >= end;
 }
 
 static int storm_fork(void)
@@ -143,7 +150,7 @@ static void change_a_file(void)
         check(last_error() == ENOENT);
 }
 
-/* Several workers may do so at once. */
+/* Several workers may do so at once, which may take minutes. */
 static void fill_the_disk(void)
 {
     char name[24];
@@ -153,34 +160,83 @@ static void fill_the_disk(void)
         check(last_error() == ENOSPC);
         return;
     }
-    while (call(write(file, block, sizeof(block))) > 0)
-        ;
-    check(last_error() == ENOSPC || last_error() == EFBIG);
-    mine->full_disks += last_error() == ENOSPC;
+    int64_t written = 1;
+    while (written > 0 && !is_over())
+        written = call(write(file, block, sizeof(block)));
+    if (written <= 0) {
+        check(last_error() == ENOSPC || last_error() == EFBIG);
+        mine->full_disks += last_error() == ENOSPC;
+    }
     call(close(file));
     check(call(unlink(name)) == 0);
 }
 
+static void ask_for_the_clock(void)
+{
+    check(call(clock_ns()) > 0);
+}
+
+static void ask_for_the_ticks(void)
+{
+    check(call(uptime()) >= 0);
+}
+
+static void ask_who_one_is(void)
+{
+    check(call(getpid()) > 0);
+}
+
+static void copy_a_descriptor(void)
+{
+    check(call(close(call(dup(0)))) == 0);
+}
+
+static void look_for_a_file(void)
+{
+    check_error(call(open("/none", OPEN_READ)), ENOENT);
+}
+
+static void use_a_wrong_descriptor(void)
+{
+    check_error(call(read(-1, block, 1)), EBADF);
+}
+
+static void send_a_byte(void)
+{
+    int ends[2];
+    check(call(pipe(ends)) == 0);
+    check(call(write(ends[1], block, 1)) == 1 && call(read(ends[0], block, 1)) == 1);
+    check(call(close(ends[0])) == 0 && call(close(ends[1])) == 0);
+}
+
+static void change_the_heap(void)
+{
+    check(call(sbrk(4096)) != SYSTEM_FAILED && call(sbrk(-4096)) != SYSTEM_FAILED);
+}
+
+static void give_way(void)
+{
+    check(call(yield()) == 0);
+}
+
+/* Never below the default: two that compute and are to be killed could starve their killers. */
+static void change_ones_priority(void)
+{
+    int pid = call(getpid());
+    check(call(setpriority(pid, number_below(PRIORITY_DEFAULT))) == 0);
+    check(call(setpriority(pid, PRIORITY_DEFAULT)) == 0);
+}
+
+/* Hundreds of them take no longer than one of the other acts; so they make the count of calls. */
 static void make_cheap_calls(void)
 {
-    for (int i = 0; i < CHEAP_CALLS; i++) {
-        switch (number_below(5)) {
-        case 0:
-            check(call(getpid()) > 0);
-            break;
-        case 1:
-            call(uptime());
-            break;
-        case 2:
-            check(call(close(call(dup(0)))) == 0);
-            break;
-        case 3:
-            call(yield());
-            break;
-        default:
-            check_error(call(open("/none", OPEN_READ)), ENOENT);
-        }
-    }
+    static void (*const calls[])(void) = {
+        ask_for_the_clock, ask_for_the_ticks,      ask_who_one_is, copy_a_descriptor,
+        look_for_a_file,   use_a_wrong_descriptor, send_a_byte,    change_the_heap,
+        give_way,          change_ones_priority,
+    };
+    for (int i = 0; i < CHEAP_CALLS; i++)
+        calls[number_below(sizeof(calls) / sizeof(calls[0]))]();
 }
 
 _Noreturn static void work(uint64_t seed, int64_t steps)
@@ -189,7 +245,7 @@ _Noreturn static void work(uint64_t seed, int64_t steps)
     static void (*const acts[])(void) = {fork_a_family, fork_and_kill, switch_policy, change_a_file,
                                          make_cheap_calls};
     numbers.state = seed;
-    for (int64_t i = 0; i < steps; i++)
+    for (int64_t i = 0; i < steps && !is_over(); i++)
         acts[number_below(sizeof(acts) / sizeof(acts[0]))]();
     if (number_below(8) == 0)
         fill_the_disk();
@@ -259,8 +315,8 @@ int main(int argc, char *argv[])
     check(mkdir("/soak") == 0 && chdir("/soak") == 0);
 
     int processes = getpinfo(NULL, 0);
-    int64_t end = clock_ns() + seconds * 1000000000;
-    for (int64_t round = 1; clock_ns() < end; round++) {
+    end = clock_ns() + seconds * 1000000000;
+    for (int64_t round = 1; !is_over(); round++) {
         run_round((uint64_t)(seed + round), workers, steps);
         check(setpolicy(policies[0]) == 0);
         wait_until_alone(processes);

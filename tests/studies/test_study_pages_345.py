@@ -576,7 +576,7 @@ def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
     cells = cells_of(tables_of(page)["study-5-table-6"])
     cell = cells["WRR (wrr:linux)", "events a second", "here"]
     assert (cell.text, cell.why) == ("failed (1 of 1)", "seed 1: hung, no progress")
-    assert "WRR, one thread: failed (1 of 1)" in page.lead
+    assert "throughput s5-cpubench wrr:linux: failed (1 of 1)" in page.lead
     assert "There is no trace of eight threads" in texts_of(page)
 
 

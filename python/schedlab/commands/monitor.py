@@ -35,6 +35,7 @@ _OF_A_START = {
     "settings": "--set",
     "memory": "--memory",
     "workloads": "--workload",
+    "ignore_limits": "--ignore-limits",
 }
 """Options that say what is started: a recorded run says that itself."""
 
@@ -105,6 +106,12 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         type=click.FloatRange(0.1, 600),
         help="Over so many seconds of the past metrics go.",
     ),
+    click.option(
+        "--ignore-limits",
+        is_flag=True,
+        help="Of host: begin although control groups or nice values share out CPU time here, which no"
+        " policy honours.",
+    ),
     click.option("--record", is_flag=True, help="Keep all of it as a run, from the start."),
     no_kvm_option,
 )
@@ -161,6 +168,7 @@ class _Request:
     workloads: tuple[str, ...]
     speed: float
     window: float
+    ignore_limits: bool
     record: bool
 
 
@@ -228,6 +236,11 @@ def _setups(
 
     if request.machine == SIMULATOR and request.memory is not None:
         raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+    if request.ignore_limits and request.machine != "host":
+        raise WrongUsage(
+            f"--ignore-limits: --machine {request.machine} is not the machine whose limits are meant;"
+            " leave it out, or say --machine host"
+        )
     return [
         Setup(
             machine=request.machine,
@@ -239,6 +252,7 @@ def _setups(
             memory_mib=request.memory or 512,
             workloads=names,
             files=files,
+            ignore_limits=request.ignore_limits,
         )
         for policy in request.policies
     ]

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from schedlab.commands.monitor import session, session_options
+from schedlab.errors import WrongUsage
 
 
 @click.command()
@@ -23,5 +25,16 @@ def top(context: click.Context, /, **options: Any) -> None:
 
     from schedlab.monitor.conduct import watch
 
+    _need_terminal()
     # It brings a library for terminals with it.
     watch(session(context, options), import_module("schedlab.monitor.top").run_top)
+
+
+def _need_terminal() -> None:
+    """WrongUsage: there is none to draw on, and to hear keys from."""
+    # Standard output may lead elsewhere: the library draws on standard error.
+    if not all(each is not None and each.isatty() for each in (sys.stdin, sys.stderr)):
+        raise WrongUsage(
+            "top needs a terminal as its standard input and standard error; without one,"
+            " `./schedlab monitor` shows the same in a browser"
+        )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -35,6 +35,10 @@ _NUMBER = r"^[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 SLUG_MAX = 60
 """Characters of a text that are in its slug: what is made of it stays below 255."""
+_OF_OBJECTS = re.compile(
+    r"constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|toLocaleString|toString|valueOf"
+    r"|__(?:define|lookup)[GS]etter__|__proto__"
+)
 _OUTSIDE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
@@ -52,22 +56,29 @@ def visible_line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def all_visible(content: T) -> T:
+def visible_in_chart(text: str) -> str:
+    """The same for a chart: there, a name that objects of JavaScript have of themselves gets a space
+    behind it. Vega finds that instead of the text, and draws nothing."""
+    shown = visible(text)
+    return f"{shown} " if _OF_OBJECTS.fullmatch(shown) else shown
+
+
+def all_visible(content: T, by: Callable[[str], str] = visible) -> T:
     """The same of all texts in lists, tuples, data classes and mappings, whose keys are texts, too."""
     made: Any = content
     if isinstance(content, str):
-        made = visible(content)
+        made = by(content)
     elif isinstance(content, Mapping):
-        made = {all_visible(key): all_visible(value) for key, value in content.items()}
+        made = {all_visible(key, by): all_visible(value, by) for key, value in content.items()}
     elif is_dataclass(content) and not isinstance(content, type):
         changes = {
-            each.name: all_visible(getattr(content, each.name))
+            each.name: all_visible(getattr(content, each.name), by)
             for each in fields(content)
             if each.init
         }
         made = replace(content, **changes)
     elif isinstance(content, list | tuple) and not hasattr(content, "_fields"):
-        made = type(content)(all_visible(each) for each in content)
+        made = type(content)(all_visible(each, by) for each in content)
     return cast(T, made)
 
 

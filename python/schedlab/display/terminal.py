@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 
 @cache
@@ -35,6 +36,9 @@ def _console(**options: Any) -> Console:
     from rich.segment import Segment
 
     class Plain(Console):
+        def render_str(self, text: str, **keywords: Any) -> Text:
+            return super().render_str(visible(text), **keywords)  # the library leaves out some
+
         def render(self, *arguments: Any, **keywords: Any) -> Iterable[Segment]:
             for segment in super().render(*arguments, **keywords):
                 shown = segment.text if segment.control else visible(segment.text)
@@ -45,12 +49,12 @@ def _console(**options: Any) -> Console:
 
 def say(text: str) -> None:
     """One message, of any text."""
-    messages().print(visible(text), soft_wrap=True)
+    messages().print(text, soft_wrap=True)
 
 
 def tell(text: str) -> None:
     """One line of a result, of any text."""
-    results().print(visible(text), soft_wrap=True)
+    results().print(text, soft_wrap=True)
 
 
 def new_table(title: str = "") -> Table:

@@ -130,7 +130,8 @@ class Session:
     async def _start(self) -> None:
         await asyncio.gather(*(each.begin() for each in self.systems.values()))
         if all(each.life is Life.FAILED for each in self.systems.values()):
-            raise SchedlabError(next(iter(self.systems.values())).message)
+            first = next(iter(self.systems.values()))
+            raise (WrongUsage if first.is_refused else SchedlabError)(first.message)
 
     def _first(self, each: Watched) -> None:
         if self.record_from_start:

@@ -87,6 +87,8 @@ class Setup:
     """The folder of the recorded run; or the trace that a host's server writes."""
     files: tuple[Path, ...] = ()
     """Workload files of the user's own, which the palette has beside ours."""
+    ignore_limits: bool = False
+    """Of a host: policies take over although limits are in use that they do not honour."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from shutil import rmtree
 from typing import TypeVar, cast
 
 from schedlab.display.names import visible
-from schedlab.errors import SchedlabError
+from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor.blank import blank, still
 from schedlab.monitor.frames import Frame, Mark
@@ -99,6 +99,8 @@ class Watched:
         """It stands still, since it was ahead of the others."""
         self.failure = ""
         """Why we have given it up."""
+        self.is_refused = False
+        """That was because of what was asked for, or of the machine as it is."""
         self.origin_ns = 0
         """Of its time, what is the beginning of the time that it has in common with others."""
         self.clock = HostClock()
@@ -247,6 +249,7 @@ class Watched:
     def fail(self, error: BaseException) -> None:
         """It is given up, for this reason."""
         own = isinstance(error, (SchedlabError, OSError))
+        self.is_refused = isinstance(error, WrongUsage)
         self.failure = str(error) if own else f"{type(error).__name__}: {error}"
 
     # --- what it says
@@ -415,6 +418,8 @@ class Watched:
 
     def _able(self, *abilities: Ability) -> System:
         if self.system is None or not self.is_on:
+            if self.life in (Life.RUNNING, Life.PAUSED):
+                raise Refused("it has only just begun, or gone to another time: ask once more")
             raise Refused(f"it does not run: {self.message or self.life.value}")
         for ability in abilities:
             if ability not in self.system.abilities:

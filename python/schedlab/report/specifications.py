@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from schedlab.display.names import all_visible
+from schedlab.display.names import all_visible, visible_in_chart
 from schedlab.report.charts import theme
 from schedlab.report.model import Chart
 
@@ -42,7 +42,7 @@ def _specification(chart: Chart, config: Mapping[str, Any]) -> dict[str, Any]:
         specification: dict[str, Any] = chart.chart.to_dict()
     own = merged(_LAYOUT, config)
     specification["config"] = merged(own, specification.get("config", {}))
-    return all_visible(specification)
+    return all_visible(specification, visible_in_chart)
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

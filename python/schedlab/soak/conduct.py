@@ -15,7 +15,7 @@ from types import FrameType
 
 import psutil
 
-from schedlab.machines.linux.guest import tied
+from schedlab.host.tied import tied
 from schedlab.soak.loads import PART_LOG, Load, Part
 from schedlab.soak.sampling import Told, host_figures
 

@@ -85,6 +85,8 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
     """Of two objectives."""
     from schedlab.report.charts.frontier import frontier
 
+    if not found.estimates:
+        raise WrongUsage(f"--chart: no setup of {listing.scene_title(values)} has both metrics")
     largest = [max(each[place].mean for each in found.estimates.values()) for place in (0, 1)]
     shown = [fitting(each.quantity, most) for each, most in zip(objectives, largest, strict=True)]
     rows = []

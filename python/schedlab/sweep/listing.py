@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.comparison.statistics import Estimate, as_text, change_as_text
+from schedlab.display.names import visible_line
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.ranking import SCENE, Front, Place, Values, title_of
 from schedlab.units import format_time
@@ -33,7 +34,7 @@ def scene_title(values: Values) -> str:
         parts.append(f"costs {said['costs']}")
     if values.apart:
         parts.append(values.apart)
-    return ", ".join(parts)
+    return visible_line(", ".join(parts))
 
 
 def ranking_table(values: Values, objective: Objective, places: Sequence[Place], top: int) -> Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -19,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from schedlab import metrics, trace
+from schedlab.host.tied import tied
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
@@ -30,8 +30,6 @@ Row = dict[str, Any]
 _ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
 """Columns of a summary that say what was run."""
 _DIGITS_OF_POINTS = 9
-_DEATH_SIGNAL = shutil.which("setpriv")
-"""Of util-linux: it has the machine end with the worker that started it, however that ends."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +103,9 @@ def supervise(
     command: list[str], folder: Path, console: Path, seconds: float, watch: Watch
 ) -> int | None:
     """The machine's exit status; None if it had to be ended after `seconds`. Nothing of it is left."""
-    guarded = [_DEATH_SIGNAL, "--pdeathsig", "KILL", *command] if _DEATH_SIGNAL else command
     with console.open("wb") as log:
         process = subprocess.Popen(
-            guarded,
+            [*tied(), *command],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from schedlab.display.names import visible_line
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.sweep.columns import CHANGE, TUNABLE
@@ -95,7 +96,7 @@ def title_of(point: Point) -> str:
         run.machine,
         f"seed {run.seed}",
     )
-    return ", ".join(part for part in parts if part)
+    return visible_line(", ".join(part for part in parts if part))
 
 
 def spread(points: Sequence[Point], count: int) -> list[Point]:

@@ -30,6 +30,7 @@ from schedlab.comparison.statistics import (
     estimates,
     holm,
 )
+from schedlab.display.names import visible_line
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.sweep import dataset
 from schedlab.sweep.objectives import Objective
@@ -96,7 +97,7 @@ class Front:
 
 def title_of(choice: Choice) -> str:
     """`mlfq boost=60,slice_3=1`."""
-    return " ".join(part for part in choice if part)
+    return visible_line(" ".join(part for part in choice if part))
 
 
 # --- from the data set

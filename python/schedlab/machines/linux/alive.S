@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# All that a machine runs to show that it runs (python/schedlab/linux/kvm.py): in place of a BIOS, from the
+# All that a machine runs to show that it runs (python/schedlab/machines/linux/kvm.py): in place of a BIOS, from the
 # processor's reset on, through 16-bit code to 64-bit code with paging, an instruction of BMI2 where the
 # processor says that it has them, and an interrupt of the timer out of a halt. Then it answers at port
 # 0xe9 and ends the machine by port 0xf4. Whatever goes wrong before is a triple fault or silence.

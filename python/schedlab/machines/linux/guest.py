@@ -24,6 +24,7 @@ from schedlab.display.terminal import say
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.host.processor import need_linux_guests
 from schedlab.host.supervision import supervise
+from schedlab.host.tied import tie, tied
 from schedlab.machines.base import Release
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.linux import image, kvm
@@ -207,22 +208,16 @@ def assemble(
     seconds = _STARTING_SECONDS + _SLOWEST * job.limit_s
 
     def command(mode: str) -> list[str]:
-        start = [*tied(), release.path, *machine_options(mode, job), *device_options(mode, wiring)]
+        start = [release.path, *machine_options(mode, job), *device_options(mode, wiring)]
         start += ["-kernel", str(kernel), "-initrd", _RAMDISK]
         return [*start, "-append", kernel_arguments(job, mode, wiring)]
 
     mode = mode_of(job)
     if mode != KVM:
-        return Prepared(command(mode), mode, seconds)
-    choice = Choice(command(KVM), command(FREE_RUNNING), _SIGN, SILENT_SECONDS, _MARK)
+        return Prepared([*tied(), *command(mode)], mode, seconds)
+    ways = (command(KVM), command(FREE_RUNNING))
+    choice = Choice(*ways, _SIGN, SILENT_SECONDS, _MARK, list(tie()))
     return Prepared([*tied(), *choice.command()], mode, seconds + SILENT_SECONDS)
-
-
-@cache
-def tied() -> tuple[str, ...]:
-    """What has the host end a machine even if schedlab is killed and can end nothing any more."""
-    path = shutil.which("setpriv")
-    return (path, "--pdeathsig", "KILL", "--") if path else ()
 
 
 def check(job: GuestJob) -> None:

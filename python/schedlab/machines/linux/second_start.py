@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 _LOOK_SECONDS = 0.05
@@ -36,17 +36,23 @@ class Choice:
     """Of the host, within which it has to."""
     mark: str
     """The file that then tells why there was a second one: one line."""
+    tie: list[str] = field(default_factory=list)
+    """By which each ends with whoever makes the choice (schedlab.host.tied)."""
 
     def command(self) -> list[str]:
         """That makes the choice."""
         return [sys.executable, "-IS", __file__, json.dumps(asdict(self))]
+
+    def tied(self, way: list[str]) -> list[str]:
+        """One of the ways, to be started by this process."""
+        return [*self.tie, str(os.getpid()), *way] if self.tie else way
 
 
 def run(choice: Choice) -> int:
     """The exit status of the one that was the guest, negative for a signal."""
     for name in (choice.sign, choice.mark):
         Path(name).unlink(missing_ok=True)
-    with subprocess.Popen(choice.first, close_fds=False) as process:
+    with subprocess.Popen(choice.tied(choice.first), close_fds=False) as process:
         try:
             if lives(process, choice):
                 return process.wait()
@@ -56,7 +62,7 @@ def run(choice: Choice) -> int:
     told = f"{why}; it was started again without KVM (--no-kvm does so at once)"
     Path(choice.mark).write_text(told + "\n")
     print(f"schedlab: {told}", file=sys.stderr, flush=True)
-    with subprocess.Popen(choice.second, close_fds=False) as process:
+    with subprocess.Popen(choice.tied(choice.second), close_fds=False) as process:
         try:
             return process.wait()
         finally:

@@ -19,7 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from schedlab.host.supervision import to_the_end
-from schedlab.machines.linux.guest import Prepared, panic_lines, tied
+from schedlab.host.tied import tied
+from schedlab.machines.linux.guest import Prepared, panic_lines
 from schedlab.machines.linux.live import WORKLOADS, LiveJob, prepare_live
 from schedlab.machines.outcome import indent, tail_of
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow

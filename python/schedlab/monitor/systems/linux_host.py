@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.errors import MachineUnfit
+from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
 from schedlab.files.trusted_path import open_trusted
 from schedlab.host.supervision import to_the_end
 from schedlab.machines.folder import TRACE_FILE
@@ -48,6 +48,8 @@ from schedlab.trace.format import AttributeKind
 
 START_PATIENCE_S = 150.0
 """Of ours: a policy may take the kernel's verifier up to two minutes before it is given up."""
+_REFUSED = 2
+"""With which the server ends where the machine, or what it was asked for, is unfit."""
 _OWN_PERIOD_S = 1.0
 
 
@@ -61,6 +63,8 @@ class LinuxHostSystem(RealSystem):
         self._log = KernelLog(places.kernel_log)
         self._process: MachineProcess | None = None
         """The server that we have started; None: it was there."""
+        self._refused = False
+        """Our server has found the machine, or what it was asked for, unfit."""
         self._server = Server(0, None, CONTROL)
         self._files = ControlFiles(CONTROL)
         self._compiled = Compiled()
@@ -85,12 +89,22 @@ class LinuxHostSystem(RealSystem):
         server = await asyncio.to_thread(find_server, self._places)
         if server is None:
             server = await self._serve()
+        elif self.setup.ignore_limits:
+            raise WrongUsage(
+                f"--ignore-limits: {PROGRAM} serves already (PID {server.pid}), and was told itself"
+                f" what to ignore: leave it out; or end that one by `{PROGRAM} stop` first"
+            )
         self._server = server
         self._files = ControlFiles(server.control)
         path = self._trace_of(server)
         # Ours is in a folder of ours; where another's is, others may be at home, too.
         self._follower = Follower(path, opener=os.open if self._process else open_trusted)
-        await self._await_trace(START_PATIENCE_S, f"there is no trace at {path}")
+        try:
+            await self._await_trace(START_PATIENCE_S, f"there is no trace at {path}")
+        except SchedlabError:
+            if self._refused:
+                raise WrongUsage(self._message) from None
+            raise
         await to_the_end(asyncio.to_thread(self._prepare))
 
     def _trace_of(self, server: Server) -> Path:
@@ -131,6 +145,7 @@ class LinuxHostSystem(RealSystem):
         for name, value in self.setup.settings:
             words += ["--set", f"{name}={value}"]
         words += ["--trace", str(trace), "--trace-queues"]
+        words += ["--ignore-limits"] if self.setup.ignore_limits else []
         self._process = MachineProcess(self._hear)
         await self._process.start([str(self._places.program), *words], self.folder, ())
         self._watching = asyncio.create_task(self._watch(self._process))
@@ -148,6 +163,7 @@ class LinuxHostSystem(RealSystem):
         if self._ending:
             self._life, self._message = Life.ENDED, "it was ended"
             return
+        self._refused = status == _REFUSED
         told = f"{PROGRAM} has ended with status {status}"
         self._life, self._message = Life.FAILED, told + tail_of(self._console.tail)
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from schedlab.host.supervision import end_group, signal_group, to_the_end
-from schedlab.machines.linux.guest import tied
+from schedlab.host.tied import tied
 
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16

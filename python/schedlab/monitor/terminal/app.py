@@ -16,6 +16,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, RichLog, Static, TabbedContent, TabPane
 
+from schedlab.display.names import visible
 from schedlab.errors import SchedlabError
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Explanation, Frame
@@ -189,12 +190,12 @@ class MonitorApp(App[None]):
         try:
             return await perform(self.session, {"do": do, "system": system or self.current, **what})
         except SchedlabError as error:
-            self.notify(str(error), severity="error", timeout=10, markup=False)
+            self.notify(visible(str(error)), severity="error", timeout=10, markup=False)
             return None
 
     def told(self, text: str) -> None:
         """Says that something was done."""
-        self.notify(text, timeout=4, markup=False)
+        self.notify(visible(text), timeout=4, markup=False)
 
     async def action_pause(self) -> None:
         frame = self.here.frame
@@ -263,7 +264,9 @@ class MonitorApp(App[None]):
         try:
             return int(text)
         except ValueError:
-            self.notify(f"{text}: a whole number is expected", severity="error", markup=False)
+            self.notify(
+                visible(f"{text}: a whole number is expected"), severity="error", markup=False
+            )
             return None
 
     def action_attribute(self) -> None:

@@ -14,6 +14,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
+from schedlab.display.names import visible_line
+
 _STYLE = """
 {name} {{ align: center middle; }}
 {name} > Vertical {{
@@ -42,7 +44,7 @@ class Choose(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Label(self.heading, markup=False)
+            yield Label(visible_line(self.heading), markup=False)
             yield Input(placeholder="type to find, Enter to choose")
             yield OptionList()
 
@@ -56,7 +58,7 @@ class Choose(ModalScreen[str | None]):
         choices.clear_options()
         for name, meaning in found:
             mark = "●" if name == self.present else " "
-            choices.add_option(Option(Text(f"{mark} {name:<28} {meaning}"), id=name))
+            choices.add_option(Option(Text(visible_line(f"{mark} {name:<28} {meaning}")), id=name))
         if found:
             choices.highlighted = 0
 
@@ -85,7 +87,7 @@ class Ask(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Label(self.question, markup=False)
+            yield Label(visible_line(self.question), markup=False)
             yield Input(value=self.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

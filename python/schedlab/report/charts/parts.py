@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from schedlab.comparison.statistics import Within, estimates
-from schedlab.display.names import json_text, visible
+from schedlab.display.names import json_text, visible_in_chart
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
 
@@ -46,7 +46,7 @@ def chart_of(frame: pl.DataFrame, digits: int = DIGITS) -> Any:
                 word: place for place, word in enumerate(frame[name].unique(maintain_order=True))
             }
             columns[name] = [places[word] for word in columns[name]]
-            words[name] = f"{json_text([visible(word) for word in places])}[datum.{name}]"
+            words[name] = f"{json_text([visible_in_chart(word) for word in places])}[datum.{name}]"
     chart = alt.Chart(alt.InlineData(values=[columns])).transform_flatten(list(columns))
     return chart.transform_calculate(**words) if words else chart
 

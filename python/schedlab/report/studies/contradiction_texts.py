@@ -19,8 +19,8 @@ class Doubts:
 
     def at(self, *places: str) -> tuple[Text, ...]:
         """Those that concern a table or section, and have not been told yet."""
-        found = [each for each in self.all if any(map(each.concerns, places))]
-        return self._tell(found, "**What does not fit together there:**\n\n")
+        found = {each.name: each for place in places for each in self.all if each.concerns(place)}
+        return self._tell(found.values(), "**What does not fit together there:**\n\n")
 
     def named(self, *names: str) -> tuple[Text, ...]:
         """Those of these names."""

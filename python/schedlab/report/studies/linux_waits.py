@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from schedlab.metrics import state_intervals
-from schedlab.report.model import Block, Cell, Column, Table, Text
+from schedlab.report.model import Cell, Column, Table
 from schedlab.report.studies.linux_runs import LinuxRuns
 from schedlab.report.studies.texts import how_measured, traces
 from schedlab.report.wording import NOTHING, listed
@@ -73,17 +74,23 @@ def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) 
     return {names.get(pid, f"thread {pid}"): float(ms) for pid, ms in found.iter_rows()}
 
 
-def blocks(found: LinuxRuns, experiment: str, schedulers: dict[str, str]) -> list[Block]:
-    """A row for each run that kept its trace; nothing if none did."""
-    rows = [
+Row = tuple[str, int, Waits]
+"""Scheduler, seed, and what it waits for."""
+
+
+def rows_of(found: LinuxRuns, experiment: str, schedulers: Mapping[str, str]) -> list[Row]:
+    """One for each run that kept its trace."""
+    return [
         (name, run.seed, waits_of(run, trace))
         for name, policy in schedulers.items()
         for run, trace in traces(found.setup(experiment, policy))
     ]
-    if not rows:
-        return []
+
+
+def table_of(found: LinuxRuns, experiment: str, rows: Sequence[Row]) -> Table:
+    """A row for each run."""
     columns = ("waits", "all of them, ms", "the longest, ms", "who ran during the longest, ms")
-    table = Table(
+    return Table(
         f"{experiment.replace('s5', 'study-5')}-waits",
         "What the thread waited for while it could have run",
         (
@@ -119,19 +126,9 @@ def blocks(found: LinuxRuns, experiment: str, schedulers: dict[str, str]) -> lis
         f"By the traces. Names in brackets are kernel threads. "
         f"{how_measured(found.collection, (experiment,))}",
     )
-    return [table, Text(_said([waits for _, _, waits in rows]))]
 
 
 def _told(waits: Waits) -> str:
     """The names are those that programs gave themselves."""
     told = [f"{name} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
     return listed(told) or NOTHING
-
-
-def _said(rows: list[Waits]) -> str:
-    kernel = sum(waits.only_kernel for waits in rows if waits.meanwhile)
-    return (
-        "One thread waits only for others that the machine has besides. During the longest wait of "
-        f"{kernel} of these {len(rows)} runs, only threads of the kernel ran, which the fair class "
-        "schedules whatever the policy is: such a *maximum latency* is no figure of a scheduler."
-    )

@@ -70,6 +70,15 @@ class _Printed(str):
     value: float
 
 
+class _Unknown(float):
+    """In place of an answer of which something is missing: no text with it is kept."""
+
+    def __getattr__(self, name: str) -> float:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return math.nan
+
+
 class _Writer:
     """Fills the slots of one page."""
 
@@ -85,7 +94,8 @@ class _Writer:
         self.language.filters |= {
             "to": _to,
             "grouped": lambda value, decimals=0: f"{value:,.{decimals}f}",
-            "listed": lambda words: listed(list(words)),
+            "listed": lambda words: listed(list(words)) if isinstance(words, list) else "",
+            "spread_percent": _spread_percent,
             "counted": counted,
             "cpus": lambda count: cpus([count]),
             "literal": literal,
@@ -113,7 +123,7 @@ class _Writer:
         return Page(
             f"study-{self.queries.study.number}",
             title[1],
-            lead.strip(),
+            " ".join(lead.split()),
             tuple(self._sections(list(zip(parts[0::3], parts[1::3], parts[2::3], strict=True)))),
         )
 
@@ -177,14 +187,18 @@ class _Writer:
             printed = _Printed(answer.text)
             printed.value = answer.value if answer.finished else math.nan
             return printed
-        if not isinstance(answer, Measured):
+        if isinstance(answer, Measured):
+            answer = {name.replace("_", " "): answer}
+        elif not isinstance(answer, dict) or not _are_measured(answer.values()):
             return answer
-        if answer.mean is not None:
-            return answer.mean
+        missing = {each: found.missing for each, found in answer.items() if found.mean is None}
+        if not missing:
+            means = {each: found.mean for each, found in answer.items()}
+            return means if len(means) > 1 else next(iter(means.values()))
         if not self.missing:
             raise _NotAsked(f"{name} may be missing: expected it between known() and endcall")
-        self.missing[-1][name.replace("_", " ")] = answer.missing
-        return math.nan
+        self.missing[-1] |= missing
+        return _Unknown("nan")
 
     def _known(self, caller: Callable[[], str]) -> str:
         """The text, or what is missing of its numbers."""
@@ -196,7 +210,7 @@ class _Writer:
             return text
         del self.blocks[blocks:]
         said = "; ".join(f"{name}: {how}" for name, how in missing.items())
-        return f"*What was measured does not tell this ({said}).*"
+        return f"*What was measured does not tell this ({said}).*\n"
 
     def _holds(self, name: str, *words: Any) -> bool:
         answer = _answer(name, self._query(name), *words)
@@ -227,6 +241,16 @@ class _Writer:
 
 class _NotAsked(Exception):
     """A slot asks what cannot be answered there."""
+
+
+def _are_measured(values: Iterable[Any]) -> bool:
+    found = list(values)
+    return bool(found) and all(isinstance(each, Measured) for each in found)
+
+
+def _spread_percent(values: Any) -> float:
+    """By how much the greatest is more than the least; of what is missing, nothing."""
+    return 100 * (max(values) / min(values) - 1) if isinstance(values, list) else math.nan
 
 
 def _answer(name: str, query: Callable[..., Any], *words: Any, **named: Any) -> Any:

@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: MIT
+"""What study 5's page asks: of one thread and of eight, on our kernel and on Linux."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
+from statistics import median
+from types import SimpleNamespace
+from typing import ClassVar
+
+import polars as pl
+
+from schedlab.comparison.statistics import Difference
+from schedlab.report.charts import boxes, drawn
+from schedlab.report.model import Block, Table
+from schedlab.report.studies import linux_waits, queries
+from schedlab.report.studies.events import (
+    EIGHT,
+    LONGEST,
+    MEAN,
+    ONE,
+    PERCENTILE,
+    Benchmark,
+    lost_steps,
+    turns,
+)
+from schedlab.report.studies.linux_runs import LinuxRuns, apart
+from schedlab.report.studies.texts import in_order, traces
+from schedlab.report.study_tables import Measured
+from schedlab.report.wording import NOTHING
+from schedlab.runs.collection import Collection
+from schedlab.studies.experiments import EXPERIMENTS, OTHERS
+from schedlab.studies.figures import Figure
+from schedlab.studies.linux_experiments import (
+    FAIR,
+    HACKBENCH,
+    STRESSORS,
+    SUITES,
+    SYSBENCH,
+    WAKEUPS,
+)
+from schedlab.studies.pack import Study
+
+_ON_OUR_KERNEL = (ONE, EIGHT)
+_LATENCIES = {"mean": MEAN, "longest": LONGEST, "95th": PERCENTILE}
+_PRINTED = {
+    "throughput": "events_per_second",
+    "mean latency": "latency_mean_ms",
+    "maximum latency": "latency_max_ms",
+}
+"""By the published figures' quantity: what sysbench calls it."""
+_RARE = 0.05
+"""How probable a difference is by chance, where it counts as more than that."""
+_HARDLY_EVER = 0.001
+_SHIPPED = tuple(dict.fromkeys((*EXPERIMENTS[ONE].own, *OTHERS)))
+
+
+class Queries(queries.Queries):
+    """Schedulers are named as the study names them, policies as we do."""
+
+    names: ClassVar = {"CFS": FAIR, "Lottery": "lottery:linux", "WRR": "wrr:linux"}
+    """The study's schedulers, and what they are on Linux; our own kernel has no CFS."""
+    quantities: ClassVar = {
+        "throughput": "events a second",
+        "mean latency": "mean latency, ms",
+        "maximum latency": "longest latency, ms",
+    }
+    """And what our tables call them."""
+    pairs = tuple(combinations(names, 2))
+    stressors: ClassVar = {f"s5-linux-stress-{name}": name for name in STRESSORS}
+    benchmarks: ClassVar = {
+        HACKBENCH: "hackbench",
+        **{f"s5-linux-stress-{name}": f"stress-ng, {name}" for name in STRESSORS},
+    }
+    suites: ClassVar = {f"s5-linux-{name}": name for name in SUITES}
+
+    def __init__(self, study: Study, collection: Collection) -> None:
+        super().__init__(study, collection)
+        self._bench = Benchmark(collection)
+        self._linux = LinuxRuns(collection)
+
+    # --- what was run
+
+    def on_our_kernel(self) -> bool:
+        """The study's own benchmark?"""
+        return any(self.collection.select(experiment=name) for name in _ON_OUR_KERNEL)
+
+    def on_linux(self) -> bool:
+        """Anything?"""
+        return self._linux.present
+
+    def our_kernel_is_shown(self) -> bool:
+        """Unless all that was run is on Linux."""
+        return self.on_our_kernel() or not self.on_linux()
+
+    def linux_ran(self, experiment: str) -> bool:
+        """Under any policy, on whatever CPUs?"""
+        return bool(self._linux.setups(experiment))
+
+    def linux_policies(self, experiments: Iterable[str] | str) -> list[str]:
+        """Those that any of the experiments was run under; the study's own first."""
+        names = [experiments] if isinstance(experiments, str) else list(experiments)
+        return self._linux.policies(names)
+
+    def shown(self, experiment: str) -> list[str]:
+        """The study's policies, and those of the others that were run."""
+        own = EXPERIMENTS[experiment].own
+        return [p for p in _SHIPPED if p in own or self.ran(experiment, p)]
+
+    # --- tables 5 and 6
+
+    def theirs(self, quantity: str, name: str, run: str = "") -> Figure | None:
+        """Of one run, by table 5; without one: the mean, by table 6."""
+        for each in self.study.figures:
+            where = (each.place, each.row) if run else (each.place, each.column)
+            wanted = ("table 5", f"{name} {run}") if run else ("table 6", name)
+            if where == wanted and each.quantity == quantity:
+                return each
+        return None
+
+    def titled(self, name: str, experiment: str) -> str:
+        """A scheduler, and what is run for it."""
+        if experiment == ONE:
+            return f"{name} ({'no policy of ours' if name == 'CFS' else self.names[name]})"
+        return f"{name} ({'the kernel’s fair class' if name == 'CFS' else self.names[name]})"
+
+    def digits(self, quantity: str, experiment: str) -> int:
+        """Decimals of ours; sysbench has two of each."""
+        return 2 if quantity == "throughput" or experiment != ONE else 3
+
+    def ours(self, quantity: str, name: str, experiment: str, run: str = "") -> Measured | None:
+        """Of the seed of that number; without one: of all. None on our kernel for CFS."""
+        policy = self.names[name]
+        if experiment != ONE:
+            found = self.told_by(experiment, policy, _PRINTED[quantity])
+        elif policy == FAIR:
+            return None
+        elif quantity == "throughput":
+            found = self.throughput(experiment, policy)
+        else:
+            which = "mean" if quantity == "mean latency" else "longest"
+            found = self.latency(experiment, policy, which)
+        if run and found.mean is not None:
+            return Measured(found.values[int(run) - 1 : int(run)])
+        return found
+
+    def told_by(self, experiment: str, policy: str, figure: str) -> Measured:
+        """What a benchmark printed."""
+        return self._linux.printed(experiment, policy, figure)
+
+    def traced(self, experiment: str, policy: str, column: str) -> Measured:
+        """A column of the summary of runs on Linux."""
+        return self._linux.summary(experiment, policy, pl.col(column).first())
+
+    def throughput(self, experiment: str, policy: str) -> Measured:
+        """Events a second, of all threads, as the program tells it."""
+        return self._bench.throughput(experiment, policy)
+
+    def latency(self, experiment: str, policy: str, which: str) -> Measured:
+        """Of an event, in ms: the mean, the longest, the 95th percentile."""
+        return self._bench.latency(experiment, policy, _LATENCIES[which])
+
+    def counted(self, experiment: str, policy: str, column: str) -> Measured:
+        """A column of the summary."""
+        return self._bench.summary(experiment, policy, pl.col(column).first())
+
+    def running(self, experiment: str, policy: str) -> Measured:
+        """Percent of the time in which the threads run."""
+        part = pl.col("running_ns").first() * 100 / pl.col("elapsed_ns").first()
+        return self._bench.summary(experiment, policy, part)
+
+    def overhead(self, experiment: str, policy: str) -> Measured:
+        """Percent of the time that the scheduler takes."""
+        return self._bench.summary(experiment, policy, pl.col("overhead_share").first() * 100)
+
+    def apart_printed(self) -> float:
+        """By how many percent the study's throughputs differ at most."""
+        return _spread_percent([figure.value for figure in self._means("throughput").values()])
+
+    def rates_printed(self) -> list[str]:
+        """All three."""
+        return [f"{name} {figure.text}" for name, figure in self._means("throughput").items()]
+
+    def _means(self, quantity: str) -> dict[str, Figure]:
+        return {name: f for name in self.names if (f := self.theirs(quantity, name))}
+
+    def longest_printed(self) -> SimpleNamespace:
+        """Of the longest latencies of three runs: the worst, whose it is, and all medians."""
+        runs = {
+            name: [f.value for run in "123" if (f := self.theirs("maximum latency", name, run))]
+            for name in self.names
+        }
+        worst = max(runs, key=lambda name: max(runs[name]))
+        medians = [f"{median(values):.2f} ms ({name})" for name, values in runs.items()]
+        return SimpleNamespace(name=worst, worst=max(runs[worst]), medians=medians)
+
+    # --- one thread
+
+    def slowest_and_fastest(self) -> dict[str, Measured] | SimpleNamespace:
+        """By throughput, in percent; what the schedulers take of it; or those that are missing."""
+        rates = {policy: self.throughput(ONE, policy) for policy in self.shown(ONE)}
+        shares = {policy: self.overhead(ONE, policy) for policy in rates}
+        if missing := _missing(rates) | _missing(shares):
+            return missing
+        fast, slow = (
+            extreme(rates, key=lambda policy: rates[policy].mean or 0.0) for extreme in (max, min)
+        )
+        rate, share = (
+            {policy: each.mean or 0.0 for policy, each in found.items()}
+            for found in (rates, shares)
+        )
+        return SimpleNamespace(
+            fast=fast,
+            slow=slow,
+            apart=100 * (rate[fast] / rate[slow] - 1),
+            work=share[slow] - share[fast],
+        )
+
+    def own_work_explains_little(self) -> bool:
+        """Less than half of what the slowest and the fastest policy differ by?"""
+        found = self.slowest_and_fastest()
+        return isinstance(found, SimpleNamespace) and bool(found.work < found.apart / 2)
+
+    def clock_step(self, policy: str) -> Measured:
+        """In µs."""
+        return self._bench.summary(ONE, policy, pl.col("clock_step_ns").first() / 1000)
+
+    def clock_step_of_tick(self, policy: str) -> Measured:
+        """In percent."""
+        step = 100 * pl.col("clock_step_ns").first() / pl.col("tick_ns").first()
+        return self._bench.summary(ONE, policy, step)
+
+    def steps_lost(self) -> list[float]:
+        """Of the clock, in each tick, under the slowest and the fastest; nothing without traces."""
+        found = self.slowest_and_fastest()
+        if not isinstance(found, SimpleNamespace):
+            return []
+        kept = [traces(self.setup(ONE, policy), most=1) for policy in (found.slow, found.fast)]
+        return [lost_steps(*runs[0]) for runs in kept] if all(kept) else []
+
+    def _rates_by_seed(self) -> list[tuple[float, ...]]:
+        return [self.throughput(ONE, policy).values for policy in self.shown(ONE)]
+
+    def has_several_seeds(self) -> bool:
+        """Under each policy?"""
+        return all(len(each) > 1 for each in self._rates_by_seed())
+
+    def same_for_all_seeds(self) -> int:
+        """Under how many policies the throughput is."""
+        return sum(len(set(each)) == 1 for each in self._rates_by_seed())
+
+    # --- eight threads
+
+    def latencies_chart(self) -> list[Block]:
+        """Of all events; nothing without any."""
+        latencies = self._bench.latencies(EIGHT, list(_SHIPPED))
+        if not len(latencies):
+            return []
+        return list(
+            drawn(
+                boxes,
+                "study-5-latencies",
+                latencies,
+                title="Latency of an event, eight threads",
+                caption="All events of all runs.",
+                category="policy",
+                value="ms",
+                x_title="latency of an event, ms",
+                log=True,
+            )
+        )
+
+    def turns_of(self, policy: str) -> list[float]:
+        """Each that a slice ended, in ms; none without a trace."""
+        kept = traces(self.setup(EIGHT, policy))
+        return [length for run, trace in kept for length in turns(run, trace)["ms"]]
+
+    def usual_turn(self, policy: str) -> float:
+        """The median of them; 0 if there is none."""
+        lengths = self.turns_of(policy)
+        return median(lengths) if lengths else 0.0
+
+    def setting(self, row: str) -> Figure | None:
+        """Of the study's time slices."""
+        found = (each for each in self.study.figures if each.place == "section 3.3.3")
+        return next((each for each in found if each.row == row), None)
+
+    # --- sysbench on Linux
+
+    def linux_rates(self, experiment: str) -> dict[str, Measured] | list[float]:
+        """Throughputs under all policies that were run; or those that are missing."""
+        return self._means_of(experiment, "events_per_second")
+
+    def _of_sysbench(self, experiment: str, figure: str) -> dict[str, Measured]:
+        """Of the study's three schedulers; of eight threads, under all policies."""
+        own = experiment.startswith(SYSBENCH) and not experiment.endswith("-8")
+        policies = list(self.names.values()) if own else self.linux_policies(experiment)
+        return {policy: self.told_by(experiment, policy, figure) for policy in policies}
+
+    def _means_of(self, experiment: str, figure: str) -> dict[str, Measured] | list[float]:
+        found = self._of_sysbench(experiment, figure)
+        return _missing(found) or [each.mean for each in found.values() if each.mean is not None]
+
+    def linux_latencies(self, experiment: str) -> dict[str, Measured] | list[str]:
+        """The longest under each policy, the shortest first; or those that are missing."""
+        return _ascending(self._of_sysbench(experiment, "latency_max_ms"), ".0f")
+
+    def linux_order(
+        self, experiment: str, quantity: str, falling: bool
+    ) -> str | dict[str, Measured]:
+        """`WRR ≈ CFS > Lottery`, runs being boots of their own; or those that are missing."""
+        values = {
+            name: self.told_by(experiment, policy, _PRINTED[quantity])
+            for name, policy in self.names.items()
+        }
+        return _missing(values) or in_order(values, falling, paired=False)
+
+    def difference_there(self, quantity: str, pair: tuple[str, str]) -> str:
+        """The second's mean less the first's."""
+        first, second = (self.theirs(quantity, name) for name in pair)
+        return _signed(second.value - first.value, 2) if first and second else NOTHING
+
+    def _difference(
+        self, quantity: str, pair: tuple[str, str], experiment: str
+    ) -> Difference | None:
+        first, second = (
+            self.told_by(experiment, self.names[name], _PRINTED[quantity]) for name in pair
+        )
+        return apart(first, second)
+
+    def difference_here(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
+        """The same of ours, with its interval."""
+        found = self._difference(quantity, pair, experiment)
+        if found is None:
+            return NOTHING
+        if found.chance is None:
+            return _signed(found.change, 2)
+        low, high = (f"{round(each, 2) + 0.0:.2f}" for each in (found.low, found.high))  # no -0
+        return f"{_signed(found.change, 2)} [{low}, {high}]"
+
+    def chance_of_difference(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
+        """In words, with how probable one as large is by chance."""
+        found = self._difference(quantity, pair, experiment)
+        if found is None:
+            return NOTHING
+        if found.chance is None:
+            return "one run cannot tell"
+        told = f"p = {found.chance:.2g}" if found.chance >= _HARDLY_EVER else "p < 0.001"
+        return f"hardly ({told})" if found.chance < _RARE else f"yes ({told})"
+
+    def _waits(self, experiment: str) -> list[linux_waits.Row]:
+        return linux_waits.rows_of(self._linux, experiment, self.names)
+
+    def waits_traced(self, experiment: str) -> bool:
+        """Has any run kept its trace?"""
+        return bool(self._waits(experiment))
+
+    def waits_table(self, experiment: str) -> Table:
+        """What the thread waits for."""
+        return linux_waits.table_of(self._linux, experiment, self._waits(experiment))
+
+    def waits_known(self, experiment: str) -> int:
+        """Of how many runs."""
+        return len(self._waits(experiment))
+
+    def waits_for_kernel(self, experiment: str) -> int:
+        """In how many of them only threads of the kernel ran during the longest wait."""
+        found = (waits for _, _, waits in self._waits(experiment))
+        return sum(waits.only_kernel for waits in found if waits.meanwhile)
+
+    # --- which process is woken
+
+    def wakeups_ran(self) -> bool:
+        """On either kernel?"""
+        return any(self.linux_ran(name) for name in ("s5-wakeups", WAKEUPS))
+
+    def woken(self, experiment: str, policy: str, column: str) -> Measured:
+        """A time of the workers, in ms."""
+        return self._linux.group(experiment, policy, "worker", pl.col(column).first() * 1e-6)
+
+    def rounds(self, experiment: str, policy: str) -> Measured:
+        """Of all message processes."""
+        return self._linux.told(experiment, policy, "rounds", pl.col("value").sum())
+
+    def share_of_computing(self, experiment: str, policy: str) -> Measured:
+        """In percent."""
+        return self._linux.group(experiment, policy, "cpu", pl.col("share").first() * 100)
+
+    def _wakeups(self, experiment: str) -> dict[str, Measured]:
+        """The 99th percentile under each policy that was run."""
+        return {
+            policy: self.woken(experiment, policy, "wakeup_latency_p99_ns")
+            for policy in self.linux_policies(experiment)
+        }
+
+    def wakeups_told(self, experiment: str) -> dict[str, Measured] | list[str]:
+        """The shortest first; or those that are missing."""
+        return _ascending(self._wakeups(experiment), ".3g")
+
+    def place_of_wrr(self, experiment: str) -> SimpleNamespace | None:
+        """Among several policies, and beside the kernel's fair class; None if it has none."""
+        found = {policy: each.mean or 0.0 for policy, each in self._wakeups(experiment).items()}
+        if "wrr:linux" not in found or len(found) == 1:
+            return None
+        place = 1 + sorted(found, key=lambda policy: found[policy]).index("wrr:linux")
+        last, fair = place == len(found), found.get(FAIR)
+        return SimpleNamespace(
+            last=last,
+            rank="last" if last else f"{place} of {len(found)}",
+            times=f"{found['wrr:linux'] / fair:.3g}" if fair else "",
+        )
+
+    # --- beyond the study's benchmark
+
+    def benchmarks_ran(self) -> bool:
+        """Any?"""
+        return bool(self.benchmarks_run())
+
+    def benchmarks_run(self) -> list[str]:
+        """hackbench and stress-ng."""
+        return [name for name in self.benchmarks if self.linux_ran(name)]
+
+    def result(self, experiment: str, policy: str) -> Measured:
+        """hackbench's seconds, stress-ng's operations a second."""
+        figure = "elapsed_s" if experiment == HACKBENCH else "bogo_ops_per_second"
+        return self.told_by(experiment, policy, figure)
+
+    def fair_class_ran(self, experiment: str) -> bool:
+        """With a result?"""
+        return bool(self.result(experiment, FAIR).mean)
+
+    def unlike_fair_class(self, experiment: str) -> list[str]:
+        """What policies have more or less than the fair class, where it is more than chance."""
+        fair, told = self.result(experiment, FAIR), []
+        for policy in self.linux_policies(experiment):
+            change = apart(fair, self.result(experiment, policy))
+            sure = change and change.chance is not None and change.chance < _RARE
+            if policy != FAIR and change and sure and fair.mean:
+                told.append(f"{100 * change.change / fair.mean:+.1f} % (`{policy}`)")
+        return told
+
+    def suites_ran(self) -> bool:
+        """Any?"""
+        return bool(self.suites_run())
+
+    def suites_run(self) -> list[str]:
+        """Those of the other studies."""
+        return [name for name in self.suites if self.linux_ran(name)]
+
+    def title_of(self, experiment: str) -> str:
+        """What it is."""
+        return EXPERIMENTS[experiment].title
+
+    def mean_turnaround(self, experiment: str, policy: str) -> Measured:
+        """In ms."""
+        value = pl.col("turnaround_mean_ns").first() * 1e-6
+        return self._linux.summary(experiment, policy, value)
+
+    # --- what it claims
+
+    def order_theirs(self, quantity: str, falling: bool) -> str:
+        """As printed: `CFS = WRR < Lottery`."""
+        known = {name: figure.value for name, figure in self._means(quantity).items()}
+        names = sorted(known, key=lambda name: known[name], reverse=falling)
+        told = names[0]
+        for one, other in pairwise(names):
+            sign = "=" if known[one] == known[other] else ">" if falling else "<"
+            told += f" {sign} {other}"
+        return told
+
+    def order_ours(self, quantity: str, experiment: str, falling: bool) -> str:
+        """Or what is missing; a dash if it was not run on Linux."""
+        if experiment != ONE and not self.linux_ran(experiment):
+            return NOTHING
+        found = {name: self.ours(quantity, name, experiment) for name in self.names}
+        values = {name: each for name, each in found.items() if each is not None}
+        if any(each.mean is None for each in values.values()):
+            digits = self.digits(quantity, experiment)
+            return "; ".join(f"{name}: {each.text(digits)}" for name, each in values.items())
+        return in_order(values, falling, paired=experiment == ONE)
+
+
+def _missing(found: Mapping[str, Measured]) -> dict[str, Measured]:
+    return {name: each for name, each in found.items() if each.mean is None}
+
+
+def _ascending(found: dict[str, Measured], digits: str) -> dict[str, Measured] | list[str]:
+    """`1 ms (`rr`)` of each policy, the least first; or those that are missing."""
+    means = {policy: each.mean or 0.0 for policy, each in found.items()}
+    ordered = sorted(means, key=lambda policy: means[policy])
+    return _missing(found) or [f"{means[policy]:{digits}} ms (`{policy}`)" for policy in ordered]
+
+
+def _signed(number: float, decimals: int) -> str:
+    return f"{round(number, decimals) + 0.0:+.{decimals}f}"
+
+
+def _spread_percent(values: Sequence[float]) -> float:
+    return 100 * (max(values) / min(values) - 1)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""What a page, or a stranger, sends to the monitor's server: messages, and all bytes of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from monitor_stand_ins import StandIn, Watching, choices, setup, until
+from schedlab import paths
+from schedlab.errors import SchedlabError
+from schedlab.monitor import server as serving
+from schedlab.monitor import worker
+from schedlab.monitor.commands import perform
+from schedlab.monitor.limits import read_message
+from schedlab.monitor.server import Server, encode
+from schedlab.monitor.session import Session
+from schedlab.runs.parts import supply
+
+MESSAGES: tuple[dict[str, Any], ...] = (
+    {"do": "policy", "system": "a", "policy": "lottery:thesis"},
+    {"do": "tunable", "name": "slice", "value": 7},
+    {"do": "tunables", "system": "b"},
+    {"do": "status", "system": "*"},
+    {"do": "attribute", "kind": "tickets", "pid": 3, "value": 9},
+    {"do": "attribute", "kind": "priority", "group": "inter", "value": 1},
+    {"do": "start", "workload": "two-hogs"},
+    {"do": "kill", "pid": 3},
+    {"do": "history"},
+    {"do": "explain", "pid": 3},
+    {"do": "record", "on": True, "label": "mine"},
+    {"do": "perfetto"},
+    {"do": "record", "on": False},
+    {"do": "report"},
+    {"do": "window", "seconds": 2.5},
+    {"do": "pace", "speed": 0.5},
+    {"do": "step", "kind": "decision"},
+    {"do": "resume"},
+    {"do": "pause"},
+    {"do": "seek", "time_ns": 50_000_000},
+    {"do": "restart", "cpus": 3, "seed": 2, "tick_ns": 1_000_000, "workloads": ["hog"], "policy": "rr"},
+)  # fmt: skip
+_SPEED = 1e-4
+"""It all but stands still, however long a busy host takes."""
+_BEGUN_NS = 50_000_000
+"""All processes have begun, and none has ended."""
+TOKEN = "the-token"
+_PATIENCE_S = 0.2
+"""With a connection of which the server waits for more."""
+
+
+class Wrong(Exception):
+    """The server has said what it never should."""
+
+
+# --- messages
+
+
+def lines(folder: Path) -> None:
+    """A message a line: one of each that docs/monitor.md lists."""
+    supply(["simulator"])
+    numbered = ({"id": number, **each} for number, each in enumerate(MESSAGES))
+    (folder / "messages").write_text("".join(f"{json.dumps(each)}\n" for each in numbered))
+
+
+def ask(folder: Path, file: Path) -> list[str]:
+    """Each line as a message of its own. Returns the refusals: after one, the next is heard, too."""
+    with (
+        mock.patch.object(paths, "RUNS", folder / "imported"),
+        mock.patch.object(worker, "_call", _work),
+    ):
+        return asyncio.run(_ask(file.read_bytes().splitlines()))
+
+
+async def _work(module: str, *_: str, tell: object = None) -> str:
+    """Nothing is measured or drawn: that takes seconds, and reads nothing of a message."""
+    said = {"report": "x"} if module == "schedlab" else {"status": "success", "message": ""}
+    return json.dumps(said)
+
+
+async def _ask(messages: list[bytes]) -> list[str]:
+    refusals: list[str] = []
+    async with _session() as session:
+        for each in messages:
+            try:
+                message = read_message(each)
+                encode({"id": message.get("id"), "result": await perform(session, message)})
+            except (SchedlabError, OSError) as error:
+                encode({"error": str(error)})
+                refusals.append(f"{each!r}: {error}")
+            encode(session.hello())
+    return refusals
+
+
+@asynccontextmanager
+async def _session() -> AsyncIterator[Session]:
+    session = Session([setup("rr"), setup("lottery")], choices(), make=StandIn, speed=_SPEED)
+    Watching(session)
+    driving = asyncio.ensure_future(session.run())
+    try:
+        systems = session.systems.values()
+        await until(lambda: all(each.is_on for each in systems))
+        for each in systems:
+            await each.seek(_BEGUN_NS)
+        await until(lambda: all(each.pids_of("inter") for each in session.systems.values()))
+        yield session
+    finally:
+        driving.cancel()
+        with suppress(asyncio.CancelledError):
+            await driving
+        await session.close()
+
+
+# --- all bytes of a connection
+
+
+def connection(folder: Path) -> None:
+    """A page's: the request that opens its socket, and messages as it frames and masks them."""
+    supply(["simulator"])
+    request = (
+        f"GET /socket?token={TOKEN} HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Extensions: permessage-deflate\r\n"
+        "Origin: http://127.0.0.1:PORT\r\n\r\n"
+    )
+    frames = b"".join(
+        _frame(json.dumps({"id": 1, "do": each}).encode()) for each in ("status", "history")
+    )
+    (folder / "connection").write_bytes(
+        request.encode() + frames + _frame(b"ping", 9) + _frame(b"\x03\xe8", 8)
+    )
+
+
+def _frame(data: bytes, kind: int = 1) -> bytes:
+    mask = b"\x05\x0a\x50\xa0"
+    masked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data))
+    return bytes((0x80 | kind, 0x80 | len(data))) + mask + masked
+
+
+def connect(_: Path, file: Path) -> None:
+    """Raises Wrong for an answer of status 5xx, a traceback, or a word on the terminal."""
+    with _heard() as said:
+        answer = asyncio.run(_connect(file.read_bytes()))
+    if said or b"Traceback" in answer or answer.startswith(b"HTTP/1.1 5"):
+        raise Wrong(said or answer[:200])
+
+
+async def _connect(data: bytes) -> bytes:
+    async with _session() as session:
+        server = Server(session)
+        server.token = TOKEN
+        try:
+            return await _exchange(server.port, data.replace(b"PORT", str(server.port).encode()))
+        finally:
+            await server.close()
+
+
+async def _exchange(port: int, data: bytes) -> bytes:
+    """What it answers until it closes the connection, has answered both messages, or takes too long."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answer = bytearray()
+
+    async def hear() -> None:
+        while answer.count(b'"type":"answer"') < 2 and (piece := await reader.read(1 << 16)):
+            answer.extend(piece)
+
+    with suppress(OSError, asyncio.TimeoutError):
+        writer.write(data)
+        await asyncio.wait_for(hear(), _PATIENCE_S)
+    writer.close()
+    return bytes(answer)
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """What the terminal would be told: by the server itself, and by what it stands on."""
+    said: list[str] = []
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    ear = Ear(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in ("tornado", "asyncio")]
+    for each in loggers:
+        each.addHandler(ear)
+    try:
+        with mock.patch.object(serving, "say", said.append):
+            yield said
+    finally:
+        for each in loggers:
+            each.removeHandler(ear)
