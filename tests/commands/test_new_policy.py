@@ -188,19 +188,21 @@ def test_a_new_policy_runs_on_the_kernel_at_once(checkout: Path, tmp_path: Path)
 @pytest.mark.spike
 def test_a_cpu_pushes_waiting_processes_away(tmp_path: Path) -> None:
     """Under a policy that moves tasks in no other way, each idle CPU is given one, one a tick, and
-    it runs there at once."""
+    it runs there at once. The program begins after a tick, so that none comes between its forks."""
     place = copy_checkout(tmp_path / "checkout")
     shutil.copy2(ROOT / "tests/kernel_policies/pusher.c", place / "policies/pusher.c")
     done = command(
         place,
         *("-m", "schedlab", "run", "--policy", "pusher", "--cpus", "4", "--tick", "1ms"),
-        *("--workload", "cpu-bound -n 4", "--out", str(tmp_path / "out")),
+        *("--workload", "sh -c 'sleep 1; cpu-bound -n 4'", "--out", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr
     (file,) = (tmp_path / "out").rglob(TRACE_FILE)
     events = trace.read(file).events.with_row_index()
-    forks = events.filter((pl.col("kind") == trace.Kind.FORK) & (pl.col("first") > 2))
-    moves = events.filter(pl.col("kind") == trace.Kind.MIGRATE)
+    forks = events.filter(pl.col("kind") == trace.Kind.FORK)
+    forks = forks.filter(pl.len().over("process") == 4)
+    begun = pl.col("index") > forks["index"].min()
+    moves = events.filter((pl.col("kind") == trace.Kind.MIGRATE) & begun)
     assert len(forks) == 4 and len(forks["cpu"].unique()) == 1
     assert moves["cpu"].to_list() == moves["first"].to_list()  # by the CPU that gives
     assert len(moves["second"].unique()) == 3

@@ -59,6 +59,14 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return outcome.results
 
 
+def source_of(choice: str) -> str:
+    """As BPF has it: that of a study, if its presets stand there."""
+    policy, _, preset = choice.partition(":")
+    study = ROOT / f"policies/studies/study-{policy}.c"
+    name = study.stem if study.exists() and f'"{preset}"' in study.read_text() else policy
+    return name.replace("-", "_")
+
+
 def test_each_policy_is_switched_to_while_work_goes_on(left: Path) -> None:
     lines = (left / "policies").read_text().splitlines()
     assert len(lines) == len(choices()), lines
@@ -69,8 +77,7 @@ def test_each_policy_is_switched_to_while_work_goes_on(left: Path) -> None:
             assert seen.startswith("disabled Policy: fair "), line
             assert "Fair class since" not in seen
         else:
-            object_name = choice.partition(":")[0].replace("-", "_")
-            assert seen.startswith(f"enabled schedlab_{object_name} Policy: {choice} "), line
+            assert seen.startswith(f"enabled schedlab_{source_of(choice)} Policy: {choice} "), line
 
 
 def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:

@@ -39,7 +39,8 @@ class Report:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shares")
-    policies = [ROOT / f"policies/{name}.c" for name in ("rr", "wrr", "lottery", "stride")]
+    names = ("rr", "wrr", "lottery", "stride", "studies/study-lottery")
+    policies = [ROOT / f"policies/{name}.c" for name in names]
     table = folder / "table.c"
     table.write_text(run("sh", "tools/make_policy_table.sh", *map(str, policies)).stdout)
     output = folder / "shares"
