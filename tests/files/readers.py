@@ -135,7 +135,7 @@ def _read_swept(folder: Path, _: Path) -> None:
     for table in (dataset.RUNS, dataset.GROUPS, dataset.TOLD):
         dataset.read_table(folder, table).to_dicts()
     dataset.read_statuses(folder)
-    for text in ("turnaround", "a.turnaround"):
+    for text in ("turnaround", "turnaround@a"):
         objective = parse(text)
         for values in ranking.read_values(folder, [objective]):
             ranking.ranked(values, objective)
@@ -174,7 +174,7 @@ _WORKLOAD = ROOT / "workloads/files/ladder.json"
 def _sweep(folder: Path) -> None:
     (folder / "work.json").write_bytes(_WORKLOAD.read_bytes())
     (folder / "sweep.yaml").write_text(
-        "description: some\nworkloads:\n- work.json\n- file: work.json\n  with: {tasks.ladder.instance: [1, 2]}\n"
+        "description: some\nworkloads:\n- work.json\n- file: work.json\n  with: {tasks.one.instance: [1, 2]}\n"
         "policies:\n- rr\n- policy: mlfq\n  set: {boost: [0, 480], slice_1: 1..3}\n  where: [boost > 10]\n"
         "- policy: mlfq\n  set: {boost: 0..480}\n  sample: {method: sobol, count: 4, seed: 1}\n"
         "machines: [sim]\ncpus: 1-2\nseeds: [1, 2]\ntick: [1ms, 10ms]\ncosts: [kernel]\nlimit: 10s\n"

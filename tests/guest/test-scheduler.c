@@ -509,7 +509,7 @@ static void policies_may_end_processes(void)
 {
     enum { LIMIT = 50 };
     check(getpolicy(original, sizeof(original)) >= 0);
-    check(setpolicy("priority") == 0);
+    check(setpolicy("priority:thesis") == 0);
     check(settunable("kill_after", LIMIT) == 0 && settunable("exempt_pids", 0) == 0);
     int sleeper = start_sleeper();
     int before = uptime();

@@ -75,6 +75,7 @@ static const struct policy policy_study_long = {
     .name = "long",
     .meaning = "presets with an algorithm of their own",
     .source = "none",
+    .order = "any",
     .tunables = study_tunables,
     .tunable_count = 1,
     .presets = study_presets,

@@ -73,7 +73,13 @@ class MadeUpSystem:
         self.changed: dict[str, int] = {}
         self.recording = ""
         self.setup: dict[str, Any] = {"machine": "sim", "policy": policy, "seed": 1, "cpus": cpus}
-        self.setup |= {"tick_ns": TICK, "workloads": ["two-hogs"], "settings": {}, "files": []}
+        self.setup |= {
+            "tick_ns": TICK,
+            "workloads": ["two-hogs"],
+            "settings": {},
+            "files": [],
+            "ignore_limits": False,
+        }
         self.setup |= {"memory_mib": 512, "costs": "kernel", "source": None}
         self.begin(processes, cpus)
 

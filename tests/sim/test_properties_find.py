@@ -8,6 +8,7 @@ and name a command that shows it again.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ from scheduling_case import LawBroken
 from scheduling_machine import Scheduler
 from simulator_command import built
 from test_properties import bounds, is_long
+
+
+pytestmark = pytest.mark.xdist_group("mistakes")  # those of one policy write the same case
 
 
 class Mistake(NamedTuple):
@@ -71,8 +75,8 @@ MISTAKES = {
     ),
     "the lowest level goes first": Mistake(
         "priority",
-        "return first ? 0 : level + 1;",
-        "return first ? 0 : LEVELS - level;",
+        "own->aging.level = (uint32_t)own->priority;",
+        "own->aging.level = (uint32_t)(PRIORITY_LOWEST - own->priority);",
         "priority: highest_first",
         quick=True,
     ),
@@ -125,10 +129,12 @@ def library_with(mistake: Mistake, folder: Path) -> Path:
     built("sim/libschedlab-sim.so")
     others = [built("sim/simulator.a"), built("sim/declarations.o")]
     name = mistake.policy
-    text = (ROOT / f"policies/{name}.c").read_text()
-    assert mistake.right in text
     source, engine, path = (folder / each for each in (f"{name}.c", "engine.o", "library.so"))
-    source.write_text(text.replace(mistake.right, mistake.wrong))
+    shutil.copy(ROOT / f"policies/{name}.c", source)
+    places = (ROOT / f"policies/{name}.c", *sorted((ROOT / "policies").glob("*.h")))
+    # A header that lies beside the policy is found before the right one.
+    wrong = next(each for each in places if mistake.right in each.read_text())
+    (folder / wrong.name).write_text(wrong.read_text().replace(mistake.right, mistake.wrong))
     names = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
     clang(*FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine)
     clang(

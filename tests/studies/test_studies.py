@@ -146,12 +146,13 @@ def test_a_quantity_has_one_unit_in_a_place() -> None:
 def test_policies_are_ours() -> None:
     """Each is a policy of ours or one of its presets; what is measured without is Linux's CFS."""
     names = set()
-    for path in (ROOT / "policies").glob("*.c"):
+    for path in [*(ROOT / "policies").glob("*.c"), *(ROOT / "policies/studies").glob("*.c")]:
+        policy = path.stem.removeprefix("study-")
         found = re.search(
             r"struct preset \w+_presets\[\] = \{(.*?)^\};", path.read_text(), re.M | re.S
         )
         presets = re.findall(r'^    \{"([\w-]+)",', found[1], re.M) if found else []
-        names |= {path.stem} | {f"{path.stem}:{preset}" for preset in presets}
+        names |= {policy} | {f"{policy}:{preset}" for preset in presets}
     for each in all_published():
         if each.policy is not None:
             assert each.policy in names, each

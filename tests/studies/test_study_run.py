@@ -33,7 +33,7 @@ from schedlab.runs.collection import Collection
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, Durations
-from schedlab.studies import experiments
+from schedlab.studies import experiments, planning
 from schedlab.studies.experiment import Depth, Experiment, Part, Share
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.planning import plan
@@ -71,7 +71,7 @@ def test_each_policy_is_asked_for_its_own_settings_only(tmp_path: Path) -> None:
     catalogue = read_catalogue()
     check_policies(catalogue, Plan(tmp_path, (without, with_settings)))
     wrong = replace(without, settings=with_settings.settings)
-    with pytest.raises(WrongUsage, match="no tunable of rr is called 'aging_interval'"):
+    with pytest.raises(WrongUsage, match="no tunable of rr:table-scan is called 'aging_interval'"):
         check_policies(catalogue, Plan(tmp_path, (with_settings, wrong)))
 
 
@@ -197,7 +197,7 @@ TINY = (
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
     """Experiments that take a moment, and a report that is only noted."""
-    monkeypatch.setattr(experiments, "EXPERIMENTS", {each.name: each for each in TINY})
+    monkeypatch.setattr(planning, "EXPERIMENTS", {each.name: each for each in TINY})
     reports: list[tuple[Collection, Path]] = []
 
     def write_report(runs: Collection, out: Path) -> Path:
