@@ -28,7 +28,6 @@ from scheduling_machine import Scheduler
 from simulator_command import built
 from test_properties import bounds, is_long
 
-
 pytestmark = pytest.mark.xdist_group("mistakes")  # those of one policy write the same case
 
 
