@@ -381,13 +381,14 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
     browser.chmod(0o755)
     home = tmp_path / "home"
     home.mkdir()
+    # After conftest, which gives all tests a known environment.
+    named = f"import conftest, os\nos.environ['BROWSER'] = {f'{browser} %s'!r}\n"
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.replace("False", "True")],
+        [sys.executable, "-c", named + PROGRAM.replace("False", "True")],
         env={
             "PATH": "/usr/bin:/bin",
             "PYTHONPATH": ":".join(sys.path),
             "HOME": str(home),
-            "BROWSER": f"{browser} %s",
         },
         cwd=Path(__file__).parent,
         stdout=subprocess.PIPE,
