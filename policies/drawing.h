@@ -36,6 +36,7 @@ struct drawing_task {
     uint64_t own;   /* its own tickets, in units, as long as it competes; else 0 */
     uint32_t ticks; /* of the slice, used */
     bool fresh;     /* has not used up a turn since it woke */
+    bool newcomer;  /* was never picked, for sources that ask */
 };
 typedef struct drawing_task SHARED_MEMORY drawing_task_t;
 

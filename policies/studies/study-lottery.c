@@ -85,7 +85,6 @@ struct study_lottery_task {
     struct drawing_task drawing;
     uint32_t recent;        /* selections, decayed, in parts of RECENT_ONE */
     uint32_t decayed_until; /* the number of decays that `recent` has seen */
-    bool newcomer;          /* was never picked */
 };
 
 struct study_lottery_queue {
@@ -172,8 +171,7 @@ POLICY_FUNCTION task_list_t *study_lottery_list(run_queue_t *queue, const task_t
     const scheduler_t *scheduler = queue->scheduler;
     if (scheduler->tunable[STUDY_TABLE_SCAN])
         return &state->waiting;
-    if (scheduler->tunable[STUDY_NEWCOMER_LIMIT] &&
-        STATE_OF(task, struct study_lottery_task)->newcomer)
+    if (scheduler->tunable[STUDY_NEWCOMER_LIMIT] && drawing_task_of(task)->newcomer)
         return &state->newcomers;
     return scheduler->tunable[STUDY_WAIT_LIMIT] ? &state->waiting : NULL;
 }
@@ -268,7 +266,7 @@ POLICY_FUNCTION task_t *study_lottery_pick(run_queue_t *queue, uint32_t cpu)
     study_lottery_take_out(queue, task);
 
     study_lottery_task_t *winner = STATE_OF(task, struct study_lottery_task);
-    winner->newcomer = false;
+    winner->drawing.newcomer = false;
     winner->drawing.ticks = 0;
     if (queue->scheduler->tunable[STUDY_DECAY_INTERVAL]) {
         study_lottery_decay(queue, winner);
@@ -303,7 +301,7 @@ POLICY_FUNCTION void study_lottery_enqueue(run_queue_t *queue, task_t *task,
 {
     study_lottery_task_t *entrant = STATE_OF(task, struct study_lottery_task);
     if (reason == ENQUEUE_NEW)
-        entrant->newcomer = true;
+        entrant->drawing.newcomer = true;
     study_lottery_decay(queue, entrant);
     drawing_join(queue, task, reason, study_lottery_own_tickets(queue->scheduler, task));
     ticket_tree_insert(&drawing_queue_of(queue)->tree, task, study_lottery_tickets(queue, entrant));
