@@ -1112,6 +1112,8 @@ static void adopt(struct simulator *simulator, uint32_t here, uint32_t first)
         queue_add(simulator, here, queue_of(simulator, process->task.cpu), process, ENQUEUE_ADOPTED,
                   NULL);
     }
+    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++)
+        call(simulator, here, i, PREEMPT_POLICY);
 }
 
 static void start(struct simulator *simulator, struct process *process)

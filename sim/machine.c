@@ -501,21 +501,6 @@ static uint32_t leave_policy(struct simulator *simulator)
     return drained;
 }
 
-/* It is installed, and the trace says so. */
-static void enter_policy(struct simulator *simulator, uint32_t cpu, uint32_t drained)
-{
-    simulator->engine->adopt(simulator, cpu, drained);
-    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
-        struct cpu *called = &simulator->cpus[i];
-        if (!(called->reschedule && called->why == PREEMPT_SLICE))
-            called->why = PREEMPT_POLICY;
-        if (!called->reschedule)
-            called->called = simulator->now + (i == cpu ? 0 : simulator->costs.interrupt);
-        called->reschedule = true;
-        cpu_set_add(&simulator->called, i);
-    }
-}
-
 bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
                    struct simulator_error *error)
 {
@@ -533,7 +518,7 @@ bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
     name_policy(simulator, &choice);
     simulator->engine->install(simulator);
     record_policy(simulator, cpu, simulator->policy_name);
-    enter_policy(simulator, cpu, drained);
+    simulator->engine->adopt(simulator, cpu, drained);
     return true;
 }
 
@@ -548,7 +533,7 @@ bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
     simulator->scheduler.tunable[index] = value;
     simulator->engine->install(simulator);
     record_tunable(simulator, cpu, index);
-    enter_policy(simulator, cpu, drained);
+    simulator->engine->adopt(simulator, cpu, drained);
     return true;
 }
 

@@ -187,7 +187,8 @@ struct engine {
     void (*install)(struct simulator *simulator);
     /* Takes out all processes, in the order in which they would run: linked by `link`. */
     uint32_t (*drain)(struct simulator *simulator);
-    /* Queues those that drain() gave; on behalf of that CPU, or OUTSIDE. */
+    /* Queues those that drain() gave, and has every CPU pick again; on behalf of CPU `here`, or
+     * OUTSIDE. */
     void (*adopt)(struct simulator *simulator, uint32_t here, uint32_t first);
     /* Queues init, which nobody forked. */
     void (*start)(struct simulator *simulator, struct process *process);

@@ -56,6 +56,43 @@ def test_a_lower_cpu_hears_a_round_later(tmp_path: Path) -> None:
     assert heard == forked // TURN * TURN + 2 * TURN + 100
 
 
+TOLD = """
+program a
+  run 100us
+  fork b
+  {a}
+  run 3ms
+  wait
+program b
+  {b}
+  run 1ms
+"""
+"""a is on CPU 1, b on CPU 0. At about 410 us one of them tells the other something."""
+OTHER = {"a": "b", "b": "a"}
+OTHER_ACTS = ["run 200us", "run 200us\n  sleep 10us"]
+"""What the other process does meanwhile: it computes, or it is in a call, which takes long."""
+
+
+def heard(folder: Path, teller: str, act: str, other_act: str) -> int:
+    """When the CPU of the other process enters the scheduler after it was told."""
+    other = OTHER[teller]
+    text = TOLD.format(**{teller: f"run 300us\n  {act}", other: other_act})
+    found = events(folder, text, 2, f"{COSTS},sleep=400000")
+    kinds = (Kind.ATTRIBUTE, Kind.POLICY, Kind.TUNABLE)
+    told = next(t for t, _, k, _ in found if t > 0 and k in kinds)
+    return first(found, Kind.SCHEDULER_ENTER, "ba".index(other), after=told + 1)
+
+
+@pytest.mark.parametrize("other_act", OTHER_ACTS)
+@pytest.mark.parametrize("teller", ["a", "b"])
+def test_a_switch_of_policy_is_heard_when_a_change_of_attribute_is(
+    tmp_path: Path, teller: str, other_act: str
+) -> None:
+    attribute = heard(tmp_path, teller, f"priority 5 {OTHER[teller]}", other_act)
+    assert heard(tmp_path, teller, "policy rr", other_act) == attribute
+    assert heard(tmp_path, teller, "set slice=2", other_act) == attribute
+
+
 KEPT = """
 program a
   run until 980us
