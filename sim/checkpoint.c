@@ -21,6 +21,7 @@
 #include "sim/control.h"
 #include "sim/machine.h"
 #include "sim/recipe.h"
+#include "sim/tracing.h"
 
 #define MAGIC          0x50434d4953424c53ull /* "SLBSIMCP" */
 #define FORMAT_VERSION 2

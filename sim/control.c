@@ -5,7 +5,8 @@
 #include "sim/control.h"
 
 #include "policies/support/attributes.h"
-#include "sim/machine.h"
+#include "sim/policies.h"
+#include "sim/process.h"
 
 /*
  * Nothing can be done to a run that is over. Ticks may have been left out because all

@@ -7,7 +7,10 @@
 #include "policies/support/attributes.h"
 #include "sim/control.h"
 #include "sim/costs.h"
-#include "sim/machine.h"
+#include "sim/policies.h"
+#include "sim/process.h"
+#include "sim/process_memory.h"
+#include "sim/tracing.h"
 
 #define PROCESSES_STANDARD 4096
 #define TICK_SHORTEST      1000ull
@@ -438,6 +441,7 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
         simulator_destroy(simulator);
         return NULL;
     }
+    record_first_policy(simulator, setup->tunables);
     struct process *init = process_create(simulator, NULL, INIT_PROGRAM);
     simulator->engine->start(simulator, init);
     return simulator;

@@ -16,6 +16,7 @@
 #include "abi/trace_format.h"
 #include "policies/registry.h"
 #include "sim/arena.h"
+#include "sim/cpu_set.h"
 #include "sim/recipe.h"
 #include "sim/simulator.h"
 #include "sim/slots.h"
@@ -67,11 +68,6 @@ struct process {
 _Static_assert(sizeof(struct process) <= 120, "with 136 bytes of policy state: 256");
 _Static_assert(POLICY_CPUS_MAX <= 1 << 8, "a timer's order has 8 bits for its CPU");
 _Static_assert(SIMULATOR_PROCESSES_MAX <= 1u << 24, "and 24 for its slot");
-
-/* A set of CPUs. */
-struct cpu_set {
-    uint64_t words[POLICY_CPUS_MAX / 64];
-};
 
 struct cpu {
     struct process *current; /* null: idle */
@@ -223,109 +219,13 @@ static inline const struct workload_step *step_of(const struct simulator *simula
     return &simulator->steps[process->step];
 }
 
-/* ---- machine.c: what needs no hook of a policy ---- */
-
 /* The run has failed: says why, as printf does, unless it has failed already. */
 __attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, const char *format,
                                                 ...);
 __attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,
                                                      const char *format, ...);
 
-/* A process that inherits from its parent (null: from none), in a slot, and plays the program.
- * Null: there is no room. */
-struct process *process_create(struct simulator *simulator, struct process *parent,
-                               uint32_t program);
-/* It has been reaped. */
-void process_free(struct simulator *simulator, struct process *process);
-/* Its parent, or init if that has ended. */
-struct process *process_parent(const struct simulator *simulator, const struct process *process);
-void zombie_append(struct simulator *simulator, struct process *parent, struct process *child);
-/* Null: there is none. */
-struct process *zombie_take(struct simulator *simulator, struct process *parent);
-/* Gives its zombies to init. False: it had none. */
-bool zombies_bequeath(struct simulator *simulator, struct process *parent);
-
-/* Says in the trace what the CPU's process plays, on its first turn. */
-void record_name(struct simulator *simulator, struct cpu *cpu);
-
-/* The program that the process plays. */
-uint32_t program_of(const struct simulator *simulator, const struct process *process);
-/* Its name, which a process has from its fork on. */
-const char *name_of(const struct simulator *simulator, uint32_t program);
-
-/* The present step is done. */
-void advance(struct simulator *simulator, struct process *process);
-
-/* Out of the line of the channel or of the timers in which it waits. */
-void stop_waiting(struct simulator *simulator, struct process *process);
-/* Timers of processes that no longer wait for them are out of the heap, if they would be next. */
-void drop_dead_timers(struct simulator *simulator);
-
-/* Bytes of a process whose policy keeps so many of it. */
-size_t bytes_of_process(uint32_t state_bytes);
-uint32_t state_bytes_of(const struct policy *policy);
-/* What lies behind the state that a policy asks for is not its own: AddressSanitizer is told. */
-void guard_states(const struct simulator *simulator);
-bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error);
-/* It is the one in force. */
-void name_policy(struct simulator *simulator, const struct policy_choice *choice);
-/* Sets those of "name=value,name=value", before the policy is installed; null or empty: none. */
-bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error);
-
-/* Creates the file, to which records then go. */
-bool open_trace(struct simulator *simulator, const char *path, struct simulator_error *error);
-/* And writes what a trace begins with: the header, the CPUs, the policy. */
-bool begin_trace(struct simulator *simulator, const struct simulator_setup *setup,
-                 struct simulator_error *error);
-/* It could not be written: then the run has failed. */
-bool trace_failed(struct simulator *simulator);
-/* As it is, if it is open: what is in the buffer is lost. */
-void close_trace(struct simulator *simulator);
-
-/* The costs under this policy come into force. False: no time is left between ticks. */
-bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
-               struct simulator_error *error);
-/* Another policy, or the same one with another tunable, from now on. False: it cannot be, and
- * nothing has changed. */
-bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
-                   struct simulator_error *error);
-bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
-                    struct simulator_error *error);
-
-/* A hand from outside may act: the run goes on. */
+/* Makes the machine ready for an act from outside (sim/control.h). False: the run is over. */
 bool begin_act(struct simulator *simulator, struct simulator_error *error);
-/* A record of what a hand from outside does. */
-void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
-                    uint32_t first, uint64_t second);
-
-/* ---- sets of CPUs ---- */
-
-static inline bool cpu_set_has(const struct cpu_set *set, uint32_t cpu)
-{
-    return set->words[cpu / 64] >> (cpu % 64) & 1;
-}
-
-static inline void cpu_set_add(struct cpu_set *set, uint32_t cpu)
-{
-    set->words[cpu / 64] |= 1ull << (cpu % 64);
-}
-
-static inline void cpu_set_remove(struct cpu_set *set, uint32_t cpu)
-{
-    set->words[cpu / 64] &= ~(1ull << (cpu % 64));
-}
-
-/* The lowest CPU of the set that is `from` or above, and below `limit`; NO_CPU: none. */
-static inline uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from, uint32_t limit)
-{
-    for (uint32_t first = from; first < limit; first = (first / 64 + 1) * 64) {
-        uint64_t bits = set->words[first / 64] & UINT64_MAX << (first % 64);
-        if (bits) {
-            uint32_t cpu = first / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
-            return cpu < limit ? cpu : NO_CPU;
-        }
-    }
-    return NO_CPU;
-}
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "policies/support/hooks.h"
 #include "sim/control.h"
-#include "sim/machine.h"
+#include "sim/process.h"
 
 #define COMMAND_BYTES 128
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_ACTS_H
+#define SIM_ENGINE_ACTS_H
+
+/* What processes do, step by step. */
+
+#include "policies/support/attributes.h"
+#include "sim/engine/family.h"
+#include "sim/policies.h"
+
+/* This many acts of all processes without time passing are an endless loop. */
+#define IDLE_ACTS_MAX 10000000
+
+static void act_yield(struct simulator *simulator, struct cpu *cpu)
+{
+    advance(simulator, cpu->current);
+    record(simulator, cpu->id, TRACE_YIELD, cpu->current, 0, 0);
+    reschedule(simulator, cpu, STOP_RUNNABLE, ENQUEUE_YIELDED, true);
+}
+
+/* The process that a step means; null: it does not live. */
+static struct process *find_player(const struct simulator *simulator, struct process *self,
+                                   uint32_t target)
+{
+    if (target == WORKLOAD_SELF)
+        return self;
+    const struct player *player = &simulator->players[target];
+    if (player->slot == NOBODY)
+        return NULL;
+    struct process *process = process_at(simulator, player->slot);
+    bool lives = process->task.pid == player->pid && process->place != PLACE_FREE &&
+                 process->place != PLACE_ZOMBIE;
+    return lives ? process : NULL;
+}
+
+static void set_attribute(struct simulator *simulator, uint32_t here, struct process *process,
+                          enum attribute_kind kind, uint64_t value)
+{
+    record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
+    if (process->place != PLACE_QUEUED) {
+        STORE_ATTRIBUTE(&process->task, kind, value);
+        if (process->place == PLACE_RUNNING)
+            call(simulator, here, process->task.cpu, PREEMPT_POLICY);
+        return;
+    }
+    struct run_queue *queue = queue_of(simulator, process->task.cpu);
+    policy->dequeue(queue, &process->task);
+    taken_out(simulator, queue, process);
+    STORE_ATTRIBUTE(&process->task, kind, value);
+    queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
+    announce(simulator, here, queue, process);
+}
+
+static void act_attribute(struct simulator *simulator, struct cpu *cpu,
+                          const struct workload_step *step)
+{
+    struct process *process = find_player(simulator, cpu->current, step->target);
+    advance(simulator, cpu->current);
+    if (process)
+        set_attribute(simulator, cpu->id, process, step->detail, step->value);
+}
+
+static void act_kill(struct simulator *simulator, struct cpu *cpu, uint32_t program)
+{
+    struct process *process = find_player(simulator, NULL, program);
+    advance(simulator, cpu->current);
+    if (process)
+        kill_process(simulator, cpu->id, process, cpu->current);
+}
+
+/* The CPU's process does what it was about to do. */
+static void act(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *process = cpu->current;
+    const struct workload_step *step = step_of(simulator, process);
+    switch (step->kind) {
+    case STEP_RUN:
+    case STEP_RUN_UNTIL:
+        advance(simulator, process);
+        break;
+    case STEP_SLEEP:
+        act_sleep(simulator, cpu, simulator->now + step->value);
+        break;
+    case STEP_SLEEP_TICKS:
+        act_sleep(simulator, cpu, step->value ? tick_after(simulator, step->value) : 0);
+        break;
+    case STEP_SLEEP_UNTIL:
+        act_sleep(simulator, cpu, step->value);
+        break;
+    case STEP_TIMER:
+        act_sleep(simulator, cpu, own_timer_next(simulator, process, step));
+        break;
+    case STEP_SHARED_TIMER:
+        act_sleep(simulator, cpu, shared_timer_next(simulator, process, step));
+        break;
+    case STEP_YIELD:
+        act_yield(simulator, cpu);
+        break;
+    case STEP_FORK:
+        act_fork(simulator, cpu, step->target);
+        break;
+    case STEP_WAIT:
+        act_wait(simulator, cpu);
+        break;
+    case STEP_REAP:
+        act_reap(simulator, cpu);
+        break;
+    case STEP_TAKE:
+        act_take(simulator, cpu, step);
+        break;
+    case STEP_MEET:
+        act_meet(simulator, cpu, step);
+        break;
+    case STEP_GIVE:
+        act_give(simulator, cpu, step);
+        break;
+    case STEP_ATTRIBUTE:
+        act_attribute(simulator, cpu, step);
+        break;
+    case STEP_MARK:
+        record(simulator, cpu->id, TRACE_MARK, process, step->detail, step->value);
+        advance(simulator, process);
+        break;
+    case STEP_SET_POLICY:
+        advance(simulator, process);
+        if (!switch_policy(simulator, cpu->id, simulator->texts[step->target], &simulator->error))
+            simulator->status = SIMULATOR_FAILED;
+        break;
+    case STEP_SET_TUNABLE:
+        advance(simulator, process);
+        if (!switch_tunable(simulator, cpu->id, simulator->texts[step->target], &simulator->error))
+            simulator->status = SIMULATOR_FAILED;
+        break;
+    case STEP_EXIT:
+        end_process(simulator, cpu, (int32_t)step->value);
+        break;
+    case STEP_KILL:
+        act_kill(simulator, cpu, step->target);
+        break;
+    }
+}
+
+/* The CPU's process calls the kernel, which is not interrupted until it has done what is wanted. */
+static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
+{
+    cpu->resumes = after_trap(simulator, simulator->now) + cpu->current->left;
+    if (step_of(simulator, cpu->current)->kind == STEP_FORK &&
+        simulator->counts.processes == simulator->most_processes)
+        cpu->resumes += simulator->costs.fork_new;
+    cpu->current->left = 0;
+    cpu->calls = true;
+}
+
+/* The CPU's process has computed, or acts. An act that takes no time is done with the computing
+ * before it, as one. */
+static void act_on(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *process = cpu->current;
+    progress(simulator, cpu);
+    if (simulator->acted_at != simulator->now) {
+        simulator->acted_at = simulator->now;
+        simulator->idle_acts = 0;
+    }
+    if (++simulator->idle_acts > IDLE_ACTS_MAX)
+        fail(simulator,
+             "pid %d does things without end and no time passes: let it compute or sleep",
+             process->task.pid);
+    if (process->killed) {
+        cpu->calls = false;
+        end_process(simulator, cpu, -1);
+        return;
+    }
+    bool computed = is_computing(step_of(simulator, process));
+    if (computed)
+        act(simulator, cpu);
+    if (is_computing(step_of(simulator, process)))
+        return;
+    if (process->left > 0) {
+        enter_call(simulator, cpu);
+        return;
+    }
+    cpu->calls = false;
+    act(simulator, cpu);
+}
+
+#endif

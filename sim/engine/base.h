@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_BASE_H
+#define SIM_ENGINE_BASE_H
+
+/* What all parts of the engine stand on: the policy, records, the way into the kernel. */
+
+#include "sim/events.h"
+#include "sim/machine.h"
+#include "sim/tracing.h"
+
+extern const struct engine ENGINE;
+
+static const struct policy *const policy = &POLICY;
+
+/* `here`, in all of the engine, is the CPU that does it, or OUTSIDE. */
+
+static inline void record(struct simulator *simulator, uint32_t here, enum trace_kind kind,
+                          const struct process *process, uint32_t first, uint64_t second)
+{
+    if (!simulator->trace.next)
+        return;
+    if (here == OUTSIDE) {
+        record_outside(simulator, kind, pid_of(process), first, second);
+    } else {
+        simulator->cpus[here].records++;
+        trace_write(&simulator->trace, simulator->now, here, kind, pid_of(process), first, second);
+    }
+}
+
+/* When a CPU that a trap stops at this time begins in the kernel: what is left of its turn is
+ * lost. */
+static inline uint64_t after_trap(const struct simulator *simulator, uint64_t time)
+{
+    uint64_t turn = simulator->costs.turn;
+    return turn ? time - time % turn + turn : time;
+}
+
+static inline bool in_kernel(const struct simulator *simulator, const struct cpu *cpu)
+{
+    return cpu->resumes > simulator->now || cpu->calls;
+}
+
+/* Counts what the CPU's process has computed until now. */
+static inline void progress(const struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *process = cpu->current;
+    uint64_t now = simulator->now;
+    process->task.run_time += now - cpu->accounted;
+    cpu->accounted = now;
+    if (now > cpu->resumes) {
+        uint64_t elapsed = now - cpu->resumes;
+        process->left -= elapsed < process->left ? elapsed : process->left;
+        cpu->resumes = now;
+    }
+}
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_FAMILY_H
+#define SIM_ENGINE_FAMILY_H
+
+/* How processes come and go: they fork, wait for their children, end and are killed. */
+
+#include "sim/engine/waits.h"
+#include "sim/waiting.h"
+
+static void act_fork(struct simulator *simulator, struct cpu *cpu, uint32_t program)
+{
+    struct process *parent = cpu->current;
+    advance(simulator, parent);
+    struct process *child = process_create(simulator, parent, program);
+    if (!child)
+        return;
+    if (!simulator->first_pid)
+        simulator->first_pid = child->task.pid;
+    record(simulator, cpu->id, TRACE_FORK, parent, pid_of(child), 0);
+    make_runnable(simulator, cpu->id, child, ENQUEUE_NEW, parent);
+    if (simulator->costs.fork_return)
+        cpu->resumes = after_trap(simulator, cpu->resumes) + simulator->costs.fork_return;
+}
+
+static void reap(struct simulator *simulator, struct process *child)
+{
+    if (child->known)
+        policy_exit_task(policy, &simulator->scheduler, &child->task);
+    process_free(simulator, child);
+}
+
+static void act_wait(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *parent = cpu->current;
+    struct process *child = zombie_take(simulator, parent);
+    if (!child && parent->children > 0) {
+        block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
+        return;
+    }
+    if (child) {
+        reap(simulator, child);
+        parent->children--;
+        cpu->resumes += simulator->costs.reap;
+    }
+    advance(simulator, parent);
+}
+
+/* Of init. */
+static void act_reap(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *child;
+    while ((child = zombie_take(simulator, cpu->current))) {
+        if (child->task.pid == simulator->first_pid)
+            simulator->status = SIMULATOR_DONE;
+        reap(simulator, child);
+    }
+    if (simulator->status != SIMULATOR_DONE)
+        block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
+}
+
+/* The CPU's process ends. Its parent hears of it before it has left the CPU. */
+static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status)
+{
+    struct process *process = cpu->current;
+    struct process *init = process_at(simulator, FIRST_SLOT);
+    struct process *parent = process_parent(simulator, process);
+    record(simulator, cpu->id, TRACE_EXIT, process, (uint32_t)status, 0);
+    if (process->task.pid == simulator->first_pid)
+        simulator->counts.exit_status = process->killed ? -1 : status;
+    bool orphans = zombies_bequeath(simulator, process);
+    if (orphans && init->waits == WAIT_CHILD)
+        make_runnable(simulator, cpu->id, init, ENQUEUE_WOKEN, process);
+    zombie_append(simulator, parent, process);
+    if (parent->waits == WAIT_CHILD)
+        make_runnable(simulator, cpu->id, parent, ENQUEUE_WOKEN, process);
+    reschedule(simulator, cpu, STOP_ENDED, ENQUEUE_WOKEN, true);
+}
+
+/*
+ * It ends as soon as it is in the kernel: at once if it is the actor; if it runs, at its CPU's tick
+ * or its next act; if it is queued, or waits and so is woken, when it has a CPU.
+ */
+static void kill_process(struct simulator *simulator, uint32_t here, struct process *process,
+                         const struct process *actor)
+{
+    process->killed = true;
+    if (process->place == PLACE_RUNNING && process != actor)
+        return;
+    if (process->place == PLACE_BLOCKED) {
+        stop_waiting(simulator, process);
+        make_runnable(simulator, here, process, ENQUEUE_WOKEN, actor);
+    }
+    process->left = 0;
+}
+
+#endif

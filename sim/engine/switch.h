@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_SWITCH_H
+#define SIM_ENGINE_SWITCH_H
+
+/* The change to another process, as kernel/scheduler/scheduler.c. */
+
+#include "abi/process_info.h"
+#include "sim/engine/calls.h"
+
+static inline bool is_computing(const struct workload_step *step)
+{
+    return step->kind <= STEP_RUN_UNTIL;
+}
+
+/* When the CPU's process will have computed; if it is about to act: when it calls the kernel, and
+ * then, when the kernel does it. */
+static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
+{
+    const struct workload_step *step = step_of(simulator, cpu->current);
+    uint64_t done = cpu->resumes + (is_computing(step) ? cpu->current->left : 0);
+    bool waits = step->kind == STEP_RUN_UNTIL && step->value > done && !cpu->current->killed;
+    return waits ? step->value : done;
+}
+
+/* An interrupt came while it was in the kernel, and waits. */
+static inline bool is_kept(const struct cpu *cpu)
+{
+    return cpu->late_tick || cpu->due_first != NOBODY;
+}
+
+/* Notes when the CPU does something next by itself. What a process does after the next tick is
+ * seen then: so one that computes for long costs nothing here. */
+static inline void plan(struct simulator *simulator, const struct cpu *cpu)
+{
+    uint64_t when = NEVER;
+    if (cpu->current) {
+        uint64_t done = completion(simulator, cpu);
+        when = done <= simulator->next_tick ? done : NEVER;
+    }
+    if (cpu->reschedule) {
+        uint64_t heard = cpu->called > cpu->resumes ? cpu->called : cpu->resumes;
+        when = heard < when ? heard : when;
+    }
+    if (is_kept(cpu) || cpu->calls)
+        when = cpu->resumes;
+    events_set(simulator, cpu->id, when);
+}
+
+static inline void leave(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
+                         enum stop_reason stop, enum enqueue_reason reason)
+{
+    struct process *process = cpu->current;
+    progress(simulator, cpu);
+    queue->running--;
+    if (process->known)
+        policy_stop(policy, queue, &process->task, stop);
+    if (stop == STOP_RUNNABLE)
+        queue_add(simulator, cpu->id, queue, process, reason, NULL);
+    else
+        process->place = stop == STOP_BLOCKED ? PLACE_BLOCKED : PLACE_ZOMBIE;
+}
+
+static inline void enter(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
+                         struct process *process)
+{
+    process->place = PLACE_RUNNING;
+    process->task.picked_since = simulator->now;
+    process->task.selections++;
+    if (process->task.cpu != cpu->id) {
+        process->task.cpu = cpu->id;
+        process->left += simulator->costs.migration;
+    }
+    cpu->accounted = simulator->now;
+    queue->running++;
+    simulator->counts.decisions++;
+}
+
+static enum process_state state_left(enum stop_reason stop)
+{
+    static const enum process_state states[] = {
+        [STOP_RUNNABLE] = PROCESS_RUNNABLE,
+        [STOP_BLOCKED] = PROCESS_BLOCKED,
+        [STOP_ENDED] = PROCESS_ZOMBIE,
+    };
+    return states[stop];
+}
+
+static void count_switch(struct simulator *simulator, struct cpu *cpu, const struct process *next)
+{
+    simulator->busy += (next != NULL) - (cpu->current != NULL);
+    if (next) {
+        simulator->counts.switches++;
+        simulator->counts.idle_time += cpu->current ? 0 : simulator->now - cpu->idle_since;
+    } else {
+        simulator->counts.idle_switches++;
+        cpu->idle_since = simulator->now;
+    }
+}
+
+/* The CPU goes back to its process, when the kernel's work is done. */
+static void record_exit(struct simulator *simulator, struct cpu *cpu)
+{
+    const struct process *process = cpu->current;
+    cpu->records++;
+    trace_write(&simulator->trace, cpu->resumes, cpu->id, TRACE_SCHEDULER_EXIT, pid_of(process), 0,
+                cpu->resumes);
+    if (process && process->task.selections == 1 && !process->killed)
+        record_name(simulator, cpu);
+}
+
+static void switch_to(struct simulator *simulator, struct cpu *cpu, struct process *next,
+                      enum stop_reason stop, bool voluntary)
+{
+    struct process *previous = cpu->current;
+    if (previous && !voluntary)
+        record(simulator, cpu->id, TRACE_PREEMPT, previous, cpu->why, 0);
+    record(simulator, cpu->id, TRACE_SWITCH, next, pid_of(previous),
+           previous ? (uint64_t)state_left(stop) : 0);
+    count_switch(simulator, cpu, next);
+    cpu->current = next;
+}
+
+/* Picks again. The current process leaves as `stop` and `reason` say. */
+static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_reason stop,
+                       enum enqueue_reason reason, bool voluntary)
+{
+    struct process *previous = cpu->current;
+    struct run_queue *queue = queue_of(simulator, cpu->id);
+    uint64_t begin = cpu->resumes > simulator->now ? cpu->resumes : simulator->now;
+    record(simulator, cpu->id, TRACE_SCHEDULER_ENTER, previous, 0, begin);
+    cpu->reschedule = false;
+    if (previous)
+        leave(simulator, queue, cpu, stop, reason);
+    struct process *next = queue_pick(simulator, queue, cpu->id);
+    while (!next && simulator->queued > 0 && queue_pull(simulator, cpu->id, true))
+        next = queue_pick(simulator, queue, cpu->id);
+    if (next && queue->remark)
+        record(simulator, cpu->id, TRACE_DECISION, next, queue->queued, queue->remark);
+    cpu->resumes = begin + simulator->costs.scheduler;
+    if (simulator->costs.crowd)
+        cpu->resumes += queue->queued * simulator->costs.crowd / 100;
+    if (next) {
+        enter(simulator, queue, cpu, next);
+        cpu_set_remove(&simulator->idle, cpu->id);
+    } else {
+        cpu_set_add(&simulator->idle, cpu->id);
+    }
+    if (next != previous) {
+        switch_to(simulator, cpu, next, stop, voluntary);
+        cpu->resumes += simulator->costs.context_switch;
+    }
+    if (simulator->trace.next)
+        record_exit(simulator, cpu);
+    if (next && next->task.selections == 1 && simulator->costs.first_run)
+        cpu->resumes = after_trap(simulator, cpu->resumes) + simulator->costs.first_run;
+}
+
+static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status);
+
+/* It was asked to pick again. */
+static inline void preempt(struct simulator *simulator, struct cpu *cpu)
+{
+    if (!cpu->current)
+        reschedule(simulator, cpu, STOP_BLOCKED, ENQUEUE_WOKEN, true);
+    else if (cpu->current->killed)
+        end_process(simulator, cpu, -1);
+    else
+        reschedule(simulator, cpu, STOP_RUNNABLE,
+                   cpu->why == PREEMPT_SLICE ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED, false);
+}
+
+static inline bool has_heard(const struct simulator *simulator, const struct cpu *cpu)
+{
+    return cpu->called <= simulator->now && !in_kernel(simulator, cpu);
+}
+
+/*
+ * Those CPUs that were asked to pick again do so, in their order; those that have
+ * not heard of it, or are in the kernel, plan it. `here` needs no interrupt (NO_CPU:
+ * nobody does). A CPU does nothing before its own tick of this moment.
+ */
+static void settle(struct simulator *simulator, uint32_t here)
+{
+    if (here != NO_CPU && simulator->cpus[here].reschedule)
+        cpu_set_add(&simulator->called, here);
+    uint32_t ticked = simulator->ticked;
+    for (uint32_t i = cpu_set_next(&simulator->called, 0, ticked); i != NO_CPU;
+         i = cpu_set_next(&simulator->called, i + 1, ticked)) {
+        struct cpu *cpu = &simulator->cpus[i];
+        cpu_set_remove(&simulator->called, i);
+        if (cpu->reschedule &&
+            (i == here ? !is_kept(cpu) && !cpu->calls : has_heard(simulator, cpu)))
+            preempt(simulator, cpu);
+        plan(simulator, cpu);
+    }
+    if (here != NO_CPU)
+        plan(simulator, &simulator->cpus[here]);
+}
+
+#endif

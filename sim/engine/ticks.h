@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_TICKS_H
+#define SIM_ENGINE_TICKS_H
+
+/* Ticks and timers, as kernel/time/timer.c. */
+
+#include "sim/engine/acts.h"
+
+/* Takes the CPU's timers that are due out of the heap, in whose order they come first now. */
+static inline void take_due(struct simulator *simulator, struct cpu *cpu)
+{
+    struct timers *timers = &simulator->timers;
+    while (timers->count > 0 && timers->heap[0].when <= simulator->now &&
+           timer_cpu(&timers->heap[0]) == cpu->id) {
+        struct timer due = timers_take(timers);
+        uint32_t slot = timer_slot(&due);
+        process_at(simulator, slot)->link = NOBODY;
+        process_at(simulator, slot)->waits = WAIT_DUE;
+        if (timers->dead > 0)
+            drop_dead_timers(simulator);
+        if (cpu->due_first == NOBODY)
+            cpu->due_first = slot;
+        else
+            process_at(simulator, cpu->due_last)->link = slot;
+        cpu->due_last = slot;
+    }
+}
+
+static inline void wake_due(struct simulator *simulator, struct cpu *cpu)
+{
+    while (cpu->due_first != NOBODY) {
+        struct process *process = process_at(simulator, cpu->due_first);
+        cpu->due_first = process->link;
+        make_runnable(simulator, cpu->id, process, ENQUEUE_WOKEN, NULL);
+        cpu->resumes += simulator->costs.wakeup;
+    }
+}
+
+/* Gives one of its waiting processes to another CPU. */
+static inline void tick_push(struct simulator *simulator, uint32_t cpu)
+{
+    if (queue_of(simulator, cpu)->queued == 0)
+        return;
+    uint32_t to = policy_push(policy, &simulator->scheduler, cpu);
+    struct process *moved = to == NO_CPU ? NULL : move(simulator, cpu, cpu, to);
+    if (moved)
+        announce(simulator, cpu, queue_of(simulator, to), moved);
+}
+
+/* Takes a share of the others' work. */
+static inline void tick_balance(struct simulator *simulator, uint32_t cpu)
+{
+    struct process *moved = simulator->queued > 0 ? queue_pull(simulator, cpu, false) : NULL;
+    if (moved)
+        announce(simulator, cpu, queue_of(simulator, cpu), moved);
+}
+
+static inline void tick(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *process = cpu->current;
+    if (!process) {
+        if (queue_has_work(simulator, cpu->id))
+            call(simulator, cpu->id, cpu->id, PREEMPT_WAKEUP);
+        return;
+    }
+    struct run_queue *queue = queue_of(simulator, cpu->id);
+    simulator->counts.ticks++;
+    cpu->resumes += simulator->costs.tick;
+    enum tick_verdict verdict =
+        process->known ? policy->tick(queue, &process->task) : TICK_CONTINUE;
+    if (verdict == TICK_PREEMPT)
+        call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
+    tick_push(simulator, cpu->id);
+    tick_balance(simulator, cpu->id);
+    if (verdict == TICK_KILL && process->task.slot != FIRST_SLOT)
+        process->killed = true;
+    if (process->killed)
+        end_process(simulator, cpu, -1);
+}
+
+/* An idle CPU waits for interrupts, and needs no trap to see them. */
+static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
+{
+    if (cpu->current) {
+        progress(simulator, cpu);
+        cpu->resumes = after_trap(simulator, cpu->resumes);
+    } else if (cpu->resumes < simulator->now) {
+        cpu->resumes = simulator->now;
+    }
+}
+
+/* The CPU's timers that are due, then its tick if it is time for one; later if it is in the
+ * kernel. */
+static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool with_tick)
+{
+    take_due(simulator, cpu);
+    if (in_kernel(simulator, cpu)) {
+        cpu->late_tick |= with_tick;
+    } else {
+        enter_interrupt(simulator, cpu);
+        wake_due(simulator, cpu);
+        if (with_tick || cpu->late_tick)
+            tick(simulator, cpu);
+        cpu->late_tick = false;
+    }
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_WAITS_H
+#define SIM_ENGINE_WAITS_H
+
+/* How processes wait: they sleep, or stand in the line of a channel. */
+
+#include "sim/engine/switch.h"
+
+/* The CPU's process waits. */
+static void block(struct simulator *simulator, struct cpu *cpu, enum process_wait waits,
+                  enum block_reason reason)
+{
+    cpu->current->waits = waits;
+    record(simulator, cpu->id, TRACE_BLOCK, cpu->current, reason, 0);
+    reschedule(simulator, cpu, STOP_BLOCKED, ENQUEUE_WOKEN, true);
+}
+
+static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t until)
+{
+    struct process *process = cpu->current;
+    if (until <= simulator->now) {
+        advance(simulator, process);
+        return;
+    }
+    process->link = simulator->timers.started;
+    timers_start(&simulator->timers, until, cpu->id, process->task.slot);
+    block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
+}
+
+/* When so many ticks more have passed. */
+static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
+{
+    uint64_t tick_ns = simulator->scheduler.tick_ns;
+    uint64_t most = TIME_MAX / tick_ns;
+    ticks += simulator->now / tick_ns;
+    return (ticks < most ? ticks : most) * tick_ns;
+}
+
+/* When a timer is due next that was due last at `*due`. One that is behind goes on from now, unless
+ * it is `absolute`. */
+static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uint64_t period,
+                           bool absolute)
+{
+    *due = *due + period < TIME_MAX ? *due + period : TIME_MAX;
+    if (*due < simulator->now && !absolute)
+        *due = simulator->now;
+    return *due;
+}
+
+static uint64_t own_timer_next(struct simulator *simulator, const struct process *process,
+                               const struct workload_step *step)
+{
+    uint64_t *times = &simulator->timer_times[process->task.slot * simulator->timer_count];
+    return timer_next(simulator, &times[step->detail], step->value, step->target == 1);
+}
+
+static uint64_t shared_timer_next(struct simulator *simulator, const struct process *process,
+                                  const struct workload_step *step)
+{
+    uint64_t *due = &simulator->shared_times[step->target];
+    uint32_t count = simulator->timer_count;
+    if (*due == NEVER)
+        *due = simulator->timer_times[process->task.slot * count + count - 1];
+    return timer_next(simulator, due, step->value, step->detail == 1);
+}
+
+/* To those that wait, in their order, before others can take it. How much of `count` is left. */
+static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct channel *channel,
+                             uint64_t count, const struct process *actor)
+{
+    while (channel->first != NOBODY && count > 0) {
+        struct process *process = process_at(simulator, channel->first);
+        channel->first = process->link;
+        channel->waiting--;
+        count--;
+        make_runnable(simulator, here, process, ENQUEUE_WOKEN, actor);
+    }
+    return count;
+}
+
+/* 0: one to each that waits. */
+static void give(struct simulator *simulator, uint32_t here, struct channel *channel,
+                 uint64_t count, const struct process *actor)
+{
+    uint64_t left = give_waiting(simulator, here, channel, count ? count : UINT64_MAX, actor);
+    channel->count += count ? left : 0;
+}
+
+static void wait_in_line(struct simulator *simulator, struct cpu *cpu, struct channel *channel)
+{
+    struct process *process = cpu->current;
+    process->link = NOBODY;
+    if (channel->first == NOBODY)
+        channel->first = process->task.slot;
+    else
+        process_at(simulator, channel->last)->link = process->task.slot;
+    channel->last = process->task.slot;
+    channel->waiting++;
+    block(simulator, cpu, WAIT_CHANNEL, BLOCK_PIPE);
+}
+
+static void act_take(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct process *process = cpu->current;
+    struct channel *channel = &simulator->channels[step->target];
+    if (step->value > 0)
+        give(simulator, cpu->id, &simulator->channels[step->value - 1], 1, process);
+    if (channel->count > 0) {
+        channel->count--;
+        advance(simulator, process);
+        return;
+    }
+    wait_in_line(simulator, cpu, channel);
+}
+
+static void act_meet(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct channel *channel = &simulator->channels[step->target];
+    if (channel->waiting + 1 < step->value) {
+        wait_in_line(simulator, cpu, channel);
+        return;
+    }
+    advance(simulator, cpu->current);
+    give(simulator, cpu->id, channel, 0, cpu->current);
+}
+
+static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct channel *channel = &simulator->channels[step->target];
+    struct process *process = cpu->current;
+    advance(simulator, process);
+    if (step->detail == 1 && step->value > 0)
+        give_waiting(simulator, cpu->id, channel, step->value, process);
+    else
+        give(simulator, cpu->id, channel, step->value, process);
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "sim/policies.h"
+
+#include <string.h>
+
+#include "sim/costs.h"
+#include "sim/process_memory.h"
+#include "sim/tracing.h"
+
+bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error)
+{
+    enum policy_error problem = policy_choose(text, strlen(text), choice);
+    if (problem)
+        set_error(error, "policy %s: %s", text, policy_error_text(problem));
+    const char *flaw = problem ? NULL : policy_flaw(choice->policy);
+    if (flaw)
+        set_error(error, "policy %s contradicts itself: %s", text, flaw);
+    return !problem && !flaw;
+}
+
+void name_policy(struct simulator *simulator, const struct policy_choice *choice)
+{
+    snprintf(simulator->policy_name, sizeof(simulator->policy_name), "%s%s%s", choice->policy->name,
+             choice->preset ? ":" : "", choice->preset ? choice->preset->name : "");
+}
+
+static bool read_tunable(const struct policy *policy, const char *text, size_t length,
+                         uint32_t *index, int64_t *value, struct simulator_error *error)
+{
+    enum policy_error problem = tunable_parse(policy, text, length, index, value);
+    if (problem)
+        set_error(error, "tunable %.*s of policy %s: %s", (int)length, text, policy->name,
+                  policy_error_text(problem));
+    return !problem;
+}
+
+/* ---- costs ---- */
+
+static void set_step_costs(struct simulator *simulator)
+{
+    for (int kind = 0; kind < STEPS_ALL; kind++)
+        simulator->step_cost[kind] = simulator->costs.call;
+    simulator->step_cost[STEP_RUN_UNTIL] = 0;
+    for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
+        simulator->step_cost[kind] = simulator->costs.sleep;
+    simulator->step_cost[STEP_SHARED_TIMER] = simulator->costs.sleep;
+    simulator->step_cost[STEP_MEET] = simulator->costs.pipe;
+    simulator->step_cost[STEP_TAKE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_GIVE] = simulator->costs.pipe;
+    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
+    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
+}
+
+bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
+               struct simulator_error *error)
+{
+    const struct simulator_costs costs = costs_under(&simulator->all_costs, choice);
+    uint64_t tick_ns = simulator->scheduler.tick_ns;
+    if (costs.turn + costs.tick + costs.scheduler + costs.context_switch >= tick_ns) {
+        set_error(error,
+                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
+                  "switch cost as much",
+                  (unsigned long long)tick_ns);
+        return false;
+    }
+    simulator->costs = costs;
+    set_step_costs(simulator);
+    return true;
+}
+
+/* ---- another policy ---- */
+
+/* All processes leave the old policy, and none is known to the new one. */
+static uint32_t leave_policy(struct simulator *simulator)
+{
+    uint32_t drained = simulator->engine->drain(simulator);
+    for (uint32_t slot = 0; slot < simulator->process_limit; slot++)
+        process_at(simulator, slot)->known = false;
+    return drained;
+}
+
+bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
+                   struct simulator_error *error)
+{
+    struct policy_choice choice;
+    if (!choose_policy(text, &choice, error) || !set_costs(simulator, &choice, error))
+        return false;
+    size_t bytes = bytes_of_process(state_bytes_of(choice.policy));
+    uint32_t drained = leave_policy(simulator);
+    if (bytes > simulator->process_bytes)
+        move_processes(simulator);
+    simulator->engine = engines[policy_source(choice.policy)];
+    simulator->state_bytes = state_bytes_of(choice.policy);
+    guard_states(simulator);
+    policy_set_defaults(&simulator->scheduler, &choice);
+    name_policy(simulator, &choice);
+    simulator->engine->install(simulator);
+    record_policy(simulator, cpu, simulator->policy_name);
+    simulator->engine->adopt(simulator, cpu, drained);
+    return true;
+}
+
+bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,
+                    struct simulator_error *error)
+{
+    uint32_t index;
+    int64_t value;
+    if (!read_tunable(simulator->engine->policy, text, strlen(text), &index, &value, error))
+        return false;
+    uint32_t drained = leave_policy(simulator);
+    simulator->scheduler.tunable[index] = value;
+    simulator->engine->install(simulator);
+    record_tunable(simulator, cpu, index);
+    simulator->engine->adopt(simulator, cpu, drained);
+    return true;
+}
+
+bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error)
+{
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        uint32_t index;
+        int64_t value;
+        if (!read_tunable(simulator->engine->policy, text, length, &index, &value, error))
+            return false;
+        simulator->scheduler.tunable[index] = value;
+        text += length + (text[length] == ',');
+    }
+    return true;
+}
+
+void record_first_policy(struct simulator *simulator, const char *tunables)
+{
+    const char *text = tunables;
+    struct simulator_error unused;
+    record_policy(simulator, 0, simulator->policy_name);
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        uint32_t index;
+        int64_t value;
+        if (read_tunable(simulator->engine->policy, text, length, &index, &value, &unused))
+            record_tunable(simulator, 0, index);
+        text += length + (text[length] == ',');
+    }
+}

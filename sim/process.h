@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_PROCESS_H
+#define SIM_PROCESS_H
+
+#include "sim/machine.h"
+
+/* Processes come and go, and step through their programs. */
+
+/* Creates a process in a slot of its own, which plays the program and inherits from its parent
+ * (null: it has none). Null: there is no room. */
+struct process *process_create(struct simulator *simulator, struct process *parent,
+                               uint32_t program);
+/* The process has been reaped. */
+void process_free(struct simulator *simulator, struct process *process);
+/* Returns the process's parent, or init if that has ended. */
+struct process *process_parent(const struct simulator *simulator, const struct process *process);
+
+void zombie_append(struct simulator *simulator, struct process *parent, struct process *child);
+/* Takes out the zombie that ended first. Null: there is none. */
+struct process *zombie_take(struct simulator *simulator, struct process *parent);
+/* Gives the parent's zombies to init. False: it had none. */
+bool zombies_bequeath(struct simulator *simulator, struct process *parent);
+
+/* The program that the process plays. */
+uint32_t program_of(const struct simulator *simulator, const struct process *process);
+/* The program's name, which a process has from its fork on. */
+const char *name_of(const struct simulator *simulator, uint32_t program);
+/* The present step is done: begins the next one. */
+void advance(struct simulator *simulator, struct process *process);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_TRACING_H
+#define SIM_TRACING_H
+
+#include "sim/machine.h"
+
+/* The trace's file, and those records that no engine writes. */
+
+/* Creates the file, to which records then go. */
+bool open_trace(struct simulator *simulator, const char *path, struct simulator_error *error);
+/* Creates it, and writes the header and each CPU's first record. */
+bool begin_trace(struct simulator *simulator, const struct simulator_setup *setup,
+                 struct simulator_error *error);
+/* The trace could not be written: then the run has failed. */
+bool trace_failed(struct simulator *simulator);
+/* Closes the file as it is, if it is open: what is in the buffer is lost. */
+void close_trace(struct simulator *simulator);
+
+/* A record at another time than now; `cpu` may be OUTSIDE. */
+void record_at(struct simulator *simulator, uint64_t time, uint32_t cpu, enum trace_kind kind,
+               uint32_t process, uint32_t first, uint64_t second);
+/* A record of an act from outside. */
+void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
+                    uint32_t first, uint64_t second);
+/* On the process's first turn: the program that the CPU's process plays. */
+void record_name(struct simulator *simulator, struct cpu *cpu);
+void record_policy(struct simulator *simulator, uint32_t cpu, const char *text);
+/* The tunable at `index`, with its value now. */
+void record_tunable(struct simulator *simulator, uint32_t cpu, uint32_t index);
+
+#endif
