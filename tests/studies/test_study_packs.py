@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from jinja2 import meta, nodes
@@ -12,7 +13,7 @@ from jinja2 import meta, nodes
 from kept_runs import keep_run
 from page_contents import cells_of, tables_of, texts_of
 from schedlab.errors import FileRefused
-from schedlab.report.model import Page
+from schedlab.report.model import Chart, Page
 from schedlab.report.studies import pages, queries
 from schedlab.report.study_tables import Measured
 from schedlab.runs.collection import read
@@ -42,18 +43,35 @@ study-6-table-1:
     turnaround:
       study: figure('table 1', policy, 'turnaround')
       here: turnaround(policy)
-      notes: {study: "{% if policy == 'rr' %}Its baseline.{% endif %}"}
+      notes: {study: "{% if policy == 'rr' %}{{ notes.baseline(policy) }}{% endif %}"}
 study-6-both:
   title: Both
-  label: policy
-  rows: {each: {policy: "['rr', 'lottery']"}, where: "ran('s6-two', policy)", label: "{{ policy }}"}
+  labels: [policy]
+  rows: {each: {policy: "['rr', 'lottery']"}, where: "ran('s6-two', policy)", labels: ["{{ policy }}"]}
   columns:
     - {title: ticks, cell: turnaround(policy), digits: "2"}
+study-6-lines:
+  chart: lines
+  title: Both, drawn
+  x: {each: {count: "[1, 2]"}, is: count, title: CPUs}
+  y title: ticks
+  series:
+    each: {policy: "['rr', 'lottery']"}
+    name: "{{ policy }}"
+    here: turnaround(policy, count)
+    study: figure('table 1', policy, 'turnaround')
+  ideal: 20 / count
+study-6-picture: {chart: shares, title: Shares, trace: "first_trace('s6-two', 'rr', 1)"}
 study-6-claims:
   title: What it says
   columns: [says, here]
   statements:
     - {says: the lottery is faster by, here: {is: "ratio(turnaround('rr'), turnaround('lottery'))", digits: 2}}
+"""
+NOTES = """\
+{% macro baseline(policy) %}
+Its baseline is {% for each in schedulers_of(policy) %}{{ each }}{{ loop | between }}{% endfor %}.
+{% endmacro %}
 """
 PAGE = """\
 ---
@@ -80,6 +98,8 @@ Round-robin is as fast, {{ turnaround('rr') | to(1) }}.
 
 ## More
 {{ show('study-6-both') }}
+{{ show('study-6-lines') }}
+{{ show('study-6-picture') }}
 {{ show('study-6-claims') }}
 {{ other_doubts() }}
 """
@@ -88,8 +108,11 @@ Round-robin is as fast, {{ turnaround('rr') | to(1) }}.
 class TwoQueries(queries.Queries):
     """All the Python of the sixth study."""
 
-    def turnaround(self, policy: str) -> Measured:
-        return self.ticks("s6-two", policy, "turnaround_mean_ns")
+    def turnaround(self, policy: str, count: int = 0) -> Measured:
+        return self.ticks("s6-two", policy, "turnaround_mean_ns", count)
+
+    def schedulers_of(self, policy: str) -> list[str]:
+        return [policy, "its scan", "no other"]
 
     def lottery_is_faster(self) -> bool:
         rr, lottery = (self.turnaround(each).mean for each in ("rr", "lottery"))
@@ -105,6 +128,7 @@ def sixth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
         ("published.csv", PUBLISHED),
         ("contradictions.yaml", CONTRADICTIONS),
         ("tables.yaml", TABLES),
+        ("notes.md", NOTES),
         ("page.md", PAGE),
     ):
         (folder / name).write_text(text)
@@ -136,11 +160,21 @@ def test_a_sixth_study_has_a_page(sixth: Study, tmp_path: Path) -> None:
     tables = tables_of(page)
     cells = cells_of(tables["study-6-table-1"])
     assert cells["rr", "turnaround", "study"].text == "40"
-    assert cells["rr", "turnaround", "study"].why == "Its baseline."
+    assert cells["rr", "turnaround", "study"].why == "Its baseline is rr, its scan and no other."
     assert cells["lottery", "turnaround", "here"].text == "22.0"
     assert cells_of(tables["study-6-both"])["rr", "", "ticks"].text == "44.00"
     claim = cells_of(tables["study-6-claims"])["the lottery is faster by", "", "here"]
     assert claim.text == "2.00"
+    (chart,) = (each for each in page.blocks() if isinstance(each, Chart))
+    drawn = {
+        kind: sorted(rows.select("series", "x", "mean").rows())
+        for (kind,), rows in chart.data.group_by("kind")
+    }
+    assert drawn["measured"] == [("lottery", 1, 22), ("rr", 1, 44)]
+    assert drawn["published"] == [("lottery", n, 30) for n in (1, 2)] + [
+        ("rr", n, 40) for n in (1, 2)
+    ]
+    assert [row[1:] for row in drawn["ideal"]] == [(1, 20), (2, 10)]
     told = texts_of(page)
     assert "The lottery is faster." in told
     assert told.count("Both cannot be.") == 1
@@ -194,12 +228,22 @@ def test_a_wrong_page_is_refused(sixth: Study, tmp_path: Path, text: str) -> Non
         pages.page_of(sixth, read([tmp_path / "runs"]))
 
 
+def test_a_wrong_note_is_refused(sixth: Study, tmp_path: Path) -> None:
+    """With the name of its file."""
+    sixth.notes.write_text("{% macro baseline(policy) %}")
+    keep(tmp_path / "runs", "rr", 44)
+    with pytest.raises(FileRefused, match=r"notes\.md, line 1: "):
+        pages.page_of(sixth, read([tmp_path / "runs"]))
+
+
 WRONG_TABLES = {
     "study-6-table-1: {title: a, labels: [b], parts: {}}": "study-6-table-1: .*rows",
     "study-6-table-1: {title: '{{', labels: [b], parts: {}, rows: []}": "study-6-table-1: ",
-    "study-6-table-1: {title: a, label: b, columns: [], rows: {each: {a: unheard_of}}}": "unheard_of",
+    "study-6-table-1: {title: a, labels: [b], columns: [], rows: {each: {a: unheard_of}}}": "unheard_of",
     "- a": "expected names of tables",
     "study-6-table-1: {like: itself}": "study-6-table-1: ",
+    "study-6-table-1: {chart: pie, title: a, trace: \"'a trace'\"}": "study-6-table-1: .*pie",
+    "study-6-table-1: {chart: lines, title: a}": "study-6-table-1: .*x",
 }
 
 
@@ -214,27 +258,51 @@ def test_a_wrong_table_is_refused(sixth: Study, tmp_path: Path, text: str) -> No
 PAGES = [each for each in studies() if each.page.exists()]
 
 
+def texts_with_slots(study: Study) -> list[str]:
+    return [each.read_text() for each in (study.page, study.notes) if each.exists()]
+
+
 @pytest.mark.parametrize("study", PAGES, ids=lambda study: str(study.number))
 def test_pages_ask_for_what_there_is(study: Study) -> None:
     """In sentences, too, that the runs of no test lead to."""
     writer = pages._Writer(pages._queries_of(study.number)(study, read([])))
-    tree = writer.language.parse(study.page.read_text())
-    stored = {each.name for each in tree.find_all(nodes.Name) if each.ctx == "store"}
-    assert meta.find_undeclared_variables(tree) - stored <= set(writer._names())
-    shown = {
-        (call.node.name, call.args[0].value)
-        for call in tree.find_all(nodes.Call)
-        if isinstance(call.node, nodes.Name)
-        and call.node.name in ("holds", "show", "each")
-        and isinstance(call.args[0], nodes.Const)
+    for text in texts_with_slots(study):
+        tree = writer.language.parse(text)
+        stored = {each.name for each in tree.find_all(nodes.Name) if each.ctx in ("store", "param")}
+        stored |= {each.name for each in tree.find_all(nodes.Macro)}
+        assert meta.find_undeclared_variables(tree) - stored <= set(writer.names)
+        shown = {
+            (call.node.name, call.args[0].value)
+            for call in tree.find_all(nodes.Call)
+            if isinstance(call.node, nodes.Name)
+            and call.node.name in ("holds", "show", "each")
+            and isinstance(call.args[0], nodes.Const)
+        }
+        assert {name for _, name in shown} <= set(writer.queries_by_name) | set(study.tables)
+    named = writer.language.parse(study.page.read_text()).find_all(nodes.Const)
+    assert set(study.tables) <= {each.value for each in named}, "a table that no page shows"
+
+
+@pytest.mark.parametrize("study", PAGES, ids=lambda study: str(study.number))
+def test_each_reason_has_a_note(study: Study) -> None:
+    """Queries that say why name a macro of notes.md."""
+    queries = pages._queries_of(study.number)
+    reasons = {
+        reason
+        for name in dir(queries)
+        if name.startswith("why_")
+        for reason in get_args(get_type_hints(getattr(queries, name))["return"])
+        if reason
     }
-    assert {name for _, name in shown} <= set(writer.queries_by_name) | set(study.tables)
-    named = {each.value for each in tree.find_all(nodes.Const) if isinstance(each.value, str)}
-    assert set(study.tables) <= named, "a table that no page shows"
+    macros = pages._Writer(queries(study, read([]))).language.parse(
+        study.notes.read_text() if study.notes.exists() else ""
+    )
+    assert reasons <= {each.name for each in macros.find_all(nodes.Macro)}
 
 
 @pytest.mark.parametrize("study", PAGES, ids=lambda study: str(study.number))
 def test_thresholds_are_in_predicates(study: Study) -> None:
     """A page compares no numbers itself: a result is judged by what has a name."""
-    asked = re.findall(r"\{%-? (?:el)?if (.*?)-?%\}", study.page.read_text())
-    assert [each for each in asked if re.search(r"[<>]|[=!]=", each)] == []
+    for text in texts_with_slots(study):
+        asked = re.findall(r"\{%-? (?:el)?if (.*?)-?%\}", text)
+        assert [each for each in asked if re.search(r"[<>]|[=!]=", each)] == []

@@ -100,12 +100,7 @@ def page_maker(number: int) -> Callable[[Collection], Page | None]:
         from schedlab.report.studies.pages import page_of
         from schedlab.report.studies.simulated import with_notice
 
-        study = study_numbered(number)
-        made = (
-            page_of(study, collection)
-            if study.page.exists()
-            else _page_of(f"schedlab.report.study_{number}")(collection)
-        )
+        made = page_of(study_numbered(number), collection)
         return made and with_notice(made, collection, number)
 
     return page

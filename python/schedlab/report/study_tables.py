@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the studies' pages are made of: each figure of theirs beside ours and the ideal.
 
-numbers = of_summary(collection, "context_switches")
 measured = measure(collection.one("s1-timing-switch", "rr:table-scan", 1), numbers)
 lines = [Line(("Switch Overhead", "1"), {"switches": Comparison(figure, measured)})]
 table = compared_table("table-1", "Round-robin", ("test", "CPUs"), lines)
@@ -23,38 +22,13 @@ from schedlab.report.wording import NOTHING as NOTHING
 if TYPE_CHECKING:
     import polars as pl
 
-    from schedlab.runs.collection import Collection, Kept, Repeated
+    from schedlab.runs.collection import Kept, Repeated
     from schedlab.studies import Figure
-    from schedlab.trace import Trace
 
 NOT_RUN = "not run"
 
 Numbers = Mapping[Path, float]
 """What was measured of each run, by its folder; a run without a number is not in it."""
-
-
-def of_summary(collection: Collection, column: str, factor: float = 1) -> Numbers:
-    """A column of the summary, times the factor."""
-    return _numbers(collection, collection.summary, column, factor)
-
-
-def of_group(collection: Collection, group: str, column: str, factor: float = 1) -> Numbers:
-    """A column of one group of processes, times the factor."""
-    import polars as pl
-
-    rows = collection.groups
-    if rows.is_empty():
-        return {}
-    return _numbers(collection, rows.filter(pl.col("group") == group), column, factor)
-
-
-def _numbers(
-    collection: Collection, rows: pl.DataFrame, column: str, factor: float
-) -> dict[Path, float]:
-    if column not in rows.columns:
-        return {}
-    known = rows.select("run", column).drop_nulls()
-    return {collection.runs[number].folder: float(value) * factor for number, value in known.rows()}
 
 
 @dataclass(frozen=True)
@@ -69,6 +43,8 @@ class Measured:
     failed: bool = False
     within: Within = (0, math.inf)
     """What is possible: no interval goes beyond."""
+    runs: tuple[float | None, ...] = ()
+    """For charts: the number of each run, or None if it failed or has none."""
 
     @cached_property
     def estimate(self) -> Estimate | None:
@@ -93,12 +69,14 @@ def measure(
     """Of all seeds of a setup. If one run failed or has no number, there is none."""
     if repeated is None:
         return Measured()
+    runs = tuple(numbers.get(run.folder) if run.succeeded else None for run in repeated.runs)
     if repeated.failed:
         how = f"failed ({len(repeated.failed)} of {len(repeated.runs)})"
-        return Measured((), how, _failures(repeated.failed), failed=True)
-    if any(run.folder not in numbers for run in repeated.runs):
-        return Measured((), NOTHING, "The run was whole, but holds no such value.")
-    return Measured(tuple(numbers[run.folder] for run in repeated.runs), within=within)
+        return Measured((), how, _failures(repeated.failed), failed=True, runs=runs)
+    values = tuple(each for each in runs if each is not None)
+    if len(values) < len(runs):
+        return Measured((), NOTHING, "The run was whole, but holds no such value.", runs=runs)
+    return Measured(values, within=within, runs=runs)
 
 
 def _failures(failed: Iterable[Kept]) -> str:
@@ -108,30 +86,6 @@ def _failures(failed: Iterable[Kept]) -> str:
         for run in failed
     }
     return "; ".join(sorted(told))
-
-
-def run_rows(
-    repeated: Repeated | None, numbers: Numbers, **labels: str | float
-) -> list[dict[str, str | float | None]]:
-    """For charts: a row a run, its number as `value`; null for one that failed or has none."""
-    if repeated is None:
-        return []
-    return [
-        {**labels, "value": numbers.get(run.folder) if run.succeeded else None}
-        for run in repeated.runs
-    ]
-
-
-def first_trace(repeated: Repeated | None) -> Trace | None:
-    """Of the first seed; None if that was not run, failed, or its trace was not kept."""
-    if repeated is None or not repeated.runs[0].succeeded:
-        return None
-    from schedlab.trace import TraceError
-
-    try:
-        return repeated.runs[0].trace()
-    except (OSError, TraceError):
-        return None
 
 
 Kind = Literal["expected", "study", "rerun", "here", "difference", "ideal"]
@@ -245,44 +199,44 @@ def compared_table(
     labels: Sequence[str],
     lines: Sequence[Line],
     caption: str = "",
-    headings: Mapping[Kind, str] | None = None,
 ) -> Table:
     """Columns: the labels', and of each part those that any line has something for.
 
     The first label is printed once where it stays the same, with a line before each new one.
-    `headings` renames columns: `{"here": "priority:proposed"}`.
     """
     kinds = {part: _kinds(lines, part) for part in dict.fromkeys(_parts(lines))}
-    names = {kind: (headings or {}).get(kind, str(kind)) for kind in _KINDS}
     columns = [
         *(Column(label, align="left") for label in labels),
-        *(Column(names[kind], part) for part, each in kinds.items() for kind in each),
+        *(Column(kind, part) for part, each in kinds.items() for kind in each),
     ]
-    starts = [
-        number
-        for number, line in enumerate(lines)
-        if number == 0 or line.labels[0] != lines[number - 1].labels[0]
-    ]
+    shown, sections = label_cells([line.labels for line in lines])
     rows = [
         (
-            *_label_cells(line.labels, number in starts),
+            *own,
             *(
                 line.parts.get(part, Comparison()).cell(kind)
                 for part, each in kinds.items()
                 for kind in each
             ),
         )
-        for number, line in enumerate(lines)
+        for own, line in zip(shown, lines, strict=True)
     ]
-    return Table(
-        name,
-        title,
-        tuple(columns),
-        tuple(rows),
-        _data(labels, lines),
-        caption,
-        tuple(starts[1:]) if len(starts) < len(lines) else (),
-    )
+    return Table(name, title, tuple(columns), tuple(rows), _data(labels, lines), caption, sections)
+
+
+def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, ...]]:
+    """Of rows: the first label only where it changes; and before which rows a line is drawn, if
+    that is not each."""
+    starts = [
+        number
+        for number, own in enumerate(labels)
+        if number == 0 or own[0] != labels[number - 1][0]
+    ]
+    rows = [
+        (Cell(own[0] if number in starts else ""), *map(Cell, own[1:]))
+        for number, own in enumerate(labels)
+    ]
+    return rows, tuple(starts[1:]) if len(starts) < len(labels) else ()
 
 
 def _parts(lines: Sequence[Line]) -> Iterable[str]:
@@ -295,10 +249,6 @@ def _kinds(lines: Sequence[Line], part: str) -> list[Kind]:
         for kind in _KINDS
         if any(part in line.parts and line.parts[part].has(kind) for line in lines)
     ]
-
-
-def _label_cells(labels: tuple[str, ...], first: bool) -> Row:
-    return tuple(Cell(label if number or first else "") for number, label in enumerate(labels))
 
 
 def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:

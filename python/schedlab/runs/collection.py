@@ -173,14 +173,11 @@ class Collection:
             if policy in (None, each.setup.policy) and cpus in (None, each.setup.cpus)
         ]
 
-    def one(self, experiment: str, policy: str, cpus: int) -> Repeated | None:
-        """The setup without tunables of its own; None if it was not run."""
-        found = [
-            each
-            for each in self.select(experiment=experiment, policy=policy, cpus=cpus)
-            if not each.setup.settings
-        ]
-        return found[0] if found else None
+    def one(self, experiment: str, policy: str, cpus: int | None) -> Repeated | None:
+        """The setup of a policy by its title, which names what was set on top of it; None if it was
+        not run. `cpus` None: the first, on however many."""
+        found = self.select(experiment=experiment, cpus=cpus)
+        return next((each for each in found if each.setup.policy_title == policy), None)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -196,6 +193,11 @@ class Collection:
     def processes(self) -> pl.DataFrame:
         """A row a run and process."""
         return self._frame("processes")
+
+    @cached_property
+    def cpus(self) -> pl.DataFrame:
+        """A row a run and CPU."""
+        return self._frame("cpus")
 
     @cached_property
     def values(self) -> pl.DataFrame:

@@ -2,7 +2,8 @@
 """The folders of the studies, which hold what is known of each as data and as a page.
 
 study.yaml cites it; published.csv has its figures, contradictions.yaml what does not fit together
-in it; page.md and tables.yaml are what its page of a report says. All values of YAML are texts, as they were printed.
+in it; page.md, notes.md and tables.yaml are what its page of a report says. All values of YAML are
+texts, as they were printed.
 """
 
 from __future__ import annotations
@@ -79,6 +80,11 @@ class Study:
         """The text of its page; the file need not be there."""
         return self.folder / "page.md"
 
+    @property
+    def notes(self) -> Path:
+        """Texts that its page and its tables' footnotes share; the file need not be there."""
+        return self.folder / "notes.md"
+
     @cached_property
     def facts(self) -> dict[str, Any]:
         """All that study.yaml says. Raises FileRefused."""
@@ -94,14 +100,15 @@ class Study:
 
     @cached_property
     def tables(self) -> dict[str, Any]:
-        """What tables.yaml says, by the tables' names; none, if there is no such file."""
+        """What tables.yaml says, by the tables' names; none, if there is no such file. What is `like`
+        another has all from there that it does not say itself."""
         path = self.folder / "tables.yaml"
         tables = _read(path) if path.exists() else {}
         if not isinstance(tables, dict) or not all(
             isinstance(each, dict) for each in tables.values()
         ):
             raise FileRefused(f"{path}: expected names of tables, and of each what it holds")
-        return tables
+        return {name: {**tables.get(own.get("like"), {}), **own} for name, own in tables.items()}
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""From a study's page.md and tables.yaml to a page of a report.
+"""From a study's page.md, notes.md and tables.yaml to a page of a report.
 
 page.md is Markdown with slots, in Jinja's language. What comes before its first heading is the
-lead. A slot calls the study's queries by their names:
+lead. notes.md has texts that stand in several places, as Jinja's macros: `{{ notes.constant() }}`.
+A slot calls the study's queries by their names:
 
     {{ turnaround('Mixed', 'MLFQ') | to(1) }}      a number with so many decimals
     {{ figure('table 1', 'MLFQ', 'Mixed') }}       as it was published
@@ -29,7 +30,9 @@ from schedlab.files.kept import read_text
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Block, Chart, Page, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
-from schedlab.report.studies.data_tables import table_of
+from schedlab.report.studies.data_charts import DescribedChart
+from schedlab.report.studies.data_tables import DescribedTable
+from schedlab.report.studies.described import refusing
 from schedlab.report.studies.queries import Queries
 from schedlab.report.study_tables import Measured
 from schedlab.report.wording import counted, cpus, listed
@@ -88,8 +91,12 @@ class _Writer:
         self.missing: list[dict[str, str]] = []
         """For each text that is being filled and may say what is missing: names, and why."""
         self.told = Doubts(queries.study)
+        self._templates: dict[str, jinja2.Template] = {}
         self.language = jinja2.Environment(
-            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+            loader=jinja2.FileSystemLoader(queries.study.folder),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
         )  # Markdown: what others wrote comes through `literal` and `code`
         self.language.filters |= {
             "to": _to,
@@ -97,7 +104,8 @@ class _Writer:
             "listed": lambda words: listed(list(words)) if isinstance(words, list) else "",
             "spread_percent": _spread_percent,
             "counted": counted,
-            "cpus": lambda count: cpus([count]),
+            "cpus": lambda counts: cpus([counts] if isinstance(counts, int) else counts),
+            "between": lambda loop: {0: "", 1: " and "}.get(loop.revindex0, ", "),
             "literal": literal,
             "code": code,
             "lower_first": lambda words: words[:1].lower() + words[1:],
@@ -113,10 +121,11 @@ class _Writer:
         # The lines before are kept, so that a message names the line of the file.
         body = "\n" * title[0].count("\n") + text[title.end() :]
         try:
-            filled = self.language.from_string(body).render(self._names())
+            filled = self.language.from_string(body).render(self.names)
         except (jinja2.TemplateError, _NotAsked) as error:
             line = getattr(error, "lineno", None) or _line_of(error)
-            raise FileRefused(f"{path}, line {line}: {error}") from None
+            where = getattr(error, "filename", None) or path
+            raise FileRefused(f"{where}, line {line}: {error}") from None
         lead, *parts = _HEADING.split(filled)
         if not all(parts[0:1]) or _PLACE.search(lead):
             raise FileRefused(f"{path}: expected a lead without tables, and then headings")
@@ -143,12 +152,14 @@ class _Writer:
             elif part.strip():
                 yield Text(part.strip("\n"))
 
-    def _names(self) -> dict[str, Any]:
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """All that stands for something in a page; in the notes' texts, too."""
         own: dict[str, Any] = {
             name: self._asked(name, value) if callable(value) else value
             for name, value in self.queries_by_name.items()
         }
-        return own | {
+        own |= {
             "known": self._known,
             "note": lambda caller, tone="note": self._placed([Text(caller().strip(), tone)]),
             "holds": self._holds,
@@ -158,6 +169,11 @@ class _Writer:
             "doubts_named": lambda *names: self._placed(self.told.named(*names)),
             "other_doubts": lambda: self._placed(self.told.rest()),
         }
+        if self.queries.study.notes.exists():
+            own["notes"] = self.language.get_template(self.queries.study.notes.name).make_module(
+                own
+            )
+        return own
 
     @cached_property
     def queries_by_name(self) -> dict[str, Any]:
@@ -228,8 +244,23 @@ class _Writer:
     def _show(self, name: str, *words: Any) -> str:
         """A table of tables.yaml, or what a query of this name draws."""
         if name in self.queries.study.tables:
-            return self._placed([table_of(name, self.queries)])
+            return self._placed(self._described(name))
         return self._placed(_answer(name, self._query(name), *words))
+
+    def _described(self, name: str) -> list[Block]:
+        with refusing(name, self.queries):
+            if "chart" in self.queries.study.tables[name]:
+                return [*DescribedChart(name, self.queries, self.filled).charts()]
+            return [DescribedTable(name, self.queries, self.filled).table()]
+
+    def filled(self, text: str, values: dict[str, Any]) -> str:
+        """A text of tables.yaml."""
+        return self._template(text).render(self.names | values)
+
+    def _template(self, text: str) -> jinja2.Template:
+        if text not in self._templates:
+            self._templates[text] = self.language.from_string(text)
+        return self._templates[text]
 
     def _placed(self, found: Block | Iterable[Block]) -> str:
         blocks = [found] if isinstance(found, Text | Table | Chart) else list(found)

@@ -22,6 +22,7 @@ from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.pack import Study
+from schedlab.trace import Trace, TraceError
 
 POSITIVE: Within = (0, float("inf"))
 
@@ -29,8 +30,8 @@ POSITIVE: Within = (0, float("inf"))
 class Queries:
     """Of one study, and of the runs that a report is made of."""
 
-    cpus = 1
-    """On which its experiments run, if nothing else is said."""
+    cpus = 0
+    """On which its experiments run, if nothing else is said; 0: on however many they ran."""
     schedulers: ClassVar[Mapping[str, str]] = {}
     """As the study calls them, and the presets that are like them."""
     shipped: tuple[str, ...] = OTHERS
@@ -62,7 +63,17 @@ class Queries:
 
     def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
         """All seeds of an experiment under a policy; None if it was not run."""
-        return self.collection.one(experiment, policy, cpus or self.cpus)
+        return self.collection.one(experiment, policy, cpus or self.cpus or None)
+
+    def first_trace(self, experiment: str, policy: str, cpus: int = 0) -> Trace | None:
+        """Of the first seed; None if that was not run, failed, or its trace was not kept."""
+        setup = self.setup(experiment, policy, cpus)
+        if setup is None or not setup.runs[0].succeeded:
+            return None
+        try:
+            return setup.runs[0].trace()
+        except (OSError, TraceError):
+            return None
 
     def ran(self, experiment: str, policy: str = "", cpus: int = 0) -> bool:
         """Was it, under this policy or under any?"""
@@ -79,11 +90,31 @@ class Queries:
         names = (experiments,) if isinstance(experiments, str) else experiments
         return how_measured(self.collection, names, policies)
 
+    def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
+        """In all their runs: `1 ms`."""
+        wanted = set(experiments)
+        lengths = {s.tick_ns for s in self.collection.repeated if s.experiment in wanted}
+        return [f"{length / 1e6:g} ms" for length in sorted(lengths)]
+
     def summary(
         self, experiment: str, policy: str, column: str, factor: float = 1, cpus: int = 0
     ) -> Measured:
         """A column of the runs' summary, times the factor."""
         return self.of(experiment, policy, pl.col(column).first() * factor, cpus=cpus)
+
+    def of_group(
+        self,
+        group: str,
+        experiment: str,
+        policy: str,
+        value: pl.Expr,
+        within: Within = POSITIVE,
+        cpus: int = 0,
+    ) -> Measured:
+        """What an expression comes to over the row of a group of processes."""
+        rows = self.collection.groups
+        own = rows.filter(pl.col("group") == group) if len(rows) else rows
+        return self.of(experiment, policy, value, own, within, cpus)
 
     def ticks(self, experiment: str, policy: str, column: str, cpus: int = 0) -> Measured:
         """A time of the runs' summary, in ticks."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import polars as pl
@@ -12,7 +13,7 @@ from schedlab.comparison.statistics import ANYWHERE, difference
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report.model import Cell, Column, Table, Tone
 from schedlab.report.provenance import provenance
-from schedlab.report.study_tables import NOTHING, Measured, Numbers
+from schedlab.report.study_tables import NOTHING, Measured, Numbers, label_cells
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.trace import Trace
 
@@ -34,17 +35,6 @@ def combined(first: Measured, second: Measured, make: Callable[[float, float], f
         return Measured((), NOTHING, "The two were run with different numbers of seeds.")
     pairs = zip(first.values, second.values, strict=True)
     return Measured(tuple(make(*pair) for pair in pairs), within=ANYWHERE)
-
-
-def if_known(needed: Mapping[str, Measured], sentence: Callable[[dict[str, float]], str]) -> str:
-    """The sentence made of all the means, by name; or which of them are missing, and how."""
-    known = {name: each.mean for name, each in needed.items() if each.mean is not None}
-    if len(known) == len(needed):
-        return sentence(known)
-    missing = "; ".join(
-        f"{name}: {each.missing}" for name, each in needed.items() if each.mean is None
-    )
-    return f"*What was measured does not tell this ({missing}).*"
 
 
 def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kept, Trace]]:
@@ -104,21 +94,32 @@ def cell(measured: Measured, decimals: int, known: Tone = "plain") -> Cell:
     return Cell(measured.text(decimals), tone, measured.why)
 
 
+@dataclass(frozen=True)
+class MeasuredCell:
+    """What was measured, and how it is printed."""
+
+    measured: Measured
+    digits: int = 1
+    muted: bool = False
+    """Is it of less weight?"""
+
+    def cell(self) -> Cell:
+        """Of a table."""
+        return cell(self.measured, self.digits, "muted" if self.muted else "plain")
+
+
 def measured_table(
     name: str,
     title: str,
-    label: str,
-    columns: Sequence[tuple[Column, int]],
-    rows: Mapping[str, Sequence[Measured]],
+    labels: Sequence[str],
+    columns: Sequence[Column],
+    rows: Sequence[tuple[Sequence[str], Sequence[MeasuredCell]]],
     caption: str = "",
-    muted: Sequence[bool] = (),
 ) -> Table:
-    """Of what was measured alone: a row for each label; of each column, the decimals too, and
-    whether it is of less weight."""
-    tones: list[Tone] = ["muted" if each else "plain" for each in muted or [False] * len(columns)]
+    """Of what was measured alone: rows with their labels, and a cell for each column."""
     behind = [
         {
-            label: row,
+            **dict(zip(labels, own, strict=True)),
             "quantity": f"{column.group}, {column.title}" if column.group else column.title,
             "measured": each.mean,
             "low": each.estimate.low if each.estimate else None,
@@ -126,24 +127,20 @@ def measured_table(
             "seeds": each.estimate.count if each.estimate else None,
             "missing": None if each.estimate else each.missing,
         }
-        for row, cells in rows.items()
-        for (column, _), each in zip(columns, cells, strict=True)
+        for own, cells in rows
+        for column, each in zip(columns, (cell.measured for cell in cells), strict=True)
     ]
     numbers = dict.fromkeys(("measured", "low", "high"), pl.Float64)
+    shown, sections = label_cells([own for own, _ in rows])
     return Table(
         name,
         title,
-        (Column(label, align="left"), *(column for column, _ in columns)),
+        (*(Column(label, align="left") for label in labels), *columns),
         tuple(
-            (
-                Cell(row),
-                *(
-                    cell(each, digits, tone)
-                    for (_, digits), each, tone in zip(columns, cells, tones, strict=True)
-                ),
-            )
-            for row, cells in rows.items()
+            (*own, *(each.cell() for each in cells))
+            for own, (_, cells) in zip(shown, rows, strict=True)
         ),
         pl.DataFrame(behind, schema_overrides={**numbers, "seeds": pl.Int64, "missing": pl.String}),
         caption,
+        sections,
     )

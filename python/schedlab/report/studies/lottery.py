@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: MIT
+"""What study 1 asks of its six lottery tests: tables 3 to 8."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from statistics import fmean
+from types import SimpleNamespace
+from typing import ClassVar, Literal
+
+import polars as pl
+
+from schedlab.comparison.statistics import Within
+from schedlab.report.studies import queries
+from schedlab.report.study_tables import Measured
+from schedlab.report.wording import cpus as cpus_text
+from schedlab.studies.experiments import ALL_CPUS
+from schedlab.studies.figures import Figure, Source
+from schedlab.studies.ideal import LOTTERY_GROUPS, ideal_group_shares, unmeetable
+from schedlab.studies.shares import BOUND, TESTS
+
+THESIS, SHIPPED = "lottery:thesis", "lottery"
+_PERCENT: Within = (0, 100)
+_OFF_POINTS = 2.0
+"""From this difference on between their share and ours, a reason is given."""
+_IDLE_POINTS = 10
+"""So much more idle than need be is told of."""
+_LEAST_POINTS = 0.1
+"""A share so near to its ideal is near, whatever chance allows."""
+_LAYOUT, _NO_WORK, _FEW_FIRST, _PROGRAM = "low", "starve", "grouped", "mixed"
+"""Tests with a reason of their own."""
+Why = Literal[
+    "",
+    "unknown",
+    "waiting_for_tickets",
+    "chance",
+    "forked_first",
+    "laid_out",
+    "places",
+    "one_cpu_each",
+    "work_had_ended",
+    "sleepers_picked",
+]
+"""A macro of notes.md."""
+
+
+class LotteryQueries(queries.Queries):
+    """A test is named as our program names it; a group, as in our runs; shares are in percent."""
+
+    lotteries: ClassVar = {test.name: test for test in TESTS}
+    counts = ALL_CPUS
+
+    def competition(self, test: str) -> str:
+        """The experiment in which all processes compete from one moment on."""
+        return f"s1-lottery-{test}"
+
+    def original(self, test: str) -> str:
+        """The experiment that does what the study's program does."""
+        return f"s1-lottery-original-{test}"
+
+    def lottery_ran(self) -> bool:
+        """Any of the tests?"""
+        return any(
+            self.ran(name)
+            for test in self.lotteries
+            for name in (self.competition(test), self.original(test))
+        )
+
+    # --- what the study has
+
+    def share_printed(
+        self, test: str, group: str, count: int, source: Source = "study"
+    ) -> Figure | None:
+        """Of the selections."""
+        own = self.lotteries[test]
+        return self.figure(f"table {own.table}", own.rows[group], cpus_text([count]), source)
+
+    def expected(self, test: str, group: str) -> Figure | None:
+        """What it holds to be fair, on any number of CPUs."""
+        own = self.lotteries[test]
+        return self.figure(f"table {own.table}", own.rows[group], "expected")
+
+    def most_off_expected(self, count: int) -> float:
+        """How many points its shares are off what it expects, at most."""
+        pairs = (
+            (self.share_printed(test, group, count), self.expected(test, group))
+            for test, own in self.lotteries.items()
+            for group in own.rows
+        )
+        return max(abs(got.value - should.value) for got, should in pairs if got and should)
+
+    def unmeetable(self, test: str) -> dict[int, list[str]]:
+        """On each number of CPUs where there are any: groups whose expectation cannot be met."""
+        found = {
+            count: list(unmeetable(self.lotteries[test].table, count)) for count in self.counts
+        }
+        return {count: rows for count, rows in found.items() if rows}
+
+    def ideals_off_expected(self, test: str, group: str) -> list[SimpleNamespace]:
+        """Where the group's expectation cannot be met: the ideal, and on how many CPUs."""
+        own = self.lotteries[test]
+        off = [
+            (count, found[own.rows[group]][1])
+            for count in self.counts
+            if own.rows[group] in (found := unmeetable(own.table, count))
+        ]
+        return [
+            SimpleNamespace(ideal=ideal, counts=[count for count, _ in same])
+            for ideal, same in groupby(off, key=lambda each: each[1])
+        ]
+
+    # --- what was measured
+
+    def picked(self, test: str, group: str, count: int) -> Measured:
+        """Of the selections, by the study's own program under its own lottery."""
+        selections = pl.col("selections")
+        own = selections.filter(pl.col("group") == group).first()
+        value, rows = 100 * own / selections.sum(), self.collection.groups
+        return self.of(self.original(test), THESIS, value, rows, _PERCENT, count)
+
+    def share(self, test: str, group: str, policy: str, count: int) -> Measured:
+        """Of the CPU time, while all compete."""
+        value = 100 * pl.col("share").first()
+        return self.of_group(group, self.competition(test), policy, value, _PERCENT, count)
+
+    def counted(self, column: str, test: str, group: str, count: int) -> Measured:
+        """A column of a group, in runs of the study's program: `finished`, `selections`."""
+        value = pl.col(column).first()
+        return self.of_group(group, self.original(test), THESIS, value, cpus=count)
+
+    def _mean(self, column: str, test: str, group: str, count: int) -> float | None:
+        return self.counted(column, test, group, count).mean
+
+    def picks_each(self, test: str, group: str, count: int) -> Measured:
+        """How often each process of a group was picked."""
+        value = pl.col("selections").first() / pl.col("processes").first()
+        return self.of_group(group, self.original(test), THESIS, value, cpus=count)
+
+    def ideal_share(self, test: str, group: str, policy: str, count: int) -> float:
+        """By tickets and demands; where these differ, by what the processes of these very runs asked
+        for, if that is known."""
+        value = 100 * pl.col("ideal_share").first()
+        own = self.of_group(group, self.competition(test), policy, value, cpus=count).mean
+        if own is None or self.all_compute(test):
+            return self.ideal_group_share(test, group, count)
+        return own
+
+    def ideal_group_share(self, test: str, group: str, count: int) -> float:
+        """By tickets and demands."""
+        own = self.lotteries[test]
+        return 100 * ideal_group_shares(own.table, count)[own.rows[group]]
+
+    def all_compute(self, test: str) -> bool:
+        """Do all its processes ask for a CPU all the time?"""
+        return all(group.demand == 1 for group in LOTTERY_GROUPS[self.lotteries[test].table])
+
+    def by_demands(self, test: str, policy: str, count: int) -> bool:
+        """Is the ideal that of runs?"""
+        return (
+            not self.all_compute(test)
+            and self.off_ideal_share(test, policy, count).mean is not None
+        )
+
+    def _draws(self, experiment: str, policy: str, count: int) -> tuple[float, ...]:
+        """Of each run: each tick of each CPU."""
+        ticks = pl.col("elapsed_ns").first() / pl.col("tick_ns").first()
+        return self.of(experiment, policy, pl.col("cpus").first() * ticks, cpus=count).values
+
+    def near_share(self, test: str, group: str, policy: str, count: int) -> float | None:
+        """How many points a fair lottery's mean may be off by chance, if each tick of each CPU were a
+        draw (docs/policies.md)."""
+        draws = self._draws(self.competition(test), policy, count)
+        part = self.ideal_share(test, group, policy, count) / 100
+        return max(_bound(part, sum(draws)), _LEAST_POINTS) if draws else None
+
+    def off_ideal_share(self, test: str, policy: str, count: int) -> Measured:
+        """How many points the shares are off the ideal, by what processes asked for: mean over the
+        groups."""
+        value, rows = pl.col("share_error_points").abs().mean(), self.collection.groups
+        return self.of(self.competition(test), policy, value, rows, cpus=count)
+
+    def off_printed_shares(self, test: str, count: int) -> Measured:
+        """How many points our shares of selections are off the study's: mean over the groups."""
+        pairs = [
+            (self.picked(test, group, count), self.share_printed(test, group, count))
+            for group in self.lotteries[test].rows
+        ]
+        missing = next((ours for ours, _ in pairs if ours.mean is None), None)
+        off = (abs((ours.mean or 0) - theirs.value) for ours, theirs in pairs if theirs)
+        return missing or Measured((fmean(off),))
+
+    def by_chance(self, test: str, policy: str, count: int) -> Measured:
+        """What `off_ideal_share` would come to if each tick of each CPU were an independent draw.
+
+        The mean of |x| of a normal x is √(2 ÷ π) standard deviations.
+        """
+        draws = self._draws(self.competition(test), policy, count)
+        if not draws:
+            return Measured()
+        parts = ideal_group_shares(self.lotteries[test].table, count).values()
+        errors = [math.sqrt(2 / math.pi * part * (1 - part) / fmean(draws)) for part in parts]
+        return Measured((100 * fmean(errors),))
+
+    def idle(self, experiment: str, count: int) -> Measured:
+        """Percent of the CPUs' time under the study's lottery in which they had nothing to run."""
+        whole = pl.col("cpus").first() * pl.col("elapsed_ns").first()
+        return self.of(experiment, THESIS, 100 * pl.col("idle_ns").first() / whole, cpus=count)
+
+    # --- what comes out
+
+    def idle_without_need(self, test: str) -> SimpleNamespace | None:
+        """On the most CPUs where the study's lottery leaves them idle while all want to compute; and
+        how much of that the processes could not use. None if it does not."""
+        if not self.all_compute(test):
+            return None
+        processes, found = self.members(test), None
+        for count in self.counts:
+            idle = self.idle(self.competition(test), count).mean
+            least = 100 * max(0.0, 1 - processes / count)
+            if idle and idle > _IDLE_POINTS + least:
+                found = SimpleNamespace(count=count, idle=idle, least=least)
+        return found
+
+    def members(self, test: str) -> int:
+        """How many processes a test has."""
+        return sum(each.processes for each in LOTTERY_GROUPS[self.lotteries[test].table])
+
+    def worst_of_shipped(self, test: str) -> int:
+        """On how many CPUs ours is farthest off the ideal; 0 if it was not run."""
+        off = {n: self.off_ideal_share(test, SHIPPED, n).mean for n in self.counts}
+        known = {count: points for count, points in off.items() if points is not None}
+        return max(known, key=lambda count: (known[count], count), default=0)
+
+    def shipped_ran(self, test: str) -> bool:
+        """With a result?"""
+        return bool(self.worst_of_shipped(test))
+
+    def why_off(self, test: str, group: str, count: int) -> Why:
+        """Which note explains a share that is off theirs; none if it is not."""
+        ours, theirs = self.picked(test, group, count).mean, self.share_printed(test, group, count)
+        if ours is None or theirs is None or abs(ours - theirs.value) < _OFF_POINTS:
+            return ""
+        if test == _NO_WORK:
+            return "work_had_ended" if self.ended(test, count) else "unknown"
+        if test == _PROGRAM:
+            return "sleepers_picked" if self.picked_there(group, count) else "unknown"
+        if count == 1:
+            if self.never_picked(test, count):
+                return "waiting_for_tickets"
+            if self.off_by_chance(test, group):
+                return "chance"
+            return "forked_first" if test == _FEW_FIRST else "unknown"
+        if count >= self.members(test):
+            return "one_cpu_each"
+        return "laid_out" if test == _LAYOUT and self.laid_out_as_theirs() else "places"
+
+    def never_picked(self, test: str, count: int) -> list[SimpleNamespace]:
+        """Of each group: processes that did not get to set their tickets. None, if it is less than
+        one in all, or not known."""
+        found = []
+        groups = LOTTERY_GROUPS[self.lotteries[test].table]
+        for group, whole in zip(self.lotteries[test].rows, groups, strict=True):
+            there = self._mean("processes", test, group, count)
+            if there is None:
+                return []
+            found.append(
+                SimpleNamespace(group=group, of=whole.processes, missing=whole.processes - there)
+            )
+        missing = [each for each in found if each.missing > 0]
+        return missing if sum(each.missing for each in missing) >= 1 else []
+
+    def forks_there(self, test: str) -> float:
+        """How many ticks they take on one CPU, by table 1."""
+        created = self.figure("table 1", "Process Creation", "1 CPU", quantity="completion")
+        return self.members(test) * created.value / _CREATED if created else math.nan
+
+    def chance_of_share(self, test: str, group: str) -> SimpleNamespace | None:
+        """On one CPU, with as many draws as ours had: how many points chance allows."""
+        setup = self.setup(self.original(test), THESIS, 1)
+        part = self.picked(test, group, 1).mean
+        counts = [self._mean("selections", test, each, 1) for each in self.lotteries[test].rows]
+        if setup is None or part is None or None in counts:
+            return None
+        draws, runs = sum(each for each in counts if each), len(setup.runs)
+        return SimpleNamespace(draws=draws, runs=runs, points=_bound(part / 100, draws * runs))
+
+    def off_by_chance(self, test: str, group: str) -> bool:
+        """Could it be no more than that?"""
+        theirs, chance = self.share_printed(test, group, 1), self.chance_of_share(test, group)
+        ours = self.picked(test, group, 1).mean
+        if chance is None or theirs is None or ours is None:
+            return False
+        return bool(abs(ours - theirs.value) <= chance.points)
+
+    def laid_out_as_theirs(self) -> bool:
+        """On two CPUs, when all compete: has B one for itself, and do A and C share by tickets?"""
+        a, b, c = (self.share(_LAYOUT, group, THESIS, 2).mean for group in "ABC")
+        return bool(a and b and c and abs(b - 50) <= 1 and 2.5 < a / c < 3.5)
+
+    def ended(self, test: str, count: int) -> list[SimpleNamespace]:
+        """Groups of which processes had done their work before the window ended."""
+        found = []
+        for group in self.lotteries[test].rows:
+            finished, there, picked = (
+                self._mean(column, test, group, count)
+                for column in ("finished", "processes", "selections")
+            )
+            if finished and there and picked:
+                found.append(
+                    SimpleNamespace(group=group, finished=finished, of=there, each=picked / there)
+                )
+        return found
+
+    def work_runs_out(self, test: str) -> bool:
+        """On one CPU?"""
+        return bool(self.ended(test, 1))
+
+    def picked_there(self, group: str, count: int) -> SimpleNamespace | None:
+        """Of those that sleep in table 8: how often each is picked here; and there, if those that
+        compute were picked as often as here. Of those that compute: the same of the I/O-bound."""
+        if group == "CPU":
+            group = "I/O"
+        computing, picked = (
+            self._mean("selections", _PROGRAM, each, count) for each in ("CPU", group)
+        )
+        members = self._mean("processes", _PROGRAM, group, count)
+        theirs, own = (self.share_printed(_PROGRAM, each, count) for each in ("CPU", group))
+        if not computing or not picked or not members or theirs is None or own is None:
+            return None
+        there = computing * own.value / theirs.value / members
+        return SimpleNamespace(here=picked / members, computing=computing, there=there)
+
+
+_CREATED = 50
+"""Processes of Process Creation."""
+
+
+def _bound(part: float, draws: float) -> float:
+    """Points that a mean share may be off by chance."""
+    return 100 * BOUND * math.sqrt(part * (1 - part) / draws)

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: MIT
+"""What study 1's page asks: of priorities, of a lottery, and of what it proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from statistics import fmean
+from types import SimpleNamespace
+from typing import ClassVar, Literal
+
+import polars as pl
+
+from schedlab.report.studies.lottery import SHIPPED, THESIS, LotteryQueries
+from schedlab.report.studies.timing import FORKING, NEAR, SLEEPERS, Suite, TimingQueries, Why
+from schedlab.report.study_tables import NOTHING, Measured
+from schedlab.report.wording import cpus as cpus_text
+from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS, OTHERS, TIMING_TESTS
+from schedlab.studies.figures import Figure, Source
+from schedlab.studies.ideal import TIMING_TESTS as WORK
+
+_IN_A_ROW = "s1-priority-suite"
+"""The experiment that runs all tests one after another, as the study did."""
+_COMPUTING = ("cpu-heavy", "starvation")
+_IN_TURN = "switch"
+"""The test in which the parent waits for each process before it starts the next."""
+_SETTING = ("io-bound", "mixed", "starvation")
+"""The tests of `prioritytest` in which each process sets a priority."""
+_MORE_THAN_ITS_PART = 1.1
+_NOTABLE = 0.05
+"""A change of a time by more than this part is told of."""
+WhyTime = Literal[Why, "sleepers_wait_first", "not_the_same_work", "stays", "several_cpus"]
+
+
+class Queries(TimingQueries, LotteryQueries):
+    """A suite is named as in the experiments: timing (table 1), priority (table 2)."""
+
+    suites: ClassVar = {
+        "timing": Suite("timing", "table 1", "rr:table-scan", 1),
+        "priority": Suite("priority", "table 2", "priority:thesis", 2),
+    }
+    policies: ClassVar = {name: suite.policy for name, suite in suites.items()}
+    rows: ClassVar = TIMING_TESTS
+    figures_on = ALL_CPUS
+    lotteries_run = (THESIS, SHIPPED)
+    in_a_row_name = _IN_A_ROW
+    proposed = ("priority:thesis", "priority", "priority:proposed", "hybrid")
+    """The study's priorities; ours; and what section 8 proposes."""
+    notable_percent = 100 * _NOTABLE
+
+    # --- tables 1 and 2
+
+    def printed(
+        self,
+        suite: str,
+        test: str,
+        count: int,
+        quantity: str = "completion",
+        source: Source = "study",
+    ) -> Figure | None:
+        """What the study has, or its program told when it was run again."""
+        place = self.suites[suite].place
+        return self.figure(place, self.rows[test], cpus_text([count]), source, quantity)
+
+    def printed_between(self, suite: str, test: str) -> list[float]:
+        """The least and the most, over the numbers of CPUs."""
+        found = [each.value for n in self.counts if (each := self.printed(suite, test, n))]
+        return [min(found), max(found)]
+
+    def picks(self, suite: str, test: str, count: int) -> Measured:
+        """How often a process was picked, even if it ran before: what the study's kernel counts."""
+        return self._of(
+            pl.col("selections").sum(), suite, test, count, rows=self.collection.processes
+        )
+
+    def _parents_picks(self, suite: str, test: str) -> Measured:
+        """Of the program that starts the processes."""
+        own = pl.col("selections").filter(pl.col("role") == "root").sum()
+        return self._of(own, suite, test, 1, rows=self.collection.processes)
+
+    def off_where_forking(self) -> int:
+        """How many that are not near are of tests that fork, and at most sleep."""
+        return sum(
+            self.off_study(suite, test, count)
+            for suite, test, count in self._compared()
+            if test in FORKING or (suite, test) == ("timing", "io-bound")
+        )
+
+    def does_more_than_create(self, test: str) -> bool:
+        """Is it another test than the one by which a fork is measured?"""
+        return test != "creation"
+
+    def rerun_ended(self, suite: str, test: str, count: int) -> bool:
+        """Did the study's program end when it was run again?"""
+        again = self.printed(suite, test, count, source="rerun")
+        return again is not None and again.finished
+
+    def why_time_off(self, suite: str, test: str, count: int, whole: bool) -> WhyTime:
+        """Which note explains a time that is off theirs, or off the ideal; none if it needs none."""
+        off_ideal = self.off_ideal(suite, test, count, whole)
+        if whole:
+            return "sleepers_wait_first" if off_ideal and self.waits_of_sleepers(suite) else ""
+        if test == SLEEPERS:
+            return "constant"
+        if (suite, test) == ("priority", "io-bound"):
+            return "not_the_same_work"
+        why = self._why_off_study(suite, test, count)
+        if why == "few_forks" and count > 1:
+            return "several_cpus"
+        return why or ("stays" if off_ideal and self.staying(suite, test) else "")
+
+    def fork_known(self, suite: str) -> bool:
+        """Is it known what one takes here?"""
+        return self.us_for_each(suite, "creation", 1).mean is not None
+
+    def waits_of_sleepers(self, suite: str) -> list[SimpleNamespace]:
+        """A tick or more, for which the sleepers of Mixed Load wait under priorities."""
+        waits = {n: self.sleepers_wait(suite, n).mean for n in self.counts if suite == "priority"}
+        return [
+            SimpleNamespace(ticks=wait, count=n) for n, wait in waits.items() if wait and wait >= 1
+        ]
+
+    def staying(self, suite: str, test: str) -> list[SimpleNamespace]:
+        """Where no process changes its CPU, and the busiest has more than its part to do."""
+        found = []
+        for count in ALL_CPUS[1:] if suite == "priority" and test in _COMPUTING else ():
+            busiest = self.busiest(suite, test, count).mean
+            ideal = self.ideal(suite, test, count, True)
+            moved = self.number("migrations", suite, test, count).mean
+            if busiest and moved == 0 and busiest > _MORE_THAN_ITS_PART * ideal:
+                found.append(SimpleNamespace(busiest=busiest, count=count, ideal=ideal))
+        return found
+
+    def farthest_from_ideal(self, suite: str, test: str) -> SimpleNamespace | None:
+        """On which number of CPUs it takes longest, beside the ideal; None if it was not run."""
+        known = [
+            SimpleNamespace(count=count, ticks=mean, ideal=self.ideal(suite, test, count))
+            for count in self.counts
+            if (mean := self.completion(suite, test, count).mean)
+        ]
+        return max(known, key=lambda each: each.ticks / each.ideal, default=None)
+
+    def turnarounds(self, policies: Sequence[str]) -> SimpleNamespace | None:
+        """Of processes of priority 0 and 5 in I/O-bound, on the CPUs where most policies were run."""
+        by_count = {count: list(self._turnarounds(policies, count)) for count in self.counts}
+        count = max(by_count, key=lambda each: len(by_count[each]))
+        return SimpleNamespace(count=count, of=by_count[count]) if by_count[count] else None
+
+    def _turnarounds(self, policies: Sequence[str], count: int) -> list[SimpleNamespace]:
+        found = []
+        for policy in policies:
+            zero, five = (
+                self.group_time(
+                    "turnaround_mean_ns", group, "priority", "io-bound", count, policy
+                ).mean
+                for group in ("io-0", "io-5")
+            )
+            if zero and five:
+                found.append(SimpleNamespace(policy=policy, zero=zero, five=five))
+        return found
+
+    @cached_property
+    def _tests_in_a_row(self) -> pl.DataFrame:
+        """What was told, with the number of the test that it is told of."""
+        rows = self.collection.values
+        number = pl.when(pl.col("name") == "test").then(pl.col("value")).forward_fill()
+        return rows.with_columns(number.over("run").alias("test")) if len(rows) else rows
+
+    def in_a_row(self, test: str, count: int, name: str = "ticks") -> Measured:
+        """What is told of a test if all seven are run in a row: `ticks`, or when all had ended."""
+        rows = self._tests_in_a_row
+        if len(rows):
+            own = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
+            rows = rows.filter(own)
+        value = pl.col("value").mean()
+        return self.of(_IN_A_ROW, self.policies["priority"], value, rows, cpus=count)
+
+    def by_itself(self, test: str, name: str) -> Measured:
+        """The same on one CPU if it is run alone."""
+        return self._of(pl.col("value").mean(), "priority", test, 1, rows=self._values(name))
+
+    # --- where the context switches come from, on one CPU
+
+    def account(self, whose: str, part: str, suite: str, test: str) -> Measured:
+        """Events and ticks that are a pick each, their sum, and what was counted, here or by the study."""
+        found = self._account(whose, suite, test)
+        return Measured((found[part],)) if found else Measured((), NOTHING)
+
+    def _account(self, whose: str, suite: str, test: str) -> dict[str, float] | None:
+        made = self._theirs(suite, test) if whose == "study" else self._ours(suite, test)
+        if any(each is None for each in made):
+            return None
+        events, ticks, counted = (each or 0.0 for each in made)
+        return {"events": events, "ticks": ticks, "sum": events + ticks, "counted": counted}
+
+    def _theirs(self, suite: str, test: str) -> tuple[float | None, ...]:
+        """Events: each start; the parent, where it waits for each process; and for each tick of a
+        sleep one, as xv6 wakes all that sleep at every tick. In Mixed Load it does not tell the ticks."""
+        ticks, counted = (
+            self.printed(suite, test, 1, quantity)
+            for quantity in ("completion", "context switches")
+        )
+        processes, sleeps = (
+            self.number(each, suite, test, 1).mean for each in ("processes", "wakeups")
+        )
+        if test == SLEEPERS or not ticks or not counted or processes is None or sleeps is None:
+            return (None,)
+        (work,) = (w for w in WORK[self.suites[suite].tests_of] if w.row == self.rows[test])
+        parent = processes if test == _IN_TURN else 0
+        slept = sleeps * (work.sleeping or work.pause)
+        return processes + parent + slept, ticks.value, counted.value
+
+    def _ours(self, suite: str, test: str) -> tuple[float | None, ...]:
+        """Events: each start, each wake-up, each pick of the parent, and each priority that is set,
+        after which the policy picks anew. Ticks of an idle CPU pick no process."""
+        means = [
+            each.mean
+            for each in (
+                *(
+                    self.number(column, suite, test, 1)
+                    for column in ("processes", "wakeups", "completion_ns", "idle_ns")
+                ),
+                self._parents_picks(suite, test),
+                self.picks(suite, test, 1),
+            )
+        ]
+        if None in means:
+            return (None,)
+        processes, wakeups, ticks, idle, parent, counted = (each or 0.0 for each in means)
+        set_by = processes if suite == "priority" and test in _SETTING else 0
+        return processes + wakeups + parent + set_by, ticks - idle, counted
+
+    def _accounts(self, whose: str) -> list[dict[str, float]]:
+        pairs = ((suite, test) for suite in self.suites for test in self.tests)
+        return [found for pair in pairs if (found := self._account(whose, *pair))]
+
+    def accounted(self, whose: str) -> int:
+        """In how many tests these are known."""
+        return len(self._accounts(whose))
+
+    def accounted_well(self, whose: str) -> int:
+        """In how many of them the sum is near what was counted."""
+        return sum(
+            abs(each["sum"] - each["counted"]) <= NEAR * each["counted"]
+            for each in self._accounts(whose)
+        )
+
+    def switches_are_known(self) -> bool:
+        """Of any test?"""
+        return bool(self._accounts("study") and self._accounts("here"))
+
+    # --- how it was run
+
+    def ticks_here(self, of_program: bool = False) -> list[str]:
+        """Lengths, in all runs of the study's own lottery program, or in all others."""
+        programs = {self.original(test) for test in self.lotteries}
+        own = (name for name, each in EXPERIMENTS.items() if each.study == self.study.number)
+        return self.tick_lengths(name for name in own if (name in programs) == of_program)
+
+    def original_command(self) -> str:
+        """How one of the study's own lottery tests was run; nothing, if none was."""
+        originals = {self.original(test) for test in self.lotteries}
+        programs = {
+            str(run.manifest["workload"])
+            for run in self.collection
+            if run.setup.experiment in originals
+        }
+        return min(programs, default="")
+
+    def most_traced(self, suite: str, test: str) -> int:
+        """The most CPUs, two or more, of which there is a trace; 0 without one."""
+        experiment, policy = self.experiment(suite, test), self.policies[suite]
+        several = reversed(ALL_CPUS[1:])
+        return next((n for n in several if self.first_trace(experiment, policy, n)), 0)
+
+    # --- all policies
+
+    def policies_run(self, experiment: str) -> list[str]:
+        """Those of the study, and then all that we ship, if they were run on any number of CPUs."""
+        names = dict.fromkeys((*EXPERIMENTS[experiment].own, *OTHERS))
+        return [each for each in names if any(self.ran(experiment, each, n) for n in self.counts)]
+
+    def another_ran(self, test: str, count: int) -> bool:
+        """Of a priority test: under anything but the study's policy?"""
+        experiment = self.experiment("priority", test)
+        return any(self.ran(experiment, each, count) for each in self.proposed[1:])
+
+    def changes(self, before: str, after: str) -> SimpleNamespace:
+        """Of the priority tests, from one policy to another: in how many setups, in how many of them
+        it is notably shorter and longer, and those that change most."""
+        found = []
+        for test in self.tests:
+            for count in self.counts:
+                old, new = (
+                    self.completion("priority", test, count, each).mean for each in (before, after)
+                )
+                if old and new:
+                    found.append(
+                        SimpleNamespace(
+                            part=new / old - 1, test=test, count=count, old=old, new=new
+                        )
+                    )
+        found.sort(key=lambda each: each.part)
+        return SimpleNamespace(
+            setups=len(found),
+            shorter=[each for each in found if each.part < -_NOTABLE],
+            longer=[each for each in reversed(found) if each.part > _NOTABLE],
+        )
+
+    def shares_off_printed(self) -> Measured:
+        """How many points our shares on one CPU are off the study's: mean over the tables."""
+        found = [self.off_printed_shares(test, 1) for test in self.lotteries]
+        missing = next((each for each in found if each.mean is None), None)
+        return missing or Measured((fmean(each.mean or 0 for each in found),))
+
+    def shares_compared(self) -> bool:
+        """Are all known?"""
+        return self.shares_off_printed().mean is not None
+
+    def both_lotteries(self, count: int) -> SimpleNamespace | None:
+        """How many points off the ideal, the study's and ours: mean over the tables of which both are
+        known. None if there is none."""
+        pairs = [
+            [self.off_ideal_share(test, each, count).mean for each in self.lotteries_run]
+            for test in self.lotteries
+        ]
+        known = [(old, new) for old, new in pairs if old is not None and new is not None]
+        if not known:
+            return None
+        old, new = (fmean(column) for column in zip(*known, strict=True))
+        return SimpleNamespace(old=old, new=new, tables=len(known))
