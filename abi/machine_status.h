@@ -8,6 +8,7 @@ enum machine_status {
     MACHINE_FAILED = 1,  /* the workload said so, or could not be started */
     MACHINE_PANIC = 101, /* the kernel found itself broken; its message is on the console */
     MACHINE_LIMIT = 102, /* the boot argument limit=TIME was reached */
+    MACHINE_STUCK = 103, /* not the kernel's: all CPUs sleep, and nothing can wake one */
 };
 
 #endif

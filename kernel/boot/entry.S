@@ -41,14 +41,24 @@ entry:
     li tp, 0
     j enter_supervisor
 
-# A hart that did not win: until boot_slot[hart] has a stack for it.
+# A hart that did not win: until boot_slot[hart] has a stack for it. It sleeps meanwhile: a software
+# interrupt follows each stack.
 wait_for_release:
     la t2, boot_slot
     slli t3, a0, 4
     add t2, t2, t3
+    li t3, MACHINE_SOFTWARE
+    csrs mie, t3                    # wakes it, and is not taken: mstatus.MIE is 0
 1:  ld t4, 0(t2)
-    beqz t4, 1b
-    fence r, rw
+    bnez t4, 2f
+    wfi
+    j 1b
+2:  fence r, rw
+    csrr t3, mscratch
+    ld t5, 8(t3)
+    sw zero, 0(t5)
+    ld t5, 16(t3)
+    bnez t5, halt_here              # a panic has called it in vain
     mv sp, t4
     ld tp, 8(t2)
     mv a0, tp
@@ -108,9 +118,11 @@ machine_trap:
     mret
 
 machine_halt:
+    mv t3, t6
+halt_here:
     csrw mie, zero
     li t5, 1
-    sd t5, 24(t6)
+    sd t5, 24(t3)
 1:  wfi
     j 1b
     .option pop

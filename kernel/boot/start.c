@@ -153,6 +153,7 @@ void boot_release_other_cpus(void)
             continue;
         slot->cpu = &cpus[i];
         __atomic_store_n(&slot->stack, (uint64_t)must_create_stack(), __ATOMIC_RELEASE);
+        cpu_interrupt(&cpus[i]);
     }
 }
 

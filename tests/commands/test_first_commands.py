@@ -25,7 +25,8 @@ from fresh_checkout import environment_of, fresh_checkout, quick_compiler
 from schedlab.commands.cli import cli
 from schedlab.host.interpreter import module_command
 from schedlab.machines.linux.parts import programs
-from schedlab.machines.spike_install import installed_spike
+from schedlab.machines.spike import SPIKE_VARIABLE
+from schedlab.machines.spike_install import PROGRAM, installed_spike
 from schedlab.toolchain.build import build
 from schedlab.toolchain.tools import compiler
 
@@ -109,21 +110,23 @@ def test_no_command_is_left_out() -> None:
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of programs that come first on the PATH."""
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of programs that come first on the PATH; its Spike is taken instead of our driver."""
     build("all", "simulator", "host-tests", "policy-cost")
     programs()
     folder = tmp_path_factory.mktemp("quick")
     quick_compiler(folder)
     for machine in ("spike", "qemu-system-riscv64", "qemu-system-x86_64"):
-        real = shutil.which(machine) or (installed_spike() if machine == "spike" else "")
+        real = shutil.which(machine) or (installed_spike() / PROGRAM if machine == "spike" else "")
         asked = "*--help* | *--dump-dts* | *--version* | *' help'*"
         program = folder / machine
         program.write_text(
             f'#!/bin/sh\ncase "$*" in {asked}) exec "{real}" "$@" ;; esac\necho "{REFUSAL}"; exit 3\n'
         )
         program.chmod(0o755)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SPIKE_VARIABLE, "spike")
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -282,7 +282,7 @@ int main(void)
 {
     run_test(options_are_read_and_checked);
     run_test(a_test_is_chosen_by_name_or_number);
-    run_test(burning_gives_the_same_everywhere);
+    run_test(burning_takes_time);
     run_test(random_numbers_depend_on_the_seed);
     run_test(files_hold_what_was_written);
     run_test(damage_is_noticed);

@@ -68,7 +68,7 @@ def allowed(room: str, other: str) -> bool:
 def test_a_room_knows_what_it_may(room: str) -> None:
     files = [
         each
-        for ending in ("*.py", "*.[chS]")
+        for ending in ("*.py", "*.[chS]", "*.cc")
         for each in sorted((ROOT / room).rglob(ending))
         if room_of(str(each.relative_to(ROOT))) == room
     ]

@@ -21,6 +21,7 @@ C_FOLDERS = (
     "linux",
     "policies",
     "sim",
+    "spike",
     "tests",
     "tools",
     "user",
@@ -72,7 +73,7 @@ def test_c_layout() -> None:
     formatter = "clang-format-19"  # other versions lay out differently
     if not shutil.which(formatter):
         pytest.skip(f"{formatter} is not here; clang is of version {compiler().version}")
-    files = [str(path) for path in sources(".c", ".h")]
+    files = [str(path) for path in sources(".c", ".h", ".cc")]
     assert files
     check(formatter, "--dry-run", "-Werror", *files)
 

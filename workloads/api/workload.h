@@ -88,15 +88,14 @@ void workload_tickets(int tickets);
 void workload_weight(int weight);
 
 /*
- * CPU work: a chain of operations in registers, which no compiler removes. On
+ * CPU work for its own sake, of which nothing is left but the time that it takes. On
  * RISC-V, and on x86-64 since 2013 (BMI2), one iteration is
  * WORKLOAD_BURN_INSTRUCTIONS instructions, exactly; so 100,000 are a millisecond
  * of a 1 GHz CPU at one instruction a cycle, and 4 ms of Linux's
- * instruction-counted guest. The result depends on `iterations` alone, on every
- * machine.
+ * instruction-counted guest. A machine may let that time pass without executing them.
  */
 #define WORKLOAD_BURN_INSTRUCTIONS 10
-uint64_t workload_burn(uint64_t iterations);
+void workload_burn(uint64_t iterations);
 
 void workload_sleep(int64_t ticks);
 int64_t workload_ticks(void);       /* since some time in the past */

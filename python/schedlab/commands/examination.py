@@ -153,12 +153,13 @@ def install(package: str) -> str:
 
 
 def spike() -> Finding:
-    from schedlab.machines.spike import find_spike, spike_path
+    from schedlab.machines.spike import SPIKE_VARIABLE, find_spike
+    from schedlab.machines.spike_install import spike_folder
 
     purpose = "the repeatable machine"
-    if not shutil.which("spike") and not is_complete():
+    if not is_complete() and not (os.environ.get(SPIKE_VARIABLE) or shutil.which("spike")):
         return Finding("spike", purpose, "absent", advice=no_spike())
-    if not shutil.which("spike") and not spike_path().exists():
+    if is_complete() and not os.environ.get(SPIKE_VARIABLE) and not spike_folder().exists():
         return Finding(
             "spike",
             purpose,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # abi/machine_status.h
-SUCCESS, FAILED, PANIC, LIMIT = 0, 1, 101, 102
+SUCCESS, FAILED, PANIC, LIMIT, STUCK = 0, 1, 101, 102, 103
 
 _PANIC_LINES = 40
 _LAST_LINES = 12
@@ -36,6 +36,9 @@ def outcome_of(exit_status: int, console: str, limit_status: int = LIMIT) -> Out
         return Outcome("panic", "the kernel panicked:\n" + indent(panic_lines(console)))
     if exit_status == limit_status:
         return Outcome("limit", "the guest reached its time limit (--limit) and was ended")
+    if exit_status == STUCK:
+        what = "the guest hangs: every CPU sleeps, and nothing can wake one"
+        return Outcome("hung", what + tail_of(console))
     if exit_status < 0:
         name = signal.Signals(-exit_status).name
         return Outcome("killed", f"the machine's process was ended by {name}" + tail_of(console))

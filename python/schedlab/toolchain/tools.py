@@ -31,6 +31,7 @@ class Compiler:
     version: int
     linker: str
     symbol_lister: str
+    stripper: str
     formatter: str
 
     @property
@@ -120,6 +121,5 @@ def _numbered_compiler(clang: str, version: int) -> Compiler:
         numbered = f"{name}-{version}"
         return numbered if shutil.which(numbered) else name
 
-    return Compiler(
-        clang, version, companion("ld.lld"), companion("llvm-nm"), companion("clang-format")
-    )
+    tools = ("ld.lld", "llvm-nm", "llvm-strip", "clang-format")
+    return Compiler(clang, version, *(companion(name) for name in tools))

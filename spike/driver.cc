@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+
+// The machine of schedlab's kernel on Spike's library: the command line.
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "boot_arguments.h"
+#include "machine.h"
+#include "memory.h"
+
+static constexpr char USAGE[] =
+    "usage: schedlab-spike [OPTION]... KERNEL\n"
+    "Runs schedlab's kernel on the harts of Spike's library.\n"
+    "\n"
+    "  --harts=N         1 to 256 (1)\n"
+    "  --memory=MIB      (512)\n"
+    "  --isa=TEXT        the instruction set\n"
+    "  --arguments=TEXT  the kernel's boot arguments; trace=FILE among them is the one file that "
+    "it may write\n"
+    "  --disk=FILE       is mapped as the initial ramdisk; what the kernel writes there is lost\n"
+    "  --turn=N          instructions of a hart in a round: a multiple of 100 (5000)\n"
+    "  --pace=X          with input: nanoseconds of the machine for each of ours; 0, as many as it "
+    "can (0)\n"
+    "  --tree            prints the machine's device tree as text, and ends\n"
+    "\n"
+    "Ends with the kernel's status; 2: wrong usage; 103: every CPU sleeps, and nothing can wake "
+    "one.\n";
+
+struct options {
+    size_t harts = 1;
+    size_t memory_mib = 512;
+    const char *isa = nullptr;
+    const char *arguments = "";
+    const char *disk = nullptr;
+    size_t turn = 5000;
+    double pace = 0;
+    bool tree = false;
+    const char *kernel = nullptr;
+};
+
+struct wrong_usage : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+template <typename number>
+static void take_number(const char *option, const char *text, number least, number most,
+                        number &value)
+{
+    const char *end = text + strlen(text);
+    auto [rest, error] = std::from_chars(text, end, value);
+    if (error != std::errc() || rest != end || !(value >= least && value <= most))
+        throw wrong_usage(std::string(option) + text + ": out of range, or no number");
+}
+
+static const char *value_of(const char *argument, const char *option)
+{
+    size_t length = strlen(option);
+    return strncmp(argument, option, length) == 0 ? argument + length : nullptr;
+}
+
+static void take(options &options, const char *argument)
+{
+    const char *text;
+    if ((text = value_of(argument, "--harts=")))
+        take_number<size_t>("--harts=", text, 1, HARTS_MAX, options.harts);
+    else if ((text = value_of(argument, "--memory=")))
+        take_number<size_t>("--memory=", text, 1, 1 << 20, options.memory_mib);
+    else if ((text = value_of(argument, "--isa=")))
+        options.isa = text;
+    else if ((text = value_of(argument, "--arguments=")))
+        options.arguments = text;
+    else if ((text = value_of(argument, "--disk=")))
+        options.disk = text;
+    else if ((text = value_of(argument, "--turn=")))
+        take_number<size_t>("--turn=", text, 100, 1000000, options.turn);
+    else if ((text = value_of(argument, "--pace=")))
+        take_number<double>("--pace=", text, 0, 1e6, options.pace);
+    else if (strcmp(argument, "--tree") == 0)
+        options.tree = true;
+    else if (argument[0] == '-' || options.kernel)
+        throw wrong_usage(std::string(argument) + ": no such option, or a second kernel");
+    else
+        options.kernel = argument;
+}
+
+static options read_options(int count, char *arguments[])
+{
+    options options;
+    for (int i = 1; i < count; i++)
+        take(options, arguments[i]);
+    if (!options.kernel)
+        throw wrong_usage("no kernel is named");
+    if (options.turn % sim_t::INSNS_PER_RTC_TICK)
+        throw wrong_usage("--turn: not a multiple of 100");
+    return options;
+}
+
+static int must_open(const char *path)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        throw std::runtime_error(std::string(path) + ": " + strerror(errno));
+    return file;
+}
+
+// The library ends the process by an assertion if it is given anything else.
+static void check_kernel(const char *path)
+{
+    static constexpr unsigned char MAGIC[] = {0x7f, 'E', 'L', 'F', 2}; // of 64 bits
+    static constexpr size_t MACHINE = 18;
+    static constexpr unsigned char RISCV = 243;
+    unsigned char found[MACHINE + 1] = {};
+    int file = must_open(path);
+    ssize_t count = read(file, found, sizeof(found));
+    close(file);
+    if (count != sizeof(found) || memcmp(found, MAGIC, sizeof(MAGIC)) != 0 ||
+        found[MACHINE] != RISCV)
+        throw std::runtime_error(std::string(path) + ": not a program of RISC-V with 64 bits");
+}
+
+// The disk ends a page before the memory does, as Spike itself has it.
+static void lay_disk(const char *path, flat_memory &memory, cfg_t &configuration)
+{
+    struct stat state;
+    int file = must_open(path);
+    if (fstat(file, &state) < 0 || static_cast<reg_t>(state.st_size) + 4096 > memory.size())
+        throw std::runtime_error(std::string(path) + ": does not fit into the memory");
+    reg_t end = memory.size() - 4096;
+    reg_t start = end - static_cast<reg_t>(state.st_size);
+    memory.lay(start, file, static_cast<reg_t>(state.st_size));
+    configuration.initrd_bounds = {DRAM_BASE + start, DRAM_BASE + end};
+    close(file);
+}
+
+static int run(const options &options)
+{
+    static cfg_t configuration;
+    static flat_memory memory(options.memory_mib << 20);
+
+    configuration.bootargs = options.arguments;
+    if (options.isa)
+        configuration.isa = options.isa;
+    configuration.mem_layout = {mem_cfg_t(DRAM_BASE, memory.size())};
+    configuration.hartids.clear();
+    for (size_t i = 0; i < options.harts; i++)
+        configuration.hartids.push_back(i);
+    if (options.disk)
+        lay_disk(options.disk, memory, configuration);
+    check_kernel(options.kernel);
+
+    machine_parts parts = {configuration,
+                           memory,
+                           options.kernel,
+                           options.turn,
+                           boot_argument(options.arguments, "trace"),
+                           {}};
+    if (console_is_live())
+        parts.console.emplace(options.pace);
+    // Never destroyed: the process ends with it.
+    auto *whole = new machine(parts);
+    if (options.tree) {
+        fputs(whole->get_dts(), stdout);
+        return 0;
+    }
+    return whole->run_to_end();
+}
+
+int main(int count, char *arguments[])
+{
+    if (count == 2 && strcmp(arguments[1], "--help") == 0) {
+        fputs(USAGE, stdout);
+        return 0;
+    }
+    try {
+        return run(read_options(count, arguments));
+    } catch (const wrong_usage &error) {
+        fprintf(stderr, "schedlab-spike: %s; see --help\n", error.what());
+        return 2;
+    } catch (const std::exception &error) {
+        fprintf(stderr, "schedlab-spike: %s\n", error.what());
+        return 1;
+    }
+}

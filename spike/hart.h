@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <processor.h>
+
+constexpr uint64_t NEVER = UINT64_MAX;
+
+// A CPU, and how its turns go. What a turn is worth is stated in instructions; a sleeping hart
+// counts one instruction a turn, as Spike has it.
+class hart
+{
+  public:
+    explicit hart(processor_t &processor);
+
+    // An interrupt waits that it has enabled.
+    bool is_called() const;
+
+    // Lets it have a turn of so many instructions, at this time of the machine's timer. A trap ends
+    // it.
+    void take_turn(uint64_t instructions, uint64_t now);
+
+    // It sleeps or burns, and no interrupt waits: its turns need not be taken one by one.
+    bool rests() const;
+
+    // How many turns it rests if no interrupt comes; NEVER: it sleeps.
+    uint64_t turns_of_rest(uint64_t instructions) const;
+
+    // The timer's value at which the hart is interrupted; NEVER: there is none.
+    uint64_t alarm() const;
+
+    // So many turns pass in which it rests.
+    void rest(uint64_t turns, uint64_t instructions);
+
+    // Sends it the software interrupt, or takes that back.
+    void set_software_interrupt(bool sent);
+
+  private:
+    uint64_t step(uint64_t instructions);
+    uint64_t burn(uint64_t instructions);
+    void count(uint64_t instructions);
+
+    processor_t &processor;
+    state_t &state;
+    unsigned burning = 0; // the register that says what is left; 0: it does not burn
+};

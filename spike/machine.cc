@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+#include "machine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+#include "abi/machine_status.h"
+#include "burn.h"
+
+static constexpr uint64_t TIMER_TICK = sim_t::INSNS_PER_RTC_TICK; // instructions
+static constexpr uint64_t LISTENS_EVERY = 1000000;                // instructions of a hart
+static constexpr size_t SOFTWARE_INTERRUPT_BYTES = 4;             // of its register in the CLINT
+
+machine::machine(const machine_parts &parts)
+    : sim_t(&parts.configuration, false, {{DRAM_BASE, &parts.memory}}, {}, false, {parts.program},
+            {}, nullptr, true, nullptr, false, nullptr, std::nullopt),
+      turn(parts.turn),
+      calls(
+          [&memory = parts.memory](uint64_t address, uint64_t bytes) {
+              bool inside = address >= DRAM_BASE && address - DRAM_BASE <= memory.size() &&
+                            bytes <= memory.size() - (address - DRAM_BASE);
+              return inside ? memory.contents(address - DRAM_BASE) : nullptr;
+          },
+          parts.file),
+      console(parts.console), rested_since(procs.size()), wakes_at(procs.size(), NEVER)
+{
+    for (size_t i = 0; i < procs.size(); i++) {
+        procs[i]->register_extension(new burn_extension);
+        hart_list.emplace_back(*procs[i]);
+        active.add(i);
+    }
+}
+
+uint64_t machine::time_of(uint64_t round) const
+{
+    return round * turn / TIMER_TICK;
+}
+
+// The first round at or after this value of the timer.
+uint64_t machine::round_of(uint64_t time) const
+{
+    auto instructions = static_cast<unsigned __int128>(time) * TIMER_TICK + turn - 1;
+    return static_cast<uint64_t>(std::min<unsigned __int128>(instructions / turn, NEVER - 1));
+}
+
+// A write to a software interrupt makes the library look at the timer of each hart; that is left
+// out.
+bool machine::mmio_store(reg_t address, size_t count, const uint8_t *source)
+{
+    size_t hart = (address - CLINT_BASE) / SOFTWARE_INTERRUPT_BYTES;
+
+    if (address >= CLINT_BASE && hart < hart_list.size() && count == SOFTWARE_INTERRUPT_BYTES) {
+        hart_list[hart].set_software_interrupt(source[0] & 1);
+        poked.add(hart);
+        return true;
+    }
+    touched = true;
+    return sim_t::mmio_store(address, count, source);
+}
+
+void machine::wake(size_t hart, uint64_t in_round)
+{
+    if (active.has(hart))
+        return;
+    hart_list[hart].rest(in_round - rested_since[hart], turn);
+    wakes_at[hart] = NEVER;
+    active.add(hart);
+}
+
+void machine::wake_due()
+{
+    if (next_wake > round)
+        return;
+    next_wake = NEVER;
+    for (size_t i = 0; i < hart_list.size(); i++) {
+        if (wakes_at[i] <= round)
+            wake(i, round);
+        next_wake = std::min(next_wake, wakes_at[i]);
+    }
+}
+
+// The hart has had its turn: if it rests, it leaves the rounds until something happens to it.
+void machine::let_rest(size_t i)
+{
+    const hart &resting = hart_list[i];
+    if (!resting.rests())
+        return;
+    uint64_t next = round + 1;
+    uint64_t wakes = NEVER;
+    if (resting.alarm() != NEVER)
+        wakes = round_of(resting.alarm());
+    if (resting.turns_of_rest(turn) != NEVER)
+        wakes = std::min(wakes, next + resting.turns_of_rest(turn));
+    if (wakes <= next)
+        return;
+    rested_since[i] = next;
+    wakes_at[i] = wakes;
+    next_wake = std::min(next_wake, wakes);
+    active.remove(i);
+}
+
+// What this hart wrote to devices in its turn may call others: those behind it in this round, the
+// others in the next one.
+void machine::notice_devices(size_t by)
+{
+    for (size_t i = poked.first(0); i < HARTS_MAX; i = poked.first(i + 1)) {
+        poked.remove(i);
+        wake(i, i > by ? round : round + 1);
+    }
+    if (!touched)
+        return;
+    touched = false;
+    for (size_t i = 0; i < hart_list.size(); i++)
+        if (hart_list[i].is_called())
+            wake(i, i > by ? round : round + 1);
+}
+
+void machine::take_round()
+{
+    for (size_t i = active.first(0); i < HARTS_MAX && !calls.ended(); i = active.first(i + 1)) {
+        hart_list[i].take_turn(turn, clint->mtime);
+        notice_devices(i);
+        let_rest(i);
+        calls.serve(tohost, fromhost);
+    }
+}
+
+// Lets the console take what was typed.
+void machine::listen()
+{
+    for (auto &device : devices)
+        if (device.get() != clint.get())
+            device->tick(turn / TIMER_TICK);
+    for (size_t i = 0; i < hart_list.size(); i++)
+        if (hart_list[i].is_called())
+            wake(i, round);
+}
+
+// Goes on to the next round in which a hart takes part. False: there is none, and none will be.
+bool machine::find_round()
+{
+    wake_due();
+    if (console)
+        return find_live_round();
+    if (!active.is_empty())
+        return true;
+    if (next_wake == NEVER)
+        return false;
+    round = next_wake;
+    wake_due();
+    return true;
+}
+
+// The same if somebody may type, who is to be heard at once: time then moves on only as far as it
+// has come.
+bool machine::find_live_round()
+{
+    uint64_t target = active.is_empty() ? next_wake : round;
+    if (target == NEVER) {
+        if (!console->wait_for_input())
+            return false;
+        listen();
+        return true;
+    }
+    if (target - listened < LISTENS_EVERY / turn && target == round)
+        return true;
+    listened = target;
+    bool typed = console->catch_up(target * turn);
+    round = std::max(round, console->machine_time(target * turn) / turn);
+    if (typed)
+        listen();
+    wake_due();
+    return true;
+}
+
+int machine::run_to_end()
+{
+    set_expected_xlen(64);
+    start();
+    if (get_tohost_addr() == 0 || get_fromhost_addr() == 0)
+        throw std::runtime_error("the kernel has no symbols tohost and fromhost");
+    tohost = reinterpret_cast<uint64_t *>(addr_to_mem(get_tohost_addr()));
+    fromhost = reinterpret_cast<uint64_t *>(addr_to_mem(get_fromhost_addr()));
+
+    for (; !calls.ended(); round++) {
+        if (!find_round()) {
+            fprintf(stderr, "spike: every CPU sleeps, and nothing can wake one\n");
+            return MACHINE_STUCK;
+        }
+        clint->mtime = time_of(round);
+        take_round();
+    }
+    return *calls.ended();
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <sim.h>
+
+#include "hart.h"
+#include "hart_set.h"
+#include "host_calls.h"
+#include "live.h"
+
+// What the machine is made of; the rest is Spike's.
+struct machine_parts {
+    const cfg_t &configuration;
+    abstract_mem_t &memory;
+    const char *program;
+    uint64_t turn;               // instructions
+    std::string file;            // that the kernel may write, as host_calls has it
+    std::optional<live> console; // none: no person types, and time passes as fast as it can
+};
+
+// Spike's machine, whose harts have turns as in Spike: in each round each hart has one, in their
+// order, and the timer moves on between two rounds. What it leaves out is what changes nothing: the
+// turns of harts that sleep or burn, and the rounds in which all of them do.
+class machine : public sim_t
+{
+  public:
+    explicit machine(const machine_parts &parts);
+
+    // Runs the machine to its end. Returns its status (abi/machine_status.h).
+    int run_to_end();
+
+  private:
+    bool mmio_store(reg_t address, size_t count, const uint8_t *source) override;
+    bool find_round();
+    bool find_live_round();
+    void take_round();
+    void notice_devices(size_t hart);
+    void let_rest(size_t hart);
+    void wake(size_t hart, uint64_t in_round);
+    void wake_due();
+    void listen();
+    uint64_t time_of(uint64_t round) const;
+    uint64_t round_of(uint64_t time) const;
+
+    const uint64_t turn;
+    std::vector<hart> hart_list;
+    host_calls calls;
+    std::optional<live> console;
+
+    uint64_t round = 0;
+    hart_set active;                    // these take part in the round
+    std::vector<uint64_t> rested_since; // of the others: the first round that they have not counted
+    std::vector<uint64_t> wakes_at; // of the others: the round in which they must take part again
+    uint64_t next_wake = NEVER;     // the earliest of wakes_at
+    hart_set poked;                 // whose software interrupt was written in this turn
+    uint64_t listened = 0;          // the round in which the console was looked at
+    bool touched = false;           // another device was written in this turn
+    volatile uint64_t *tohost = nullptr;
+    volatile uint64_t *fromhost = nullptr;
+};

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+
+// Those parts of the driver of Spike that need no Spike. Exit status 0 is a pass.
+
+#include "spike/boot_arguments.h"
+#include "spike/hart_set.h"
+#include "spike/host_calls.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define check(claim)                                                                               \
+    do {                                                                                           \
+        if (!(claim)) {                                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #claim);                            \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void boot_arguments_are_read_as_the_kernel_does()
+{
+    check(boot_argument("", "trace") == "");
+    check(boot_argument("trace=a.bin", "trace") == "a.bin");
+    check(boot_argument("  x trace=a  y=1 ", "trace") == "a");
+    check(boot_argument("trace=a trace=b", "trace") == "b");
+    check(boot_argument("trace", "trace") == "");
+    check(boot_argument("traces=a", "trace") == "");
+    check(boot_argument("run=\"a trace=b\"", "trace") == "");
+    check(boot_argument("run=\"a b\"trace=c", "trace") == "c");
+    check(boot_argument("trace=\"a b", "trace") == "a b");
+}
+
+static void a_set_of_harts_is_in_order()
+{
+    hart_set set;
+    check(set.is_empty() && set.first(0) == HARTS_MAX);
+    for (size_t hart : {255, 0, 64, 63, 130})
+        set.add(hart);
+    std::vector<size_t> found;
+    for (size_t i = set.first(0); i < HARTS_MAX; i = set.first(i + 1))
+        found.push_back(i);
+    check((found == std::vector<size_t>{0, 63, 64, 130, 255}));
+    set.remove(64);
+    check(!set.has(64) && set.has(63) && set.first(64) == 130);
+}
+
+static char memory[4096];
+
+static char *translate(uint64_t address, uint64_t bytes)
+{
+    return address <= sizeof(memory) && bytes <= sizeof(memory) - address ? memory + address
+                                                                          : nullptr;
+}
+
+// What the kernel gets for a system call whose name, if it has one, lies at 1024.
+static int64_t result_of(host_calls &calls, std::vector<uint64_t> words)
+{
+    uint64_t tohost = 512, fromhost = 0;
+    memset(memory + tohost, 0, 64);
+    memcpy(memory + tohost, words.data(), 8 * words.size());
+    calls.serve(&tohost, &fromhost);
+    check(tohost == 0 && fromhost == 1 && !calls.ended());
+    int64_t result;
+    memcpy(&result, memory + 512, sizeof(result));
+    return result;
+}
+
+static int64_t result_of_open(host_calls &calls, const char *name)
+{
+    strcpy(memory + 1024, name);
+    return result_of(calls,
+                     {56, static_cast<uint64_t>(-100), 1024, strlen(name) + 1, O_RDWR, 0644});
+}
+
+static void the_kernel_reaches_one_file()
+{
+    host_calls calls(translate, "allowed");
+    int64_t file = result_of_open(calls, "allowed");
+    check(file >= 3);
+    check(result_of_open(calls, "other") == -EACCES);
+    check(result_of_open(calls, "./allowed") == -EACCES);
+    check(result_of_open(calls, "/etc/passwd") == -EACCES);
+    check(result_of(calls, {56, 0, sizeof(memory) - 2, 8}) == -EACCES);
+    strcpy(memory + 2048, "four");
+    check(result_of(calls, {64, static_cast<uint64_t>(file), 2048, 4}) == 4);
+    check(result_of(calls, {64, static_cast<uint64_t>(file), 2048, sizeof(memory)}) == -EFAULT);
+    for (uint64_t descriptor : {0, 2, 4, 5, 6, 7, 8, 9})
+        check(result_of(calls, {64, descriptor, 2048, 4}) == -EBADF);
+    check(result_of(calls, {63, static_cast<uint64_t>(file), 2048, 4}) == -ENOSYS);
+    char found[8] = "";
+    int again = open("allowed", O_RDONLY);
+    check(read(again, found, sizeof(found)) == 4 && strcmp(found, "four") == 0);
+    check(access("other", F_OK) != 0);
+    close(again);
+    unlink("allowed");
+}
+
+static void without_a_file_there_is_none()
+{
+    host_calls calls(translate, "");
+    check(result_of_open(calls, "") == -EACCES);
+    check(result_of(calls, {64, 3, 2048, 4}) == -EBADF);
+    host_calls failed(translate, "no/such/folder");
+    check(result_of_open(failed, "no/such/folder") == -ENOENT);
+}
+
+static void the_end_has_a_status()
+{
+    host_calls calls(translate, "");
+    uint64_t tohost = 0, fromhost = 0;
+    calls.serve(&tohost, &fromhost);
+    check(!calls.ended() && fromhost == 0);
+    tohost = 101 << 1 | 1;
+    calls.serve(&tohost, &fromhost);
+    check(calls.ended() == 101);
+}
+
+int main()
+{
+    boot_arguments_are_read_as_the_kernel_does();
+    a_set_of_harts_is_in_order();
+    the_kernel_reaches_one_file();
+    without_a_file_there_is_none();
+    the_end_has_a_status();
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Our driver of Spike's library: the same runs as Spike's own program, byte for byte, in less time."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.machines import Boot
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.outcome import STUCK, outcome_of
+from schedlab.machines.spike import driven, stock
+from schedlab.machines.spike_driver import driver
+from schedlab.machines.spike_install import PROGRAM, installed_spike
+from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.tools import compiler
+
+SETUPS = [
+    (1, "rr", "cpu-bound -n 10", ""),
+    (1, "mlfq", "study4 mixed -c 10 -i 4", "tick=10ms"),
+    (2, "rr", "mixed", "seed=7"),
+    (3, "stride", "prioritytest mixed", ""),
+    (4, "mlfq", "timingtests mixed", ""),
+    (5, "lottery", "lotterytest basic", "set=slice=3"),
+    (8, "rr", "io-bound -n 4", ""),
+    (2, "rr", "test-stress", ""),
+    (2, "priority", "false", ""),
+    (2, "rr", "cpu-bound", "limit=30ms"),
+    (3, "rr", "sleepers", "inject=panic"),
+    (64, "rr", "sleepers", "trace-queues=1"),
+]
+
+
+def run(command: list[str], folder: Path) -> tuple[int, bytes, bytes]:
+    """The exit status, the console and the trace."""
+    folder.mkdir()
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout, (folder / TRACE_FILE).read_bytes()
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize(("cpus", "policy", "workload", "more"), SETUPS)
+def test_a_run_is_that_of_spike_itself(
+    tmp_path: Path, cpus: int, policy: str, workload: str, more: str
+) -> None:
+    build("kernel", "image")
+    words = f'policy={policy} tick=1ms limit=100s {more} trace={TRACE_FILE} run="{workload}"'
+    boot = Boot(KERNEL, IMAGE, cpus, 512, words)
+    ours = run(driven(str(driver()), boot), tmp_path / "ours")
+    theirs = run(stock(str(installed_spike() / PROGRAM), boot), tmp_path / "theirs")
+    assert len(ours[2]) > 1000
+    assert ours == theirs
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_a_guest_that_nothing_can_wake_is_ended(tmp_path: Path, cpus: int) -> None:
+    build("kernel", "image")
+    boot = Boot(KERNEL, IMAGE, cpus, 512, f"inject=hang trace={TRACE_FILE} run=sleepers")
+    status, console, _ = run(driven(str(driver()), boot), tmp_path / "run")
+    assert status == STUCK
+    outcome = outcome_of(status, console.decode())
+    assert outcome.status == "hung"
+    assert "nothing can wake one" in outcome.message
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["--harts=0", "x"], 2, "--harts=0: out of range"),
+        (["--harts=257", "x"], 2, "--harts=257: out of range"),
+        (["--harts=2x", "x"], 2, "--harts=2x: out of range, or no number"),
+        (["--turn=250", "x"], 2, "--turn: not a multiple of 100"),
+        (["--what", "x"], 2, "--what: no such option"),
+        ([], 2, "no kernel is named"),
+        (["--disk=none", "x"], 1, "none: No such file"),
+        (["/dev/null"], 1, "/dev/null: not a program of RISC-V"),
+        (["/bin/true"], 1, "not a program of RISC-V"),
+        (["none"], 1, "none: No such file"),
+    ],
+)
+def test_wrong_words_are_named(words: list[str], status: int, message: str) -> None:
+    done = subprocess.run([driver(), *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_its_parts(tmp_path: Path) -> None:
+    """tests/spike/parts_test.cc."""
+    program = tmp_path / "parts_test"
+    sources = ["tests/spike/parts_test.cc", "spike/boot_arguments.cc", "spike/host_calls.cc"]
+    words = [compiler().clang, "--driver-mode=g++", "-std=c++20", "-O1", "-g", "-Wall", "-Wextra"]
+    words += ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I."]
+    subprocess.run([*words, *sources, "-o", str(program)], cwd=ROOT, check=True)
+    done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
