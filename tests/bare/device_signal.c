@@ -166,11 +166,13 @@ _Noreturn void boot_start(uint64_t hart)
 {
     uint32_t lost = 0;
     uint32_t kept = 0;
-    machine_mode[hart].software = CLINT_SOFTWARE(hart);
+    for (uint64_t each = 0; each < 2; each++)
+        machine_mode[each].software = CLINT_SOFTWARE(each);
     stop_timers();
     let_devices_interrupt(hart);
     __atomic_store_n(&boot_slot[!hart].stack, (uint64_t)(other_stack + sizeof(other_stack)),
                      __ATOMIC_RELEASE);
+    *word_at(CLINT_SOFTWARE(!hart)) = 1;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         __atomic_store_n(&round_wanted, round, __ATOMIC_RELEASE);
         while (__atomic_load_n(&round_raised, __ATOMIC_ACQUIRE) != round)
