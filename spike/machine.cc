@@ -10,6 +10,7 @@
 #include "burn.h"
 
 static constexpr uint64_t TIMER_TICK = sim_t::INSNS_PER_RTC_TICK; // instructions
+static constexpr int INTERRUPTED = 130;                           // as a shell has it
 static constexpr uint64_t LISTENS_EVERY = 1000000;                // instructions of a hart
 static constexpr size_t SOFTWARE_INTERRUPT_BYTES = 4;             // of its register in the CLINT
 
@@ -159,10 +160,9 @@ bool machine::find_live_round()
 {
     uint64_t target = active.is_empty() ? next_wake : round;
     if (target == NEVER) {
-        if (!console->wait_for_input())
-            return false;
+        bool typed = console->wait_for_input();
         listen();
-        return true;
+        return typed || ctrlc_pressed || should_exit();
     }
     if (target - listened < LISTENS_EVERY / turn && target == round)
         return true;
@@ -185,6 +185,9 @@ int machine::run_to_end()
     fromhost = reinterpret_cast<uint64_t *>(addr_to_mem(get_fromhost_addr()));
 
     for (; !calls.ended(); round++) {
+        // The library has handlers for the signals that ask a process to end.
+        if (ctrlc_pressed || should_exit())
+            return INTERRUPTED;
         if (!find_round()) {
             fprintf(stderr, "spike: every CPU sleeps, and nothing can wake one\n");
             return MACHINE_STUCK;

@@ -5,24 +5,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guest_machine import TICK_NS, run_guest, sound_trace
+from guest_machine import TICK_NS, Guest, run_guest, sound_trace
 from schedlab import trace
 from schedlab.toolchain.build import IMAGE, build
 from schedlab.workload.loading import COMMAND, TOOLS, make_disk
 from simulator_command import built, simulate
 
 
-def play(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
-    """The trace of the workload on our kernel, on Spike."""
+def played(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> Guest:
+    """How the workload ended on our kernel, on Spike."""
     build("image")
     written = folder / "workload.txt"
     written.write_text(text)
     tools = dict(zip(TOOLS, (built("sim/schedlab-sim"), built("mkfs")), strict=True))
     disk = make_disk(IMAGE, written, TICK_NS, tools, folder)
-    guest = run_guest(
-        folder, COMMAND, cpus=cpus, arguments=f"tick=1ms policy={policy}", traced=True,
-        instead=(str(IMAGE), str(disk)),
-    )  # fmt: skip
+    words = f"tick=1ms policy={policy}"
+    return run_guest(folder, COMMAND, cpus=cpus, arguments=words, traced=True, image=disk)
+
+
+def play(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
+    """The trace of the workload on our kernel, on Spike."""
+    guest = played(folder, text, policy, cpus)
     assert guest.status == 0, guest.console
     return sound_trace(guest.trace)
 

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -96,6 +100,53 @@ def test_wrong_words_are_named(words: list[str], status: int, message: str) -> N
     assert (done.returncode, done.stdout) == (status, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def wait_for_words(process: subprocess.Popen[bytes], words: bytes) -> bytes:
+    """What it prints up to these words."""
+    assert process.stdout
+    said = b""
+    while words not in said:
+        more = os.read(process.stdout.fileno(), 4096)
+        assert more, said
+        said += more
+    return said
+
+
+def idle_shell(pace: str) -> subprocess.Popen[bytes]:
+    build("kernel", "image")
+    boot = Boot(KERNEL, IMAGE, 4, 512, "tick=10ms", live=True)
+    command = [pace if word == "--pace=1" else word for word in driven(str(driver()), boot)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
+    )
+
+
+@pytest.mark.spike
+def test_the_time_of_a_live_machine_does_not_run_ahead() -> None:
+    """A machine that is idle at no pace is hours ahead after as long."""
+    begin = time.monotonic()
+    with idle_shell("--pace=1") as shell:
+        assert shell.stdin
+        wait_for_words(shell, b"$ ")
+        time.sleep(1)
+        shell.stdin.write(b"uptime\n")
+        found = re.search(rb"([\d.]+) seconds", wait_for_words(shell, b" seconds"))
+        passed = time.monotonic() - begin
+        shell.stdin.write(b"poweroff\n")
+        assert shell.wait(60) == 0
+    assert found
+    assert 0.9 < float(found[1]) <= passed
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("pace", ["--pace=1", "--pace=0"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_live_machine_is_interrupted(pace: str, number: int) -> None:
+    with idle_shell(pace) as shell:
+        wait_for_words(shell, b"$ ")
+        shell.send_signal(number)
+        assert shell.wait(20) == 130
 
 
 def test_its_parts(tmp_path: Path) -> None:

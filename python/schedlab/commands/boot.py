@@ -66,7 +66,7 @@ def boot(
     told = {"policy": str(policies[0]), "tick": format_time(tick)}
     words = with_more_arguments(told, arguments)
     build("kernel", "image")
-    start = Boot(KERNEL, disk or IMAGE, cpus, memory, words, traced=False)
+    start = Boot(KERNEL, disk or IMAGE, cpus, memory, words, traced=False, live=True)
     command = kernel_machine(machine).command(start)
     leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
     say(f"To leave: {leave}.")

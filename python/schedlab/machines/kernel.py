@@ -33,6 +33,8 @@ class Boot:
     memory_mib: int
     arguments: str
     traced: bool = True
+    live: bool = False
+    """A person watches or types: the machine's time does not run ahead of ours."""
     control: int | None = None
     """A socket, open in the process that is started, by which a program pauses the machine: QEMU's
     machine protocol. None: none does, and the console is a person's."""

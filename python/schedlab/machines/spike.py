@@ -117,6 +117,8 @@ def driven(path: str, boot: Boot) -> list[str]:
     command += [f"--isa={INSTRUCTION_SET}", f"--arguments={boot.arguments}"]
     if boot.disk:
         command.append(f"--disk={boot.disk}")
+    if boot.live:
+        command.append("--pace=1")
     return [*command, str(boot.program)]
 
 

@@ -117,6 +117,7 @@ class KernelSystem(GuestSystem):
             setup.cpus,
             setup.memory_mib,
             boot_arguments(setup),
+            live=True,
             control=control,
         )
         await self._start(self._machine.command(boot), () if control is None else (control,))
