@@ -94,13 +94,10 @@ static void install(struct simulator *simulator)
     struct scheduler *scheduler = &simulator->scheduler;
     memset(simulator->scheduler_state, 0, sizeof(simulator->scheduler_state));
     policy_init_scheduler(policy, scheduler);
-    scheduler->queues = policy_wants_shared_queue(policy, scheduler) ? 1 : scheduler->cpus;
+    scheduler->queues = policy_run_queues(policy, scheduler);
     for (uint32_t i = 0; i < scheduler->cpus; i++) {
-        struct run_queue *queue = &simulator->queues[i];
-        memset(queue->state, 0, POLICY_QUEUE_BYTES);
-        *queue = (struct run_queue){
-            .scheduler = scheduler, .now = simulator->now, .cpu = i, .state = queue->state};
-        policy_init_queue(policy, queue);
+        simulator->queues[i].now = simulator->now;
+        run_queue_begin(policy, scheduler, &simulator->queues[i], i);
     }
     for (uint32_t i = 0; i < scheduler->cpus; i++)
         queue_of(simulator, i)->running += simulator->cpus[i].current != NULL;
@@ -167,8 +164,7 @@ static void outside_wake(struct simulator *simulator, struct process *process)
 static void outside_migrate(struct simulator *simulator, struct process *process, uint32_t cpu)
 {
     struct run_queue *queue = queue_of(simulator, process->task.cpu);
-    policy->dequeue(queue, &process->task);
-    taken_out(simulator, queue, process);
+    queue_remove(simulator, queue, process);
     change_cpu(simulator, OUTSIDE, process, cpu);
     queue = queue_of(simulator, cpu);
     queue_add(simulator, OUTSIDE, queue, process, ENQUEUE_MOVED, NULL);

@@ -2,27 +2,25 @@
 
 #include "scheduler/run_queue.h"
 
-#include <stddef.h>
-
 #include "abi/errors.h"
 #include "device/device_tree.h"
 #include "lib/panic.h"
 #include "lib/print.h"
 #include "lib/string.h"
 #include "policies/registry.h"
-#include "policies/support/hooks.h"
 #include "scheduler/events.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/tasks.h"
 #include "time/clock.h"
 #include "trace/trace.h"
 
 static struct queue queues[CPUS_MAX]; /* in the order of CPUs, which is that of locking */
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
-static uint32_t generation; /* of the policy: a count of its switches, from 1. All queues locked */
 static char policy_text[POLICY_TEXT_BYTES]; /* "name" or "name:preset". All queues locked */
 
 struct scheduler scheduler;
 const struct policy *policy;
+uint32_t policy_generation;
 
 static struct queue *queue_serving(uint32_t cpu)
 {
@@ -59,56 +57,50 @@ void queue_unlock(struct queue *queue)
     spinlock_release(&queue->lock);
 }
 
-bool queue_knows(const struct process *process)
+_Noreturn void queue_panic(const struct run_queue *queue, const struct task *task,
+                           enum queue_flaw flaw)
 {
-    return process->policy_generation == generation;
+    const char *text = flaw == FLAW_LOST    ? FLAW_LOST_TEXT
+                       : flaw == FLAW_GIVEN ? FLAW_GIVEN_TEXT
+                                            : FLAW_COUNT_TEXT;
+    panic("policy %s, run queue %u: %s (pid %d)", policy->name, queue->cpu, text,
+          task ? task->pid : 0);
 }
 
-/* Makes the process known to the policy: a forked one inherits from the current process. */
-static void introduce(struct process *process, enum enqueue_reason reason)
+static void add_urgent(struct queue *queue, struct process *process)
+{
+    process->queued = true;
+    process->task.queued_since = queue->view.now;
+    list_append(&queue->urgent, &process->held);
+}
+
+/* A process that is forked inherits from the current one. (Not inline: what it needs of registers
+ * would be saved at each queueing.) */
+static __attribute__((noinline)) enum enqueue_reason introduce(struct process *process,
+                                                               enum enqueue_reason reason)
 {
     const struct process *parent = reason == ENQUEUE_NEW ? current_process() : NULL;
-    const struct task *inherit_from = parent && queue_knows(parent) ? &parent->task : NULL;
-    memset(process->policy_state, 0, sizeof(process->policy_state));
-    process->task.level = 0;
-    process->task.next = process->task.previous = NULL;
-    policy_init_task(policy, &scheduler, &process->task, inherit_from);
-    process->policy_generation = generation;
+    return task_introduce(policy, &scheduler, &process->task, reason,
+                          parent ? &parent->task : NULL);
 }
 
-/* Into the hands of the policy. */
-static void enqueue(struct queue *queue, struct process *process, enum enqueue_reason reason)
+static void add(struct queue *queue, struct process *process, enum enqueue_reason reason)
 {
-    if (!queue_knows(process)) {
-        introduce(process, reason);
-        reason = reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
-    }
-    policy->enqueue(&queue->view, &process->task, reason);
-    queue->view.queued++;
+    if (!queue_knows(process))
+        reason = introduce(process, reason);
+    run_queue_add(policy, &queue->view, &process->task, reason);
 }
 
 void queue_add(struct queue *queue, struct process *process, enum enqueue_reason reason)
 {
     kernel_assert(spinlock_held(&queue->lock) && !process->queued);
     process->state = PROCESS_RUNNABLE;
-    process->queued = true;
-    process->task.queued_since = queue->view.now;
-    if (process->urgent) {
-        list_append(&queue->urgent, &process->held);
-    } else {
-        enqueue(queue, process, reason);
-    }
+    if (process->urgent)
+        add_urgent(queue, process);
+    else
+        add(queue, process, reason);
     if (trace_queues)
         trace_record(TRACE_QUEUED, (uint32_t)process->pid, queue->view.cpu, process->task.level);
-}
-
-/* The process is out of the policy's hands. */
-static void taken_out(struct queue *queue, struct process *process)
-{
-    kernel_assert(process->queued && process->state == PROCESS_RUNNABLE);
-    kernel_assert(queue->view.queued > 0 && queue_knows(process));
-    process->queued = false;
-    queue->view.queued--;
 }
 
 /* An urgent one is out of its line. */
@@ -122,30 +114,23 @@ static void urgent_taken_out(struct process *process)
 void queue_remove(struct queue *queue, struct process *process)
 {
     kernel_assert(spinlock_held(&queue->lock));
-    if (process->urgent) {
+    if (process->urgent)
         urgent_taken_out(process);
-        return;
-    }
-    policy->dequeue(&queue->view, &process->task);
-    taken_out(queue, process);
+    else
+        run_queue_remove(policy, &queue->view, &process->task);
 }
 
 struct process *queue_pick(struct queue *queue, uint32_t cpu)
 {
     kernel_assert(spinlock_held(&queue->lock));
-    queue->view.remark = 0;
     if (!list_empty(&queue->urgent)) {
         struct process *urgent = container_of(queue->urgent.next, struct process, held);
+        queue->view.remark = 0;
         urgent_taken_out(urgent);
         return urgent;
     }
-    struct task *task = policy->pick(&queue->view, cpu);
-    kernel_assert((task == NULL) == (queue->view.queued == 0));
-    if (!task)
-        return NULL;
-    struct process *process = container_of(task, struct process, task);
-    taken_out(queue, process);
-    return process;
+    struct task *task = run_queue_pick(policy, &queue->view, cpu);
+    return task ? process_of(task) : NULL;
 }
 
 bool queue_waits(const struct queue *queue)
@@ -209,14 +194,13 @@ static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct qu
     return true;
 }
 
-/* Both are locked. Null: the policy has nobody to move. */
+/* Both are locked. Null: the policy has no task to move. */
 static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
 {
-    struct task *task = policy_steal(policy, &from->view, cpu);
+    struct task *task = run_queue_steal(policy, &from->view, cpu);
     if (!task)
         return NULL;
-    struct process *process = container_of(task, struct process, task);
-    taken_out(from, process);
+    struct process *process = process_of(task);
     trace_record(TRACE_MIGRATE, (uint32_t)process->pid, process->task.cpu, cpu);
     __atomic_store_n(&process->task.cpu, cpu, __ATOMIC_RELAXED);
     queue_add(to, process, ENQUEUE_MOVED);
@@ -278,16 +262,8 @@ static void drain(struct list *drained)
 
 static void init_queue(uint32_t i)
 {
-    struct queue *queue = &queues[i];
-    memset(queue->state, 0, sizeof(queue->state));
-    queue->view = (struct run_queue){
-        .scheduler = &scheduler,
-        .now = queue->view.now,
-        .cpu = i,
-        .state = queue->state,
-    };
-    scheduler.queue[i] = &queue->view;
-    policy_init_queue(policy, &queue->view);
+    queues[i].view.state = queues[i].state;
+    run_queue_begin(policy, &scheduler, &queues[i].view, i);
 }
 
 /* What is to be installed: a policy and a value for each of its tunables. */
@@ -325,13 +301,11 @@ static void install(const struct setting *setting)
 {
     policy = setting->policy;
     text_copy(policy_text, setting->text, sizeof(policy_text));
-    generation++;
+    policy_generation++;
     memset(scheduler_state, 0, sizeof(scheduler_state));
     memcpy(scheduler.tunable, setting->tunable, sizeof(scheduler.tunable));
     policy_init_scheduler(policy, &scheduler);
-    __atomic_store_n(&scheduler.queues,
-                     policy_wants_shared_queue(policy, &scheduler) ? 1 : machine.cpus,
-                     __ATOMIC_RELAXED);
+    __atomic_store_n(&scheduler.queues, policy_run_queues(policy, &scheduler), __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < machine.cpus; i++)
         init_queue(i);
     for (uint32_t i = 0; i < machine.cpus; i++)

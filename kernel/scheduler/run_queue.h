@@ -2,7 +2,7 @@
 #ifndef KERNEL_SCHEDULER_RUN_QUEUE_H
 #define KERNEL_SCHEDULER_RUN_QUEUE_H
 
-#include "policies/policy.h"
+#include "policies/support/queueing.h"
 #include "process/process.h"
 #include "scheduler/cpu.h"
 #include "sync/spinlock.h"
@@ -26,6 +26,7 @@ struct queue {
  * while a hook runs: each is called with one of them locked. */
 extern const struct policy *policy;
 extern struct scheduler scheduler;
+extern uint32_t policy_generation; /* counts the policy's switches, from 1 */
 
 /* The queue that serves a CPU, locked, its time set to now. */
 struct queue *queue_lock(uint32_t cpu);
@@ -37,12 +38,18 @@ void queue_add(struct queue *queue, struct process *process, enum enqueue_reason
 void queue_remove(struct queue *queue, struct process *process);
 /* Takes out the process to run next on `cpu`; null: none. */
 struct process *queue_pick(struct queue *queue, uint32_t cpu);
-/* Does anybody wait in it? */
+/* Does a process wait in the queue? */
 bool queue_waits(const struct queue *queue);
 /* The process, which runs, ends as far as the policy is concerned. */
 void queue_forget(struct queue *queue, struct process *process);
 /* Does the policy know this process? False after a switch, until it is queued again. */
-bool queue_knows(const struct process *process);
+static inline bool queue_knows(const struct process *process)
+{
+    return process->policy_generation == policy_generation;
+}
+/* A rule of run queues is broken. `task` may be null. */
+_Noreturn void queue_panic(const struct run_queue *queue, const struct task *task,
+                           enum queue_flaw flaw);
 
 /*
  * Moves one process to the CPU's queue, *own, from the one that the policy names.

@@ -14,10 +14,11 @@
 #include "lib/panic.h"
 #include "memory/address_space.h"
 #include "policies/support/attributes.h"
-#include "policies/support/hooks.h"
+#include "policies/support/preemption.h"
 #include "process/lifecycle.h"
 #include "scheduler/events.h"
 #include "scheduler/run_queue.h"
+#include "scheduler/tasks.h"
 #include "time/clock.h"
 #include "trace/trace.h"
 #include "trap/csr.h"
@@ -59,18 +60,16 @@ static void set_idle(const struct cpu *cpu, bool idle)
         __atomic_and_fetch(&idle_cpus, ~(1ul << cpu->id), __ATOMIC_RELAXED);
 }
 
-/* Calls one of these CPUs, the lowest that is idle and has not been called yet. False: none. */
-static bool call_idle(uint64_t among)
+/* One of these CPUs, the lowest that is idle and has not been called yet: it counts as called. */
+static uint32_t claim_idle(uint64_t among)
 {
     for (;;) {
         uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED) & among;
         if (!idle)
-            return false;
+            return NO_CPU;
         uint64_t lowest = idle & -idle;
-        if (__atomic_fetch_and(&idle_cpus, ~lowest, __ATOMIC_RELAXED) & lowest) {
-            scheduler_request(&cpus[__builtin_ctzl(lowest)], PREEMPT_WAKEUP);
-            return true;
-        }
+        if (__atomic_fetch_and(&idle_cpus, ~lowest, __ATOMIC_RELAXED) & lowest)
+            return (uint32_t)__builtin_ctzl(lowest);
     }
 }
 
@@ -87,12 +86,10 @@ static void leave(struct queue *queue, struct process *process, enum stop_reason
                   enum enqueue_reason reason)
 {
     struct cpu *cpu = this_cpu();
-    kernel_assert(process->on_cpu && cpu->occupied && queue->view.running > 0);
+    kernel_assert(process->on_cpu && cpu->occupied);
     account(cpu, queue->view.now);
     cpu->occupied = false;
-    queue->view.running--;
-    if (queue_knows(process))
-        policy_stop(policy, &queue->view, &process->task, stop);
+    run_queue_leave(policy, &queue->view, &process->task, stop);
     if (stop == STOP_RUNNABLE)
         queue_add(queue, process, reason);
 }
@@ -106,14 +103,12 @@ static void enter(struct queue *queue, struct process *process)
     process->state = PROCESS_RUNNING;
     process->on_cpu = true;
     process->waiting_time += now - process->task.queued_since;
-    process->task.picked_since = now;
-    process->task.selections++;
+    run_queue_enter(&queue->view, &process->task);
     __atomic_store_n(&process->task.cpu, cpu->id, __ATOMIC_RELAXED);
     if (process->task.selections == 1)
         process->first_run = now;
     cpu->occupied = true;
     cpu->accounted = now;
-    queue->view.running++;
 }
 
 static void count_switch(struct cpu *cpu, struct process *next, bool voluntary)
@@ -230,51 +225,46 @@ _Noreturn void scheduler_end(void)
     panic("a process that has ended runs again");
 }
 
-/* Would `process` take the CPU of what runs on it? Both belong to the queue, which is locked. */
-static bool preempts(struct queue *queue, const struct process *process, const struct cpu *cpu)
+/* ---- what policies/support/preemption.h asks for ---- */
+
+MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *unused, uint32_t cpu)
 {
-    const struct process *running = cpu->current;
-    if (!running || !cpu->occupied)
-        return false;
-    if (process->urgent)
-        return !running->urgent;
-    return queue_knows(process) && queue_knows(running) &&
-           policy_preempts(policy, &queue->view, &process->task, &running->task);
+    const struct process *process = cpus[cpu].occupied ? cpus[cpu].current : NULL;
+    (void)unused;
+    return process ? &process->task : NULL;
 }
 
-/*
- * The CPU that must give way to `process`; null: none. Of several that a shared
- * queue serves, one whose process the others would preempt too.
- */
-static struct cpu *find_preempted(struct queue *queue, const struct process *process)
+MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
 {
-    struct cpu *found = NULL;
-    if (!policy->preempts && !process->urgent)
-        return NULL;
-    if (scheduler.queues > 1)
-        return preempts(queue, process, &cpus[process->task.cpu]) ? &cpus[process->task.cpu] : NULL;
-    for (uint32_t i = 0; i < scheduler.cpus; i++) {
-        if (preempts(queue, process, &cpus[i]) &&
-            (!found || preempts(queue, found->current, &cpus[i])))
-            found = &cpus[i];
-    }
-    return found;
+    (void)task;
+    (void)cpu;
+    return true;
 }
 
-/*
- * Someone was queued: an idle CPU of the queue should run it, or a busy one give
- * way to it; else an idle CPU of another queue may come and take it.
- */
-static void announce(struct queue *queue, struct process *process)
+MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 {
-    uint64_t own = scheduler.queues == 1 ? UINT64_MAX : 1ul << process->task.cpu;
-    if (call_idle(1ul << process->task.cpu) || call_idle(own))
-        return;
-    struct cpu *preempted = find_preempted(queue, process);
-    if (preempted)
-        scheduler_request(preempted, PREEMPT_WAKEUP);
-    else
-        call_idle(UINT64_MAX);
+    return process_of(task)->urgent;
+}
+
+MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *unused, uint32_t cpu)
+{
+    (void)unused;
+    return claim_idle(1ul << cpu) != NO_CPU;
+}
+
+MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *unused, const task_t *task)
+{
+    (void)unused;
+    (void)task;
+    return claim_idle(UINT64_MAX);
+}
+
+/* The process was queued: the CPU that should run it, or take it, is called. */
+static void announce(struct queue *queue, const struct process *process)
+{
+    uint32_t cpu = find_cpu_to_call(policy, &queue->view, &process->task);
+    if (cpu != NO_CPU)
+        scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
 }
 
 /* The one that it is on, which gives way, unless that is busy and another one idle. */

@@ -25,6 +25,12 @@ HOOK_FUNCTION bool policy_wants_shared_queue(const struct policy *policy,
     return policy->shared_queue && policy->shared_queue(scheduler);
 }
 
+/* How many run queues the policy wants: one for all CPUs, or one for each. */
+HOOK_FUNCTION uint32_t policy_run_queues(const struct policy *policy, const scheduler_t *scheduler)
+{
+    return policy_wants_shared_queue(policy, scheduler) ? 1 : scheduler->cpus;
+}
+
 HOOK_FUNCTION void policy_init_queue(const struct policy *policy, run_queue_t *queue)
 {
     if (policy->queue_init)

@@ -44,8 +44,7 @@ static void set_attribute(struct simulator *simulator, uint32_t here, struct pro
         return;
     }
     struct run_queue *queue = queue_of(simulator, process->task.cpu);
-    policy->dequeue(queue, &process->task);
-    taken_out(simulator, queue, process);
+    queue_remove(simulator, queue, process);
     STORE_ATTRIBUTE(&process->task, kind, value);
     queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
     announce(simulator, here, queue, process);

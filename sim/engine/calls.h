@@ -4,6 +4,7 @@
 
 /* Which CPU hears of a process that was queued, and when, as kernel/scheduler/scheduler.c. */
 
+#include "policies/support/preemption.h"
 #include "sim/engine/queues.h"
 #include "sim/process.h"
 
@@ -48,65 +49,55 @@ static inline void call(struct simulator *simulator, uint32_t here, uint32_t cpu
     cpu_set_add(&simulator->called, cpu);
 }
 
-/* Calls the CPU if it is idle and has not been called yet. */
-static bool call_idle(struct simulator *simulator, uint32_t here, uint32_t cpu)
+/* ---- what policies/support/preemption.h asks for ---- */
+
+MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
-    if (cpu == NO_CPU || !cpu_set_has(&simulator->idle, cpu))
-        return false;
-    cpu_set_remove(&simulator->idle, cpu);
-    call(simulator, here, cpu, PREEMPT_WAKEUP);
+    const struct process *process = simulator_of(scheduler)->cpus[cpu].current;
+    return process ? &process->task : NULL;
+}
+
+MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
+{
+    (void)task;
+    (void)cpu;
     return true;
 }
 
-static bool call_lowest_idle(struct simulator *simulator, uint32_t here)
+MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 {
-    return call_idle(simulator, here, cpu_set_next(&simulator->idle, 0, simulator->scheduler.cpus));
+    (void)task;
+    return false;
 }
 
-static bool preempts(struct run_queue *queue, const struct process *process,
-                     const struct process *running)
+MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
-    return running && running->known &&
-           policy_preempts(policy, queue, &process->task, &running->task);
+    struct cpu_set *idle = &simulator_of(scheduler)->idle;
+    if (!cpu_set_has(idle, cpu))
+        return false;
+    cpu_set_remove(idle, cpu);
+    return true;
 }
 
-/* The CPU that must give way; NO_CPU: none. Of several that a shared queue serves, one whose
- * process the others would preempt too. */
-static uint32_t find_preempted(struct simulator *simulator, struct run_queue *queue,
-                               const struct process *process)
+MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, const task_t *task)
 {
-    uint32_t found = NO_CPU;
-    if (!policy->preempts)
-        return NO_CPU;
-    if (simulator->scheduler.queues > 1) {
-        uint32_t cpu = process->task.cpu;
-        return preempts(queue, process, simulator->cpus[cpu].current) ? cpu : NO_CPU;
-    }
-    for (uint32_t cpu = 0; cpu < simulator->scheduler.cpus; cpu++) {
-        const struct process *running = simulator->cpus[cpu].current;
-        if (preempts(queue, process, running) &&
-            (found == NO_CPU || preempts(queue, simulator->cpus[found].current, running)))
-            found = cpu;
-    }
-    return found;
+    struct cpu_set *idle = &simulator_of(scheduler)->idle;
+    uint32_t cpu = cpu_set_next(idle, 0, scheduler->cpus);
+    (void)task;
+    if (cpu != NO_CPU)
+        cpu_set_remove(idle, cpu);
+    return cpu;
 }
 
-/*
- * Someone was queued: an idle CPU of the queue should run it, or a busy one give
- * way to it; else an idle CPU of another queue may come and take it.
- */
+/* ---- who hears of a process that was queued, and what is queued ---- */
+
+/* The process was queued: the CPU that should run it, or take it, is called. */
 static void announce(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                      const struct process *process)
 {
-    bool shared = simulator->scheduler.queues == 1;
-    if (call_idle(simulator, here, process->task.cpu) ||
-        (shared && call_lowest_idle(simulator, here)))
-        return;
-    uint32_t preempted = find_preempted(simulator, queue, process);
-    if (preempted != NO_CPU)
-        call(simulator, here, preempted, PREEMPT_WAKEUP);
-    else
-        call_lowest_idle(simulator, here);
+    uint32_t cpu = find_cpu_to_call(policy, queue, &process->task);
+    if (cpu != NO_CPU)
+        call(simulator, here, cpu, PREEMPT_WAKEUP);
 }
 
 /* What it waited for has come: its step is done. (One that waits for a child looks again.) */

@@ -4,9 +4,9 @@
 
 /* Run queues, as kernel/scheduler/run_queue.c. */
 
-#include <string.h>
+#include <stddef.h>
 
-#include "policies/support/hooks.h"
+#include "policies/support/queueing.h"
 #include "sim/engine/base.h"
 
 static inline struct run_queue *queue_of(struct simulator *simulator, uint32_t cpu)
@@ -16,22 +16,64 @@ static inline struct run_queue *queue_of(struct simulator *simulator, uint32_t c
     return queue;
 }
 
-static inline struct process *process_of(struct task *task)
+static inline struct process *process_of(task_t *task)
 {
-    return (struct process *)task;
+    return (struct process *)task; /* its first member */
 }
 
-/* Makes the process known to the policy: a forked one inherits from its parent. */
-static void introduce(struct simulator *simulator, struct process *process,
-                      const struct process *parent)
+/* ---- what policies/support/queueing.h asks for ---- */
+
+MECHANISM_FUNCTION bool task_is_known(const task_t *task)
 {
-    memset(process->task.state, 0, simulator->state_bytes);
-    process->task.level = 0;
-    process->task.next = process->task.previous = NULL;
-    policy_init_task(policy, &simulator->scheduler, &process->task,
-                     parent && parent->known ? &parent->task : NULL);
-    process->known = true;
+    return ((const struct process *)task)->known;
 }
+
+MECHANISM_FUNCTION void task_set_known(task_t *task)
+{
+    process_of(task)->known = true;
+}
+
+MECHANISM_FUNCTION bool task_is_queued(const task_t *task)
+{
+    return ((const struct process *)task)->place == PLACE_QUEUED;
+}
+
+MECHANISM_FUNCTION void task_set_queued(task_t *task, bool queued)
+{
+    process_of(task)->place = queued ? PLACE_QUEUED : PLACE_BLOCKED;
+}
+
+static inline struct simulator *simulator_of(const scheduler_t *scheduler)
+{
+    return (struct simulator *)(void *)((char *)scheduler - offsetof(struct simulator, scheduler));
+}
+
+MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *scheduler)
+{
+    return simulator_of(scheduler)->state_bytes;
+}
+
+static __attribute__((cold, noinline)) void fail_by_flaw(struct simulator *simulator,
+                                                         const task_t *task, enum queue_flaw flaw)
+{
+    static const char *const texts[] = {
+        [FLAW_LOST] = FLAW_LOST_TEXT,
+        [FLAW_GIVEN] = FLAW_GIVEN_TEXT,
+        [FLAW_COUNT] = FLAW_COUNT_TEXT,
+    };
+    if (task)
+        fail(simulator, "policy %s: %s: pid %d", policy->name, texts[flaw], task->pid);
+    else
+        fail(simulator, "policy %s: %s", policy->name, texts[flaw]);
+}
+
+MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
+                                  enum queue_flaw flaw)
+{
+    fail_by_flaw(simulator_of(queue->scheduler), task, flaw);
+}
+
+/* ---- into queues, out of them, and from one to another ---- */
 
 /* Seldom wanted: out of the way of what every decision does. */
 static __attribute__((cold, noinline)) void record_queued(struct simulator *simulator,
@@ -42,47 +84,42 @@ static __attribute__((cold, noinline)) void record_queued(struct simulator *simu
     record(simulator, here, TRACE_QUEUED, process, queue->cpu, process->task.level);
 }
 
+/* A process that is forked inherits from its parent; null: it has none. */
+static __attribute__((noinline)) enum enqueue_reason introduce(struct simulator *simulator,
+                                                               struct process *process,
+                                                               enum enqueue_reason reason,
+                                                               const struct process *parent)
+{
+    return task_introduce(policy, &simulator->scheduler, &process->task, reason,
+                          parent ? &parent->task : NULL);
+}
+
 static inline void queue_add(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                              struct process *process, enum enqueue_reason reason,
                              const struct process *parent)
 {
-    if (!process->known) {
-        introduce(simulator, process, parent);
-        reason = reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
-    }
-    process->place = PLACE_QUEUED;
-    process->task.queued_since = simulator->now;
-    policy->enqueue(queue, &process->task, reason);
-    queue->queued++;
+    if (!process->known)
+        reason = introduce(simulator, process, reason, parent);
+    run_queue_add(policy, queue, &process->task, reason);
     simulator->queued++;
     if (simulator->traces_queues)
         record_queued(simulator, here, queue, process);
 }
 
-static inline void taken_out(struct simulator *simulator, struct run_queue *queue,
-                             struct process *process)
+static inline void queue_remove(struct simulator *simulator, struct run_queue *queue,
+                                struct process *process)
 {
-    if (process->place != PLACE_QUEUED || queue->queued == 0)
-        fail(simulator, "policy %s handed out pid %d, which is not in that queue", policy->name,
-             process->task.pid);
-    process->place = PLACE_BLOCKED;
-    queue->queued--;
+    run_queue_remove(policy, queue, &process->task);
     simulator->queued--;
 }
 
+/* Null: none is queued. */
 static inline struct process *queue_pick(struct simulator *simulator, struct run_queue *queue,
                                          uint32_t cpu)
 {
-    queue->remark = 0;
-    struct task *task = policy->pick(queue, cpu);
-    if (!task) {
-        if (queue->queued != 0)
-            fail(simulator, "policy %s picks nobody, though processes are queued", policy->name);
-        return NULL;
-    }
-    struct process *process = process_of(task);
-    taken_out(simulator, queue, process);
-    return process;
+    task_t *task = run_queue_pick(policy, queue, cpu);
+    simulator->queued -= task != NULL;
+    return process_of(task);
 }
 
 static void change_cpu(struct simulator *simulator, uint32_t here, struct process *process,
@@ -98,11 +135,10 @@ static void change_cpu(struct simulator *simulator, uint32_t here, struct proces
 static struct process *move(struct simulator *simulator, uint32_t here, uint32_t from, uint32_t to)
 {
     struct run_queue *queue = queue_of(simulator, from);
-    struct task *task = policy_steal(policy, queue, to);
-    if (!task)
+    struct process *process = process_of(run_queue_steal(policy, queue, to));
+    if (!process)
         return NULL;
-    struct process *process = process_of(task);
-    taken_out(simulator, queue, process);
+    simulator->queued--;
     change_cpu(simulator, here, process, to);
     queue_add(simulator, here, queue_of(simulator, to), process, ENQUEUE_MOVED, NULL);
     return process;

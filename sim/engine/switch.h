@@ -51,9 +51,7 @@ static inline void leave(struct simulator *simulator, struct run_queue *queue, s
 {
     struct process *process = cpu->current;
     progress(simulator, cpu);
-    queue->running--;
-    if (process->known)
-        policy_stop(policy, queue, &process->task, stop);
+    run_queue_leave(policy, queue, &process->task, stop);
     if (stop == STOP_RUNNABLE)
         queue_add(simulator, cpu->id, queue, process, reason, NULL);
     else
@@ -64,14 +62,12 @@ static inline void enter(struct simulator *simulator, struct run_queue *queue, s
                          struct process *process)
 {
     process->place = PLACE_RUNNING;
-    process->task.picked_since = simulator->now;
-    process->task.selections++;
+    run_queue_enter(queue, &process->task);
     if (process->task.cpu != cpu->id) {
         process->task.cpu = cpu->id;
         process->left += simulator->costs.migration;
     }
     cpu->accounted = simulator->now;
-    queue->running++;
     simulator->counts.decisions++;
 }
 

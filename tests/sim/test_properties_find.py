@@ -63,7 +63,7 @@ MISTAKES = {
         "rr",
         "STATE_OF(task, struct rr_task)->ticks = 0;",
         "STATE_OF(task, struct rr_task)->ticks = 0;\n    if (reason == ENQUEUE_YIELDED) return;",
-        "policy rr picks nobody, though processes are queued",
+        "policy rr: pick.. gave no task although some are queued",
         quick=True,
     ),
     "debts are forgotten": Mistake(
@@ -110,7 +110,7 @@ MISTAKES = {
         "mlfq",
         "for (uint32_t level = top; level > 0 &&",
         "for (uint32_t level = top; level > top &&",
-        "mlfq: levels_follow_use|policy mlfq picks nobody",
+        "mlfq: levels_follow_use|policy mlfq: pick.. gave no task",
     ),
     "all tickets are one": Mistake(
         "lottery",

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_QUEUEING_H
+#define SCHEDLAB_QUEUEING_H
+
+/*
+ * The mechanism of run queues, for all hosts: how a task becomes known to the policy,
+ * is queued, taken out, picked, run and stopped; which hooks are called for it, what is
+ * counted, and what must hold. All is done with the queue locked. Locks, records and
+ * interrupts are the host's, and so is where it keeps what it knows of a task.
+ *
+ * As in hooks.h, `policy` must be a constant in a BPF program.
+ */
+
+#include "policies/policy.h"
+#include "policies/support/hooks.h"
+
+#define MECHANISM_FUNCTION static inline __attribute__((always_inline, unused))
+
+/* What a policy, or a host's own count, has got wrong. */
+enum queue_flaw {
+    FLAW_NONE,
+    FLAW_LOST,
+    FLAW_GIVEN,
+    FLAW_COUNT,
+};
+
+#define FLAW_LOST_TEXT  "pick() gave no task although some are queued"
+#define FLAW_GIVEN_TEXT "pick() or steal() gave a task that is not queued"
+#define FLAW_COUNT_TEXT "a run queue's count of running tasks is wrong"
+
+/* ---- what the host defines ---- */
+
+/* Has the policy in force heard of the task, by task_init()? */
+MECHANISM_FUNCTION bool task_is_known(const task_t *task);
+MECHANISM_FUNCTION void task_set_known(task_t *task);
+/* Is the task in the policy's hands? */
+MECHANISM_FUNCTION bool task_is_queued(const task_t *task);
+MECHANISM_FUNCTION void task_set_queued(task_t *task, bool queued);
+/* Bytes of state that the policy has of each task. */
+MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *scheduler);
+/* `task` is null if the flaw is of no task. */
+MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
+                                  enum queue_flaw flaw);
+
+/* ---- state ---- */
+
+/* States are zeroed word by word, whatever types their policies give them afterwards. */
+typedef uint64_t __attribute__((may_alias)) state_word_t;
+
+MECHANISM_FUNCTION void clear_state(void SHARED_MEMORY *state, uint32_t bytes)
+{
+    state_word_t SHARED_MEMORY *words = (state_word_t SHARED_MEMORY *)state;
+    uint32_t count = (uint32_t)LOOP_START(bytes / sizeof(*words));
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < count && LOOP_GUARD; i++)
+        words[i] = 0;
+}
+
+/* A queue without tasks, whose `state` and `now` the host has set. */
+MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t *scheduler,
+                                        run_queue_t *queue, uint32_t cpu)
+{
+    clear_state(queue->state, POLICY_QUEUE_BYTES);
+    queue->scheduler = scheduler;
+    queue->cpu = cpu;
+    queue->queued = 0;
+    queue->running = 0;
+    queue->remark = 0;
+    scheduler->queue[cpu] = queue;
+    policy_init_queue(policy, queue);
+}
+
+/* Makes the task known to the policy, before it is queued for `reason`. One that is forked inherits
+ * from its parent if the policy knows that; null: it has none. Returns the reason with which it is
+ * queued then. */
+MECHANISM_FUNCTION enum enqueue_reason task_introduce(const struct policy *policy,
+                                                      scheduler_t *scheduler, task_t *task,
+                                                      enum enqueue_reason reason,
+                                                      const task_t *parent)
+{
+    clear_state(task->state, task_state_bytes(scheduler));
+    task->level = 0;
+    task->next = NULL;
+    task->previous = NULL;
+    policy_init_task(policy, scheduler, task, parent && task_is_known(parent) ? parent : NULL);
+    task_set_known(task);
+    return reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
+}
+
+/* ---- into the policy's hands, and out of them ---- */
+
+/* Queues a task that is known, if need be by task_introduce(). */
+MECHANISM_FUNCTION void run_queue_add(const struct policy *policy, run_queue_t *queue, task_t *task,
+                                      enum enqueue_reason reason)
+{
+    task_set_queued(task, true);
+    task->queued_since = queue->now;
+    policy->enqueue(queue, task, reason);
+    queue->queued++;
+}
+
+/* False: the task was not queued there. */
+MECHANISM_FUNCTION bool task_taken_out(run_queue_t *queue, task_t *task)
+{
+    if (!task_is_queued(task) || !task_is_known(task) || queue->queued == 0) {
+        note_flaw(queue, task, FLAW_GIVEN);
+        return false;
+    }
+    task_set_queued(task, false);
+    queue->queued--;
+    return true;
+}
+
+MECHANISM_FUNCTION void run_queue_remove(const struct policy *policy, run_queue_t *queue,
+                                         task_t *task)
+{
+    policy->dequeue(queue, task);
+    task_taken_out(queue, task);
+}
+
+/* Takes out the task to run next on `cpu`. Null: none is queued. */
+MECHANISM_FUNCTION task_t *run_queue_pick(const struct policy *policy, run_queue_t *queue,
+                                          uint32_t cpu)
+{
+    queue->remark = 0;
+    task_t *task = policy->pick(queue, cpu);
+    if (!task) {
+        if (queue->queued > 0)
+            note_flaw(queue, NULL, FLAW_LOST);
+        return NULL;
+    }
+    return task_taken_out(queue, task) ? task : NULL;
+}
+
+/* Takes out the task to be moved to `cpu`. Null: the policy has none to move. */
+MECHANISM_FUNCTION task_t *run_queue_steal(const struct policy *policy, run_queue_t *queue,
+                                           uint32_t cpu)
+{
+    task_t *task = policy_steal(policy, queue, cpu);
+    return task && task_taken_out(queue, task) ? task : NULL;
+}
+
+/* ---- on a CPU ---- */
+
+/* The task, just picked, gets a CPU of the queue. */
+MECHANISM_FUNCTION void run_queue_enter(run_queue_t *queue, task_t *task)
+{
+    task->picked_since = queue->now;
+    task->selections++;
+    queue->running++;
+}
+
+/* The task leaves its CPU. */
+MECHANISM_FUNCTION void run_queue_leave(const struct policy *policy, run_queue_t *queue,
+                                        task_t *task, enum stop_reason reason)
+{
+    if (queue->running == 0)
+        note_flaw(queue, task, FLAW_COUNT);
+    else
+        queue->running--;
+    if (task_is_known(task))
+        policy_stop(policy, queue, task, reason);
+}
+
+#endif

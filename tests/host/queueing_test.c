@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The mechanism that hosts share, in a host of five tasks: what it counts and calls, what
+ * it finds wrong about a policy, and which CPU it has called.
+ */
+
+#include "../../policies/support/preemption.h"
+
+#include <string.h>
+
+#include "check.h"
+
+#define TASKS 5
+#define CPUS  3
+
+struct place {
+    struct task task; /* first */
+    uint64_t state[POLICY_TASK_BYTES / 8];
+    bool known;
+    bool queued;
+    bool urgent;
+    uint32_t allowed; /* CPUs, a bit each */
+};
+
+static struct place places[TASKS];
+static struct run_queue queues[CPUS];
+static uint64_t queue_states[CPUS][POLICY_QUEUE_BYTES / 8];
+static struct scheduler scheduler;
+static struct task *running[CPUS];
+static uint32_t idle; /* CPUs, a bit each */
+static enum queue_flaw flaw;
+
+MECHANISM_FUNCTION bool task_is_known(const task_t *task)
+{
+    return ((const struct place *)task)->known;
+}
+
+MECHANISM_FUNCTION void task_set_known(task_t *task)
+{
+    ((struct place *)task)->known = true;
+}
+
+MECHANISM_FUNCTION bool task_is_queued(const task_t *task)
+{
+    return ((const struct place *)task)->queued;
+}
+
+MECHANISM_FUNCTION void task_set_queued(task_t *task, bool queued)
+{
+    ((struct place *)task)->queued = queued;
+}
+
+MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *unused)
+{
+    (void)unused;
+    return POLICY_TASK_BYTES;
+}
+
+MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
+                                  enum queue_flaw found)
+{
+    (void)queue;
+    (void)task;
+    flaw = found;
+}
+
+MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *unused, uint32_t cpu)
+{
+    (void)unused;
+    return running[cpu];
+}
+
+MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
+{
+    return ((const struct place *)task)->allowed >> cpu & 1;
+}
+
+MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
+{
+    return ((const struct place *)task)->urgent;
+}
+
+MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *unused, uint32_t cpu)
+{
+    bool was_idle = idle >> cpu & 1;
+    (void)unused;
+    idle &= ~(1u << cpu);
+    return was_idle;
+}
+
+MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *all, const task_t *task)
+{
+    for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+        if (task_may_run_on(task, cpu) && claim_idle_cpu(all, cpu))
+            return cpu;
+    }
+    return NO_CPU;
+}
+
+/* ---- a policy that hands out what the test tells it to, and notes what it is told ---- */
+
+static struct task *handed_out;
+static enum enqueue_reason reason_told;
+static const struct task *parent_told;
+static bool task_was_blank;
+
+static void note_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    check(task_is_queued(task) && task->queued_since == queue->now);
+    reason_told = reason;
+}
+
+static void note_dequeue(run_queue_t *queue, task_t *task)
+{
+    check(task_is_queued(task) && queue->queued > 0);
+}
+
+static task_t *hand_out(run_queue_t *queue, uint32_t cpu)
+{
+    (void)queue;
+    (void)cpu;
+    return handed_out;
+}
+
+static void note_init(scheduler_t *unused, task_t *task, const task_t *parent)
+{
+    const uint64_t *words = task->state;
+    (void)unused;
+    parent_told = parent;
+    task_was_blank = task->level == 0 && !task->next && !task->previous;
+    for (uint32_t i = 0; i < POLICY_TASK_BYTES / 8; i++)
+        task_was_blank &= words[i] == 0;
+}
+
+static uint32_t stops;
+
+static void note_stop(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    (void)queue;
+    (void)task;
+    (void)reason;
+    stops++;
+}
+
+/* The higher PID is the better one. */
+static bool higher_preempts(run_queue_t *queue, const task_t *task, const task_t *other)
+{
+    (void)queue;
+    return task->pid > other->pid;
+}
+
+static const struct policy policy = {
+    .enqueue = note_enqueue,
+    .dequeue = note_dequeue,
+    .pick = hand_out,
+    .task_init = note_init,
+    .stopped = note_stop,
+    .preempts = higher_preempts,
+};
+
+static void begin(uint32_t run_queues)
+{
+    memset(places, 0xee, sizeof(places));
+    memset(queue_states, 0xee, sizeof(queue_states));
+    memset(running, 0, sizeof(running));
+    idle = 0;
+    flaw = FLAW_NONE;
+    stops = 0;
+    handed_out = NULL;
+    scheduler = (struct scheduler){.cpus = CPUS, .queues = run_queues};
+    for (uint32_t i = 0; i < TASKS; i++) {
+        places[i].task.pid = (int32_t)i + 1;
+        places[i].task.cpu = 0;
+        places[i].task.selections = 0;
+        places[i].task.state = places[i].state;
+        places[i].known = places[i].queued = places[i].urgent = false;
+        places[i].allowed = 7;
+    }
+    for (uint32_t i = 0; i < CPUS; i++) {
+        queues[i] = (struct run_queue){.now = 7, .queued = 9, .state = queue_states[i]};
+        run_queue_begin(&policy, &scheduler, &queues[i], i);
+        check(scheduler.queue[i] == &queues[i] && queues[i].queued == 0);
+        check(queue_states[i][0] == 0 && queue_states[i][POLICY_QUEUE_BYTES / 8 - 1] == 0);
+    }
+}
+
+static void add(uint32_t i, enum enqueue_reason reason, struct task *parent)
+{
+    struct task *task = &places[i].task;
+    if (!places[i].known)
+        reason = task_introduce(&policy, &scheduler, task, reason, parent);
+    run_queue_add(&policy, &queues[0], task, reason);
+}
+
+static void run_on(uint32_t i, uint32_t cpu)
+{
+    places[i].known = true;
+    places[i].task.cpu = cpu;
+    running[cpu] = &places[i].task;
+}
+
+static void a_task_becomes_known_when_it_is_queued(void)
+{
+    begin(CPUS);
+    add(0, ENQUEUE_WOKEN, NULL);
+    check(task_was_blank && places[0].known && reason_told == ENQUEUE_ADOPTED && !parent_told);
+    add(1, ENQUEUE_NEW, &places[0].task);
+    check(reason_told == ENQUEUE_NEW && parent_told == &places[0].task);
+    add(2, ENQUEUE_NEW, &places[3].task);
+    check(reason_told == ENQUEUE_NEW && !parent_told); /* the policy does not know the parent */
+    check(queues[0].queued == 3);
+    run_queue_remove(&policy, &queues[0], &places[0].task);
+    add(0, ENQUEUE_MOVED, NULL);
+    check(reason_told == ENQUEUE_MOVED && queues[0].queued == 3 && !flaw);
+}
+
+static void a_task_is_picked_runs_and_leaves(void)
+{
+    begin(CPUS);
+    add(0, ENQUEUE_WOKEN, NULL);
+    handed_out = &places[0].task;
+    queues[0].remark = 5;
+    check(run_queue_pick(&policy, &queues[0], 0) == handed_out);
+    check(queues[0].queued == 0 && queues[0].remark == 0 && !places[0].queued);
+    run_queue_enter(&queues[0], handed_out);
+    check(queues[0].running == 1 && places[0].task.selections == 1);
+    check(places[0].task.picked_since == 7);
+    run_queue_leave(&policy, &queues[0], handed_out, STOP_BLOCKED);
+    check(queues[0].running == 0 && stops == 1 && !flaw);
+    handed_out = NULL;
+    check(!run_queue_pick(&policy, &queues[0], 0) && !flaw);
+}
+
+static void one_that_the_policy_does_not_know_leaves_unheard(void)
+{
+    begin(CPUS);
+    run_queue_enter(&queues[0], &places[0].task);
+    run_queue_leave(&policy, &queues[0], &places[0].task, STOP_RUNNABLE);
+    check(stops == 0 && !flaw);
+}
+
+static void wrong_answers_are_found(void)
+{
+    begin(CPUS);
+    add(0, ENQUEUE_WOKEN, NULL);
+    check(!run_queue_pick(&policy, &queues[0], 0) && flaw == FLAW_LOST);
+    flaw = FLAW_NONE;
+    places[1].known = true;
+    handed_out = &places[1].task;
+    check(!run_queue_pick(&policy, &queues[0], 0) && flaw == FLAW_GIVEN);
+    flaw = FLAW_NONE;
+    check(!run_queue_steal(&policy, &queues[0], 1) && flaw == FLAW_GIVEN);
+    check(queues[0].queued == 1);
+    flaw = FLAW_NONE;
+    handed_out = &places[0].task;
+    check(!run_queue_pick(&policy, &queues[1], 1) && flaw == FLAW_GIVEN); /* nothing is there */
+    flaw = FLAW_NONE;
+    run_queue_leave(&policy, &queues[0], &places[0].task, STOP_ENDED);
+    check(flaw == FLAW_COUNT && queues[0].running == 0);
+}
+
+static uint32_t called_for(uint32_t i, uint32_t cpu)
+{
+    places[i].known = true;
+    places[i].task.cpu = cpu;
+    return find_cpu_to_call(&policy, &queues[scheduler.queues == 1 ? 0 : cpu], &places[i].task);
+}
+
+static void its_own_idle_cpu_is_called_first(void)
+{
+    begin(CPUS);
+    idle = 7;
+    check(called_for(4, 1) == 1 && idle == 5);
+    run_on(0, 1);
+    check(called_for(4, 1) == 1 && idle == 5); /* it preempts: no idle CPU is asked to take it */
+    run_on(4, 1);
+    check(called_for(0, 1) == 0 && idle == 4); /* else an idle one may */
+    idle = 0;
+    check(called_for(0, 1) == NO_CPU);
+}
+
+static void an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way(void)
+{
+    begin(1);
+    run_on(0, 0);
+    run_on(1, 1);
+    idle = 4;
+    check(called_for(4, 0) == 2 && idle == 0);
+    run_on(2, 2);
+    check(called_for(4, 0) ==
+          0); /* of three that it preempts, the one that the others would, too */
+    places[4].allowed = 6;
+    check(called_for(4, 0) == 1);
+}
+
+static void an_urgent_task_preempts_all_that_are_not(void)
+{
+    begin(1);
+    for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+        run_on(4 - cpu, cpu);
+    places[0].urgent = true;
+    check(called_for(0, 0) == 2);
+    for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+        places[4 - cpu].urgent = true;
+    check(called_for(0, 0) == NO_CPU);
+    places[4].known = places[3].known = places[2].known = false;
+    check(called_for(1, 0) == NO_CPU); /* the policy does not know what runs */
+}
+
+int main(void)
+{
+    run_test(a_task_becomes_known_when_it_is_queued);
+    run_test(a_task_is_picked_runs_and_leaves);
+    run_test(one_that_the_policy_does_not_know_leaves_unheard);
+    run_test(wrong_answers_are_found);
+    run_test(its_own_idle_cpu_is_called_first);
+    run_test(an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way);
+    run_test(an_urgent_task_preempts_all_that_are_not);
+    return 0;
+}
