@@ -15,6 +15,7 @@ from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE
 from schedlab.report.build import make_report, page_maker
 from schedlab.report.model import Page
+from schedlab.report.studies import study_5
 from schedlab.report.studies.linux_waits import waits_of
 from schedlab.runs.collection import read
 from schedlab.studies import published
@@ -30,7 +31,9 @@ from schedlab.studies.linux_experiments import (
     SYSBENCH_FREE,
     WAKEUPS,
 )
+from schedlab.studies.pack import study_numbered
 from schedlab.trace import Kind, ProcessState
+from study_texts import numbers
 from trace_simulator import Record, Script, load
 
 SEEDS = (1, 2, 3)
@@ -68,6 +71,11 @@ def page_of(place: Path) -> Page:
     page = page_maker(5)(read([place]))
     assert page
     return page
+
+
+def asked(place: Path) -> study_5.Queries:
+    """What a page would say of these runs."""
+    return study_5.Queries(study_numbered(5), read([place]))
 
 
 @pytest.mark.parametrize("name", ["study-5-linux", "study-5-linux-free"])
@@ -115,8 +123,11 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
     assert here.startswith("-10.00 [-")
     assert verdict.startswith("hardly (p")
     assert rows["longest latency, ms", "WRR − CFS"][1].startswith("+0.00 [")
-    assert "WRR ≈ CFS > Lottery" in texts_of(page)
-    assert "the same three are 1.1 % apart: WRR ≈ CFS > Lottery" in page.lead
+    order = asked(tmp_path).linux_order(SYSBENCH, "throughput", True)
+    assert order == "WRR ≈ CFS > Lottery"
+    assert order in texts_of(page)
+    assert order in page.lead
+    assert "1.1" in numbers(page.lead)
 
 
 def test_eight_threads_have_percentiles_and_what_the_trace_tells(tmp_path: Path) -> None:
@@ -153,8 +164,12 @@ def test_who_is_woken_is_told_of_both_kernels(tmp_path: Path) -> None:
     assert cells["rr", "", "rounds"].text.startswith("103 [")
     assert cells[FAIR, "", "CPU time of those that compute, %"].text == "75.0"
     told = texts_of(page)
-    assert "1 ms (`fair`), 2 ms (`rr`) and 100 ms (`wrr:linux`)" in told
-    assert "The study's WRR is last, 100 times the kernel's fair class" in told
+    waits = asked(tmp_path).wakeups(WAKEUPS)
+    assert {policy: each.mean for policy, each in waits.items()} == latencies
+    wrr = asked(tmp_path).place_of_wrr(WAKEUPS)
+    assert wrr is not None
+    assert (wrr.last, wrr.rank, wrr.times) == (True, "last", "100")
+    assert {"1", "2", "100"} <= numbers(told)
     assert "study-5-wakeups-kernel" in tables_of(page)
 
 
@@ -171,9 +186,10 @@ def test_other_benchmarks_are_held_against_the_fair_class(tmp_path: Path) -> Non
     cells = cells_of(tables_of(page)["study-5-linux-benchmarks"])
     assert cells["wrr:linux", "hackbench", "seconds"].text.startswith("2.020 [")
     assert cells["rr", "stress-ng", "switch, operations a second"].text == "59,127"
-    told = texts_of(page)
-    assert "where it is more than chance: +98.0 % (`wrr:linux`)." in told
-    assert "**stress-ng, switch**: no policy differs" in told
+    ((policy, percent),) = asked(tmp_path).unlike_fair_class(HACKBENCH)
+    assert (policy, f"{percent:.1f}") == ("wrr:linux", "98.0")
+    assert asked(tmp_path).unlike_fair_class("s5-linux-stress-switch") == []
+    assert "98.0" in numbers(texts_of(page))
 
 
 def test_suites_have_a_column_each(tmp_path: Path) -> None:
@@ -197,9 +213,10 @@ def test_what_failed_or_broke_off_is_shown(tmp_path: Path) -> None:
 
 def test_without_linux_the_page_says_how_to_get_it(tmp_path: Path) -> None:
     keep_run(tmp_path, "s5-cpubench", "wrr:linux")
-    told = texts_of(page_of(tmp_path))
-    assert "./schedlab run study-5 --machine linux" in told
-    assert "on Linux, by" not in told
+    page = page_of(tmp_path)
+    assert not asked(tmp_path).on_linux()
+    assert "./schedlab run study-5 --machine linux" in texts_of(page)
+    assert [name for name in tables_of(page) if "linux" in name] == []
 
 
 def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:

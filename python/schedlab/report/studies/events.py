@@ -3,84 +3,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from schedlab.metrics import state_intervals
-from schedlab.report.studies.texts import of_rows
-from schedlab.report.study_tables import Measured, measure
-from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.report.studies import queries
+from schedlab.report.study_tables import Measured
+from schedlab.runs.collection import Kept
 from schedlab.trace import Kind, Trace
 
-CPUS = 1
-ONE, EIGHT = "s5-cpubench", "s5-cpubench-8"
-"""One thread, as in the study, and eight."""
 _MS = 1e6
 _SECOND = 1e9
+_LATENCIES = {
+    "mean": pl.col("ms").mean(),
+    "longest": pl.col("ms").max(),
+    "95th": pl.col("ms").quantile(0.95, "linear"),
+}
 
 
-@dataclass
-class Benchmark:
-    """Reads a collection's runs of the benchmark."""
-
-    collection: Collection
-
-    def setup(self, experiment: str, policy: str) -> Repeated | None:
-        """The runs under a policy."""
-        return self.collection.one(experiment, policy, CPUS)
+class EventQueries(queries.Queries):
+    """Asks for events by experiment and policy."""
 
     def throughput(self, experiment: str, policy: str) -> Measured:
         """Events a second, of all threads, as the program tells it."""
         told = pl.col("value").filter(pl.col("name") == "events").sum()
         elapsed = pl.col("value").filter(pl.col("name") == "elapsed").sum()
         rate = pl.when(elapsed > 0).then(told * 1e9 / elapsed)
-        return self._of(experiment, policy, self._values, rate)
+        return self.of(experiment, policy, rate, self.collection.values)
 
-    def latency(self, experiment: str, policy: str, value: pl.Expr) -> Measured:
-        """Something of the latencies of a run's events, in ms: `mean`, `longest` …"""
-        return self._of(experiment, policy, self._latencies, value)
+    def latency(self, experiment: str, policy: str, which: str) -> Measured:
+        """Of an event, in ms: the mean, the longest, the 95th percentile."""
+        return self.of(experiment, policy, _LATENCIES[which], self._latencies)
 
-    def summary(self, experiment: str, policy: str, value: pl.Expr) -> Measured:
-        """Of the row of the summary."""
-        return self._of(experiment, policy, self.collection.summary, value)
-
-    def latencies(self, experiment: str, policies: list[str]) -> pl.DataFrame:
+    def _latencies_of(self, experiment: str, policies: Sequence[str]) -> pl.DataFrame:
         """Of all events of all runs whose setup has no failure. Columns: policy, ms."""
         rows = self._latencies
-        whole = [
-            policy
-            for policy in policies
-            if (setup := self.setup(experiment, policy)) and setup.succeeded
-        ]
+        setups = {policy: self.setup(experiment, policy) for policy in policies}
+        whole = [policy for policy, setup in setups.items() if setup and setup.succeeded]
         if rows.is_empty():
             return pl.DataFrame(schema={"policy": pl.String, "ms": pl.Float64})
         return rows.filter(
             (pl.col("experiment") == experiment) & pl.col("policy").is_in(whole)
         ).select("policy", "ms")
 
-    def _of(self, experiment: str, policy: str, rows: pl.DataFrame, value: pl.Expr) -> Measured:
-        own = rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
-        return measure(self.setup(experiment, policy), of_rows(self.collection, own, value))
-
-    @cached_property
-    def _values(self) -> pl.DataFrame:
-        return self.collection.values
-
     @cached_property
     def _latencies(self) -> pl.DataFrame:
-        if self._values.is_empty():
-            return self._values
-        return self._values.filter(pl.col("name") == "latency").with_columns(
-            ms=pl.col("value") / _MS
-        )
-
-
-MEAN = pl.col("ms").mean()
-LONGEST = pl.col("ms").max()
-PERCENTILE = pl.col("ms").quantile(0.95, "linear")
+        rows = self._told("latency")
+        return rows.with_columns(ms=pl.col("value") / _MS) if len(rows) else rows
 
 
 def turns(run: Kept, trace: Trace) -> pl.DataFrame:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from schedlab.metrics import state_intervals
 from schedlab.report.model import Cell, Column, Table
-from schedlab.report.studies.linux_runs import LinuxRuns
-from schedlab.report.studies.texts import how_measured, traces
+from schedlab.report.studies.queries import Queries
+from schedlab.report.studies.texts import traces
 from schedlab.report.wording import NOTHING, listed
 from schedlab.runs.collection import Kept
 from schedlab.trace import Trace
@@ -33,7 +33,7 @@ class Waits:
 
     @property
     def only_kernel(self) -> bool:
-        """Did nobody run then whom the policy schedules?"""
+        """Did no thread run then that the policy schedules?"""
         return all(name.startswith(_KERNEL_THREAD) for name in self.meanwhile)
 
 
@@ -78,16 +78,16 @@ Row = tuple[str, int, Waits]
 """Scheduler, seed, and what it waits for."""
 
 
-def rows_of(found: LinuxRuns, experiment: str, schedulers: Mapping[str, str]) -> list[Row]:
+def rows_of(found: Queries, experiment: str) -> list[Row]:
     """One for each run that kept its trace."""
     return [
         (name, run.seed, waits_of(run, trace))
-        for name, policy in schedulers.items()
-        for run, trace in traces(found.setup(experiment, policy))
+        for name in found.schedulers
+        for run, trace in traces(found.setup(experiment, name))
     ]
 
 
-def table_of(found: LinuxRuns, experiment: str, rows: Sequence[Row]) -> Table:
+def table_of(found: Queries, experiment: str, rows: Sequence[Row]) -> Table:
     """A row for each run."""
     columns = ("waits", "all of them, ms", "the longest, ms", "who ran during the longest, ms")
     return Table(
@@ -123,8 +123,7 @@ def table_of(found: LinuxRuns, experiment: str, rows: Sequence[Row]) -> Table:
                 for name, seed, waits in rows
             ]
         ),
-        f"By the traces. Names in brackets are kernel threads. "
-        f"{how_measured(found.collection, (experiment,))}",
+        f"By the traces. Names in brackets are kernel threads. {found.how(experiment)}",
     )
 
 

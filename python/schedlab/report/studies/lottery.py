@@ -13,6 +13,7 @@ import polars as pl
 
 from schedlab.comparison.statistics import Within
 from schedlab.report.studies import queries
+from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.report.wording import cpus as cpus_text
 from schedlab.studies.experiments import ALL_CPUS
@@ -121,27 +122,28 @@ class LotteryQueries(queries.Queries):
 
     def share(self, test: str, group: str, policy: str, count: int) -> Measured:
         """Of the CPU time, while all compete."""
-        value = 100 * pl.col("share").first()
-        return self.of_group(group, self.competition(test), policy, value, _PERCENT, count)
+        value, rows = 100 * first("share"), self._group(group)
+        return self.of(self.competition(test), policy, value, rows, _PERCENT, count)
 
     def counted(self, column: str, test: str, group: str, count: int) -> Measured:
         """A column of a group, in runs of the study's program: `finished`, `selections`."""
-        value = pl.col(column).first()
-        return self.of_group(group, self.original(test), THESIS, value, cpus=count)
+        return self._of_original(first(column), test, group, count)
+
+    def _of_original(self, value: pl.Expr, test: str, group: str, count: int) -> Measured:
+        return self.of(self.original(test), THESIS, value, self._group(group), cpus=count)
 
     def _mean(self, column: str, test: str, group: str, count: int) -> float | None:
         return self.counted(column, test, group, count).mean
 
     def picks_each(self, test: str, group: str, count: int) -> Measured:
         """How often each process of a group was picked."""
-        value = pl.col("selections").first() / pl.col("processes").first()
-        return self.of_group(group, self.original(test), THESIS, value, cpus=count)
+        return self._of_original(first("selections") / first("processes"), test, group, count)
 
     def ideal_share(self, test: str, group: str, policy: str, count: int) -> float:
         """By tickets and demands; where these differ, by what the processes of these very runs asked
         for, if that is known."""
-        value = 100 * pl.col("ideal_share").first()
-        own = self.of_group(group, self.competition(test), policy, value, cpus=count).mean
+        value, rows = 100 * first("ideal_share"), self._group(group)
+        own = self.of(self.competition(test), policy, value, rows, cpus=count).mean
         if own is None or self.all_compute(test):
             return self.ideal_group_share(test, group, count)
         return own
@@ -164,8 +166,8 @@ class LotteryQueries(queries.Queries):
 
     def _draws(self, experiment: str, policy: str, count: int) -> tuple[float, ...]:
         """Of each run: each tick of each CPU."""
-        ticks = pl.col("elapsed_ns").first() / pl.col("tick_ns").first()
-        return self.of(experiment, policy, pl.col("cpus").first() * ticks, cpus=count).values
+        ticks = in_ticks(first("elapsed_ns"))
+        return self.of(experiment, policy, first("cpus") * ticks, cpus=count).values
 
     def near_share(self, test: str, group: str, policy: str, count: int) -> float | None:
         """How many points a fair lottery's mean may be off by chance, if each tick of each CPU were a
@@ -204,8 +206,8 @@ class LotteryQueries(queries.Queries):
 
     def idle(self, experiment: str, count: int) -> Measured:
         """Percent of the CPUs' time under the study's lottery in which they had nothing to run."""
-        whole = pl.col("cpus").first() * pl.col("elapsed_ns").first()
-        return self.of(experiment, THESIS, 100 * pl.col("idle_ns").first() / whole, cpus=count)
+        whole = first("cpus") * first("elapsed_ns")
+        return self.of(experiment, THESIS, 100 * first("idle_ns") / whole, cpus=count)
 
     # --- what comes out
 

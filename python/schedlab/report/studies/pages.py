@@ -103,6 +103,7 @@ class _Writer:
             "grouped": lambda value, decimals=0: f"{value:,.{decimals}f}",
             "listed": lambda words: listed(list(words)) if isinstance(words, list) else "",
             "spread_percent": _spread_percent,
+            "ascending": _ascending,
             "counted": counted,
             "cpus": lambda counts: cpus([counts] if isinstance(counts, int) else counts),
             "between": lambda loop: {0: "", 1: " and "}.get(loop.revindex0, ", "),
@@ -204,13 +205,14 @@ class _Writer:
             printed.value = answer.value if answer.finished else math.nan
             return printed
         if isinstance(answer, Measured):
-            answer = {name.replace("_", " "): answer}
-        elif not isinstance(answer, dict) or not _are_measured(answer.values()):
+            found = {name.replace("_", " "): answer}
+        elif isinstance(answer, dict) and _are_measured(answer.values()):
+            found = answer
+        else:
             return answer
-        missing = {each: found.missing for each, found in answer.items() if found.mean is None}
+        missing = {each: own.missing for each, own in found.items() if own.mean is None}
         if not missing:
-            means = {each: found.mean for each, found in answer.items()}
-            return means if len(means) > 1 else next(iter(means.values()))
+            return answer.mean if answer is not found else {e: own.mean for e, own in found.items()}
         if not self.missing:
             raise _NotAsked(f"{name} may be missing: expected it between known() and endcall")
         self.missing[-1] |= missing
@@ -281,7 +283,14 @@ def _are_measured(values: Iterable[Any]) -> bool:
 
 def _spread_percent(values: Any) -> float:
     """By how much the greatest is more than the least; of what is missing, nothing."""
-    return 100 * (max(values) / min(values) - 1) if isinstance(values, list) else math.nan
+    if not isinstance(values, dict):
+        return math.nan
+    return float(100 * (max(values.values()) / min(values.values()) - 1))
+
+
+def _ascending(values: Any) -> list[tuple[str, float]]:
+    """Names and numbers, the least first; of what is missing, nothing."""
+    return sorted(values.items(), key=lambda each: each[1]) if isinstance(values, dict) else []
 
 
 def _answer(name: str, query: Callable[..., Any], *words: Any, **named: Any) -> Any:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import polars as pl
 
 from schedlab.comparison.statistics import Within
-from schedlab.report.studies.missing import failures
 from schedlab.report.studies.texts import combined, how_measured, in_order, of_rows
 from schedlab.report.study_tables import Measured, measure
+from schedlab.report.wording import counted
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.figures import Figure, Source
@@ -27,8 +28,19 @@ from schedlab.trace import Trace, TraceError
 POSITIVE: Within = (0, float("inf"))
 
 
+def first(column: str) -> pl.Expr:
+    """Of one row."""
+    return pl.col(column).first()
+
+
+def in_ticks(time: pl.Expr) -> pl.Expr:
+    """Of one that is in ns."""
+    return time / first("tick_ns")
+
+
 class Queries:
-    """Of one study, and of the runs that a report is made of."""
+    """Of one study, and of the runs that a report is made of. A policy may be named as the study names
+    its scheduler."""
 
     cpus = 0
     """On which its experiments run, if nothing else is said; 0: on however many they ran."""
@@ -63,7 +75,8 @@ class Queries:
 
     def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
         """All seeds of an experiment under a policy; None if it was not run."""
-        return self.collection.one(experiment, policy, cpus or self.cpus or None)
+        own = self.schedulers.get(policy, policy)
+        return self.collection.one(experiment, own, cpus or self.cpus or None)
 
     def first_trace(self, experiment: str, policy: str, cpus: int = 0) -> Trace | None:
         """Of the first seed; None if that was not run, failed, or its trace was not kept."""
@@ -79,16 +92,28 @@ class Queries:
         """Was it, under this policy or under any?"""
         if policy:
             return self.setup(experiment, policy, cpus) is not None
-        return any(run.setup.experiment == experiment for run in self.collection)
+        return bool(self.collection.select(experiment=experiment))
+
+    def shipped_run(self, experiments: Iterable[str] | str) -> list[str]:
+        """The policies as shipped under which any of the experiments was run."""
+        names = _several(experiments)
+        return [each for each in self.shipped if any(self.ran(name, each) for name in names)]
 
     def failures(self) -> str:
         """A sentence, if runs of this study failed; else nothing."""
-        return " ".join(failures(self.collection, f"s{self.study.number}-"))
+        own = f"s{self.study.number}-"
+        runs = [run for run in self.collection if run.setup.experiment.startswith(own)]
+        failed = sum(not run.succeeded for run in runs)
+        if not failed:
+            return ""
+        return (
+            f"**{failed} of its {counted(len(runs), 'run')} failed**: their cells say how, and no mean"
+            " is made of the others."
+        )
 
     def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:
         """For a caption: on which machine, with what tick, how many seeds."""
-        names = (experiments,) if isinstance(experiments, str) else experiments
-        return how_measured(self.collection, names, policies)
+        return how_measured(self.collection, _several(experiments), policies)
 
     def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
         """In all their runs: `1 ms`."""
@@ -100,27 +125,11 @@ class Queries:
         self, experiment: str, policy: str, column: str, factor: float = 1, cpus: int = 0
     ) -> Measured:
         """A column of the runs' summary, times the factor."""
-        return self.of(experiment, policy, pl.col(column).first() * factor, cpus=cpus)
-
-    def of_group(
-        self,
-        group: str,
-        experiment: str,
-        policy: str,
-        value: pl.Expr,
-        within: Within = POSITIVE,
-        cpus: int = 0,
-    ) -> Measured:
-        """What an expression comes to over the row of a group of processes."""
-        rows = self.collection.groups
-        own = rows.filter(pl.col("group") == group) if len(rows) else rows
-        return self.of(experiment, policy, value, own, within, cpus)
+        return self.of(experiment, policy, first(column) * factor, cpus=cpus)
 
     def ticks(self, experiment: str, policy: str, column: str, cpus: int = 0) -> Measured:
         """A time of the runs' summary, in ticks."""
-        return self.of(
-            experiment, policy, pl.col(column).first() / pl.col("tick_ns").first(), cpus=cpus
-        )
+        return self.of(experiment, policy, in_ticks(first(column)), cpus=cpus)
 
     def of(
         self,
@@ -146,8 +155,15 @@ class Queries:
 
     def _processes(self, column: str, value: str) -> pl.DataFrame:
         """Of all runs: those processes whose column has this value."""
-        rows = self.collection.processes
-        return rows.filter(pl.col(column) == value) if len(rows) else rows
+        return _only(self.collection.processes, column, value)
+
+    def _group(self, name: str) -> pl.DataFrame:
+        """Of all runs: the row of a group of processes."""
+        return _only(self.collection.groups, "group", name)
+
+    def _told(self, name: str) -> pl.DataFrame:
+        """Of all runs: what programs told under a name, as `value`."""
+        return _only(self.collection.values, "name", name)
 
     # --- what follows from numbers
 
@@ -159,12 +175,27 @@ class Queries:
         """By how many percent the first is more, seed by seed."""
         return combined(more, less, lambda one, other: (one / other - 1) * 100)
 
-    def order(self, values: Mapping[str, Measured], falling: bool = False) -> str | Measured:
-        """`A > B ≈ C`, where the difference of the latter may be chance; or the first that is missing."""
+    def order(
+        self, values: Mapping[str, Measured], falling: bool = False, paired: bool = True
+    ) -> str | Measured:
+        """`A > B ≈ C`, where the difference of the latter may be chance; or the first that is missing.
+        `paired`: seed by seed."""
         missing = (each for each in values.values() if each.mean is None)
-        return next(missing, None) or in_order(values, falling)
+        return next(missing, None) or in_order(values, falling, paired)
 
     def order_printed(self, values: Mapping[str, Figure], falling: bool = False) -> str:
-        """The same of published figures."""
+        """`A > B = C`: the same of published figures."""
         names = sorted(values, key=lambda name: values[name].value, reverse=falling)
-        return (" > " if falling else " < ").join(names)
+        told = names[0]
+        for one, other in pairwise(names):
+            equal = values[one].value == values[other].value
+            told += f" {'=' if equal else '>' if falling else '<'} {other}"
+        return told
+
+
+def _several(experiments: Iterable[str] | str) -> list[str]:
+    return [experiments] if isinstance(experiments, str) else list(experiments)
+
+
+def _only(rows: pl.DataFrame, column: str, value: str) -> pl.DataFrame:
+    return rows.filter(pl.col(column) == value) if len(rows) else rows

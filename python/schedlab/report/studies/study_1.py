@@ -177,7 +177,7 @@ class Queries(TimingQueries, LotteryQueries):
 
     def by_itself(self, test: str, name: str) -> Measured:
         """The same on one CPU if it is run alone."""
-        return self._of(pl.col("value").mean(), "priority", test, 1, rows=self._values(name))
+        return self._of(pl.col("value").mean(), "priority", test, 1, rows=self._told(name))
 
     # --- where the context switches come from, on one CPU
 

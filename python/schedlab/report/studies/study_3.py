@@ -18,6 +18,7 @@ from schedlab.report.charts import boxes, dots, drawn
 from schedlab.report.model import Block
 from schedlab.report.studies import inversion, queries
 from schedlab.report.studies.inversion import Story
+from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.studies.texts import number, traces
 from schedlab.report.studies.ticks import waiting_by_level
 from schedlab.report.study_tables import Measured, measure
@@ -33,10 +34,6 @@ _FEW_PERCENT = 1.0
 _INVERSION = "s3-inversion"
 
 
-def _first(column: str) -> pl.Expr:
-    return pl.col(column).first()
-
-
 @dataclass(frozen=True)
 class Metric:
     """One of the study's tables, by its definitions. A million of its cycles is a tick."""
@@ -50,16 +47,16 @@ class Metric:
 
 
 METRICS = {
-    "turnaround": Metric(1, _first("turnaround_mean_ns") / _first("tick_ns"), 2, min),
-    "response": Metric(2, _first("response_mean_ns") / _first("tick_ns"), 3, min),
-    "throughput": Metric(3, _first("finished") * _first("tick_ns") / _first("elapsed_ns"), 3, max),
-    "overhead": Metric(4, _first("overhead_with_idle_share") * 100, 2, min),
-    "fairness": Metric(5, _first("fairness_turnaround"), 3, max),
+    "turnaround": Metric(1, in_ticks(first("turnaround_mean_ns")), 2, min),
+    "response": Metric(2, in_ticks(first("response_mean_ns")), 3, min),
+    "throughput": Metric(3, first("finished") * first("tick_ns") / first("elapsed_ns"), 3, max),
+    "overhead": Metric(4, first("overhead_with_idle_share") * 100, 2, min),
+    "fairness": Metric(5, first("fairness_turnaround"), 3, max),
 }
 _QUARTILES = (
     pl.col("response_ns").quantile(0.75, "linear") - pl.col("response_ns").quantile(0.25, "linear")
-) / _first("tick_ns")
-_SPREAD_OF_FORKS = (pl.col("fork_ns").max() - pl.col("fork_ns").min()) / _first("tick_ns")
+) / first("tick_ns")
+_SPREAD_OF_FORKS = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
 
 
 def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> float:
@@ -77,7 +74,7 @@ def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> fl
 
 
 class Queries(queries.Queries):
-    """Schedulers are named as the study names them; a policy's own name will do as well."""
+    """Workloads are named as the study names them."""
 
     cpus = 3
     schedulers: ClassVar = {
@@ -95,8 +92,7 @@ class Queries(queries.Queries):
     def _of(
         self, workload: str, scheduler: str, value: pl.Expr, rows: pl.DataFrame | None = None
     ) -> Measured:
-        policy = self.schedulers.get(scheduler, scheduler)
-        return self.of(self.workloads[workload], policy, value, rows)
+        return self.of(self.workloads[workload], scheduler, value, rows)
 
     @cached_property
     def _children(self) -> pl.DataFrame:
@@ -133,17 +129,16 @@ class Queries(queries.Queries):
                 arrivals = (found["fork_ns"] - found["fork_ns"].min()) / found["tick_ns"]
                 ticks = in_order_of_arrival(arrivals, self.work, self.cpus)
                 folders[self.collection.runs[int(str(run))].folder] = ticks
-        setup = self.setup(self.workloads["CPU-bound"], self.schedulers[scheduler])
-        return measure(setup, folders)
+        return measure(self.setup(self.workloads["CPU-bound"], scheduler), folders)
 
     def part_of_time(self, column: str, workload: str, scheduler: str) -> Measured:
         """Of all CPUs' time in the window, in percent."""
-        value = _first(column) * 100 / (_first("cpus") * _first("elapsed_ns"))
+        value = first(column) * 100 / (first("cpus") * first("elapsed_ns"))
         return self._of(workload, scheduler, value)
 
     def overhead(self, workload: str, scheduler: str) -> Measured:
         """The scheduler's own part of the CPUs' time, in percent."""
-        return self._of(workload, scheduler, _first("overhead_share") * 100)
+        return self._of(workload, scheduler, first("overhead_share") * 100)
 
     def last_fork(self, workload: str, scheduler: str) -> Measured:
         """Ticks from the first process's fork to the last one's."""
@@ -151,19 +146,17 @@ class Queries(queries.Queries):
 
     def parent_waits(self, workload: str, scheduler: str) -> Measured:
         """For a CPU, in ticks."""
-        value = pl.col("waiting_ns").mean() / _first("tick_ns")
+        value = in_ticks(pl.col("waiting_ns").mean())
         return self._of(workload, scheduler, value, self._processes("role", "root"))
 
     def mean_time(self, column: str, workload: str, scheduler: str) -> Measured:
         """Of a process, in ticks."""
-        return self._of(
-            workload, scheduler, pl.col(column).mean() / _first("tick_ns"), self._children
-        )
+        return self._of(workload, scheduler, in_ticks(pl.col(column).mean()), self._children)
 
     def group_turnaround(self, group: str, scheduler: str) -> Measured:
         """Of a process of this group of the mixed workload, in ticks."""
         own = pl.col("turnaround_ns").filter(pl.col("group") == group)
-        return self._of("Mixed", scheduler, own.mean() / _first("tick_ns"), self._children)
+        return self._of("Mixed", scheduler, in_ticks(own.mean()), self._children)
 
     def thousandths(self, name: str, workload: str, scheduler: str) -> Measured:
         """Of a tick."""
@@ -175,8 +168,7 @@ class Queries(queries.Queries):
         return self._of("CPU-bound", scheduler, value)
 
     def _first_trace(self, workload: str, scheduler: str) -> tuple[Kept, Trace] | None:
-        setup = self.setup(self.workloads[workload], self.schedulers[scheduler])
-        return next(iter(traces(setup, most=1)), None)
+        return next(iter(traces(self.setup(self.workloads[workload], scheduler), most=1)), None)
 
     def mostly_blocked_on(self) -> SimpleNamespace | None:
         """Of the IO-bound processes under round-robin: the cause, and its percent of the time."""
@@ -415,9 +407,7 @@ class Queries(queries.Queries):
 
     def readers_response(self, policy: str) -> Measured:
         """From its fork until it first runs, in ticks."""
-        rows = self.collection.groups
-        rows = rows.filter(pl.col("group") == "reader") if len(rows) else rows
-        value = _first("response_mean_ns") / _first("tick_ns")
+        value, rows = in_ticks(first("response_mean_ns")), self._group("reader")
         return self.of(_INVERSION, policy, value, rows, cpus=1)
 
     def no_hog_was_left(self, policy: str) -> bool:

@@ -13,9 +13,10 @@ import polars as pl
 
 from schedlab.comparison.statistics import ANYWHERE
 from schedlab.metrics import state_intervals
-from schedlab.report.charts import drawn, latencies, levels, lines
+from schedlab.report.charts import drawn, latencies
 from schedlab.report.model import Block, Cell, Column, Table
 from schedlab.report.studies import queries
+from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.studies.texts import number, traces
 from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
 from schedlab.report.study_tables import NOTHING, Measured, measure
@@ -27,17 +28,18 @@ from schedlab.trace import Trace
 
 TRACE = "s4-trace"
 _SHOWN_TICKS = 60
-"""Under round-robin all is said in these."""
+"""Of a trace under round-robin, where these say all."""
 _SEVERAL = 2
 
 
 class Queries(queries.Queries):
-    """Schedulers are named as the study names them; a policy's own name will do as well."""
+    """Times are in ticks."""
 
     schedulers: ClassVar = {"RR": "rr:table-scan", "MLFQ": "mlfq:allotment-boost"}
     kinds: ClassVar = {"interactive": "inter", "CPU-bound": "cpu"}
     """The processes of the mixed benchmark, and their groups in our runs."""
     sizes = MIXED_SIZES
+    trace_experiment = TRACE
     experiments = tuple(f"s4-mixed-{size}" for size in MIXED_SIZES)
     work = STUDY_4_WORK
     asked_ticks = SLEEPER_TICKS
@@ -55,33 +57,23 @@ class Queries(queries.Queries):
 
     def why_not_traced(self, scheduler: str) -> str:
         """If there is none."""
-        setup = self.setup(TRACE, self.schedulers[scheduler])
+        setup = self.setup(TRACE, scheduler)
         measured = measure(setup, {})
         if measured.failed:
             return f"{measured.missing}: {measured.why}"
         return "the trace is not there" if setup else "not run"
 
     def _traced(self, scheduler: str) -> list[tuple[Kept, Trace]]:
-        return traces(self.setup(TRACE, self.schedulers[scheduler]), most=1)
+        return traces(self.setup(TRACE, scheduler), most=1)
 
     def _ticks(self, scheduler: str) -> pl.DataFrame:
         ((run, trace),) = self._traced(scheduler)
         return at_ticks(trace, _pids(run, "cpu"))
 
-    def levels_chart(self, scheduler: str, figure: int) -> list[Block]:
-        """Who runs at each tick, on which level."""
-        ((run, trace),) = self._traced(scheduler)
-        end_ns = (begin_tick(trace) + _SHOWN_TICKS) * trace.header.tick_ns
-        return list(
-            drawn(
-                levels,
-                f"study-4-figure-{figure}",
-                trace,
-                title=f"Three CPU-bound processes under {scheduler}: the study's figure {figure}",
-                caption=f"Seed {run.seed}, tick {trace.header.tick_ns / 1e6:g} ms.",
-                end_ns=end_ns if scheduler == "RR" else None,
-            )
-        )
+    def shown_until(self) -> int:
+        """Under round-robin; in ns."""
+        ((_, trace),) = self._traced("RR")
+        return (begin_tick(trace) + _SHOWN_TICKS) * trace.header.tick_ns
 
     def usual_turn(self, scheduler: str) -> SimpleNamespace:
         """The commonest length of a turn, in ticks, and what part of all turns has it."""
@@ -158,14 +150,8 @@ class Queries(queries.Queries):
 
     def turnaround(self, kind: str, scheduler: str, size: int) -> Measured:
         """Mean of the processes of one kind, in ticks."""
-        rows = self.collection.groups
-        if len(rows):
-            rows = rows.filter(pl.col("group") == self.kinds[kind])
-        value = pl.col("turnaround_mean_ns").first() / pl.col("tick_ns").first()
-        return self.of(f"s4-mixed-{size}", self._policy(scheduler), value, rows)
-
-    def _policy(self, scheduler: str) -> str:
-        return self.schedulers.get(scheduler, scheduler)
+        value, rows = in_ticks(first("turnaround_mean_ns")), self._group(self.kinds[kind])
+        return self.of(f"s4-mixed-{size}", scheduler, value, rows)
 
     def authors(
         self, kind: str, scheduler: str, size: int, source: Source = "authors"
@@ -177,51 +163,12 @@ class Queries(queries.Queries):
         """In ticks."""
         return dict(zip(self.kinds, ideal_mixed_benchmark(size), strict=True))[kind]
 
-    def turnaround_chart(self, scheduler: str, figure: int) -> list[Block]:
-        """Over the number of CPU-bound processes; nothing if it was not run."""
-        rows = [
-            {"size": size, "ticks": value, "kind": kind}
-            for size in self.sizes
-            if (setup := self.setup(f"s4-mixed-{size}", self.schedulers[scheduler]))
-            for kind in self.kinds
-            for value in self.turnaround(kind, scheduler, size).values or (None,) * len(setup.runs)
-        ]
-        if not rows:
-            return []
-        printed = [
-            {"size": size, "ticks": found.value, "kind": kind}
-            for size in self.sizes
-            for kind in self.kinds
-            if (found := self.authors(kind, scheduler, size))
-        ]
-        ideal = [self.ideal("interactive", size) for size in self.sizes]
-        schema = {"size": pl.Int64, "ticks": pl.Float64, "kind": pl.String}
-        return [
-            lines(
-                f"study-4-figure-{figure}",
-                pl.DataFrame(rows, schema=schema),
-                title=f"The mixed benchmark under {scheduler}: the study's figure {figure}",
-                caption="Mean time from fork to end.",
-                x="size",
-                y="ticks",
-                x_title="CPU-bound processes",
-                y_title="mean turnaround, ticks",
-                series="kind",
-                policies=False,
-                order=list(self.kinds),
-                ideal=pl.DataFrame({"size": list(self.sizes), "ticks": ideal}),
-                ideal_title="ideal, interactive",
-                published=pl.DataFrame(printed),
-            )
-        ]
-
     def _sizes_run(self, scheduler: str) -> list[int]:
         """Without a failure."""
-        policy = self.schedulers[scheduler]
         return [
             size
             for size in self.sizes
-            if (setup := self.setup(f"s4-mixed-{size}", policy)) and setup.succeeded
+            if (setup := self.setup(f"s4-mixed-{size}", scheduler)) and setup.succeeded
         ]
 
     def _by_seed(self, scheduler: str, kind: str) -> dict[int, tuple[float, ...]]:
@@ -285,18 +232,16 @@ class Queries(queries.Queries):
 
     def forks_apart(self, size: int) -> Measured:
         """Ticks from the first CPU-bound process's fork to the last one's, under round-robin."""
-        spread = (pl.col("fork_ns").max() - pl.col("fork_ns").min()) / pl.col("tick_ns").first()
+        spread = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
         rows = self._processes("group", self.kinds["CPU-bound"])
-        return self.of(f"s4-mixed-{size}", self.schedulers["RR"], spread, rows)
+        return self.of(f"s4-mixed-{size}", "RR", spread, rows)
 
     def _largest(self, scheduler: str) -> tuple[int, list[tuple[Kept, Trace]]]:
         """The first seed beside the most CPU-bound processes that were run."""
         sizes = self._sizes_run(scheduler)
         if not sizes:
             return 0, []
-        return sizes[-1], traces(
-            self.setup(f"s4-mixed-{sizes[-1]}", self.schedulers[scheduler]), most=1
-        )
+        return sizes[-1], traces(self.setup(f"s4-mixed-{sizes[-1]}", scheduler), most=1)
 
     def story_of_round_robin(self) -> SimpleNamespace | None:
         """What a trace tells of the interactive processes; times in ticks. None without one."""
@@ -374,23 +319,9 @@ class Queries(queries.Queries):
             )
         )
 
-    def shipped_were_run(self) -> bool:
-        """Any of them, in the mixed benchmark?"""
-        return bool(self.shipped_run())
-
-    def shipped_run(self) -> list[str]:
-        """Those policies."""
-        return [
-            each for each in self.shipped if any(self.ran(name, each) for name in self.experiments)
-        ]
-
     def sizes_of_shipped(self) -> list[int]:
         """Beside how many CPU-bound processes."""
-        return [
-            size
-            for size in self.sizes
-            if any(self.ran(f"s4-mixed-{size}", each) for each in self.shipped)
-        ]
+        return [size for size in self.sizes if self.shipped_run(f"s4-mixed-{size}")]
 
     def experiments_of_shipped(self) -> list[str]:
         """The same by name."""
@@ -401,7 +332,7 @@ class Queries(queries.Queries):
     def _of_sleeper(self, experiment: str, scheduler: str, value: pl.Expr) -> Measured:
         ticks = (value / pl.col("tick_ns")).first()
         rows = self._processes("group", "sleeper")
-        return self.of(experiment, self._policy(scheduler), ticks, rows)
+        return self.of(experiment, scheduler, ticks, rows)
 
     def slept(self, experiment: str, scheduler: str) -> Measured:
         """From the call of sleep() until it runs again: all that it does after it first ran."""
@@ -433,16 +364,6 @@ class Queries(queries.Queries):
     def sleep_comes_out(self) -> bool:
         """In one of the experiments?"""
         return bool(self.sleeps_that_come_out())
-
-    def shipped_sleepers(self) -> list[str]:
-        """The policies as shipped under which a sleeper was run."""
-        return [
-            each for each in self.shipped if any(self.ran(name, each) for name in self.sleepers)
-        ]
-
-    def shipped_slept(self) -> bool:
-        """Any?"""
-        return bool(self.shipped_sleepers())
 
 
 def _pids(run: Kept, group: str) -> list[int]:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Mapping
+from itertools import combinations
 from statistics import median
 from types import SimpleNamespace
 from typing import ClassVar
@@ -14,22 +14,13 @@ import polars as pl
 from schedlab.comparison.statistics import Difference
 from schedlab.report.charts import boxes, drawn
 from schedlab.report.model import Block, Table
-from schedlab.report.studies import linux_waits, queries
-from schedlab.report.studies.events import (
-    EIGHT,
-    LONGEST,
-    MEAN,
-    ONE,
-    PERCENTILE,
-    Benchmark,
-    lost_steps,
-    turns,
-)
-from schedlab.report.studies.linux_runs import LinuxRuns, apart
-from schedlab.report.studies.texts import in_order, traces
+from schedlab.report.studies import linux_waits
+from schedlab.report.studies.events import EventQueries, lost_steps, turns
+from schedlab.report.studies.linux_runs import LinuxQueries, apart
+from schedlab.report.studies.queries import first, in_ticks
+from schedlab.report.studies.texts import traces
 from schedlab.report.study_tables import Measured
 from schedlab.report.wording import NOTHING
-from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import (
@@ -37,13 +28,11 @@ from schedlab.studies.linux_experiments import (
     HACKBENCH,
     STRESSORS,
     SUITES,
-    SYSBENCH,
-    WAKEUPS,
+    SYSBENCH_8,
 )
-from schedlab.studies.pack import Study
 
-_ON_OUR_KERNEL = (ONE, EIGHT)
-_LATENCIES = {"mean": MEAN, "longest": LONGEST, "95th": PERCENTILE}
+ONE, EIGHT = _ON_OUR_KERNEL = ("s5-cpubench", "s5-cpubench-8")
+"""One thread, as in the study, and eight."""
 _PRINTED = {
     "throughput": "events_per_second",
     "mean latency": "latency_mean_ms",
@@ -56,10 +45,10 @@ _HARDLY_EVER = 0.001
 _SHIPPED = tuple(dict.fromkeys((*EXPERIMENTS[ONE].own, *OTHERS)))
 
 
-class Queries(queries.Queries):
+class Queries(LinuxQueries, EventQueries):
     """Schedulers are named as the study names them, policies as we do."""
 
-    names: ClassVar = {"CFS": FAIR, "Lottery": "lottery:linux", "WRR": "wrr:linux"}
+    schedulers: ClassVar = {"CFS": FAIR, "Lottery": "lottery:linux", "WRR": "wrr:linux"}
     """The study's schedulers, and what they are on Linux; our own kernel has no CFS."""
     quantities: ClassVar = {
         "throughput": "events a second",
@@ -67,7 +56,7 @@ class Queries(queries.Queries):
         "maximum latency": "longest latency, ms",
     }
     """And what our tables call them."""
-    pairs = tuple(combinations(names, 2))
+    pairs = tuple(combinations(schedulers, 2))
     stressors: ClassVar = {f"s5-linux-stress-{name}": name for name in STRESSORS}
     benchmarks: ClassVar = {
         HACKBENCH: "hackbench",
@@ -75,33 +64,15 @@ class Queries(queries.Queries):
     }
     suites: ClassVar = {f"s5-linux-{name}": name for name in SUITES}
 
-    def __init__(self, study: Study, collection: Collection) -> None:
-        super().__init__(study, collection)
-        self._bench = Benchmark(collection)
-        self._linux = LinuxRuns(collection)
-
     # --- what was run
 
     def on_our_kernel(self) -> bool:
         """The study's own benchmark?"""
         return any(self.collection.select(experiment=name) for name in _ON_OUR_KERNEL)
 
-    def on_linux(self) -> bool:
-        """Anything?"""
-        return self._linux.present
-
     def our_kernel_is_shown(self) -> bool:
         """Unless all that was run is on Linux."""
         return self.on_our_kernel() or not self.on_linux()
-
-    def linux_ran(self, experiment: str) -> bool:
-        """Under any policy, on whatever CPUs?"""
-        return bool(self._linux.setups(experiment))
-
-    def linux_policies(self, experiments: Iterable[str] | str) -> list[str]:
-        """Those that any of the experiments was run under; the study's own first."""
-        names = [experiments] if isinstance(experiments, str) else list(experiments)
-        return self._linux.policies(names)
 
     def shown(self, experiment: str) -> list[str]:
         """The study's policies, and those of the others that were run."""
@@ -122,8 +93,8 @@ class Queries(queries.Queries):
     def titled(self, name: str, experiment: str) -> str:
         """A scheduler, and what is run for it."""
         if experiment == ONE:
-            return f"{name} ({'no policy of ours' if name == 'CFS' else self.names[name]})"
-        return f"{name} ({'the kernel’s fair class' if name == 'CFS' else self.names[name]})"
+            return f"{name} ({'no policy of ours' if name == 'CFS' else self.schedulers[name]})"
+        return f"{name} ({'the kernel’s fair class' if name == 'CFS' else self.schedulers[name]})"
 
     def digits(self, quantity: str, experiment: str) -> int:
         """Decimals of ours; sysbench has two of each."""
@@ -131,7 +102,7 @@ class Queries(queries.Queries):
 
     def ours(self, quantity: str, name: str, experiment: str, run: str = "") -> Measured | None:
         """Of the seed of that number; without one: of all. None on our kernel for CFS."""
-        policy = self.names[name]
+        policy = self.schedulers[name]
         if experiment != ONE:
             found = self.told_by(experiment, policy, _PRINTED[quantity])
         elif policy == FAIR:
@@ -145,54 +116,29 @@ class Queries(queries.Queries):
             return Measured(found.values[int(run) - 1 : int(run)])
         return found
 
-    def told_by(self, experiment: str, policy: str, figure: str) -> Measured:
-        """What a benchmark printed."""
-        return self._linux.printed(experiment, policy, figure)
-
-    def traced(self, experiment: str, policy: str, column: str) -> Measured:
-        """A column of the summary of runs on Linux."""
-        return self._linux.summary(experiment, policy, pl.col(column).first())
-
-    def throughput(self, experiment: str, policy: str) -> Measured:
-        """Events a second, of all threads, as the program tells it."""
-        return self._bench.throughput(experiment, policy)
-
-    def latency(self, experiment: str, policy: str, which: str) -> Measured:
-        """Of an event, in ms: the mean, the longest, the 95th percentile."""
-        return self._bench.latency(experiment, policy, _LATENCIES[which])
-
-    def counted(self, experiment: str, policy: str, column: str) -> Measured:
-        """A column of the summary."""
-        return self._bench.summary(experiment, policy, pl.col(column).first())
-
     def running(self, experiment: str, policy: str) -> Measured:
         """Percent of the time in which the threads run."""
-        part = pl.col("running_ns").first() * 100 / pl.col("elapsed_ns").first()
-        return self._bench.summary(experiment, policy, part)
+        return self.of(experiment, policy, first("running_ns") * 100 / first("elapsed_ns"))
 
     def overhead(self, experiment: str, policy: str) -> Measured:
         """Percent of the time that the scheduler takes."""
-        return self._bench.summary(experiment, policy, pl.col("overhead_share").first() * 100)
+        return self.summary(experiment, policy, "overhead_share", 100)
 
-    def apart_printed(self) -> float:
-        """By how many percent the study's throughputs differ at most."""
-        return _spread_percent([figure.value for figure in self._means("throughput").values()])
-
-    def rates_printed(self) -> list[str]:
-        """All three."""
-        return [f"{name} {figure.text}" for name, figure in self._means("throughput").items()]
+    def printed_means(self, quantity: str) -> dict[str, float]:
+        """By table 6."""
+        return {name: figure.value for name, figure in self._means(quantity).items()}
 
     def _means(self, quantity: str) -> dict[str, Figure]:
-        return {name: f for name in self.names if (f := self.theirs(quantity, name))}
+        return {name: f for name in self.schedulers if (f := self.theirs(quantity, name))}
 
     def longest_printed(self) -> SimpleNamespace:
         """Of the longest latencies of three runs: the worst, whose it is, and all medians."""
         runs = {
             name: [f.value for run in "123" if (f := self.theirs("maximum latency", name, run))]
-            for name in self.names
+            for name in self.schedulers
         }
         worst = max(runs, key=lambda name: max(runs[name]))
-        medians = [f"{median(values):.2f} ms ({name})" for name, values in runs.items()]
+        medians = {name: median(values) for name, values in runs.items()}
         return SimpleNamespace(name=worst, worst=max(runs[worst]), medians=medians)
 
     # --- one thread
@@ -224,12 +170,11 @@ class Queries(queries.Queries):
 
     def clock_step(self, policy: str) -> Measured:
         """In µs."""
-        return self._bench.summary(ONE, policy, pl.col("clock_step_ns").first() / 1000)
+        return self.summary(ONE, policy, "clock_step_ns", 1e-3)
 
     def clock_step_of_tick(self, policy: str) -> Measured:
         """In percent."""
-        step = 100 * pl.col("clock_step_ns").first() / pl.col("tick_ns").first()
-        return self._bench.summary(ONE, policy, step)
+        return self.of(ONE, policy, in_ticks(100 * first("clock_step_ns")))
 
     def steps_lost(self) -> list[float]:
         """Of the clock, in each tick, under the slowest and the fastest; nothing without traces."""
@@ -254,7 +199,7 @@ class Queries(queries.Queries):
 
     def latencies_chart(self) -> list[Block]:
         """Of all events; nothing without any."""
-        latencies = self._bench.latencies(EIGHT, list(_SHIPPED))
+        latencies = self._latencies_of(EIGHT, _SHIPPED)
         if not len(latencies):
             return []
         return list(
@@ -288,33 +233,18 @@ class Queries(queries.Queries):
 
     # --- sysbench on Linux
 
-    def linux_rates(self, experiment: str) -> dict[str, Measured] | list[float]:
-        """Throughputs under all policies that were run; or those that are missing."""
-        return self._means_of(experiment, "events_per_second")
-
-    def _of_sysbench(self, experiment: str, figure: str) -> dict[str, Measured]:
-        """Of the study's three schedulers; of eight threads, under all policies."""
-        own = experiment.startswith(SYSBENCH) and not experiment.endswith("-8")
-        policies = list(self.names.values()) if own else self.linux_policies(experiment)
+    def linux_figures(self, experiment: str, figure: str) -> dict[str, Measured]:
+        """Of the study's three schedulers; of eight threads, under all policies that were run."""
+        own = list(self.schedulers.values())
+        policies = self.linux_policies(experiment) if experiment == SYSBENCH_8 else own
         return {policy: self.told_by(experiment, policy, figure) for policy in policies}
 
-    def _means_of(self, experiment: str, figure: str) -> dict[str, Measured] | list[float]:
-        found = self._of_sysbench(experiment, figure)
-        return _missing(found) or [each.mean for each in found.values() if each.mean is not None]
-
-    def linux_latencies(self, experiment: str) -> dict[str, Measured] | list[str]:
-        """The longest under each policy, the shortest first; or those that are missing."""
-        return _ascending(self._of_sysbench(experiment, "latency_max_ms"), ".0f")
-
-    def linux_order(
-        self, experiment: str, quantity: str, falling: bool
-    ) -> str | dict[str, Measured]:
-        """`WRR ≈ CFS > Lottery`, runs being boots of their own; or those that are missing."""
+    def linux_order(self, experiment: str, quantity: str, falling: bool) -> str | Measured:
+        """`WRR ≈ CFS > Lottery`, runs being boots of their own; or the first that is missing."""
         values = {
-            name: self.told_by(experiment, policy, _PRINTED[quantity])
-            for name, policy in self.names.items()
+            name: self.told_by(experiment, name, _PRINTED[quantity]) for name in self.schedulers
         }
-        return _missing(values) or in_order(values, falling, paired=False)
+        return self.order(values, falling, paired=False)
 
     def difference_there(self, quantity: str, pair: tuple[str, str]) -> str:
         """The second's mean less the first's."""
@@ -325,7 +255,7 @@ class Queries(queries.Queries):
         self, quantity: str, pair: tuple[str, str], experiment: str
     ) -> Difference | None:
         first, second = (
-            self.told_by(experiment, self.names[name], _PRINTED[quantity]) for name in pair
+            self.told_by(experiment, self.schedulers[name], _PRINTED[quantity]) for name in pair
         )
         return apart(first, second)
 
@@ -350,7 +280,7 @@ class Queries(queries.Queries):
         return f"hardly ({told})" if found.chance < _RARE else f"yes ({told})"
 
     def _waits(self, experiment: str) -> list[linux_waits.Row]:
-        return linux_waits.rows_of(self._linux, experiment, self.names)
+        return linux_waits.rows_of(self, experiment)
 
     def waits_traced(self, experiment: str) -> bool:
         """Has any run kept its trace?"""
@@ -358,7 +288,7 @@ class Queries(queries.Queries):
 
     def waits_table(self, experiment: str) -> Table:
         """What the thread waits for."""
-        return linux_waits.table_of(self._linux, experiment, self._waits(experiment))
+        return linux_waits.table_of(self, experiment, self._waits(experiment))
 
     def waits_known(self, experiment: str) -> int:
         """Of how many runs."""
@@ -371,36 +301,28 @@ class Queries(queries.Queries):
 
     # --- which process is woken
 
-    def wakeups_ran(self) -> bool:
-        """On either kernel?"""
-        return any(self.linux_ran(name) for name in ("s5-wakeups", WAKEUPS))
-
     def woken(self, experiment: str, policy: str, column: str) -> Measured:
         """A time of the workers, in ms."""
-        return self._linux.group(experiment, policy, "worker", pl.col(column).first() * 1e-6)
+        return self.of(experiment, policy, first(column) * 1e-6, self._group("worker"))
 
     def rounds(self, experiment: str, policy: str) -> Measured:
         """Of all message processes."""
-        return self._linux.told(experiment, policy, "rounds", pl.col("value").sum())
+        return self.of(experiment, policy, pl.col("value").sum(), self._told("rounds"))
 
     def share_of_computing(self, experiment: str, policy: str) -> Measured:
         """In percent."""
-        return self._linux.group(experiment, policy, "cpu", pl.col("share").first() * 100)
+        return self.of(experiment, policy, first("share") * 100, self._group("cpu"))
 
-    def _wakeups(self, experiment: str) -> dict[str, Measured]:
-        """The 99th percentile under each policy that was run."""
+    def wakeups(self, experiment: str) -> dict[str, Measured]:
+        """The 99th percentile under each policy that was run, in ms."""
         return {
             policy: self.woken(experiment, policy, "wakeup_latency_p99_ns")
             for policy in self.linux_policies(experiment)
         }
 
-    def wakeups_told(self, experiment: str) -> dict[str, Measured] | list[str]:
-        """The shortest first; or those that are missing."""
-        return _ascending(self._wakeups(experiment), ".3g")
-
     def place_of_wrr(self, experiment: str) -> SimpleNamespace | None:
         """Among several policies, and beside the kernel's fair class; None if it has none."""
-        found = {policy: each.mean or 0.0 for policy, each in self._wakeups(experiment).items()}
+        found = {policy: each.mean or 0.0 for policy, each in self.wakeups(experiment).items()}
         if "wrr:linux" not in found or len(found) == 1:
             return None
         place = 1 + sorted(found, key=lambda policy: found[policy]).index("wrr:linux")
@@ -413,13 +335,9 @@ class Queries(queries.Queries):
 
     # --- beyond the study's benchmark
 
-    def benchmarks_ran(self) -> bool:
-        """Any?"""
-        return bool(self.benchmarks_run())
-
     def benchmarks_run(self) -> list[str]:
         """hackbench and stress-ng."""
-        return [name for name in self.benchmarks if self.linux_ran(name)]
+        return [name for name in self.benchmarks if self.ran(name)]
 
     def result(self, experiment: str, policy: str) -> Measured:
         """hackbench's seconds, stress-ng's operations a second."""
@@ -430,23 +348,20 @@ class Queries(queries.Queries):
         """With a result?"""
         return bool(self.result(experiment, FAIR).mean)
 
-    def unlike_fair_class(self, experiment: str) -> list[str]:
-        """What policies have more or less than the fair class, where it is more than chance."""
+    def unlike_fair_class(self, experiment: str) -> list[tuple[str, float]]:
+        """What policies have more or less than the fair class, where it is more than chance; in
+        percent."""
         fair, told = self.result(experiment, FAIR), []
         for policy in self.linux_policies(experiment):
             change = apart(fair, self.result(experiment, policy))
             sure = change and change.chance is not None and change.chance < _RARE
             if policy != FAIR and change and sure and fair.mean:
-                told.append(f"{100 * change.change / fair.mean:+.1f} % (`{policy}`)")
+                told.append((policy, 100 * change.change / fair.mean))
         return told
-
-    def suites_ran(self) -> bool:
-        """Any?"""
-        return bool(self.suites_run())
 
     def suites_run(self) -> list[str]:
         """Those of the other studies."""
-        return [name for name in self.suites if self.linux_ran(name)]
+        return [name for name in self.suites if self.ran(name)]
 
     def title_of(self, experiment: str) -> str:
         """What it is."""
@@ -454,47 +369,26 @@ class Queries(queries.Queries):
 
     def mean_turnaround(self, experiment: str, policy: str) -> Measured:
         """In ms."""
-        value = pl.col("turnaround_mean_ns").first() * 1e-6
-        return self._linux.summary(experiment, policy, value)
+        return self.summary(experiment, policy, "turnaround_mean_ns", 1e-6)
 
     # --- what it claims
 
     def order_theirs(self, quantity: str, falling: bool) -> str:
         """As printed: `CFS = WRR < Lottery`."""
-        known = {name: figure.value for name, figure in self._means(quantity).items()}
-        names = sorted(known, key=lambda name: known[name], reverse=falling)
-        told = names[0]
-        for one, other in pairwise(names):
-            sign = "=" if known[one] == known[other] else ">" if falling else "<"
-            told += f" {sign} {other}"
-        return told
+        return self.order_printed(self._means(quantity), falling)
 
-    def order_ours(self, quantity: str, experiment: str, falling: bool) -> str:
-        """Or what is missing; a dash if it was not run on Linux."""
-        if experiment != ONE and not self.linux_ran(experiment):
+    def order_ours(self, quantity: str, experiment: str, falling: bool) -> str | Measured:
+        """Or the first that is missing; a dash if it was not run on Linux."""
+        if experiment != ONE and not self.ran(experiment):
             return NOTHING
-        found = {name: self.ours(quantity, name, experiment) for name in self.names}
+        found = {name: self.ours(quantity, name, experiment) for name in self.schedulers}
         values = {name: each for name, each in found.items() if each is not None}
-        if any(each.mean is None for each in values.values()):
-            digits = self.digits(quantity, experiment)
-            return "; ".join(f"{name}: {each.text(digits)}" for name, each in values.items())
-        return in_order(values, falling, paired=experiment == ONE)
+        return self.order(values, falling, paired=experiment == ONE)
 
 
 def _missing(found: Mapping[str, Measured]) -> dict[str, Measured]:
     return {name: each for name, each in found.items() if each.mean is None}
 
 
-def _ascending(found: dict[str, Measured], digits: str) -> dict[str, Measured] | list[str]:
-    """`1 ms (`rr`)` of each policy, the least first; or those that are missing."""
-    means = {policy: each.mean or 0.0 for policy, each in found.items()}
-    ordered = sorted(means, key=lambda policy: means[policy])
-    return _missing(found) or [f"{means[policy]:{digits}} ms (`{policy}`)" for policy in ordered]
-
-
 def _signed(number: float, decimals: int) -> str:
     return f"{round(number, decimals) + 0.0:+.{decimals}f}"
-
-
-def _spread_percent(values: Sequence[float]) -> float:
-    return 100 * (max(values) / min(values) - 1)

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from schedlab.report.studies import queries
+from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.studies import select
 from schedlab.studies.experiments import TIMING_TESTS
@@ -100,21 +101,16 @@ class TimingQueries(queries.Queries):
         have ended, in any case."""
         if not self._tells_sleepers(suite, test, whole):
             return self.completion(suite, test, count)
-        return self._of(pl.col("value").mean(), suite, test, count, rows=self._values("ticks"))
+        return self._of(pl.col("value").mean(), suite, test, count, rows=self._told("ticks"))
 
     def _tells_sleepers(self, suite: str, test: str, whole: bool) -> bool:
         return test == SLEEPERS and self.suites[suite].tells_sleepers and not whole
-
-    def _values(self, name: str) -> pl.DataFrame:
-        rows = self.collection.values
-        return rows.filter(pl.col("name") == name) if len(rows) else rows
 
     def group_time(
         self, column: str, group: str, suite: str, test: str, count: int, policy: str = ""
     ) -> Measured:
         """Of a group of processes."""
-        own, value = policy or self.suites[suite].policy, _in_ticks(column)
-        return self.of_group(group, self.experiment(suite, test), own, value, cpus=count)
+        return self._of(_in_ticks(column), suite, test, count, policy, self._group(group))
 
     def sleepers_wait(self, suite: str, count: int) -> Measured:
         """The longest time for which those that are to sleep wait in Mixed Load."""
@@ -122,7 +118,7 @@ class TimingQueries(queries.Queries):
 
     def busiest(self, suite: str, test: str, count: int) -> Measured:
         """For which that CPU ran processes that did so longest."""
-        most = pl.col("running_ns").max() / pl.col("tick_ns").first()
+        most = in_ticks(pl.col("running_ns").max())
         return self._of(most, suite, test, count, rows=self.collection.cpus)
 
     # --- how it compares
@@ -191,11 +187,10 @@ class TimingQueries(queries.Queries):
 
     def us_for_each(self, suite: str, test: str, count: int, less: float = 0) -> Measured:
         """Completion, less so many ticks, for each process, in µs."""
-        own = pl.col("completion_ns").first() - less * pl.col("tick_ns").first()
-        return self._of(own / pl.col("processes").first() / 1000, suite, test, count)
+        own = first("completion_ns") - less * first("tick_ns")
+        return self._of(own / first("processes") / 1000, suite, test, count)
 
 
 def _in_ticks(column: str) -> pl.Expr:
     """A column of one row; a time, in ticks."""
-    value = pl.col(column).first()
-    return value / pl.col("tick_ns").first() if column.endswith("_ns") else value
+    return in_ticks(first(column)) if column.endswith("_ns") else first(column)
