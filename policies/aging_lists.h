@@ -17,7 +17,7 @@ struct aging_queue {
     struct level_counts counts;         /* by rank */
     struct level_lists aging;           /* those that wait and age, */
     struct level_lists steady;          /* those that wait and do not, */
-    uint32_t steady_waiting[RANKS_MAX]; /* and how many they are */
+    uint32_t steady_waiting[RANKS_MAX]; /* their number */
     uint64_t arrivals;
     uint64_t raised;     /* levels by which those that wait have risen so far */
     uint64_t next_raise; /* nanoseconds; nothing is due before */

@@ -6,13 +6,13 @@
 
 /*
  * Compensation for tasks that block, after the compensation tickets of Waldspurger and
- * Weihl 1994: who is away for a part of its life, or gives up its CPU before its turn ends,
- * gets its share of the CPU nevertheless, as long as it asks for as much.
+ * Weihl 1994: a task that is away for a part of its life, or gives up its CPU before its turn
+ * ends, gets its share of the CPU nevertheless, as long as it asks for as much.
  *
- * A task is away (blocked) or competes (is queued or runs). Of both it is known how
- * long they lasted lately: beyond a window the past counts half, again and again. So who sleeps
- * for long may run at once when it wakes, until it has had its part of the window; who had
- * four times its part is not compensated.
+ * A task is away (blocked) or competes (is queued or runs). The history says how long it did
+ * each of them lately: beyond a window the past counts half, again and again. So a task that
+ * sleeps for long may run at once when it wakes, until it has had its part of the window; a task
+ * that had four times its part is not compensated.
  */
 struct run_history {
     uint64_t away;      /* ns */
@@ -73,8 +73,8 @@ POLICY_FUNCTION uint64_t history_part(const run_history_t *history)
 }
 
 /*
- * How often the task's weight w must count, in parts of COMPENSATION_ONE, beside `others`.
- * Times k, it gets kw / (others + kw) of the time in which it competes, a part c of its life;
+ * How often the task's weight w must count, in parts of COMPENSATION_ONE, where `others` compete,
+ * too. Times k, it gets kw / (others + kw) of the time in which it competes, a part c of its life;
  * c times that is to be w / (others + w). A turn that was cut short counts less, until the
  * next one, by as much as it was shorter. If no k is enough, it is `most`.
  */

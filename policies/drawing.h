@@ -31,7 +31,7 @@ enum { DRAWING_SLICE, DRAWING_HORIZON, DRAWING_COMPENSATION, DRAWING_TUNABLE_COU
 
 struct drawing_task {
     struct ticket_node node;    /* what it holds in draws, in units */
-    struct share_member member; /* as what it counts when CPUs are compared */
+    struct share_member member; /* what it counts as when CPUs are compared */
     struct run_history history;
     uint64_t own;   /* its own tickets, in units, as long as it competes; else 0 */
     uint32_t ticks; /* of the slice, used */
@@ -78,7 +78,7 @@ POLICY_FUNCTION uint64_t drawing_window(const run_queue_t *queue)
     return HISTORY_TICKS * queue->scheduler->tick_ns;
 }
 
-/* The turn ends before its time, which is a tick: the task was entitled to the rest. */
+/* The turn ends before its time, which would be a tick: the task was entitled to the rest. */
 POLICY_FUNCTION void drawing_cut_short(const run_queue_t *queue, drawing_task_t *task)
 {
     uint64_t ticks = (uint64_t)queue->scheduler->tunable[DRAWING_SLICE] - task->ticks;
@@ -106,9 +106,9 @@ POLICY_FUNCTION uint64_t drawing_compensated(const run_queue_t *queue, const dra
 }
 
 /*
- * As what a task counts when CPUs are compared. That is done at ticks, when those wake that
- * sleep for ticks: if they counted in full, a CPU with many of them would seem busy that has
- * nothing to do most of the time. A task that competes for half of its life or more counts in
+ * What a task counts as when CPUs are compared. That is done at ticks, when tasks wake that
+ * sleep for ticks: if they counted in full, a CPU with many of them would seem busy though it
+ * has nothing to do most of the time. A task that competes for half of its life or more counts in
  * full, and so does one that has used up a turn since it woke: it may be long until it is queued
  * anew.
  */

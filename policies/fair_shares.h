@@ -10,39 +10,39 @@
  *
  * No division of tasks among CPUs is fair if their weights cannot be evened: with
  * weights 4, 3 and 3 on two CPUs the tasks are due 0.8, 0.6 and 0.6 of a CPU. So
- * tasks must change places from time to time. Who gains and who loses is known:
+ * tasks must change places from time to time. Which of them gain and which lose is known:
  *
  *   - A CPU on which tasks of weight S compete gives 1/S of its time to each unit of
  *     weight, on average; whether by lot or in turns does not matter here.
  *   - Due to each unit is 1/T, where T, the target, is the weight that a CPU would
- *     have if all had the same. Who alone weighs more than the target is due one CPU;
- *     T is that of the other tasks on the other CPUs.
+ *     have if all had the same. A task that alone weighs more than the target is due one
+ *     CPU; T is that of the other tasks on the other CPUs.
  *   - So on this CPU a unit's *lead* over what is due grows by 1/S − 1/T. The queue
  *     keeps the sum of that, its clock; a task's lead is its weight times what the
  *     clock has gone on by since the task joined, which costs nothing per task.
  *
  * Let l be the lead of a unit of weight. The sum of l² over all units of all tasks
  * is a measure of unfairness. If the tasks on a CPU have weight S and lead L together,
- * what that measure will be after h more ticks depends on who is where only by
+ * what that measure will be after h more ticks depends on which task is where only by
  *
  *                      sum over all CPUs of (2 L h + h²) / S
  *
  * (the terms with T are the same for any division). A task moves if that makes this
- * sum smaller: those who are ahead come together on a heavy CPU, and who is behind gets
- * a light one. When nobody leads it is smallest where all weights are alike. The
- * gradient of a sum of squares as a rule for whom to serve is known from networks (Tassiulas
- * and Ephremides 1992); queues that pull by a common virtual time are Li, Baumberger
- * and Hahn 2009; that due to heavy tasks is Chandra et al. 2000.
+ * sum smaller: tasks that are ahead come together on a heavy CPU, and one that is behind
+ * gets a light one. When no task leads, the sum is smallest where all weights are alike.
+ * To serve by the gradient of a sum of squares is known from networks (Tassiulas and
+ * Ephremides 1992), queues that pull by a common virtual time from Li, Baumberger and Hahn
+ * (2009), what is due to heavy tasks from Chandra et al. (2000).
  *
  * At each tick a CPU looks at one other CPU and considers one task of it. It takes no
- * lock but the two queues' own, and reads the totals of all.
+ * lock except the two queues' own, and reads the totals of all.
  *
  * A policy's queue state begins with a share_queue. Weights are at most 2^40 a CPU.
  */
 struct share_queue {
     uint64_t weight;  /* of the tasks that are queued here or run */
     uint64_t members; /* their number */
-    /* As at the last tick: the target is due_weight ÷ due_cpus. Zero: nobody shares a CPU. */
+    /* As at the last tick: the target is due_weight ÷ due_cpus. Zero: no tasks share a CPU. */
     uint64_t due_weight;
     uint64_t due_cpus;
     int64_t clock;  /* lead that a unit of weight has gathered here */
@@ -64,7 +64,7 @@ typedef struct share_member SHARED_MEMORY share_member_t;
 
 /* Leads are in nanoseconds, times this; so are clocks, for a unit of weight. */
 #define SHARES_FRACTION    (1ll << 22)
-#define SHARES_TICKS_MAX   1024 /* a lead that would be larger is forgotten: nobody can have it */
+#define SHARES_TICKS_MAX   1024 /* a lead that would be larger is forgotten: no task can have it */
 #define SHARES_GAP_TICKS   16   /* between two ticks, at most */
 #define SHARES_PASSES_MAX  8
 #define SHARES_DRIFT_TICKS 64
@@ -92,9 +92,9 @@ POLICY_FUNCTION bool shares_fills_cpu(const share_queue_t *shares, uint64_t cpus
 }
 
 /*
- * Brings the queue's clock up to now. Before its weight or what is due changes. No task
- * is due more than one CPU: to n tasks no more than n are due. So who has a CPU for
- * itself is owed nothing, however much it weighs.
+ * Brings the queue's clock up to now: to be called before its weight, or what is due,
+ * changes. No task is due more than one CPU: to n tasks no more than n are due. So a task
+ * that has a CPU for itself is owed nothing, however much it weighs.
  */
 POLICY_FUNCTION void shares_advance(run_queue_t *queue)
 {
@@ -163,7 +163,7 @@ POLICY_FUNCTION void shares_find_due(run_queue_t *queue)
     const scheduler_t *scheduler = queue->scheduler;
     share_queue_t *shares = SHARES(queue);
     uint64_t cpus = LOOP_START(0);
-    uint64_t weight = LOOP_START(1); /* nobody fills a CPU at first */
+    uint64_t weight = LOOP_START(1); /* no task fills a CPU at first */
     int64_t lead = 0;
     bool settled = false;
     for (uint32_t pass = LOOP_START(0); pass < SHARES_PASSES_MAX && !settled && LOOP_GUARD;
@@ -200,7 +200,7 @@ POLICY_FUNCTION void shares_tick(run_queue_t *queue)
     SHARES(queue)->ticks++;
 }
 
-/* No lock. From whom `cpu` should consider to take a task now: all others in turn. */
+/* No lock. The CPU from which `cpu` should consider to take a task now: all others in turn. */
 POLICY_FUNCTION uint32_t shares_next_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint64_t step = SHARES(scheduler->queue[cpu])->ticks % (scheduler->queues - 1);

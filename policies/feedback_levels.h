@@ -127,7 +127,7 @@ POLICY_FUNCTION void feedback_boost_queue(run_queue_t *queue)
         feedback_begin_epoch(queue);
 }
 
-/* The level at which the task is served now, even if it has not been told of the boost yet. */
+/* The level at which the task is served now, even if no hook has lifted it since the boost. */
 POLICY_FUNCTION uint32_t feedback_level(const run_queue_t *queue, const task_t *task)
 {
     const feedback_task_t *own = feedback_task_of(task);

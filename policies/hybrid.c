@@ -7,7 +7,7 @@
  *
  * Each CPU has a tree of tickets for each level (ticket_tree.h) and a bitmap of the levels
  * where tasks wait. So finding the level is O(1), and the draw O(log n) in the tasks of
- * that level. Levels are strict over all CPUs, but for a tick (level_cpus.h).
+ * that level. Levels are strict over all CPUs, except for a tick (level_cpus.h).
  */
 
 #include "level_cpus.h"

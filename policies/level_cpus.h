@@ -7,7 +7,7 @@
 
 /*
  * Levels on several CPUs: no level is served for longer than a tick while a task
- * of a higher one waits elsewhere. Who is forked or wakes goes to the CPU that
+ * of a higher one waits elsewhere. A task that is forked or wakes goes to the CPU that
  * serves the lowest level; and at its ticks each CPU looks for a task that is
  * higher than its own. Levels are compared by rank (level_lists.h), and by the
  * counts that lie first in each queue's state; so this serves every policy that
@@ -22,7 +22,7 @@ POLICY_FUNCTION uint32_t served_rank(const run_queue_t *queue)
     return waiting < counts->running ? waiting : counts->running;
 }
 
-/* Where this is less a task is served sooner: at an idle CPU, else at the one that serves the
+/* A task is served sooner where this is less: at an idle CPU, else at the one that serves the
  * lowest level, else at the one with fewer tasks. */
 POLICY_FUNCTION uint64_t level_pressure(const run_queue_t *queue)
 {
@@ -47,9 +47,9 @@ POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task
 }
 
 /*
- * Should `queue` take the first of those that wait in `other`? If it is higher than
- * all that `queue` has; or, so that equals have equal turns, if it is equal and
- * `other` serves a higher one now, or has two more at this level. Who waits alone
+ * Should `queue` take the first of those that wait in `other`? Yes, if it is higher
+ * than all that `queue` has; or, so that equals have equal turns, if it is equal and
+ * `other` serves a higher one now, or has two more at this level. A task that waits alone
  * is about to be run by its own CPU.
  */
 POLICY_FUNCTION bool should_take(const run_queue_t *queue, const run_queue_t *other)

@@ -12,12 +12,12 @@
  */
 
 #define RANKS_MAX 16
-#define NO_RANK   RANKS_MAX /* where nobody waits, or runs: behind all others */
+#define NO_RANK   RANKS_MAX /* where no task waits, or runs: after all others */
 
 /* What all CPUs may know of a queue, without its lock: the first thing in the queue's state. */
 struct level_counts {
     uint32_t occupied;           /* a bit for each rank at which a task waits */
-    uint32_t running;            /* the rank of the task that runs; NO_RANK: nobody does */
+    uint32_t running;            /* the rank of the task that runs; NO_RANK: none does */
     uint32_t waiting[RANKS_MAX]; /* tasks, at each rank */
 };
 typedef struct level_counts SHARED_MEMORY level_counts_t;
@@ -39,7 +39,7 @@ POLICY_FUNCTION void level_queue_init(run_queue_t *queue)
     level_counts_of(queue)->running = NO_RANK;
 }
 
-/* The rank that is to be served first; NO_RANK: nobody waits. */
+/* The rank that is to be served first; NO_RANK: no task waits. */
 POLICY_FUNCTION uint32_t level_first(const level_counts_t *counts)
 {
     return (uint32_t)__builtin_ctz(counts->occupied | 1u << NO_RANK);
@@ -74,7 +74,7 @@ POLICY_FUNCTION void level_lists_remove(level_lists_t *lists, level_counts_t *co
     level_counts_remove(counts, rank, 1);
 }
 
-/* Takes out the first task of the first rank; null: nobody waits. */
+/* Takes out the first task of the first rank; null: no task waits. */
 POLICY_FUNCTION task_t *level_lists_take_first(level_lists_t *lists, level_counts_t *counts)
 {
     uint32_t rank = level_first(counts);

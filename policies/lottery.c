@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Lottery: who runs next is drawn by lot; a task's chance is its part of the tickets.
+ * Lottery: the task that runs next is drawn by lot; a task's chance is its part of the tickets.
  *
  * A tree of tickets for each CPU (ticket_tree.h) makes a draw O(log n). Draws
  * are independent of each other: on one CPU each task's share is its part of the

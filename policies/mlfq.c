@@ -227,7 +227,8 @@ POLICY_FUNCTION bool mlfq_preempts(run_queue_t *queue, const task_t *task, const
 
 POLICY_DEFINITION policy_mlfq = {
     .name = "mlfq",
-    .meaning = "multi-level feedback queue: who runs much sinks, all rise from time to time",
+    .meaning =
+        "multi-level feedback queue: a task that runs much sinks, all rise from time to time",
     .source = "Corbató 1962; Arpaci-Dusseau 2018",
     .order = "The highest level at which a task waits is served; the task that came first is next.",
     .levels = "A task that uses up its time sinks, and a boost lifts all; level 0 is served last.",

@@ -31,7 +31,7 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
     return best;
 }
 
-/* An idle CPU (the lowest of several), if a task waits behind the one that `cpu` runs. */
+/* An idle CPU (the lowest of several), if a task waits for the one that `cpu` runs. */
 POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu)
 {
     if (scheduler->queue[cpu]->queued == 0)
@@ -45,8 +45,8 @@ POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu
 
 /*
  * The CPU with the most tasks (the lowest of several), if taking one from it
- * makes the two loads more even: it must have at least two more than `cpu`. An
- * idle CPU so leaves alone a task whose own CPU is about to run it.
+ * makes the two loads more even: it must have at least two more than `cpu`. So an
+ * idle CPU leaves a task alone whose own CPU is about to run it.
  */
 POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {

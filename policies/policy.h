@@ -196,7 +196,7 @@ struct preset {
  * all of its state and of its tasks. The others hold no lock: they may read any
  * queue's `now`, `queued` and `running`, and numbers in its state, and must be
  * content with values that are a moment old. What scheduler_init() leaves in the
- * scheduler's state is read by all; who changes it later does so by atomic
+ * scheduler's state is read by all; a hook that changes it later does so by atomic
  * operations (__sync_fetch_and_add()). A hook that is null does nothing; what
  * that means is said with each.
  *
@@ -206,10 +206,10 @@ struct preset {
  * next: task_init() without a parent, then enqueue(ENQUEUE_ADOPTED). For those
  * that are queued now this is at once, in the order in which the old policy would
  * have run them; those that run leave their CPUs as soon as they can. Before that
- * no hook but place() is called for a task.
+ * no hook except place() is called for a task.
  *
- * Tunables do not change under a policy: who sets one switches to it anew, in
- * the same way.
+ * Tunables do not change under a policy: to set one is to switch to the policy anew,
+ * in the same way.
  */
 struct policy {
     const char *name;
@@ -254,15 +254,16 @@ struct policy {
     /* Locked. A picked task leaves its CPU. */
     void (*stopped)(run_queue_t *queue, task_t *task, enum stop_reason reason);
     /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
-     * several that run from a shared queue, one gives way that the others would preempt. */
+     * several tasks that run from a shared queue, the one that the others would preempt gives
+     * way. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
     /* No lock. The CPU for a task that is forked or woken; the task's state may not be there yet.
      * Null: place_fewest(). This hook and the next three are not called with a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
-    /* No lock. At a tick of a CPU that runs a task, before balance(): to whom should `cpu` give one
-     * of its queued tasks? NO_CPU: nobody. Null: push_to_idle(). */
+    /* No lock. At a tick of a CPU that runs a task, before balance(): to which CPU should `cpu`
+     * give one of its queued tasks? NO_CPU: none. Null: push_to_idle(). */
     uint32_t (*push)(const scheduler_t *scheduler, uint32_t cpu);
-    /* No lock. At a tick and before idling: from whom should `cpu` take a task? NO_CPU: none.
+    /* No lock. At a tick and before idling: from which CPU should `cpu` take a task? NO_CPU: none.
      * `idle`: the CPU has nothing to run. Null: balance_longest(). */
     uint32_t (*balance)(const scheduler_t *scheduler, uint32_t cpu, bool idle);
     /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`, where

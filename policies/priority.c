@@ -199,7 +199,7 @@ POLICY_FUNCTION uint64_t priority_level_now(const scheduler_t *scheduler, const 
 
 POLICY_DEFINITION policy_priority = {
     .name = "priority",
-    .meaning = "the highest priority runs, equals take turns, who waits rises",
+    .meaning = "the highest priority runs, equals take turns, a task that waits rises",
     .source = "Cobham 1954; study 1, 2025",
     .order = "The highest level at which a task waits is served; the task that came first is next.",
     .levels = "A task's level is its priority, and rises while it waits; level 0 is served first.",

@@ -17,9 +17,9 @@
  * policies/NAME.c: rr, wrr, lottery, priority, mlfq, then the others by name. A
  * policy's place is its number, and 0 is what a machine starts with.
  *
- * Behind those that have numbers come the sources in policies/studies/. Each bears the
- * name of a policy and holds presets of it, which so have algorithms and tunables of
- * their own; to whoever chooses one it is a preset like the others.
+ * Those that have numbers are followed by the sources in policies/studies/. Each bears the
+ * name of a policy and holds presets of it, which have algorithms and tunables of their
+ * own; to a person who chooses one it is a preset like the others.
  */
 extern const struct policy *const policies[];
 extern const uint32_t policies_count;       /* those that have numbers */

@@ -6,13 +6,13 @@
  *
  * Each task has a pass, its virtual time: while it runs, its pass moves on by the
  * time used, divided by its tickets. The task with the lowest pass runs next; of
- * equal ones, that with the lowest PID. What counts is the time really used: who
- * blocks in the middle of a slice pays for half a slice.
+ * equal ones, that with the lowest PID. What counts is the time really used: a task
+ * that blocks in the middle of a slice pays for half a slice.
  *
  * Each run queue has a pass, too, which moves on as that of a task with all the
  * tickets of the queue would. A task that leaves (it blocks, moves to another CPU
  * or gets other tickets) keeps what remains of its turn, by how much it is ahead of
- * that, and joins again with as much: nobody gains or loses by being away.
+ * that, and joins again with as much: no task gains or loses by being away.
  *
  * All this is fair among the tasks of one CPU. Which task belongs on which CPU, so
  * that shares of the whole machine are fair, fair_shares.h tells.
@@ -35,7 +35,7 @@ static const struct tunable stride_tunables[] = {
 
 struct stride_task {
     struct task_heap_node node;
-    struct share_member member; /* of those who share several CPUs */
+    struct share_member member; /* of the tasks that share several CPUs */
     uint64_t pass;
     uint64_t tickets; /* as they count in the queue; 0: the task has left it */
     uint64_t charged; /* the part of its run_time that it has paid for */

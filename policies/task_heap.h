@@ -57,7 +57,7 @@ POLICY_FUNCTION bool task_heap_mend(task_t *task)
     return changed;
 }
 
-/* Makes one heap of two; either may be null. Gives its first task. */
+/* Makes one heap of two; either may be null. Returns its first task. */
 POLICY_FUNCTION task_t *task_heap_meld(task_t *one, task_t *other)
 {
     task_t *root = NULL;

@@ -64,7 +64,7 @@ POLICY_FUNCTION void ticket_tree_add(task_t *task, uint64_t tickets)
     }
 }
 
-/* Makes `task` (or none) what `old` is to its parent. */
+/* Puts `task` (or none) in the place of `old` below its parent. */
 POLICY_FUNCTION void ticket_tree_link(ticket_tree_t *tree, const task_t *old, task_t *task)
 {
     task_t *parent = TICKET_NODE(old)->parent;

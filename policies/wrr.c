@@ -7,9 +7,9 @@
  * As shipped, slices are exact in the long run, by time really used. Only ticks
  * end turns, so a turn ends at the tick that is nearest to its end: a task that is
  * picked within a tick, or whose slice is no whole number of ticks, runs half a
- * tick too long or too short at most. What it is off is carried to its next turn,
- * as in deficit round-robin (Shreedhar and Varghese 1995). Who blocks or yields
- * gives away the rest of its turn, but never a debt.
+ * tick too long or too short at most. The difference is carried to its next turn,
+ * as in deficit round-robin (Shreedhar and Varghese 1995). A task that blocks or
+ * yields gives away the rest of its turn, but never a debt.
  *
  * Deficit round-robin is O(1) only if a quantum buys the smallest thing that can
  * be bought, here a tick: so a quantum shorter than a tick counts as a tick, for
@@ -43,7 +43,7 @@ static const struct tunable wrr_tunables[] = {
     [WRR_CARRY] = {"carry", "1: what a turn was too long or too short counts in the next one", 0, 1,
                    1},
     [WRR_FRONT] = {"front",
-                   "1: who is new or wakes enters at the front of the list, behind the "
+                   "1: a task that is new or wakes enters at the front of the list, after the "
                    "pointer that goes round",
                    0, 0, 1},
     [WRR_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 64, 10000},
@@ -147,7 +147,7 @@ POLICY_FUNCTION void wrr_dequeue(run_queue_t *queue, task_t *task)
     shares_leave(queue, &wrr_task_of(task)->member);
 }
 
-/* Whose turn is next; null: nobody waits. */
+/* The task whose turn is next; null: none waits. */
 POLICY_FUNCTION task_t *wrr_next(const run_queue_t *queue)
 {
     const wrr_queue_t *state = wrr_queue_of(queue);

@@ -8,8 +8,8 @@
 
 /*
  * All memory of a machine: one piece of address space, zeroed, from which arrays are
- * taken one after the other and never given back. Pages that nobody writes to take no
- * memory.
+ * taken one after the other and never given back. Pages that are never written to
+ * take no memory.
  */
 struct arena {
     unsigned char *base; /* null: nothing is mapped, and it only counts what would be taken */

@@ -63,7 +63,7 @@ static bool compare(uint64_t counted, uint64_t found, const char *what, uint32_t
     return counted == found;
 }
 
-/* Has it something to do that it has not come to yet? */
+/* Has the CPU something to do that it has not come to yet? */
 static bool is_called(const struct cpu *cpu)
 {
     return cpu->reschedule || cpu->late_tick || cpu->due_first != NOBODY;
@@ -98,7 +98,7 @@ static bool check_current(const struct cpu *cpu, struct simulator_error *error)
     return false;
 }
 
-/* How many stand in a line, all of which wait for that; UINT32_MAX: some do not, or there is no
+/* How many processes stand in a line; UINT32_MAX: some wait for something else, or the line has no
  * end. */
 static uint32_t line_length(const struct simulator *simulator, uint32_t first,
                             enum process_wait waits)

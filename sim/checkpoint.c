@@ -2,11 +2,10 @@
 
 /*
  * Machines in files. A file has what the machine is made of and all that was done to it
- * (sim/recipe.h), not its memory: a policy's lists, heaps and trees could not be told
- * from crafted ones by anybody who does not know the policy, and one wrong pointer in
- * them reads or writes anywhere. So the machine is made anew, and all is done to it
- * again, by the functions that check what they are asked for. That takes as long as the
- * run took, without its trace.
+ * (sim/recipe.h), not its memory: only a policy can tell its own lists, heaps and trees
+ * from crafted ones, and one wrong pointer in them reads or writes anywhere. So the machine is made
+ * anew, and all is done to it again, by the functions that check what they are asked for. That
+ * takes as long as the run took, without its trace.
  *
  * A file is a header, and the recipe.
  */
@@ -94,7 +93,8 @@ static bool write_machine(const struct simulator *simulator, FILE *file)
            fflush(file) == 0;
 }
 
-/* A file beside it that nobody else has; `name` is given back by free(). Null: see errno. */
+/* A new file beside it, of a name that no other file has; the caller frees `name`. Null: see errno.
+ */
 static FILE *create_beside(const char *path, char **name)
 {
     size_t bytes = strlen(path) + 48;
@@ -107,8 +107,7 @@ static FILE *create_beside(const char *path, char **name)
     return file < 0 ? NULL : fdopen(file, "wb");
 }
 
-/* The whole file, or none. (What a failure of the power leaves half-written is told by its
- * checksums.) */
+/* Writes the whole file, or none. (Checksums show what a loss of power leaves half-written.) */
 static bool write_file(const struct simulator *simulator, const char *path,
                        struct simulator_error *error)
 {
@@ -195,7 +194,7 @@ static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
     return bytes;
 }
 
-/* Header and recipe, which is given back by free(). Null, or what is wrong. */
+/* Reads the header and the recipe, which the caller frees. Null, or what is wrong. */
 static const char *read_file(FILE *file, struct header *header, unsigned char **recipe)
 {
     bool whole = fread(header, sizeof(*header), 1, file) == 1;
@@ -331,7 +330,7 @@ static bool take_setup(struct rest *rest, struct simulator_setup *setup)
 
 /* ---- doing it again ---- */
 
-/* More has happened than the file says: it was not written by the machine that it describes. So
+/* Has more happened than the file says? Then the machine that it describes has not written it. So
  * nothing takes longer than the file says. */
 static bool is_too_much(const struct simulator *simulator, const struct simulator_counts *said)
 {
@@ -342,7 +341,7 @@ static bool is_too_much(const struct simulator *simulator, const struct simulato
            now.idle_switches > said->idle_switches;
 }
 
-/* Has come of it what the file says? (Where nothing was traced any more, records were counted
+/* Is the machine what the file says? (Where nothing was traced any more, records were counted
  * before that.) */
 static bool is_as_said(const struct simulator *simulator, const struct simulator_counts *said)
 {
@@ -426,7 +425,7 @@ static bool act_again(struct simulator *simulator, const struct recipe_entry *en
     return false;
 }
 
-/* All that was done to it, and then the time that it ran. */
+/* Does all that was done to the machine, and runs it to its time. */
 static bool do_again(struct simulator *simulator, const struct header *header, struct rest *rest)
 {
     while (rest->bytes > 0) {
@@ -437,7 +436,7 @@ static bool do_again(struct simulator *simulator, const struct header *header, s
     return !header->ran || run_again(simulator, header->until, &header->counts);
 }
 
-/* Null: the recipe is none that was written. */
+/* Null: no machine has written this recipe. */
 static struct simulator *make_again(const struct header *header, struct rest *rest)
 {
     struct simulator_error unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks what a hand from outside asks for, and has the engine do it. */
+/* Checks acts from outside, and has the engine do them. */
 
 #include "sim/control.h"
 
@@ -10,7 +10,7 @@
 
 /*
  * Nothing can be done to a run that is over. Ticks may have been left out because all
- * slept: from now on there are ticks again, until all do so once more.
+ * processes slept: from now on there are ticks again, until all sleep once more.
  */
 bool begin_act(struct simulator *simulator, struct simulator_error *error)
 {
@@ -106,7 +106,7 @@ bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
     if (!process)
         return false;
     if (simulator->scheduler.queues == 1)
-        set_error(error, "there is one queue: nobody can be moved to another");
+        set_error(error, "there is one queue: no process can be moved to another");
     else if (cpu >= simulator->scheduler.cpus)
         set_error(error, "CPU %u: there are %u", cpu, simulator->scheduler.cpus);
     else if (process->place != PLACE_QUEUED)

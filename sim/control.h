@@ -5,19 +5,18 @@
 #include "sim/simulator.h"
 
 /*
- * A hand that reaches into a simulator from outside, between two calls of
- * simulator_run(): for tests that decide as they go, for bindings, and for a run
- * that is put aside and continued.
+ * Acts upon a simulator from outside, between two calls of simulator_run(): for tests
+ * that decide as they go, for bindings, and for a run that is put aside and continued.
  *
- * Each act happens at the time at which the machine stands, takes no time, and has
- * no process as its author: what it wakes is woken by an interrupt. CPUs that it
+ * Each act happens at the time at which the machine stands, takes no time, and is no
+ * process's: what it wakes is woken by an interrupt. CPUs that it
  * concerns are called, as by another CPU; so they hear of it in the next
- * simulator_run(), be it until the same time.
+ * simulator_run(), even if that is until the same time.
  *
- * A function that can fail gives false and says why; then nothing has happened. A
+ * A function that fails returns false and says why; then nothing has happened. A
  * process that is not there, or has ended, is such a failure; so is a run that is over.
- * (A run fails if all processes wait for each other: one that shall wait for a hand from
- * outside needs another that sleeps for long.)
+ * (A run fails if all processes wait for each other: a process that is to wait for an act
+ * from outside needs another one that sleeps for long.)
  */
 
 enum simulator_place {
@@ -41,7 +40,7 @@ struct simulator_process {
 
 #define SIMULATOR_NO_PROGRAM UINT32_MAX
 
-/* Programs, channels and texts of a workload beside those that are there, of which they know
+/* Adds a workload's programs, channels and texts to those that are there, of which they know
  * nothing; what counts from the machine's begin counts from now. There must be room:
  * simulator_setup.added_steps. Nothing is started. The number of its first program, which the
  * others follow; SIMULATOR_NO_PROGRAM: failed. */
@@ -99,7 +98,7 @@ uint32_t simulator_processes(const struct simulator *simulator, struct simulator
  * at all; and makes it anew from that and does all of it again, in this process or a later
  * one of the same build. Another build's file is refused, and so is one that is damaged, cut
  * short or made up. What goes on then is what would have gone on, and the traces before and
- * after, one behind the other, are the trace of one run: at a save, all so far is in the
+ * after, one following the other, are the trace of one run: at a save, all so far is in the
  * trace's file. `trace`: the file that is written from now on; null: nothing more is traced.
  *
  * To restore takes as long as the run took until it was saved, without its trace.

@@ -75,7 +75,8 @@ static bool read_number(const char *text, size_t length, uint64_t *value)
     return errno == 0 && end == text + length;
 }
 
-/* The place of a policy's own cost, which is made if it is not there. Null: there is no room. */
+/* Returns the place of a policy's own cost, made if it is not there, or null if there is no room.
+ */
 static uint64_t *cost_of_policy(struct simulator_costs *costs, uint32_t number, const char *policy,
                                 size_t length)
 {

@@ -190,7 +190,7 @@ static struct extent extent_of(const struct simulator_workload *workload)
     return extent;
 }
 
-/* What a process needs beside its place: rounds of loops, and timers. */
+/* What a process needs besides its place: rounds of loops, and timers. */
 static void measure_processes(struct simulator *simulator,
                               const struct simulator_workload *workload)
 {
@@ -235,8 +235,8 @@ static void measure(struct simulator *simulator, const struct simulator_setup *s
         bytes_of_process(any_policy ? POLICY_TASK_BYTES : simulator->state_bytes);
 }
 
-/* Takes all memory but that of the trace's buffer. With an arena that only counts, the pointers are
- * null. */
+/* Takes all memory except that of the trace's buffer. With an arena that only counts, the pointers
+ * are null. */
 static void lay_out(struct simulator *simulator, uint32_t cpus)
 {
     struct arena *arena = &simulator->arena;
@@ -294,7 +294,7 @@ static char *copy_text(struct simulator *simulator, const char *text)
     return memcpy(copy, text, bytes);
 }
 
-/* Of init: as the machine boots, nothing is done; then it starts the workload, whose times count
+/* The steps of init: it waits while the machine boots, then starts the workload, whose times count
  * from there. */
 static void add_init(struct simulator *simulator)
 {

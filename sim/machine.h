@@ -28,11 +28,12 @@
 #define TIME_MAX (1ull << 61) /* ns: sums of two do not overflow */
 /* Of init, which reaps orphans and forks the first process of the workload. */
 #define FIRST_SLOT 0
-/* In place of a program: what init does, whose steps come before those of all programs. */
+/* In place of a program: that of init, whose steps come before those of all programs. */
 #define INIT_PROGRAM UINT32_MAX
 #define INIT_STEPS   3
 
-/* Acts of init, beside those of workloads: reaps until the workload's first process has ended. */
+/* Acts of init, besides those of workloads: it reaps until the workload's first process has ended.
+ */
 enum { STEP_REAP = STEP_COUNT, STEPS_ALL };
 
 enum process_place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED, PLACE_ZOMBIE };
@@ -46,7 +47,7 @@ enum process_wait {
     WAIT_CHANNEL, /* it is in the channel's line */
 };
 
-/* In place of a CPU: nobody's; what it does is done by a hand from outside (sim/control.h). */
+/* In place of a CPU: the act is one from outside (sim/control.h). */
 #define OUTSIDE NO_CPU
 
 struct process {
@@ -87,9 +88,9 @@ struct cpu {
 
 struct channel {
     uint64_t count;
-    uint32_t first; /* who waits */
+    uint32_t first; /* of those that wait, by slot */
     uint32_t last;
-    uint32_t waiting; /* how many do */
+    uint32_t waiting; /* their number */
 };
 
 /* The latest process that was forked to play a program. */
@@ -124,14 +125,14 @@ struct simulator {
     uint32_t busy;         /* CPUs that run a process */
     uint32_t queued;       /* processes, on all queues */
     struct cpu_set idle;   /* and not called yet */
-    struct cpu_set called; /* asked to pick again, and not told yet when it does */
+    struct cpu_set called; /* asked to pick again; when each of them does is not planned yet */
     struct timers timers;
     struct trace trace;
     struct simulator_costs costs; /* under the policy that is in force */
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
 
-    struct arena arena; /* in which all of this lies, but the engine, the trace's buffer and */
+    struct arena arena; /* holds all of this, except the engine, the trace's buffer and */
     struct recipe recipe;
 
     struct workload_step *steps; /* of init, then of all programs */
@@ -147,19 +148,19 @@ struct simulator {
     uint32_t loop_depth;
     uint64_t *timer_times;  /* by slot and timer: when it was due last */
     uint32_t timer_count;   /* with one more, the time of the fork, if there may be shared ones */
-    uint64_t *shared_times; /* by shared timer; NEVER: nobody has used it yet */
+    uint64_t *shared_times; /* by shared timer; NEVER: no process has used it yet */
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */
     size_t process_bytes;
-    char policy_name[64]; /* "rr:table-scan": that is in force */
+    char policy_name[64]; /* that is in force: "rr:table-scan" */
     uint32_t state_bytes; /* that the policy has of them */
     uint32_t process_limit;
     uint32_t most_processes; /* that lived at once, until now */
     int32_t last_pid;
     int32_t first_pid; /* of the workload's first process; 0: not forked yet */
 
-    uint32_t idle_acts; /* since time passed last: a process that never computes is found out */
+    uint32_t idle_acts; /* since time passed last: so a process that never computes is found */
     uint64_t acted_at;
     enum simulator_status status;
     bool finished;
@@ -177,19 +178,20 @@ struct simulator {
  */
 struct engine {
     const struct policy *policy;
-    /* Until the time, the end, or another policy has come into force: see `engine` then. */
+    /* Runs until the time, the end, or until another policy is in force: see `engine` then. */
     void (*run)(struct simulator *simulator, uint64_t until);
-    /* With fresh state and the tunables that are set already. */
+    /* Begins the policy with fresh state and the tunables that are set already. */
     void (*install)(struct simulator *simulator);
-    /* Takes out all processes, in the order in which they would run: linked by `link`. */
+    /* Takes out all processes, in the order in which they would run. Returns the first one's slot;
+     * the others are linked by `link`. */
     uint32_t (*drain)(struct simulator *simulator);
     /* Queues those that drain() gave, and has every CPU pick again; on behalf of CPU `here`, or
      * OUTSIDE. */
     void (*adopt)(struct simulator *simulator, uint32_t here, uint32_t first);
-    /* Queues init, which nobody forked. */
+    /* Queues init, which no process forked. */
     void (*start)(struct simulator *simulator, struct process *process);
 
-    /* By a hand from outside (sim/control.h); what they ask for is possible. */
+    /* Acts from outside (sim/control.h); each is possible. */
     void (*fork)(struct simulator *simulator, uint32_t program);
     void (*kill)(struct simulator *simulator, struct process *process);
     void (*wake)(struct simulator *simulator, struct process *process);

@@ -264,7 +264,7 @@ struct outcome {
     struct simulator_error error;
 };
 
-/* The run to its end, or until it is put aside. */
+/* Runs the machine to its end, or until it is put aside. */
 static void simulate(const struct options *options, struct outcome *outcome)
 {
     struct simulator *simulator = begin(options);
@@ -284,7 +284,7 @@ static void simulate(const struct options *options, struct outcome *outcome)
     simulator_destroy(simulator);
 }
 
-/* Checks the workload as a run of it would, and writes it as a file. The exit status. */
+/* Checks the workload as a run of it would, and writes it as a file. Returns the exit status. */
 static int compile(const struct options *options)
 {
     struct simulator_workload workload = load(options);
@@ -302,7 +302,7 @@ static int compile(const struct options *options)
     return good ? 0 : failed;
 }
 
-/* Says why it is not 0. */
+/* Returns the exit status, and says why it is not 0. */
 static int exit_status(const struct options *options, const struct outcome *outcome)
 {
     int64_t status = outcome->counts.exit_status;

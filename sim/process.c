@@ -106,7 +106,7 @@ struct process *process_parent(const struct simulator *simulator, const struct p
     return lives ? parent : process_at(simulator, FIRST_SLOT);
 }
 
-/* A ring: `zombies` is its last one, whose link is its first. */
+/* Zombies form a ring: `zombies` is the last one, whose link is the first. */
 void zombie_append(struct simulator *simulator, struct process *parent, struct process *child)
 {
     child->link = child->task.slot;

@@ -5,7 +5,7 @@
 #include "sim/machine.h"
 
 /*
- * How much memory a process takes: the policy's state of it lies behind it, as much as the
+ * How much memory a process takes: the policy's state of it follows it, as much as the
  * policy asks for. AddressSanitizer is told that what follows is not the policy's.
  */
 

@@ -105,7 +105,7 @@ static void put_entry(struct recipe *recipe, enum recipe_act act, uint32_t first
     put(recipe, &entry, sizeof(entry));
 }
 
-/* Runs until several times, one after the other, are one until the latest of them. */
+/* Several runs, one after the other, are noted as one until the latest time. */
 void recipe_note_run(struct recipe *recipe, uint64_t until)
 {
     if (!recipe->ran || until > recipe->ran_until)

@@ -5,9 +5,9 @@
 #include "sim/simulator.h"
 
 /*
- * All that makes a machine what it is, as bytes: its setup, its workload, and what hands
- * from outside have done to it, and when. Whoever does the same again has the same
- * machine: sim/checkpoint.c.
+ * All that makes a machine what it is, as bytes: its setup, its workload, and all
+ * acts from outside with their times. To do the same again is to have the same machine:
+ * sim/checkpoint.c.
  *
  * Each part takes a multiple of 8 bytes. A text is its length, with the final 0, and its
  * characters. A workload is its numbers of programs, texts and channels; each program's
@@ -16,7 +16,7 @@
 
 enum recipe_act {
     ACT_RUN,   /* until `second` */
-    ACT_TOUCH, /* nothing that could be done: but there are ticks again (begin_act()) */
+    ACT_TOUCH, /* what was asked for could not be done, but there are ticks again (begin_act()) */
     ACT_FORK,  /* in what follows `first` and `second` are what the function takes */
     ACT_KILL,
     ACT_WAKE,
@@ -70,7 +70,7 @@ void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,
 void recipe_end(struct recipe *recipe);
 
 void recipe_note_run(struct recipe *recipe, uint64_t until);
-/* Something was asked for from outside. If it is done, it is noted in place of this. */
+/* An act was asked for. If it is done, its own entry takes the place of this one. */
 void recipe_note_touch(struct recipe *recipe);
 void recipe_note(struct recipe *recipe, enum recipe_act act, uint32_t first, uint64_t second,
                  uint64_t third);

@@ -13,11 +13,11 @@
  * the policies of policies/ under a workload and writes the event trace of
  * docs/trace-format.md. docs/simulator.md says how it behaves.
  *
- * All state is in `struct simulator`; there are no variables beside it, and several
+ * All state is in `struct simulator`; there are no variables besides it, and several
  * simulators may be used at once, each by one thread at a time. The same setup and
  * workload give the same trace, byte for byte. Times are nanoseconds.
  *
- * A function that can fail gives false and says why in `error`, which is never null.
+ * A function that fails returns false and says why in `error`, which is never null.
  */
 
 #define SIMULATOR_PROCESSES_MAX (1u << 24)
@@ -64,19 +64,19 @@ struct simulator_costs {
     uint64_t boot;           /* until the workload begins, from whose begin its times count */
     uint64_t turn;           /* a CPU that a trap stops goes on at a multiple of this; 0: at once */
     uint64_t scheduler;      /* to come to a decision */
-    uint64_t crowd;          /* of a decision, for each 100 processes that wait beside that */
-    uint64_t context_switch; /* to load another process, or idle, beside that */
+    uint64_t crowd;          /* of a decision, for each 100 processes that wait, besides that */
+    uint64_t context_switch; /* to load another process, or idle, besides that */
     uint64_t tick;           /* of each tick */
     uint64_t wakeup;         /* of each process that a timer wakes */
     uint64_t interrupt;      /* until a CPU hears that another one wants it to pick again */
     uint64_t migration;      /* that a process computes longer after it was moved to another CPU */
-    uint64_t call;           /* of each act but those below, and but computing */
+    uint64_t call;           /* of each act except those below, and except computing */
     uint64_t sleep;          /* until the process sleeps */
     uint64_t pipe;           /* to put something into a channel, or take it out */
     uint64_t fork;           /* until the child is there */
-    uint64_t fork_new;       /* beside that, if there were never so many processes before */
+    uint64_t fork_new;       /* besides that, if there were never so many processes before */
     uint64_t fork_return;    /* until its parent goes on */
-    uint64_t first_run;      /* until a new process does what it shall */
+    uint64_t first_run;      /* until a new process does its first step */
     uint64_t exit;
     uint64_t reap; /* of a child that has ended, by its parent */
     uint32_t policy_count;
@@ -137,7 +137,7 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
                                    const struct simulator_workload *workload,
                                    struct simulator_error *error);
 /* Goes on to `until`. May be called again and again; after SIMULATOR_DONE and SIMULATOR_FAILED it
- * gives the same. */
+ * returns the same. */
 enum simulator_status simulator_run(struct simulator *simulator, uint64_t until,
                                     struct simulator_error *error);
 /* When something happens next: it does in simulator_run() until then. UINT64_MAX: never, or the run

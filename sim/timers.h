@@ -20,7 +20,7 @@ struct timers {
     struct timer *heap;
     uint32_t count;
     uint32_t started;
-    uint32_t dead; /* in the heap, though nobody waits for them: see drop_dead_timers() */
+    uint32_t dead; /* in the heap, though no process waits for them: see drop_dead_timers() */
 };
 
 #define HEAP_CHILDREN 4

@@ -11,7 +11,7 @@ struct trace {
     struct trace_record *buffer;
     uint64_t records;
     int file;
-    int error; /* errno of a write that failed; 0: none */
+    int error; /* errno of a write that failed; 0: none did */
 };
 
 /* Empties the buffer into the file. */

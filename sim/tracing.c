@@ -16,7 +16,7 @@
 
 /* ---- records ---- */
 
-/* The CPU that takes the interrupt of a hand from outside: the one that is back from the kernel
+/* The CPU that takes the interrupt of an act from outside: the one that is back from the kernel
  * first. */
 static struct cpu *outside_cpu(const struct simulator *simulator)
 {

@@ -8,7 +8,7 @@ static bool is_dead(const struct simulator *simulator, const struct timer *timer
     return process->waits != WAIT_TIMER || process->link != timer_number(timer);
 }
 
-/* Those are many: takes them all out of the heap. */
+/* Dead timers are many: takes them all out of the heap. */
 static void remove_dead_timers(struct simulator *simulator)
 {
     struct timers *timers = &simulator->timers;

@@ -411,7 +411,7 @@ static void read_give(struct reader *reader)
     add_step(reader, step);
 }
 
-/* `timer 0 TIME`, its own, or `timer NAME TIME`, which all share; and `absolute` behind it. */
+/* `timer 0 TIME`, its own, or `timer NAME TIME`, which all share; then perhaps `absolute`. */
 static void read_timer(struct reader *reader)
 {
     bool ticks;

@@ -6,7 +6,7 @@
 #include "policies/policy.h"
 
 /*
- * What study 1 does and proposes beside priorities and aging, for study-priority.c.
+ * What study 1 does and proposes besides priorities and aging, for study-priority.c.
  * Limits of 0 are none.
  */
 
@@ -38,10 +38,9 @@ POLICY_FUNCTION bool has_stalled(const level_lists_t *lists, uint32_t top, uint6
 }
 
 /*
- * Priority by behaviour (8.1): after each period of running
- * and sleeping, who hardly slept sinks by a level and who mostly slept rises, by two
- * levels at most. Time in the queue does not count: it says nothing of what the
- * task wants.
+ * Priority by behaviour (8.1): after each period of running and sleeping, a task that
+ * hardly slept sinks by a level and one that mostly slept rises, by two levels at most. Time in the
+ * queue does not count: it says nothing of what the task wants.
  */
 
 enum { BEHAVIOUR_BIAS_MAX = 2 };
@@ -54,7 +53,7 @@ struct behaviour {
 };
 typedef struct behaviour SHARED_MEMORY behaviour_t;
 
-/* A period of 0: nobody is judged. */
+/* A period of 0: no task is judged. */
 POLICY_FUNCTION void behaviour_judge(behaviour_t *own, const task_t *task, uint64_t period)
 {
     uint64_t total = task->run_time - own->judged + own->slept;

@@ -2,7 +2,7 @@
 
 /*
  * The lotteries of two studies: policies/lottery.c with all that they do and propose
- * beside, each of which is a tunable.
+ * besides, each of which is a tunable.
  *
  * Preset `thesis` (study 1): its loop (section 3.2) shuffles the array that it draws
  * from, which changes no chances, and counts recent selections, which do not enter the
@@ -162,7 +162,7 @@ POLICY_FUNCTION uint64_t study_lottery_tickets(const run_queue_t *queue,
     return tickets > 0 ? tickets : 1;
 }
 
-/* ---- who must be next, whatever the draw ---- */
+/* ---- which task must be next, whatever the draw ---- */
 
 /* The list that holds `task` while it is queued; null: none is needed. */
 POLICY_FUNCTION task_list_t *study_lottery_list(run_queue_t *queue, const task_t *task)

@@ -46,11 +46,11 @@ static const struct tunable study_mlfq_tunables[] = {
                        "blocking or yielding 0: changes nothing; 1: gives a new allotment; "
                        "2: and blocking raises a level",
                        RELEASE_KEEPS, RELEASE_KEEPS, RELEASE_RISES},
-    [STUDY_KEEP_SLICE] = {"keep_slice", "1: who wakes goes on with the slice that it left", 0, 0,
-                          1},
+    [STUDY_KEEP_SLICE] = {"keep_slice", "1: a task that wakes goes on with the slice that it left",
+                          0, 0, 1},
     [STUDY_CHARGE_TICKS] = {"charge_ticks",
-                            "1: who runs at a tick pays for all of it; 0: for the time it ran", 0,
-                            0, 1},
+                            "1: the task that runs at a tick pays for it; 0: for the time it ran",
+                            0, 0, 1},
     [STUDY_PREEMPT] = {"preempt",
                        "a higher level takes over 0: when a turn ends; 1: at a tick; 2: at once",
                        PREEMPT_AFTER_TURN, PREEMPT_AT_ONCE, PREEMPT_AT_ONCE},
@@ -61,7 +61,7 @@ static const struct tunable study_mlfq_tunables[] = {
 
 static const struct preset study_mlfq_presets[] = {
     {"four-quanta",
-     "quanta 1, 2, 4 and no limit; no boost; a new quantum for who gives up the CPU (study 3)",
+     "quanta 1, 2, 4 and no limit; no boost; to give up the CPU brings a new quantum (study 3)",
      {{"slice_3", 1},
       {"slice_2", 2},
       {"slice_1", 4},
@@ -199,7 +199,8 @@ POLICY_FUNCTION void study_mlfq_stopped(run_queue_t *queue, task_t *task, enum s
     level_counts_of(queue)->running = NO_RANK;
 }
 
-/* A CPU takes tasks from others at its ticks: those may take over even if not at once. */
+/* A CPU takes tasks from others at its ticks: such a task may take over even where others may not
+ * at once. */
 POLICY_FUNCTION bool study_mlfq_preempts(run_queue_t *queue, const task_t *task,
                                          const task_t *running)
 {

@@ -2,7 +2,7 @@
 
 /*
  * Priority scheduling as study 1 has it, and as it proposes it: policies/priority.c with
- * all that its thesis does and suggests beside, each of which is a tunable.
+ * all that its thesis does and suggests besides, each of which is a tunable.
  *
  * Preset `thesis`: a raise is permanent; level 5 is served before level 0; PIDs
  * above 100 are always at level 5; a process that has run for over 10,000 ticks is
@@ -55,7 +55,7 @@ struct study_priority_scheduler {
 struct study_priority_task {
     struct aging_task aging;
     uint32_t ticks;   /* of its turn, used */
-    int32_t priority; /* the one that its base comes from; -1: none yet */
+    int32_t priority; /* the priority that its base comes from; -1: none yet */
     int32_t base;     /* the level of its priority, less the raises that it keeps */
     bool moved;       /* it came from another CPU, at a tick of this one, and waits here */
     struct behaviour behaviour;
@@ -286,7 +286,8 @@ POLICY_FUNCTION uint64_t study_priority_time_slice(const scheduler_t *scheduler,
     return (uint64_t)scheduler->tunable[STUDY_SLICE];
 }
 
-/* A CPU takes tasks from others at its ticks: for one of those it is time even if not at once. */
+/* A CPU takes tasks from others at its ticks: such a task may take over even where others may not
+ * at once. */
 POLICY_FUNCTION bool study_priority_preempts(run_queue_t *queue, const task_t *task,
                                              const task_t *running)
 {
@@ -310,8 +311,8 @@ POLICY_FUNCTION uint32_t study_priority_balance(const scheduler_t *scheduler, ui
     return scheduler->tunable[STUDY_BALANCING] ? balance_by_level(scheduler, cpu, idle) : NO_CPU;
 }
 
-/* By the study's rules a new task goes where this is least, and stays there: how many wait, or the
- * sum of 10 - level of those that wait or run. */
+/* By the study's rules a new task goes where this is least, and stays there: the number of tasks
+ * that wait, or the sum of 10 - level of those that wait or run. */
 POLICY_FUNCTION uint64_t study_priority_crowd(const run_queue_t *queue)
 {
     const level_counts_t *counts = level_counts_of(queue);
@@ -362,10 +363,11 @@ static const struct tunable study_priority_tunables[] = {
                            PID_MAX},
     [STUDY_LEVEL_WIDTH] = {"level_width", "priorities at one level; 3: 0-2, 3-5, 6-8, 9-10", 1, 1,
                            PRIORITY_LOWEST + 1},
-    [STUDY_BEHAVIOUR] = {"behaviour",
-                         "ticks run or slept, after which who hardly slept sinks by a level and "
-                         "who mostly slept rises, by two levels at most; 0: off",
-                         0, 0, 1000000},
+    [STUDY_BEHAVIOUR] =
+        {"behaviour",
+         "ticks run or slept, after which a task that hardly slept sinks by a level "
+         "and one that mostly slept rises, by two levels at most; 0: off",
+         0, 0, 1000000},
     [STUDY_FAST_LANE] = {"fast_lane", "1: priority 5 is served before priority 0", 0, 0, 1},
     [STUDY_PID_LIMIT] = {"pid_limit", "PIDs above this have priority 5 and do not age; 0: none", 0,
                          0, PID_MAX},
@@ -402,7 +404,7 @@ static const struct preset study_priority_presets[] = {
       {"placement", PLACE_LEAST_WEIGHT}}},
 };
 
-/* As it rises at the usual interval: whether others have stalled, no trace tells. */
+/* As the task rises at the usual interval: a trace does not tell whether others have stalled. */
 POLICY_FUNCTION uint64_t study_priority_level_now(const scheduler_t *scheduler, const task_t *task,
                                                   uint64_t now)
 {

@@ -7,7 +7,7 @@
  * files: docs/system-calls.md describes them. Columns are aligned for people, and no entry but the
  * last of a line has blanks in it, for programs.
  *
- * Who includes this has declared before, as the kernel's fs/text_file.h and
+ * A file that includes this has declared before, as the kernel's fs/text_file.h and
  * lib/print.h do: `struct text`, text_add() and format_text().
  */
 
@@ -38,8 +38,8 @@ struct task_view {
 
 /* ---- sched_status ---- */
 
-/* Study 5 calls priority what we call weight: with a policy that shares by weight, PRIORITY is
- * that. */
+/* Study 5 calls priority what we call weight: with a policy that shares by weight, PRIORITY is the
+ * weight. */
 TEXT_FUNCTION bool scheduler_shows_weight(const struct scheduler_view *view)
 {
     return view->shares_by == SHARES_BY_WEIGHT;
@@ -80,7 +80,7 @@ TEXT_FUNCTION void add_task(struct text *text, const struct scheduler_view *view
              task->tickets);
 }
 
-/* The tunables that have been set to something else than the policy or preset says. */
+/* The tunables that differ from what the policy or preset says. */
 TEXT_FUNCTION void add_changes(struct text *text, const struct scheduler_view *view)
 {
     const struct policy *policy = view->choice.policy;

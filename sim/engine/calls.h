@@ -100,7 +100,8 @@ static void announce(struct simulator *simulator, uint32_t here, struct run_queu
         call(simulator, here, cpu, PREEMPT_WAKEUP);
 }
 
-/* What it waited for has come: its step is done. (One that waits for a child looks again.) */
+/* What the process waited for has come: its step is done. (If it waits for a child, it looks
+ * again.) */
 static inline void end_wait(struct simulator *simulator, struct process *process)
 {
     if (process->waits != WAIT_CHILD)

@@ -45,7 +45,7 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
     advance(simulator, parent);
 }
 
-/* Of init. */
+/* Init reaps all that have ended. */
 static void act_reap(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *child;
@@ -77,8 +77,8 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
 }
 
 /*
- * It ends as soon as it is in the kernel: at once if it is the actor; if it runs, at its CPU's tick
- * or its next act; if it is queued, or waits and so is woken, when it has a CPU.
+ * The process ends as soon as it is in the kernel: at once if it is the actor; if it runs, at its
+ * CPU's tick or its next act; if it is queued, or waits and so is woken, when it has a CPU.
  */
 static void kill_process(struct simulator *simulator, uint32_t here, struct process *process,
                          const struct process *actor)

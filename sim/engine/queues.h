@@ -75,7 +75,7 @@ MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
 
 /* ---- into queues, out of them, and from one to another ---- */
 
-/* Seldom wanted: out of the way of what every decision does. */
+/* Seldom wanted, and so kept out of what every decision does. */
 static __attribute__((cold, noinline)) void record_queued(struct simulator *simulator,
                                                           uint32_t here,
                                                           const struct run_queue *queue,

@@ -22,14 +22,14 @@ static inline uint64_t completion(const struct simulator *simulator, const struc
     return waits ? step->value : done;
 }
 
-/* An interrupt came while it was in the kernel, and waits. */
+/* Does an interrupt that came while the CPU was in the kernel wait? */
 static inline bool is_kept(const struct cpu *cpu)
 {
     return cpu->late_tick || cpu->due_first != NOBODY;
 }
 
-/* Notes when the CPU does something next by itself. What a process does after the next tick is
- * seen then: so one that computes for long costs nothing here. */
+/* Notes when the CPU does something next by itself. What its process does after the next tick is
+ * noted at that tick: so a process that computes for long costs nothing here. */
 static inline void plan(struct simulator *simulator, const struct cpu *cpu)
 {
     uint64_t when = NEVER;
@@ -153,7 +153,7 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
 
 static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status);
 
-/* It was asked to pick again. */
+/* The CPU was asked to pick again. */
 static inline void preempt(struct simulator *simulator, struct cpu *cpu)
 {
     if (!cpu->current)
@@ -171,9 +171,9 @@ static inline bool has_heard(const struct simulator *simulator, const struct cpu
 }
 
 /*
- * Those CPUs that were asked to pick again do so, in their order; those that have
- * not heard of it, or are in the kernel, plan it. `here` needs no interrupt (NO_CPU:
- * nobody does). A CPU does nothing before its own tick of this moment.
+ * The CPUs that were asked to pick again do so, in their order; those that have not
+ * heard of it yet, or are in the kernel, plan it. `here` needs no interrupt (NO_CPU:
+ * every CPU does). A CPU does nothing before its own tick of this moment.
  */
 static void settle(struct simulator *simulator, uint32_t here)
 {

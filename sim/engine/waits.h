@@ -27,7 +27,7 @@ static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t unt
     block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
 }
 
-/* When so many ticks more have passed. */
+/* The time after so many more ticks. */
 static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
 {
     uint64_t tick_ns = simulator->scheduler.tick_ns;
@@ -36,7 +36,7 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
     return (ticks < most ? ticks : most) * tick_ns;
 }
 
-/* When a timer is due next that was due last at `*due`. One that is behind goes on from now, unless
+/* When a timer that was due last at `*due` is due next. One that is late goes on from now, unless
  * it is `absolute`. */
 static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uint64_t period,
                            bool absolute)
@@ -64,7 +64,8 @@ static uint64_t shared_timer_next(struct simulator *simulator, const struct proc
     return timer_next(simulator, due, step->value, step->detail == 1);
 }
 
-/* To those that wait, in their order, before others can take it. How much of `count` is left. */
+/* Gives to those that wait, in their order, before others can take it. Returns how much of `count`
+ * is left. */
 static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct channel *channel,
                              uint64_t count, const struct process *actor)
 {

@@ -43,8 +43,8 @@ def declarations(headers: str) -> str:
 
 
 def find() -> Path:
-    """The library that CHOICE names; else that beside this package, as in a wheel; else, in a
-    checkout, where `make` puts it."""
+    """Returns the library that CHOICE names; else the one beside this package, as in a wheel;
+    else, in a checkout, the one that `make` makes."""
     if os.environ.get(CHOICE):
         return Path(os.environ[CHOICE])
     here = Path(__file__).resolve().parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class SimulatorError(Exception):
-    """All of the others."""
+    """The base of the others."""
 
 
 class LibraryUnusable(SimulatorError, ImportError):
@@ -17,7 +17,7 @@ class WorkloadRefused(SimulatorError, ValueError):
 
 
 class SetupRefused(SimulatorError, ValueError):
-    """No such machine can be made: a policy, tunable or cost that there is not, say."""
+    """No such machine can be made: there is no such policy, tunable or cost, say."""
 
 
 class ActRefused(SimulatorError, ValueError):

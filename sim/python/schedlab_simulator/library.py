@@ -36,7 +36,7 @@ class Place(IntEnum):
 
 
 class Attribute(IntEnum):
-    """What users set of a process; C: enum attribute_kind."""
+    """An attribute that users set; C: enum attribute_kind."""
 
     PRIORITY = 1
     """0, the highest, to 10."""
@@ -46,7 +46,7 @@ class Attribute(IntEnum):
 
 
 class Counts(NamedTuple):
-    """What has happened so far; C: struct simulator_counts. Times are nanoseconds."""
+    """Counts of what has happened so far; C: struct simulator_counts. Times are nanoseconds."""
 
     now: int
     decisions: int
@@ -147,16 +147,17 @@ class Library:
 
 
 def library() -> Library:
-    """The one that came with this package; errors.LibraryUnusable if there is none."""
+    """Returns the library of this package; raises errors.LibraryUnusable if there is none."""
     with _OPENING:
         return opened()
 
 
 @cache
 def opened() -> Library:
-    """What library() gives. One thread at a time may call it."""
+    """Opens what library() returns. One thread at a time may call it."""
     return Library(declarations.find())
 
 
 _OPENING = Lock()
-"""Threads that open it at once would each have types of their own, and refuse the others'."""
+"""Threads that opened the library at once would each have types of their own, and refuse the
+others'."""

@@ -26,7 +26,7 @@ from schedlab_simulator.workload import Workload
 FilePath = str | PathLike[str]
 
 _LATEST = 2**61
-"""The C library's last time."""
+"""The last time that the C library knows."""
 _NEVER = 2**64 - 1
 _FIRST_PIECE = 10_000_000
 _LONGEST_PIECE = 100_000_000
@@ -141,7 +141,7 @@ class Simulator:
         return self._go_on(until)
 
     def advance(self, until_ns: int, patience_s: float) -> Status:
-        """Goes on to this time, or gives back before it after about so much of our time.
+        """Goes on to this time, or returns before it after about so much of our time.
 
         What is traced so far is in the trace's file then. RunFailed: it cannot go on.
         """
@@ -160,7 +160,7 @@ class Simulator:
         return status
 
     def next_time(self) -> int | None:
-        """When something happens next; None: never, or the run is over."""
+        """Returns when something happens next, or None if nothing does or the run is over."""
         time = self._c.simulator_next(self._open())
         return None if time == _NEVER else int(time)
 
@@ -221,7 +221,7 @@ class Simulator:
         return rows[:found]
 
     def text(self, file: str) -> str:
-        """What our kernel's file says: "sched_status", "sched_tunables" or "sched_policies"."""
+        """Returns what our kernel's file says: "sched_status", "sched_tunables" or "sched_policies"."""
         name, size = file.encode(), 0
         while True:
             buffer = self._ffi.new("char[]", size + 1)
@@ -259,7 +259,7 @@ class Simulator:
     # hear of it in the next run()
 
     def add_workload(self, workload: str | Path | Workload, tick_ns: int = 1_000_000) -> int:
-        """Programs beside those that are there; gives the first one's number, for fork().
+        """Adds programs to those that are there; returns the first one's number, for fork().
 
         They know nothing of the others; what counts from the machine's begin counts from now.
         `tick_ns`: what a tick is in a text. The machine must have `added_steps` left.
@@ -271,7 +271,7 @@ class Simulator:
         return int(first)
 
     def fork(self, program: str | int) -> int:
-        """A child of init that plays a program; gives its PID."""
+        """Forks a child of init that plays a program; returns its PID."""
         if isinstance(program, str) and self.workload is None:
             raise ActRefused("a restored machine knows no names of programs: give it its workload")
         number = self.workload.number(program) if self.workload else int(program)
@@ -280,15 +280,15 @@ class Simulator:
         return int(pid)
 
     def kill(self, pid: int) -> None:
-        """It ends when it is on a CPU next; if it is blocked, it is woken for that."""
+        """Ends a process when it is on a CPU next; if it is blocked, it is woken for that."""
         self._act(self._c.simulator_kill, pid)
 
     def wake(self, pid: int) -> None:
-        """Ends its sleep, or its waiting for a channel or a child, as if that had come."""
+        """Ends a process's sleep, or its waiting for a channel or a child, as if that had come."""
         self._act(self._c.simulator_wake, pid)
 
     def migrate(self, pid: int, cpu: int) -> None:
-        """Moves one that is queued to another CPU's queue."""
+        """Moves a queued process to another CPU's queue."""
         self._act(self._c.simulator_migrate, pid, cpu)
 
     def give(self, channel: int, count: int = 1) -> None:
@@ -296,7 +296,7 @@ class Simulator:
         self._act(self._c.simulator_give, channel, count)
 
     def set_attribute(self, pid: int, attribute: Attribute, value: int) -> None:
-        """A process's priority, tickets or weight."""
+        """Sets a process's priority, tickets or weight."""
         self._act(self._c.simulator_set_attribute, pid, int(attribute), value)
 
     def command(self, file: str, line: str) -> None:
@@ -304,11 +304,11 @@ class Simulator:
         self._act(self._c.simulator_command, file.encode(), line.encode())
 
     def set_policy(self, policy: str) -> None:
-        """Another policy from now on: "name" or "name:preset"."""
+        """Switches to another policy: "name" or "name:preset"."""
         self._act(self._c.simulator_set_policy, policy.encode())
 
     def set_tunable(self, name: str, value: int) -> None:
-        """A tunable of the policy, which begins anew with it."""
+        """Sets a tunable of the policy, which begins anew with it."""
         self._act(self._c.simulator_set_tunable, f"{name}={value}".encode())
 
     def save(self, path: FilePath) -> None:
@@ -353,7 +353,7 @@ class Simulator:
                 raise
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """There is one owner of the C library's machine."""
+        """Refuses a copy: the C library's machine has one owner."""
         raise TypeError("a machine cannot be copied so: save() it, and restore() the file")
 
     def __del__(self) -> None:

@@ -40,7 +40,7 @@ class Workload:
 
     @classmethod
     def read(cls, text: str, tick_ns: int = 1_000_000, name: str = "workload") -> Workload:
-        """Of text as docs/simulator.md describes it. `name`: of the text, for errors."""
+        """Reads text as docs/simulator.md describes it. `name`: of the text, for errors."""
         lib = library()
         raw = lib.ffi.new("struct simulator_workload *")
         error = lib.ffi.new("struct simulator_error *")
@@ -56,7 +56,7 @@ class Workload:
 
     @classmethod
     def load(cls, path: str | PathLike[str], tick_ns: int = 1_000_000) -> Workload:
-        """Of a file of such text."""
+        """Reads a file of such text."""
         try:
             with open(path, encoding="utf-8") as file:
                 return cls.read(file.read(), tick_ns, fspath(path))
@@ -77,7 +77,7 @@ class Workload:
         return cls(programs, channels, texts)
 
     def number(self, program: str | int) -> int:
-        """A program's place, which is its number in C."""
+        """Returns a program's place, which is its number in C."""
         if isinstance(program, int):
             return program
         try:
@@ -111,7 +111,7 @@ class Workload:
 
 
 def step_type() -> np.dtype[np.void]:
-    """Of a row of steps: the layout of struct workload_step, 16 bytes."""
+    """The type of a row of steps: the layout of struct workload_step, 16 bytes."""
     return library().step
 
 
