@@ -29,6 +29,8 @@ static constexpr char USAGE[] =
     "it may write\n"
     "  --disk=FILE       is mapped as the initial ramdisk; what the kernel writes there is lost\n"
     "  --turn=N          instructions of a hart in a round: a multiple of 100 (5000)\n"
+    "  --interleave=SEED harts alternate within each round after some instructions, in an order "
+    "that the seed draws\n"
     "  --pace=X          with input: nanoseconds of the machine for each of ours; 0, as many as it "
     "can (0)\n"
     "  --tree            prints the machine's device tree as text, and ends\n"
@@ -43,6 +45,7 @@ struct options {
     const char *arguments = "";
     const char *disk = nullptr;
     size_t turn = 5000;
+    std::optional<interleaving> order;
     double pace = 0;
     bool tree = false;
     const char *kernel = nullptr;
@@ -83,7 +86,11 @@ static void take(options &options, const char *argument)
         options.disk = text;
     else if ((text = value_of(argument, "--turn=")))
         take_number<size_t>("--turn=", text, 100, 1000000, options.turn);
-    else if ((text = value_of(argument, "--pace=")))
+    else if ((text = value_of(argument, "--interleave="))) {
+        uint64_t seed;
+        take_number<uint64_t>("--interleave=", text, 0, UINT64_MAX, seed);
+        options.order.emplace(seed);
+    } else if ((text = value_of(argument, "--pace=")))
         take_number<double>("--pace=", text, 0, 1e6, options.pace);
     else if (strcmp(argument, "--tree") == 0)
         options.tree = true;
@@ -162,6 +169,7 @@ static int run(const options &options)
                            memory,
                            options.kernel,
                            options.turn,
+                           options.order,
                            boot_argument(options.arguments, "trace"),
                            {}};
     if (console_is_live())

@@ -6,7 +6,7 @@
 
 #include <mmu.h>
 
-#include "burn.h"
+#include "hints.h"
 
 hart::hart(processor_t &processor) : processor(processor), state(*processor.get_state())
 {
@@ -67,36 +67,64 @@ uint64_t hart::burn(uint64_t instructions)
     return burnt;
 }
 
-// Interprets until a trap, WFI, BURN or so many instructions. Returns what is left of these.
+// Interprets until a trap, WFI, a hint or so many instructions. Returns how many were executed.
 uint64_t hart::step(uint64_t instructions)
 {
     uint64_t before = state.minstret->val;
 
     processor.step(instructions);
-    burning = take_burn();
-    if (!burning)
-        return 0;
-    // The library took it for WFI, and counted it.
-    processor.in_wfi = false;
-    state.minstret->val--;
-    state.mcycle->val--;
-    return instructions - (state.minstret->val - before);
+    step_end end = take_step_end();
+    burning = end.burn;
+    at_boundary = end.boundary;
+    if (burning || at_boundary)
+        processor.in_wfi = false; // the library took the hint for WFI
+    if (burning) {
+        state.minstret->val--;
+        state.mcycle->val--;
+    }
+    return state.minstret->val - before;
+}
+
+void hart::begin(uint64_t now)
+{
+    if (state.time->shadow_val != now)
+        state.time->sync(now);
+    // BURN begins anew after the interrupt; at once, if that is masked.
+    if (is_called())
+        burning = 0;
 }
 
 void hart::take_turn(uint64_t instructions, uint64_t now)
 {
-    if (state.time->shadow_val != now)
-        state.time->sync(now);
-
-    uint64_t left = instructions;
+    begin(now);
     if (processor.in_wfi && !is_called()) {
         count(1);
-        left = 0;
-    } else if (burning && is_called()) {
-        // If the interrupt is taken, BURN begins anew after it; if it is masked, at once.
-        left = step(left);
+        instructions = 0;
     }
-    while (left > 0)
-        left = burning ? left - burn(left) : step(left);
+    while (instructions > 0) {
+        if (burning) {
+            instructions -= burn(instructions);
+            continue;
+        }
+        uint64_t executed = step(instructions);
+        instructions = burning ? instructions - executed : 0;
+    }
     processor.get_mmu()->yield_load_reservation();
+}
+
+uint64_t hart::take_slice(uint64_t instructions, uint64_t now)
+{
+    begin(now);
+    at_boundary = false;
+    while (instructions > 0 && !at_boundary && !(processor.in_wfi && !is_called())) {
+        if (burning) {
+            instructions -= burn(instructions);
+            continue;
+        }
+        uint64_t executed = step(instructions);
+        bool is_trap = executed < instructions && !burning && !at_boundary && !processor.in_wfi;
+        instructions -= executed + is_trap;
+    }
+    processor.get_mmu()->yield_load_reservation();
+    return at_boundary ? instructions : 0;
 }

@@ -21,6 +21,16 @@ class hart
     // it.
     void take_turn(uint64_t instructions, uint64_t now);
 
+    // The same, but only sleep ends it, or a boundary if they are watched. A trap takes the time of
+    // an instruction. Returns what is left of the instructions after a boundary, else 0.
+    uint64_t take_slice(uint64_t instructions, uint64_t now);
+
+    // A boundary has ended its slice.
+    bool is_at_boundary() const
+    {
+        return at_boundary;
+    }
+
     // It sleeps or burns, and no interrupt waits: its turns need not be taken one by one.
     bool rests() const;
 
@@ -37,6 +47,7 @@ class hart
     void set_software_interrupt(bool sent);
 
   private:
+    void begin(uint64_t now);
     uint64_t step(uint64_t instructions);
     uint64_t burn(uint64_t instructions);
     void count(uint64_t instructions);
@@ -44,4 +55,5 @@ class hart
     processor_t &processor;
     state_t &state;
     unsigned burning = 0; // the register that says what is left; 0: it does not burn
+    bool at_boundary = false;
 };

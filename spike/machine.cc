@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "abi/machine_status.h"
-#include "burn.h"
+#include "hints.h"
 
 static constexpr uint64_t TIMER_TICK = sim_t::INSNS_PER_RTC_TICK; // instructions
 static constexpr int INTERRUPTED = 130;                           // as a shell has it
@@ -25,13 +25,16 @@ machine::machine(const machine_parts &parts)
               return inside ? memory.contents(address - DRAM_BASE) : nullptr;
           },
           parts.file),
-      console(parts.console), rested_since(procs.size()), wakes_at(procs.size(), NEVER)
+      order(parts.order), console(parts.console), rested_since(procs.size()),
+      wakes_at(procs.size(), NEVER), left(procs.size())
 {
     for (size_t i = 0; i < procs.size(); i++) {
-        procs[i]->register_extension(new burn_extension);
+        procs[i]->register_extension(new hints_extension);
         hart_list.emplace_back(*procs[i]);
         active.add(i);
     }
+    if (order)
+        watch_boundaries();
 }
 
 uint64_t machine::time_of(uint64_t round) const
@@ -63,8 +66,9 @@ bool machine::mmio_store(reg_t address, size_t count, const uint8_t *source)
 
 void machine::wake(size_t hart, uint64_t in_round)
 {
-    if (active.has(hart))
+    if (active.has(hart) || (held_up.has(hart) && in_round < wakes_at[hart]))
         return;
+    held_up.remove(hart);
     hart_list[hart].rest(in_round - rested_since[hart], turn);
     wakes_at[hart] = NEVER;
     active.add(hart);
@@ -124,6 +128,41 @@ void machine::take_round()
         hart_list[i].take_turn(turn, clint->mtime);
         notice_devices(i);
         let_rest(i);
+        calls.serve(tohost, fromhost);
+    }
+}
+
+// The hart stands still for so many rounds: none of its time passes, and nothing wakes it.
+void machine::hold_up(size_t i, uint64_t rounds)
+{
+    rested_since[i] = wakes_at[i] = round + 1 + rounds;
+    next_wake = std::min(next_wake, wakes_at[i]);
+    held_up.add(i);
+    active.remove(i);
+}
+
+// The same as a round, but harts alternate as `order` draws it, until each has had its turn.
+void machine::take_mixed_round()
+{
+    std::vector<size_t> waiting;
+    for (size_t i = active.first(0); i < HARTS_MAX; i = active.first(i + 1)) {
+        left[i] = turn;
+        waiting.push_back(i);
+    }
+    while (!waiting.empty() && !calls.ended()) {
+        size_t i = order->take(waiting);
+        uint64_t slice = std::min(order->slice(), left[i]);
+        uint64_t spared = hart_list[i].take_slice(slice, clint->mtime);
+        bool at_boundary = hart_list[i].is_at_boundary();
+        left[i] -= slice - spared;
+        notice_devices(i);
+        uint64_t delay = at_boundary ? order->delay() : 0;
+        if (delay)
+            hold_up(i, delay);
+        else if (left[i] > 0 && !hart_list[i].rests())
+            waiting.push_back(i);
+        else
+            let_rest(i);
         calls.serve(tohost, fromhost);
     }
 }
@@ -193,7 +232,7 @@ int machine::run_to_end()
             return MACHINE_STUCK;
         }
         clint->mtime = time_of(round);
-        take_round();
+        order ? take_mixed_round() : take_round();
     }
     return *calls.ended();
 }

@@ -10,6 +10,7 @@
 #include "hart.h"
 #include "hart_set.h"
 #include "host_calls.h"
+#include "interleaving.h"
 #include "live.h"
 
 // What the machine is made of; the rest is Spike's.
@@ -17,9 +18,10 @@ struct machine_parts {
     const cfg_t &configuration;
     abstract_mem_t &memory;
     const char *program;
-    uint64_t turn;               // instructions
-    std::string file;            // that the kernel may write, as host_calls has it
-    std::optional<live> console; // none: no person types, and time passes as fast as it can
+    uint64_t turn;                     // instructions
+    std::optional<interleaving> order; // none: harts have whole turns, in their order
+    std::string file;                  // that the kernel may write, as host_calls has it
+    std::optional<live> console;       // none: no person types, and time passes as fast as it can
 };
 
 // Spike's machine, whose harts have turns as in Spike: in each round each hart has one, in their
@@ -38,7 +40,9 @@ class machine : public sim_t
     bool find_round();
     bool find_live_round();
     void take_round();
+    void take_mixed_round();
     void notice_devices(size_t hart);
+    void hold_up(size_t hart, uint64_t rounds);
     void let_rest(size_t hart);
     void wake(size_t hart, uint64_t in_round);
     void wake_due();
@@ -49,13 +53,16 @@ class machine : public sim_t
     const uint64_t turn;
     std::vector<hart> hart_list;
     host_calls calls;
+    std::optional<interleaving> order;
     std::optional<live> console;
 
     uint64_t round = 0;
     hart_set active;                    // these take part in the round
     std::vector<uint64_t> rested_since; // of the others: the first round that they have not counted
     std::vector<uint64_t> wakes_at; // of the others: the round in which they must take part again
+    std::vector<uint64_t> left;     // of each hart's turn, in a mixed round
     uint64_t next_wake = NEVER;     // the earliest of wakes_at
+    hart_set held_up;               // those of the others that do not rest, but stand still
     hart_set poked;                 // whose software interrupt was written in this turn
     uint64_t listened = 0;          // the round in which the console was looked at
     bool touched = false;           // another device was written in this turn

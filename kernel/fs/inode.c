@@ -391,27 +391,31 @@ void inode_uncreate(struct operation *operation, struct inode *inode)
 {
     if (inode->disk->blocks > 0)
         kernel_assert(free_last_block(operation, inode) == 0);
-    kernel_assert(free_inode_number(operation, inode->number) == 0);
     inode->disk->type = INODE_FREE;
     inode->disk->links = 0;
+    kernel_assert(free_inode_number(operation, inode->number) == 0);
     inode_unlock(inode);
     inode_put(inode);
 }
 
-/* The inode, whose blocks are all gone, is free. Nothing has changed if it fails. */
+/*
+ * The inode, whose blocks are all gone, is free. Nothing has changed if it fails. Its number goes
+ * last: as soon as that is free, another CPU may take it, and must find the inode free.
+ */
 static int free_inode(struct operation *operation, struct inode *inode)
 {
+    struct disk_inode before = *inode->disk;
     int error = reclaim_mark(operation, inode->number, false);
     if (error)
         return error;
-    error = free_inode_number(operation, inode->number);
-    if (error) {
-        kernel_assert(reclaim_mark(operation, inode->number, true) == 0);
-        return error;
-    }
     journal_write(operation, inode->home);
     *inode->disk = (struct disk_inode){.type = INODE_FREE};
-    return 0;
+    error = free_inode_number(operation, inode->number);
+    if (error) {
+        *inode->disk = before;
+        kernel_assert(reclaim_mark(operation, inode->number, true) == 0);
+    }
+    return error;
 }
 
 /*

@@ -4,12 +4,19 @@
 
 #include <stddef.h>
 
+#include "abi/machine_hints.h"
 #include "lib/panic.h"
 #include "scheduler/cpu.h"
 
 #define PATIENCE 300000000ul /* spins */
 
 static bool ignored;
+
+/* Where another CPU coming between would be met by what the kernel forgot. */
+static void hint_at_boundary(void)
+{
+    __asm__ volatile("slti x0, x0, %0" : : "i"(HINT_LOCK));
+}
 
 void spinlocks_ignore(void)
 {
@@ -58,6 +65,7 @@ static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
 void spinlock_acquire(struct spinlock *lock)
 {
     struct cpu *cpu = this_cpu();
+    hint_at_boundary();
     if (!may_follow(lock, cpu->held) && !ignored)
         panic("lock order: %s taken while %s is held", lock->name, cpu->held->name);
     if (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE))
@@ -83,4 +91,5 @@ void spinlock_release(struct spinlock *lock)
     *link = lock->next_held;
     __atomic_store_n(&lock->owner, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&lock->locked, 0, __ATOMIC_RELEASE);
+    hint_at_boundary();
 }

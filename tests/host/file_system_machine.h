@@ -77,6 +77,7 @@ static bool random_chance(uint32_t one_in)
 /* ---- how the machine behaves; set by the tests ---- */
 
 static struct {
+    uint32_t interleave;  /* at each release of the last lock: another process runs */
     uint32_t preempt;     /* at one in so many points another process runs; 0: never */
     uint32_t spurious;    /* one in so many switches wakes somebody for nothing */
     uint32_t immediate;   /* one in so many transfers ends within block_submit() */
@@ -401,7 +402,7 @@ void spinlock_acquire(struct spinlock *lock)
     *held = lock;
 }
 
-void spinlock_release(struct spinlock *lock)
+static void let_go(struct spinlock *lock)
 {
     struct spinlock **link = held_locks();
     check(lock->locked);
@@ -411,6 +412,14 @@ void spinlock_release(struct spinlock *lock)
     }
     *link = lock->next_held;
     lock->locked = 0;
+}
+
+/* Where no lock is held, a process on another CPU may come between. */
+void spinlock_release(struct spinlock *lock)
+{
+    let_go(lock);
+    if (running && !running->held && random_chance(conduct.interleave))
+        leave_coroutine();
 }
 
 bool spinlock_held(const struct spinlock *lock)
@@ -433,7 +442,7 @@ static void wait_in(struct wait_queue *queue, struct spinlock *lock, enum block_
     self->killable = killable;
     self->process.reason = reason;
     list_append(&queue->waiters, &self->wait_link);
-    spinlock_release(lock);
+    let_go(lock);
     leave_coroutine();
     list_remove(&self->wait_link);
     self->process.reason = BLOCK_NONE;

@@ -51,6 +51,7 @@ static void test_many_processes(void)
 {
     conduct.shuffle = true;
     conduct.preempt = 8;
+    conduct.interleave = 8;
     conduct.immediate = 5;
     conduct.spurious = 40;
     for (uint64_t seed = 1; seed <= 15; seed++) {

@@ -5,6 +5,7 @@
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
+#include "abi/machine_hints.h"
 #include "user/library/random.h"
 
 static struct random numbers;
@@ -282,8 +283,8 @@ uint64_t workload_random(uint64_t limit)
 #ifdef __riscv
 /*
  * First an instruction that the instruction set leaves to custom use as a hint, so that most
- * machines pass over it: one that knows it lets that much time pass there (spike/burn.h), and
- * leaves a 0. With the loop or without, it is the same number of instructions.
+ * machines pass over it: one that knows it lets that much time pass there (abi/machine_hints.h),
+ * and leaves a 0. With the loop or without, it is the same number of instructions.
  */
 void workload_burn(uint64_t iterations)
 {
@@ -293,7 +294,7 @@ void workload_burn(uint64_t iterations)
     uint64_t shifted;
     if (iterations == 0)
         return;
-    __asm__ volatile("   slti x0, %[time], 1\n"
+    __asm__ volatile("   slti x0, %[time], %[burn]\n"
                      "   beqz %[time], 2f\n"
                      "1: slli %[shifted], %[value], 13\n"
                      "   xor  %[value], %[value], %[shifted]\n"
@@ -307,7 +308,8 @@ void workload_burn(uint64_t iterations)
                      "   bnez %[left], 1b\n"
                      "2:\n"
                      : [time] "+r"(time), [value] "+r"(value), [sum] "+r"(sum),
-                       [left] "+r"(iterations), [shifted] "=&r"(shifted));
+                       [left] "+r"(iterations), [shifted] "=&r"(shifted)
+                     : [burn] "i"(HINT_BURN));
 }
 #else
 static void burn_anywhere(uint64_t iterations)

@@ -18,7 +18,7 @@ from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler
 
 SOURCES = ROOT / "spike"
-_STATUSES = ROOT / "abi" / "machine_status.h"
+_INTERFACES = [ROOT / "abi" / name for name in ("machine_hints.h", "machine_status.h")]
 _FLAGS = [
     *("-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"),
     "-D_GLIBCXX_USE_CXX11_ABI=0",  # as the library was built
@@ -30,7 +30,7 @@ _FLAGS = [
 def source_hash() -> str:
     """Names this state of the sources."""
     digest = hashlib.sha256()
-    for path in (*sorted(SOURCES.glob("*.*")), _STATUSES):
+    for path in (*sorted(SOURCES.glob("*.*")), *_INTERFACES):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 

@@ -3,14 +3,14 @@
 
 #include <extension.h>
 
+// The hints of abi/machine_hints.h, as instructions that end a hart's step where they are.
+//
 // BURN: so many instructions' worth of time pass as its register says, itself among them, without
 // being interpreted; then the register is 0 and the next instruction follows. An interrupt is taken
 // in between: the register then says what is left, and the instruction begins anew with that.
 //
-// It is `slti x0, register, 1`, which the instruction set leaves to custom use as a hint: a machine
-// that does not know it does nothing there, and the register keeps its number. A program so learns
-// of it by executing it (workloads/api/common.c).
-class burn_extension : public extension_t
+// LOCK ends a step only if boundaries are watched.
+class hints_extension : public extension_t
 {
   public:
     std::vector<insn_desc_t> get_instructions(const processor_t &) override;
@@ -18,5 +18,15 @@ class burn_extension : public extension_t
     const char *name() const override;
 };
 
-// The register of the BURN that ended the step of a hart just now; 0: none did. It is forgotten.
-unsigned take_burn();
+// What ended a hart's step: the register of a BURN, which has not been passed, or a boundary, which
+// has.
+struct step_end {
+    unsigned burn = 0; // 0: none did
+    bool boundary = false;
+};
+
+// Of the step that was made last, by whichever hart. It is forgotten then.
+step_end take_step_end();
+
+// From now on, LOCK ends a step.
+void watch_boundaries();

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The kernel when its CPUs alternate after every few instructions, and stand still where locks are taken
+and given back: in an order that a seed draws, the same for the same seed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from guest_machine import sound_trace
+from schedlab.machines import Boot
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.spike import driven
+from schedlab.machines.spike_driver import driver
+from schedlab.toolchain.build import IMAGE, KERNEL, build
+
+pytestmark = pytest.mark.spike
+
+PROGRAMS = [
+    (4, "rr", "mixed"),
+    (3, "mlfq", "mixed"),
+    (4, "lottery", "mixed"),
+    (2, "stride", "mixed"),
+    (4, "priority", "mixed"),
+    (4, "rr:table-scan", "mixed"),
+    (4, "rr", "test-stress"),
+    (4, "rr", "test-channels"),
+]
+
+
+def interleaved(
+    folder: Path, cpus: int, policy: str, program: str, seed: int
+) -> tuple[int, str, bytes]:
+    """The status, the console and the trace of a run."""
+    build("kernel", "image")
+    words = f'policy={policy} tick=1ms limit=200s trace={TRACE_FILE} run="{program}"'
+    command = driven(str(driver()), Boot(KERNEL, IMAGE, cpus, 512, words))
+    done = subprocess.run(
+        [*command, f"--interleave={seed}"],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=600,
+        check=False,
+    )
+    return done.returncode, done.stdout, (folder / TRACE_FILE).read_bytes()
+
+
+@pytest.mark.parametrize(("cpus", "policy", "program"), PROGRAMS)
+def test_programs_end_well(
+    tmp_path: Path, pytestconfig: pytest.Config, cpus: int, policy: str, program: str
+) -> None:
+    """`--interleavings 1000` tries so many seeds: by hand, after a change of the kernel."""
+    for seed in range(pytestconfig.getoption("--interleavings")):
+        status, console, _ = interleaved(tmp_path, cpus, policy, program, seed)
+        assert status == 0, f"--interleave={seed}: {console}"
+        sound_trace(tmp_path / TRACE_FILE)
+
+
+def test_a_seed_says_all(tmp_path: Path) -> None:
+    first, again, other = (interleaved(tmp_path, 3, "rr", "mixed", seed) for seed in (7, 7, 8))
+    assert first == again
+    assert first[2] != other[2]
