@@ -402,7 +402,7 @@ void spinlock_acquire(struct spinlock *lock)
     *held = lock;
 }
 
-static void let_go(struct spinlock *lock)
+static void put_back(struct spinlock *lock)
 {
     struct spinlock **link = held_locks();
     check(lock->locked);
@@ -417,7 +417,7 @@ static void let_go(struct spinlock *lock)
 /* Where no lock is held, a process on another CPU may come between. */
 void spinlock_release(struct spinlock *lock)
 {
-    let_go(lock);
+    put_back(lock);
     if (running && !running->held && random_chance(conduct.interleave))
         leave_coroutine();
 }
@@ -442,7 +442,7 @@ static void wait_in(struct wait_queue *queue, struct spinlock *lock, enum block_
     self->killable = killable;
     self->process.reason = reason;
     list_append(&queue->waiters, &self->wait_link);
-    let_go(lock);
+    put_back(lock);
     leave_coroutine();
     list_remove(&self->wait_link);
     self->process.reason = BLOCK_NONE;
