@@ -21,6 +21,7 @@ from kept_runs import MANIFEST
 from schedlab.commands import run as cli_run
 from schedlab.commands import study as study_run
 from schedlab.commands.study import Request, at_hand, reproduce
+from schedlab.commands.workload_run import Request as WorkloadRequest
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.files.placing import write_list
 from schedlab.machines.base import Release
@@ -412,7 +413,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     def run_studies(what: tuple[str, ...], depth: str, **options: Any) -> None:
         calls["study"] = {"what": what, "depth": depth, **options}
 
-    def run_workload(request: cli_run.Request, as_json: bool) -> None:
+    def run_workload(request: WorkloadRequest, as_json: bool) -> None:
         calls["workload"] = vars(request)
 
     monkeypatch.setattr(cli_run, "run_studies", run_studies)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, given, no_kvm_option
-from schedlab.commands.run import one_value_each
+from schedlab.commands.workload_run import one_value_each
 from schedlab.errors import WrongUsage
 from schedlab.machines.sim import Simulator
 from schedlab.toolchain.policies import FAIR, STANDARD, PolicyChoice
