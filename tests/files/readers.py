@@ -72,7 +72,7 @@ def _read_runs(folder: Path, file: Path) -> None:
         table.to_dicts()
     for run in before:
         found = run.metrics()
-        found.to_json()
+        json.dumps(found.to_dict())
         metrics.tables([(run.setup.policy_title, found)])
     json.dumps(compare(before, after).to_dict())
     if file.name == results.MANIFEST:

@@ -106,11 +106,8 @@ def _profile(finished: list[Finished], machine: str) -> Profile:
 
 
 def _show(profile: Profile, drifts: list[Drift]) -> None:
-    table = new_table(f"Costs of the kernel on {profile.machine}, in ns")
-    table.add_column("cost")
-    for heading in ("value", "spread", "events"):
-        table.add_column(heading, justify="right")
-    table.add_column("from")
+    title = f"Costs of the kernel on {profile.machine}, in ns"
+    table = new_table(title, "cost", ">value", ">spread", ">events", "from")
     for name, cost in profile.costs.items():
         numbers = (cost.ns, cost.spread_ns, cost.events)
         table.add_row(name, *(f"{number:,}" for number in numbers), cost.source)

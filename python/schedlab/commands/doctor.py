@@ -38,9 +38,7 @@ def doctor(as_json: bool) -> None:
 
 
 def doctor_table(findings: list[Finding]) -> Table:
-    table = new_table()
-    for heading in ("what", "for", "state", "version", "where from"):
-        table.add_column(heading, overflow="fold")
+    table = new_table("", "what", "for", "state", "version", "where from", fold=True)
     for finding in findings:
         origin = f"{finding.path}\n{finding.origin}".strip()
         table.add_row(finding.name, finding.purpose, finding.status, finding.version, origin)

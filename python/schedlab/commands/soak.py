@@ -100,11 +100,9 @@ class _Shown:
 
 
 def _table(rows: Sequence[Row], seconds: float) -> Table:
-    table = new_table(f"After {format_duration(seconds)}; slopes leave out the first quarter")
-    for heading in ("load", "part", "figure"):
-        table.add_column(heading)
-    for heading in ("first", "last", "most", "an hour", "95 % interval"):
-        table.add_column(heading, justify="right")
+    title = f"After {format_duration(seconds)}; slopes leave out the first quarter"
+    figures = (">first", ">last", ">most", ">an hour", ">95 % interval")
+    table = new_table(title, "load", "part", "figure", *figures)
     for row in rows:
         unit = _MIB if row.figure in _MIB_FIGURES else 1
         name = row.figure.replace("_bytes", "_mib") if unit > 1 else row.figure

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from schedlab.comparison.compare import Comparison, Match, Row, Verdict
 from schedlab.comparison.measures import GROUP_MEASURES, MEASURES, Measure, told
 from schedlab.comparison.setups import DIMENSIONS, Fact, key_of
 from schedlab.comparison.statistics import FEW, as_text, change_as_text, number_as_text
+from schedlab.display.terminal import new_table
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Repeated
@@ -54,11 +54,7 @@ def listing(found: Comparison, everything: bool) -> Iterator[RenderableType]:
 
 def facts_table(facts: Sequence[Fact]) -> Table:
     """What differs between the sides."""
-    table = Table(
-        title="What differs", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
-    )
-    for heading in ("", "before", "after"):
-        table.add_column(heading, overflow="fold")
+    table = new_table("What differs", "", "before", "after", fold=True)
     for fact in facts:
         if fact.differs:
             table.add_row(fact.name, _some(fact.before), _some(fact.after))
@@ -130,18 +126,9 @@ def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterat
     """The metrics that changed; with `everything`, all."""
     rows = [row for row in match.rows if everything or row.verdict not in ("same", "chance")]
     hidden = len(match.rows) - len(rows)
-    table = Table(
-        title=Text(f"{title(match, across)} ({_seeds(match)})"),
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        caption_justify="left",
-    )
-    table.add_column("group")
-    table.add_column("metric")
-    for heading in ("before", "after", "difference", "relative", "by chance"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
+    figures = (">before", ">after", ">difference", ">relative", ">by chance")
+    heading = Text(f"{title(match, across)} ({_seeds(match)})")
+    table = new_table(heading, "group", "metric", *figures, "")
     for number, row in enumerate(rows):
         first = number == 0 or rows[number - 1].group != row.group
         last = number + 1 == len(rows) or rows[number + 1].group != row.group

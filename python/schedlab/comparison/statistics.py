@@ -452,15 +452,22 @@ def _worse(costs: Floats, resolution: float) -> Floats:
     if count == 1:
         return np.ones((policies, policies))
     differences = costs[:, np.newaxis, :] - costs[np.newaxis, :, :]
-    means = differences.mean(axis=-1)
     noise = _NOISE * float(np.abs(costs).max())
-    if count >= FEW:
-        found = _sign_flips(means - noise, differences)
-    else:
-        errors = _standard_errors(differences, max(resolution, noise))
-        score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
-        found = special.stdtr(count - 1, -score)
-    result: Floats = np.where(means > noise, found, 1.0)
+    if count < FEW:
+        return chances_of_more(differences, resolution, noise)
+    means = differences.mean(axis=-1)
+    result: Floats = np.where(means > noise, _sign_flips(means - noise, differences), 1.0)
+    return result
+
+
+def chances_of_more(differences: Floats, resolution: float, noise: float) -> Floats:
+    """The p-values that means along the last axis are not above 0 (Student's t), of two values at
+    least. What is no more than `noise` counts as nothing."""
+    means = differences.mean(axis=-1)
+    errors = _standard_errors(differences, max(resolution, noise))
+    score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
+    chances = special.stdtr(differences.shape[-1] - 1, -score)
+    result: Floats = np.where(means > noise, chances, 1.0)
     return result
 
 

@@ -57,9 +57,21 @@ def tell(text: str) -> None:
     results().print(text, soft_wrap=True)
 
 
-def new_table(title: str = "") -> Table:
-    """Without columns and rows, as all our tables begin."""
+def new_table(title: str | Text = "", *headings: str, fold: bool = False) -> Table:
+    """Without rows, as all our tables begin. A heading that begins with ">" has its column at the
+    right, as figures have. `fold`: a long word goes on in the next line, instead of being cut."""
     from rich import box
     from rich.table import Table
 
-    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
+    table.caption_justify = "left"
+    for heading in headings:
+        right = heading.startswith(">")
+        table.add_column(
+            heading.removeprefix(">"),
+            justify="right" if right else "left",
+            overflow="fold" if fold else "ellipsis",
+        )
+    return table

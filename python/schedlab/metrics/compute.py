@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,10 +59,6 @@ class Metrics:
             "cpus": self.cpus.to_dicts(),
             "values": self.values.to_dicts(),
         }
-
-    def to_json(self) -> str:
-        """`to_dict`, as JSON text."""
-        return json.dumps(self.to_dict(), indent=2)
 
     def write(self, directory: str | Path) -> None:
         """Writes each table to its NAME.parquet in a directory, which is made if needed."""

@@ -12,6 +12,8 @@ from typing import Any
 
 import polars as pl
 
+from schedlab.metrics import schemas
+
 FORMAT = 1
 TUNABLE = "set_"
 CHANGE = "with_"
@@ -42,7 +44,7 @@ _UNITS = {
     "_mib": "MiB",
 }
 
-TEXT, WHOLE, NUMBER, FLAG = pl.String, pl.Int64, pl.Float64, pl.Boolean
+TEXT, WHOLE, NUMBER = pl.String, pl.Int64, pl.Float64
 
 KEY = Column("key", TEXT, "the run: a hash of all that decides what comes of it")
 IDENTITY = (
@@ -59,7 +61,9 @@ IDENTITY = (
     Column("memory_mib", WHOLE, "the machine's; null on sim"),
     Column("seed", WHOLE, "of all randomness"),
     Column(
-        "made_of", TEXT, "a hash of what it is made of beside policy, settings and seed (`made_of`)"
+        "made_of",
+        TEXT,
+        "a hash of what it is made of besides policy, settings and seed (`made_of`)",
     ),
 )
 OUTCOME = (
@@ -67,78 +71,78 @@ OUTCOME = (
     Column("message", TEXT, "how it failed; null after a success"),
 )
 
-_LATENCY = (
-    Column("wakeup_latency_median_ns", NUMBER, "from a wake-up to the next run"),
-    Column("wakeup_latency_p99_ns", NUMBER, "99th percentile"),
-    Column("wakeup_latency_max_ns", WHOLE, "maximum"),
-)
-_COUNTS = (
-    Column("selections", WHOLE, "times picked"),
-    Column("wakeups", WHOLE, "times woken"),
-    Column("blocks", WHOLE, "times blocked"),
-    Column("yields", WHOLE, "times the CPU was given up"),
-    Column("preemptions", WHOLE, "times it was taken away"),
-    Column("migrations", WHOLE, "times moved to another CPU"),
-)
+_MEANINGS = {
+    "clock_step_ns": "in what steps the machine's clock moves",
+    "truncated": "the trace was cut off",
+    "lost_records": "of the trace",
+    "root_pid": "the process that began the window",
+    "begin_ns": "of the window",
+    "end_ns": "of the window",
+    "elapsed_ns": "its length",
+    "elapsed_cycles": "its length",
+    "group": "its label",
+    "processes": "of the workload",
+    "finished": "those that ended in the window",
+    "turnaround_mean_ns": "from fork to exit: mean over processes",
+    "response_mean_ns": "from fork to the first run: mean over processes",
+    "waiting_mean_ns": "runnable and not running: mean over processes",
+    "running_ns": "all time on CPUs",
+    "blocked_ns": "all time blocked",
+    "selections": "times picked",
+    "wakeups": "times woken",
+    "blocks": "times blocked",
+    "yields": "times the CPU was given up",
+    "preemptions": "times it was taken away",
+    "migrations": "times moved to another CPU",
+    "completion_ns": "from the first fork to the last exit; null unless all ended",
+    "share": "running time ÷ that of the whole workload",
+    "ideal_share": "by weighted max-min",
+    "share_error_points": "share less ideal share",
+    "wakeup_latency_median_ns": "from a wake-up to the next run",
+    "root_running_ns": "CPU time of the root",
+    "other_running_ns": "CPU time of all other processes",
+    "idle_ns": "CPU time of no process",
+    "scheduler_entries": "times that a CPU came to pick",
+    "scheduler_cycles": "what that took",
+    "overhead_share": "between leaving a process and entering the next",
+    "overhead_with_idle_share": "the same, idling counted in",
+    "context_switches": "from process to process",
+    "switches_to_idle": "from a process to idle",
+    "switches_from_idle": "from idle to a process",
+    "fairness_turnaround": "Jain's index over turnaround",
+    "fairness_share": "Jain's index over share ÷ ideal share",
+    "throughput_per_second": "processes finished",
+    "throughput_per_million_cycles": "processes finished",
+}
+"""Of the metrics' columns; of others, see `_STATISTICS`."""
+_STATISTICS = {"_median_ns": "median", "_max_ns": "maximum", "_p99_ns": "99th percentile"}
 
 
-def _statistics(stem: str, meaning: str) -> tuple[Column, ...]:
-    return (
-        Column(f"{stem}_mean_ns", NUMBER, f"{meaning}: mean over processes"),
-        Column(f"{stem}_median_ns", NUMBER, "median"),
-        Column(f"{stem}_max_ns", WHOLE, "maximum"),
+def _measured(table: str) -> tuple[Column, ...]:
+    """The columns that the metrics have in a table, without those that tell what was run."""
+    known = {column.name for column in IDENTITY}
+    return tuple(
+        Column(
+            name, _wide(dtype), _MEANINGS.get(name) or _STATISTICS[name[name.rindex("_", 0, -3) :]]
+        )
+        for name, dtype in schemas()[table].items()
+        if name not in known
     )
 
 
-_POPULATION = (
-    Column("processes", WHOLE, "of the workload"),
-    Column("finished", WHOLE, "those that ended in the window"),
-    *_statistics("turnaround", "from fork to exit"),
-    *_statistics("response", "from fork to the first run"),
-    *_statistics("waiting", "runnable and not running"),
-    Column("running_ns", WHOLE, "all time on CPUs"),
-    Column("blocked_ns", WHOLE, "all time blocked"),
-    *_COUNTS,
-)
+def _wide(dtype: pl.DataType) -> Any:
+    return WHOLE if dtype.is_integer() else type(dtype)
+
+
 METRICS = (
-    Column("clock_step_ns", WHOLE, "in what steps the machine's clock moves"),
-    Column("truncated", FLAG, "the trace was cut off"),
-    Column("lost_records", WHOLE, "of the trace"),
-    Column("root_pid", WHOLE, "who began the window"),
-    Column("begin_ns", WHOLE, "of the window"),
-    Column("end_ns", WHOLE, "of the window"),
-    Column("elapsed_ns", WHOLE, "its length"),
-    Column("elapsed_cycles", NUMBER, "its length"),
-    *_POPULATION,
-    Column("completion_ns", WHOLE, "from the first fork to the last exit; null unless all ended"),
-    *_LATENCY,
-    Column("root_running_ns", WHOLE, "CPU time of the root"),
-    Column("other_running_ns", WHOLE, "CPU time of everybody else"),
-    Column("idle_ns", WHOLE, "CPU time of nobody"),
-    Column("scheduler_entries", WHOLE, "times that a CPU came to pick"),
-    Column("scheduler_cycles", WHOLE, "what that took"),
-    Column("overhead_share", NUMBER, "between leaving a process and entering the next"),
-    Column("overhead_with_idle_share", NUMBER, "the same, idling counted in"),
-    Column("context_switches", WHOLE, "from process to process"),
-    Column("switches_to_idle", WHOLE, "from a process to idle"),
-    Column("switches_from_idle", WHOLE, "from idle to a process"),
-    Column("fairness_turnaround", NUMBER, "Jain's index over turnaround"),
-    Column("fairness_share", NUMBER, "Jain's index over share ÷ ideal share"),
-    Column("throughput_per_second", NUMBER, "processes finished"),
-    Column("throughput_per_million_cycles", NUMBER, "processes finished"),
+    *_measured("summary"),
     Column("share_error_max_points", NUMBER, "of the group that is farthest off its ideal share"),
-    Column("response_iqr_ns", NUMBER, "interquartile range of the responses of this run's processes"),
+    Column(
+        "response_iqr_ns", NUMBER, "interquartile range of the responses of this run's processes"
+    ),
     Column("events_per_second", NUMBER, "that the program told (`cpubench`)"),
-)  # fmt: skip
-GROUP_METRICS = (
-    Column("group", TEXT, "its label"),
-    *_POPULATION,
-    Column("share", NUMBER, "running time ÷ that of the whole workload"),
-    Column("ideal_share", NUMBER, "by weighted max-min"),
-    *_LATENCY,
-    Column("share_error_points", NUMBER, "share less ideal share"),
-    Column("throughput_per_second", NUMBER, "processes finished"),
 )
+GROUP_METRICS = _measured("groups")
 TOLD = (
     Column("name", TEXT, "what a program told of itself"),
     Column("count", WHOLE, "how often"),

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from schedlab.comparison.statistics import Estimate, as_text, change_as_text
 from schedlab.display.names import visible_line
+from schedlab.display.terminal import new_table
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.ranking import SCENE, Front, Place, Values, title_of
 from schedlab.units import format_time
@@ -39,11 +39,8 @@ def scene_title(values: Values) -> str:
 
 def ranking_table(values: Values, objective: Objective, places: Sequence[Place], top: int) -> Table:
     """The best `top` of them, or all that cannot be told from the best, if they are fewer."""
-    table = _table(f"{objective.title} ({objective.better} is better): {scene_title(values)}")
-    for heading, right in (("", True), ("setup", False), ("mean [95 %]", True)):
-        table.add_column(heading, justify="right" if right else "left")
-    table.add_column("behind the best [95 %]", justify="right")
-    table.add_column("")
+    title = f"{objective.title} ({objective.better} is better): {scene_title(values)}"
+    table = new_table(title, ">", "setup", ">mean [95 %]", ">behind the best [95 %]", "")
     for number, place in enumerate(places[:top], start=1):
         behind = change_as_text(place.behind, objective.quantity) if place.behind else ""
         table.add_row(
@@ -95,11 +92,9 @@ def _left_out(values: Values) -> Iterator[Text]:
 
 def front_table(values: Values, objectives: Sequence[Objective], found: Front) -> Table:
     """The setups on the front."""
-    table = _table(f"Setups that no other surpasses in everything: {scene_title(values)}")
-    table.add_column("", justify="right")
-    table.add_column("setup")
-    for each in objectives:
-        table.add_column(f"{each.title}\n({each.better} is better)", justify="right")
+    title = f"Setups that no other surpasses in everything: {scene_title(values)}"
+    measured = (f">{each.title}\n({each.better} is better)" for each in objectives)
+    table = new_table(title, ">", "setup", *measured)
     for number, choice in enumerate(found.members, start=1):
         cells = zip(found.estimates[choice], objectives, strict=True)
         texts = (as_text(value, each.quantity) for value, each in cells)
@@ -120,12 +115,6 @@ def _front_remarks(values: Values, found: Front) -> Iterator[Text]:
             " (95 % confidence)."
         )
     yield from _left_out(values)
-
-
-def _table(title: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.caption_justify = "left"
-    return table
 
 
 # --- for programs

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from schedlab.comparison.statistics import (
     CONFIDENCE,
     Difference,
     Estimate,
     Floats,
+    chances_of_more,
     difference,
     estimates,
     holm,
@@ -229,17 +229,10 @@ def ranked(values: Values, objective: Objective) -> list[Place]:
 
 def _not_worse(costs: Floats, other: Floats, resolution: float) -> Floats:
     """Of each row: the p-value that it costs no more than the other (Student's t, paired)."""
-    count = costs.shape[1]
-    if count == 1:
+    if costs.shape[1] == 1:
         return np.ones(len(costs))
-    differences = costs - other
-    means = differences.mean(axis=1)
     noise = _NOISE * max(float(np.abs(costs).max(initial=0.0)), float(np.abs(other).max()))
-    variance = np.maximum(differences.var(axis=1, ddof=1), max(resolution, noise) ** 2 / 6)
-    errors = np.sqrt(variance / count)
-    score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
-    found: Floats = np.where(means > noise, special.stdtr(count - 1, -score), 1.0)
-    return found
+    return chances_of_more(costs - other, resolution, noise)
 
 
 # --- several

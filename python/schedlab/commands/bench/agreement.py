@@ -116,9 +116,10 @@ def show(found: Sequence[Judged], everything: bool) -> None:
 def table(rows: Sequence[tuple[str, ...]]) -> Table:
     from schedlab.agreement.text import HEADINGS, LEFT
 
-    made = new_table("Simulator against kernel: ticks and ± (95 %) are of the difference")
-    for heading in HEADINGS:
-        made.add_column(heading, justify="left" if heading in LEFT else "right")
+    headings = (each if each in LEFT else f">{each}" for each in HEADINGS)
+    made = new_table(
+        "Simulator against kernel: ticks and ± (95 %) are of the difference", *headings
+    )
     for each in rows:
         made.add_row(*each)
     return made

@@ -48,12 +48,9 @@ def show(of_host: bool, as_json: bool) -> None:
 
 
 def operations_table(rows: list[Row]) -> Table:
-    table = new_table("Instructions for one operation (Spike, 1 CPU)")
-    for heading in ("operation", "what it is"):
-        table.add_column(heading)
-    for heading in ("instructions", "baseline", "aim"):
-        table.add_column(heading, justify="right")
-    table.add_column("aim")
+    title = "Instructions for one operation (Spike, 1 CPU)"
+    figures = (">instructions", ">baseline", ">aim")
+    table = new_table(title, "operation", "what it is", *figures, "aim")
     for row in rows:
         numbers = (row.instructions, row.baseline, row.aim)
         shown = ["" if number is None else f"{number:,}" for number in numbers]
@@ -62,12 +59,9 @@ def operations_table(rows: list[Row]) -> Table:
 
 
 def policies_table(rows: list[PolicyRow]) -> Table:
-    table = new_table("Instructions for one enqueue and one pick, mean (worst), by tasks that wait")
-    table.add_column("policy")
+    title = "Instructions for one enqueue and one pick, mean (worst), by tasks that wait"
     counts = sorted({count for row in rows for count in row.mean})
-    for count in counts:
-        table.add_column(f"{count:,} tasks", justify="right")
-    table.add_column("does not grow")
+    table = new_table(title, "policy", *(f">{count:,} tasks" for count in counts), "does not grow")
     for row in rows:
         cells = [
             f"{row.mean[n]:,} ({row.worst.get(n, 0):,})" if n in row.mean else "" for n in counts

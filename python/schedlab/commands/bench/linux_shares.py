@@ -38,11 +38,9 @@ def show(setting: ShareSetting, rows: list[ShareRow]) -> None:
     from schedlab.benchmarks import linux_shares
     from schedlab.machines import machine_named
 
-    table = new_table(f"Shares of the CPU time on Linux, in %, over {setting.seconds} s")
-    table.add_column("policy")
-    for heading in ("CPUs", "seed", "weight or tickets", "share", "ideal", "error, points"):
-        table.add_column(heading, justify="right")
-    table.add_column("aim")
+    title = f"Shares of the CPU time on Linux, in %, over {setting.seconds} s"
+    figures = (">CPUs", ">seed", ">weight or tickets", ">share", ">ideal", ">error, points")
+    table = new_table(title, "policy", *figures, "aim")
     for row in rows:
         shares = (f"{100 * row.share:.2f}", f"{100 * row.ideal:.2f}", f"{row.error_points:+.2f}")
         table.add_row(

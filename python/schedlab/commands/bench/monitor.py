@@ -40,11 +40,11 @@ def monitor(as_json: bool) -> None:
 
 def watching_table(rows: list[Watching]) -> Table:
     """A row for each number of processes."""
-    table = new_table("What being watched costs (Spike, 1 CPU, instructions)")
-    headings = ("processes", "queues, and blocks in time", "a record", "a question and its answer")
-    for heading in (*headings, "of a CPU, asked once a second (aim: at most 5 %)"):
-        table.add_column(heading, justify="right")
-    table.add_column("aim")
+    table = new_table(
+        "What being watched costs (Spike, 1 CPU, instructions)",
+        *(">processes", ">queues, and blocks in time", ">a record", ">a question and its answer"),
+        *(">of a CPU, asked once a second (aim: at most 5 %)", "aim"),
+    )
     for row in rows:
         table.add_row(
             f"{row.processes:,}",

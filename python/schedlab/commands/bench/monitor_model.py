@@ -39,11 +39,9 @@ def monitor_model(as_json: bool) -> None:
 
 def model_table(measured: list[Measured]) -> Table:
     """A row for each scene."""
-    table = new_table("Records that the monitor takes in on one core of this host (CPU time)")
-    table.add_column("policy and processes")
-    for heading in ("records", "a second", "aim: at least", "a frame"):
-        table.add_column(heading, justify="right")
-    table.add_column("aim")
+    title = "Records that the monitor takes in on one core of this host (CPU time)"
+    figures = (">records", ">a second", ">aim: at least", ">a frame")
+    table = new_table(title, "policy and processes", *figures, "aim")
     for one in measured:
         table.add_row(
             one.name,

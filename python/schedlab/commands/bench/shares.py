@@ -182,16 +182,9 @@ def show(rows: list[ShareRow], title: str) -> None:
     if not rows:
         return
     judged = any(row.judged for row in rows)
-    table = new_table(f"{title}: shares of the CPUs, in %")
-    table.add_column("policy")
-    table.add_column("CPUs", justify="right")
-    table.add_column("group")
-    headings = ["study 1", "selections", "share", "ideal"]
-    headings += ["error", "standard error", "in standard errors"] if judged else []
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    if judged:
-        table.add_column("aim")
+    headings = ["policy", ">CPUs", "group", ">study 1", ">selections", ">share", ">ideal"]
+    headings += [">error", ">standard error", ">in standard errors", "aim"] if judged else []
+    table = new_table(f"{title}: shares of the CPUs, in %", *headings)
     for number, row in enumerate(rows):
         last = number + 1 == len(rows) or rows[number + 1].cpus != row.cpus
         first = number == 0 or rows[number - 1].cpus != row.cpus

@@ -67,26 +67,19 @@ def ask_peers(measured: list[Decision]) -> list[Peer]:
 
 
 def aims_table(aims: list[Aim]) -> Table:
-    table = new_table("The simulator on one core of this host (CPU time, least of some rounds)")
-    table.add_column("what")
-    for heading in ("measured", "aim: at most"):
-        table.add_column(heading, justify="right")
-    table.add_column("unit")
-    table.add_column("aim")
+    title = "The simulator on one core of this host (CPU time, least of some rounds)"
+    table = new_table(title, "what", ">measured", ">aim: at most", "unit", "aim")
     for aim in aims:
         table.add_row(aim.name, f"{aim.value:,.1f}", f"{aim.most:,.0f}", aim.unit, aim.verdict)
     return table
 
 
 def peers_table(peers: list[Peer]) -> Table:
-    table = new_table(
+    title = (
         "Decisions a second, round-robin; who runs if B arrives as A's slice ends; after a pause"
     )
-    table.add_column("simulator")
-    for heading in ("CPUs", "decisions a second", "of ours"):
-        table.add_column(heading, justify="right")
-    table.add_column("A and B")
-    table.add_column("remark")
+    figures = (">CPUs", ">decisions a second", ">of ours")
+    table = new_table(title, "simulator", *figures, "A and B", "remark")
     ours = {peer.cpus: peer.per_second for peer in peers if peer.name == "schedlab"}
     for peer in peers:
         speed, base = peer.per_second, ours[peer.cpus]

@@ -96,12 +96,10 @@ def show(setting: Setting, rows: list[Row]) -> None:
 
     table = new_table(
         f"sysbench cpu, {setting.threads} threads on {setting.cpus} CPUs, {setting.rounds} rounds of"
-        f" {setting.seconds} s"
+        f" {setting.seconds} s",
+        *("policy", ">events a second", ">of the fair class's, %"),
+        f"aim: within {100 * linux_throughput.BOUND:g} %",
     )
-    table.add_column("policy")
-    for heading in ("events a second", "of the fair class's, %"):
-        table.add_column(heading, justify="right")
-    table.add_column(f"aim: within {100 * linux_throughput.BOUND:g} %")
     for row in rows:
         rate = in_column(estimate(row.rates))
         ratio = in_column(row.ratio, Quantity("%", 100))
