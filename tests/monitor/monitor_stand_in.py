@@ -24,8 +24,9 @@ from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from schedlab.monitor import palette
-from schedlab.monitor.server import PAGE, POLICY
+from schedlab.monitor.server import PAGE, POLICY, THEME_FILES
 from schedlab.monitor.vega import vega_script
+from schedlab.report.html import TEMPLATES
 from schedlab.toolchain.policies import read_catalogue
 
 TOKEN = "made-up"
@@ -418,6 +419,7 @@ class StandIn:
             [
                 (r"/socket", _Socket, {"stand_in": self}),
                 (r"/vega\.js", _Vega),
+                (THEME_FILES, _File, {"path": str(TEMPLATES)}),
                 (r"/(.*)", _File, files),
             ]
         )

@@ -19,6 +19,7 @@ import pytest
 from conftest import ROOT
 from schedlab.monitor.server import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
+from schedlab.report.html import TEMPLATES, THEME
 from schedlab.toolchain.policies import read_catalogue
 from schedlab.toolchain.tools import BROWSERS, find_browser
 
@@ -46,7 +47,8 @@ TYPES = {
 }
 FRAME_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="icon.svg"><link rel="stylesheet" href="style.css">
+<link rel="icon" href="icon.svg"><link rel="stylesheet" href="theme.css">
+<link rel="stylesheet" id="dark" href="dark.css"><link rel="stylesheet" href="style.css">
 <link rel="stylesheet" href="drawing/drawing.css">
 <body data-enlarged=""><main id="content"></main>
 <p class="unseen" id="announcements"></p><script type="module" src="made-up.js"></script>"""
@@ -75,7 +77,7 @@ class Files(BaseHTTPRequestHandler):
         name = urlsplit(self.path).path.removeprefix("/")
         body = self.own.get(name)
         if body is None:
-            body = (PAGE / name).read_bytes()
+            body = ((TEMPLATES if name in THEME else PAGE) / name).read_bytes()
         self.send_response(200)
         self.send_header("Content-Security-Policy", POLICY)
         self.send_header("Content-Type", f"{TYPES.get(Path(name).suffix, 'text/html')}")

@@ -37,7 +37,7 @@ def page_and_messages(browser: Browser) -> tuple[Page, list[str]]:
     messages: list[str] = []
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
-    page.set_content(f'<body style="background: #14171b; color: {INK}">{figures}</body>')
+    page.set_content(f'<body style="background: #101317; color: {INK}">{figures}</body>')
     page.add_script_tag(content=charts_script())
     page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
     return page, messages

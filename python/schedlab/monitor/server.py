@@ -40,8 +40,11 @@ from schedlab.monitor.limits import (
 )
 from schedlab.monitor.session import Session
 from schedlab.monitor.vega import vega_script
+from schedlab.report.html import TEMPLATES, THEME
 
 PAGE = Path(__file__).parent / "page"
+THEME_FILES = f"/({'|'.join(THEME)})"
+"""Style sheets that the reports have, too."""
 LOCAL = "127.0.0.1"
 _REASON_MAX = 100
 """Characters of what a socket's end says: WebSockets have room for 123 bytes."""
@@ -140,6 +143,7 @@ class Server:
                 (r"/socket", Socket),
                 (r"/vega\.js", Vega),
                 (r"/(?:report|perfetto)/([\w-]+)/(.+)", Published, {"path": "/"}),
+                (THEME_FILES, PageFile, {"path": str(TEMPLATES)}),
                 (r"/(.*)", PageFile, page),
             ],
             websocket_ping_interval=_PING_S,

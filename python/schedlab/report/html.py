@@ -25,7 +25,7 @@ from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.specifications import VEGA_LITE, for_page
 from schedlab.report.tones import SIGNS, meaning, used_tones
 
-_TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"
 _LONG = 36
 """Characters of a cell, from which on its text may be broken."""
@@ -34,7 +34,9 @@ _PADDING = 3
 _PORTRAIT = 125
 """Characters of a table that can be read on a page of paper that stands upright."""
 _INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
-_COPIED = ("style.css", "report.js")
+THEME = ("theme.css", "dark.css")
+"""Style sheets of all pages, the monitor's too."""
+_COPIED = (*THEME, "style.css", "report.js")
 
 
 def write_pages(report: Report, folder: Path) -> Path:
@@ -46,7 +48,7 @@ def write_pages(report: Report, folder: Path) -> Path:
         if number == 0:
             first = folder / file_of(report, page)
     for name in _COPIED:
-        (folder / name).write_bytes((_TEMPLATES / name).read_bytes())
+        (folder / name).write_bytes((TEMPLATES / name).read_bytes())
     (folder / _SCRIPT).write_text(charts_script())
     return first
 
@@ -255,7 +257,7 @@ def _group_starts(columns: Sequence[Column]) -> set[int]:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -271,7 +273,7 @@ def _environment() -> Environment:
 
 def charts_script() -> str:
     """Vega, Vega-Lite, Vega-Embed and what draws a page's charts with them."""
-    return bundle("charts", (_TEMPLATES / "charts.js").read_text())
+    return bundle("charts", (TEMPLATES / "charts.js").read_text())
 
 
 def bundle(name: str, ours: str) -> str:

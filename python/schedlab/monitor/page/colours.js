@@ -15,6 +15,8 @@ export const PATTERNS = ["plain", "stripes", "dots", "grid"];
 
 const KEPT = "schedlab-theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
+/** @type {HTMLLinkElement} has the colours of the dark theme */
+const sheet = document.querySelector("#dark");
 /** @type {Set<() => void>} */
 const listeners = new Set();
 /** @type {Object<string, string> | null} */
@@ -86,9 +88,11 @@ export function onTheme(listener) {
 
 function apply() {
     document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+    sheet.media = isDark() ? "screen" : "not all";
     read = null;
     for (const listener of listeners) listener();
 }
 
 dark.addEventListener("change", apply);
+sheet.addEventListener("load", apply); // it may come after this
 apply();
