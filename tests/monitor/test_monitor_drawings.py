@@ -601,7 +601,7 @@ def test_waiting_is_explained(browser: Browser) -> None:
             "20 runs",
             "200 ms",
             "67 %",
-            "nobody: the CPU idled",
+            "no process: the CPU idled",
             "slice over",
         ):
             assert words in text

@@ -176,7 +176,7 @@ def qemu() -> Finding:
 
 
 def linux_guest() -> Iterator[Finding]:
-    """Only who runs policies on Linux needs it; those commands install and fetch what is missing."""
+    """Needed only to run policies on Linux; the commands that do so install and fetch what is missing."""
     from schedlab.machines.linux.guest import PROGRAM, find_qemu
 
     if not is_complete():

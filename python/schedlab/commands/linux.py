@@ -54,7 +54,7 @@ def loader() -> Path:
 
 
 def hand_on(command: str, *words: str, control: Path | None = None) -> NoReturn:
-    """Becomes the program, whose exit statuses are ours."""
+    """Becomes the program: its exit statuses are ours."""
     program = str(loader())
     options = ["--control", str(control)] if control else []
     os.execv(program, [program, command, *options, *words])

@@ -104,7 +104,7 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         default=10.0,
         show_default=True,
         type=click.FloatRange(0.1, 600),
-        help="Over so many seconds of the past metrics go.",
+        help="How many seconds of the past the metrics cover.",
     ),
     click.option(
         "--ignore-limits",
@@ -145,7 +145,7 @@ def monitor(
 
     RUN is the folder of a recorded run: it is played back instead.
 
-    Only this machine can reach the page, and only who has its address. Ctrl-C ends it.
+    Only programs of this machine that have its address can reach the page. Ctrl-C ends it.
     docs/monitor.md says more.
     """
     from schedlab.monitor.conduct import Page, page, watch
@@ -238,7 +238,7 @@ def _setups(
         raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
     if request.ignore_limits and request.machine != "host":
         raise WrongUsage(
-            f"--ignore-limits: --machine {request.machine} is not the machine whose limits are meant;"
+            f"--ignore-limits: --machine {request.machine} is not the machine that has the limits;"
             " leave it out, or say --machine host"
         )
     return [

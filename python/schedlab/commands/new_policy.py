@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
 def create(root: Path, name: str, source: str) -> tuple[Path, Path]:
-    """Writes both files into the checkout, or none. Gives where they are."""
+    """Writes both files into the checkout, or none, and returns their places."""
     check_name(name)
     check_source(source)
     check_free(root, name)
@@ -125,7 +125,7 @@ def wrapped(line: str) -> str:
 
 
 def write_new(files: dict[Path, str]) -> None:
-    """Makes all these files, none of which is there, or leaves nothing behind."""
+    """Makes all these files, which must not be there yet, or none of them."""
     made: list[Path] = []
     try:
         for path, text in files.items():

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Parsed(click.ParamType[Any]):
-    """An option whose text one function reads; its ValueError becomes the option's error."""
+    """An option that one function reads; its ValueError becomes the option's error."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name = name
@@ -74,7 +74,7 @@ def given(context: click.Context, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def as_object(made: type[Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """A command's parameters reach its function as one object, whose fields have their names."""
+    """A command's parameters reach its function as one object, with a field for each of them."""
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
         @wraps(command)

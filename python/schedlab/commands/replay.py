@@ -28,7 +28,8 @@ replay_option = click.option(
 
 
 def recorded(context: click.Context, options: dict[str, Any]) -> Recording | None:
-    """What is to be replayed, whose ways fill the options that were not given. None: nothing is."""
+    """Returns what is to be replayed, or None if nothing is. Its settings fill the options that were not
+    given."""
     place: Path | None = options.pop("replay")
     if place is None:
         return None

@@ -98,7 +98,7 @@ OF_A_WORKLOAD = {
     show_default=True,
     type=click.Choice(MACHINES),
     help="spike and qemu have our kernel, sim none (it runs workload files only), linux a real Linux"
-    " kernel. All but qemu and linux-free, whose time is the host's, give the same run every time.",
+    " kernel. All except qemu and linux-free, which have the host's time, give the same run every time.",
 )
 @click.option(
     "--runs",

@@ -18,7 +18,7 @@ from schedlab.errors import WrongUsage
 def top(context: click.Context, /, **options: Any) -> None:
     """Watch a scheduler decide, and steer it, in this terminal.
 
-    The same as `./schedlab monitor`, for those who have no browser. RUN is the folder of a recorded
+    The same as `./schedlab monitor`, for hosts that have no browser. RUN is the folder of a recorded
     run: it is played back instead.
     """
     from importlib import import_module

@@ -94,7 +94,7 @@ def run_workload(request: Request, as_json: bool) -> None:
 
 
 def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
-    """Says what in it has no effect. None: it is none."""
+    """Returns the file, or None if it is none, and says what in it has no effect."""
     from schedlab.workload import workload_files
 
     if not workload_files.is_workload_file(workload):

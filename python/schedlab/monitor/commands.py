@@ -62,7 +62,7 @@ def _systems(session: Session, message: Message) -> list[Watched]:
 
 
 def _problems(systems: Sequence[Watched], done: Sequence[Any]) -> BaseException | None:
-    """What went wrong, in one; None: nothing."""
+    """Returns what went wrong, in one error, or None if nothing did."""
     pairs = zip(systems, done, strict=True)
     wrong = [(each, error) for each, error in pairs if isinstance(error, BaseException)]
     if not wrong:

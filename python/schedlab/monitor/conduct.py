@@ -48,7 +48,7 @@ def watch(make: Callable[[], Session], front: Front) -> None:
 
 
 async def _watch(make: Callable[[], Session], front: Front) -> int:
-    """Gives the signal that ended it; 0: none."""
+    """Returns the signal that ended it, or 0 if none did."""
     session = make()
     tasks = [asyncio.ensure_future(session.run()), asyncio.ensure_future(front(session))]
     waiting = asyncio.ensure_future(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
@@ -133,7 +133,7 @@ def has_screen() -> bool:
 
 def _announce(url: str, is_local: bool) -> None:
     results().print(url, markup=False, soft_wrap=True)
-    say("schedlab: the monitor is at this address, for all who have it. Ctrl-C ends it.")
+    say("schedlab: the monitor is at this address, for all that have it. Ctrl-C ends it.")
     if not is_local:
         say(
             "schedlab: warning: it listens to other machines, too. What it says to them is not"

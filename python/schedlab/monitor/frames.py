@@ -185,7 +185,7 @@ class Frame(ModelFrame):
     message: str
     paused: bool
     speed: float
-    """Of its time beside ours, measured over the last second."""
+    """Of its time compared with ours, measured over the last second."""
     pace: float
     """That was asked for; 0: as fast as it goes; -1: its clock is its own."""
     log: list[str]
@@ -217,7 +217,7 @@ class Wait(TypedDict):
     end_ns: int
     """So far, if it goes on."""
     cpu: int
-    """In whose queue; -1: not known."""
+    """The CPU that has it in its queue; -1: not known."""
     why: str
     """forked, woken, preempted, slice over, yielded, moved; found: it waited before the trace."""
     parts: list[WaitPart]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How fast things go: a system's time beside ours, and what a turn of the session may take on."""
+"""How fast things go: a system's time compared with ours, and what a turn of the session may take on."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Allowance:
 
 
 class HostClock:
-    """The time of a system whose clock runs as ours does, while it runs, though it is silent.
+    """The time of a system that has a clock as fast as ours while it runs, even if it is silent.
 
     Of what its trace has told, the record that came with the least delay says how the two clocks
     lie to each other. What is older than some seconds no longer counts: a system that was stopped

@@ -152,7 +152,7 @@ class Server:
             log_function=lambda handler: None,
         )
 
-    # --- who may
+    # --- what may come in
 
     def is_token(self, given: str) -> bool:
         """In a time that says nothing of how near it is."""
@@ -177,7 +177,7 @@ class Server:
         return frozenset(name.lower() for name in names)
 
     def knows_origin(self, origin: str | None, host: str) -> bool:
-        """Browsers say whose page opens a socket; other programs need not."""
+        """Browsers say which page opens a socket; other programs need not."""
         if origin is None:
             return True
         try:
@@ -210,14 +210,14 @@ class Server:
         self.entered.set()
 
     def publish(self, path: Path) -> str:
-        """The address of a file, and of those beside it if it is a page."""
+        """Returns the address of a file, and of those beside it if it is a page."""
         secret = secrets.token_urlsafe(18)
         kind = "report" if path.suffix == ".html" else "perfetto"
         self._published[secret] = path.parent if kind == "report" else path
         return f"/{kind}/{secret}/{path.name}"
 
     def published(self, secret: str, name: str) -> Path | None:
-        """The file that an address leads to; None: there is none."""
+        """Returns the file that an address leads to, or None if there is none."""
         root = self._published.get(secret)
         if root is None:
             return None

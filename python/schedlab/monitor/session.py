@@ -35,7 +35,7 @@ _AIM_S = 0.06
 _FEED_S = 0.1
 """What models may take of a turn; what is left over then waits for the next one."""
 _SKIPPED_MAX = 4
-"""Frames in a row that are not drawn of a system whose model is behind."""
+"""Frames in a row that are not drawn of a system that has a model that is behind."""
 _AHEAD_NS = 20_000_000
 """So far a system may be ahead of the others before it has to wait."""
 _STATUS_S = 1.0
@@ -171,7 +171,7 @@ class Session:
             if isinstance(problem, Exception):
                 raise problem
 
-    # --- who is shown it
+    # --- those that are shown it
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """From now on; gives what ends that."""
@@ -280,7 +280,7 @@ class Session:
                 each.fail(error)
 
     async def _feed(self, until_s: float) -> None:
-        """Gives models what is new, in turns, while others get a word in."""
+        """Gives models what is new, in turns, while other tasks get their turns."""
         left = list(self.systems.values())
         while left and time.monotonic() < until_s:
             left = [each for each in left if self._fed(each)]
@@ -337,7 +337,7 @@ class Session:
     # --- steps
 
     async def step(self, leader: Watched, kind: StepKind) -> int:
-        """One system goes on by a step, and those in step with it to the same time. Gives its time.
+        """One system goes on by a step, and those in step with it to the same time. Returns its time.
 
         Refused: its clock is its own.
         """

@@ -69,7 +69,7 @@ class Opening(NamedTuple):
     time_ns: int
     """Nothing that comes after it is earlier."""
     groups: dict[int, int]
-    """Labels of those that do not run: only who runs may tell its own."""
+    """Labels of those that do not run: only a process that runs may tell its own."""
 
 
 class Standing:
@@ -248,7 +248,7 @@ def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
 
 
 class _OpeningWriter:
-    """Each CPU: START, who runs, what it is in the middle of; then, by CPU 0, all others."""
+    """Each CPU: START, what runs, what it is in the middle of; then, by CPU 0, all others."""
 
     def __init__(self, standing: Standing, own: frozenset[int]) -> None:
         self.standing = standing

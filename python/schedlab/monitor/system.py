@@ -86,7 +86,7 @@ class Setup:
     source: Path | None = None
     """The folder of the recorded run; or the trace that a host's server writes."""
     files: tuple[Path, ...] = ()
-    """Workload files of the user's own, which the palette has beside ours."""
+    """Workload files of the user's own, which the palette has besides ours."""
     ignore_limits: bool = False
     """Of a host: policies take over although limits are in use that they do not honour."""
 
@@ -140,7 +140,7 @@ class System(Protocol):
     abilities: frozenset[Ability]
     repeatable: bool
     folder: Path
-    """Scratch space of its own, which `end` leaves to who made it."""
+    """Scratch space of its own; `end` leaves it there."""
 
     @property
     def life(self) -> Life: ...
@@ -152,7 +152,7 @@ class System(Protocol):
 
     @property
     def header(self) -> Header | None:
-        """Of its trace; None: it has not come yet."""
+        """Returns the header of its trace, or None if it has not come yet."""
         ...
 
     @property
@@ -193,7 +193,7 @@ class System(Protocol):
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None: ...
 
     async def start_workload(self, name: str) -> int:
-        """One of the palette (palette.py). Gives its first process's PID."""
+        """Starts one of the palette (palette.py), and returns its first process's PID."""
         ...
 
     async def kill(self, pid: int) -> None: ...
@@ -206,7 +206,7 @@ class System(Protocol):
 
 
 class Paced(System, Protocol):
-    """A system whose clock is ours: the session says how far it goes. It is never paused itself."""
+    """A system that has its clock from us: the session says how far it goes. It is never paused itself."""
 
     @property
     def now_ns(self) -> int:
@@ -219,14 +219,14 @@ class Paced(System, Protocol):
         ...
 
     async def advance(self, until_ns: int, patience_s: float) -> int:
-        """Goes on to a time, or as far as it comes in that much of ours. Gives now_ns."""
+        """Goes on to a time, or as far as it comes in that much of ours. Returns now_ns."""
         ...
 
     async def step(self, kind: StepKind) -> int:
-        """Goes on by one step. Gives now_ns."""
+        """Goes on by one step. Returns now_ns."""
         ...
 
     async def seek(self, time_ns: int) -> None:
-        """Goes to a time before or behind. Afterwards take() begins with the trace's beginning,
-        and whoever followed it begins anew. Refused: it cannot go there."""
+        """Goes to an earlier or a later time. Afterwards take() begins with the trace's beginning, and
+        what followed it must begin anew. Refused: it cannot go there."""
         ...

@@ -92,7 +92,7 @@ class Tape:
             self.recorder.add_log(log)
 
     async def stop(self, outcome: Outcome, workload: str, repeatable: bool) -> Path | None:
-        """The run's folder; None: nothing was recorded. It is kept even if this is broken off.
+        """Returns the run's folder, or None if nothing was recorded. It is kept even if this is broken off.
 
         `repeatable`: would the system do the same again, if it were not steered, and has it ended?
         """

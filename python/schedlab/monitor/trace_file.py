@@ -118,7 +118,7 @@ class TraceFile:
         marks["first"] = MarkKind.GROUP
         marks["second"] = [self._groups.pop(pid) for pid in pids.tolist()]
         mixed = np.concatenate([records, marks])
-        # Behind the record by which it enters its CPU.
+        # After the record by which it enters its CPU.
         order = np.argsort(np.concatenate([np.arange(len(records)), rows + 0.5]), kind="stable")
         found: Records = mixed[order]
         return found
@@ -153,7 +153,7 @@ def begin_of_work(records: Records, own: Iterable[int]) -> int | None:
 
 
 def _goes_on(records: Records, at: int) -> bool:
-    """Does a text that began before this record go on behind it?"""
+    """Does a text that began before this record go on after it?"""
     later = records[at:]
     texts = later["cpu"][later["kind"] == Kind.TEXT]
     return any(

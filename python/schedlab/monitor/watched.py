@@ -40,7 +40,7 @@ from schedlab.trace.format import AttributeKind
 T = TypeVar("T")
 
 LOG_MAX = 2000
-"""Lines of the console that are kept for who comes later."""
+"""Lines of the console that are kept for pages that come later."""
 _PIECE = 4096
 """Records that the model is given at once: it takes some 20 ms for them."""
 _PATIENCE_S = 30.0
@@ -127,7 +127,7 @@ class Watched:
         life = self.system.life
         if life not in (Life.RUNNING, Life.PAUSED):
             return life
-        # One that has to wait for others goes on, for who watches.
+        # To a user, a system that has to wait for others goes on.
         return Life.PAUSED if self.paused else Life.RUNNING
 
     @property
@@ -255,7 +255,7 @@ class Watched:
     # --- what it says
 
     def take(self) -> int:
-        """What there is new of its trace and its log. Gives how many records."""
+        """Takes what is new of its trace and its log, and returns how many records came."""
         if self.system is None or self.failure or self._seeking:
             return 0
         try:
@@ -325,7 +325,7 @@ class Watched:
             self.tape.add_log(lines)
 
     def feed(self) -> bool:
-        """Gives the model a piece of what it has not yet. False: it has all."""
+        """Gives the model the next piece. Returns False if it has all."""
         if self.model is None or self.system is None:
             return False
         self.model.own_pids = set(self.system.own_pids)
@@ -446,7 +446,7 @@ class Watched:
         return status
 
     async def set_attribute(self, pids: list[int], kind: AttributeKind, value: int) -> int:
-        """Gives how many were set. Refused, if none could be."""
+        """Returns how many were set. Raises Refused if none could be."""
         done = 0
         async with self.asking(Ability.ATTRIBUTES) as system:
             for pid in pids:
@@ -458,7 +458,7 @@ class Watched:
         return done
 
     async def kill(self, pids: list[int]) -> int:
-        """Gives how many were."""
+        """Returns how many were killed."""
         done = 0
         async with self.asking(Ability.START) as system:
             for pid in pids:
@@ -558,7 +558,7 @@ class Watched:
         self.note("recording begins")
 
     async def stop_recording(self) -> Path | None:
-        """The run's folder; None: nothing was recorded."""
+        """Returns the run's folder, or None if nothing was recorded."""
         if self.tape is None or self.recorder is None:
             return None
         self.note("recording ends")

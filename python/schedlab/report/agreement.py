@@ -108,10 +108,10 @@ that draws by lot does something else with each. Of those called *off*, with 95 
 off by chance alone (one-sided Welch tests of a difference larger than what is near, corrected for \
 the number of figures by Holm's method). *±* is half the width of the difference's interval of 95 %: \
 what it does not exclude.
-- **Microseconds** decide where processes come to a queue at almost the same time, and who is first \
+- **Microseconds** decide where processes come to a queue at almost the same time, and which is first \
 shapes the rest of the run. Such a setup was simulated again, {variants.COUNT} times, with each cost \
 changed by up to {100 * variants.SPREAD:.0f} % and the begin moved by up to {variants.SHIFT_NS // 1000} µs: the \
-figures that came out span the kernel's. Behind the word stand their least and greatest.
+figures that came out span the kernel's. The word is followed by their least and greatest.
 """
 
 

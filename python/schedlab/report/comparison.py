@@ -26,9 +26,9 @@ NOTHING = Cell("–", "muted")
 _NAMED = 3
 """Up to this many that cannot be told from the best are named in a cell."""
 _MARK = "•"
-"""Of who may be the best."""
+"""Of the policies that may be the best."""
 _FEW_POLICIES = 3
-"""With fewer, a suite does not say who is best for what."""
+"""With fewer, a suite does not say which policy is best for what."""
 
 
 def page(collection: Collection) -> Page | None:
@@ -177,7 +177,7 @@ def _distance_cell(frame: pl.DataFrame, policy: str, measure: Measure) -> Cell:
 
 
 def _winners(contest: Sequence[Suite]) -> Table:
-    """Suites × metrics: the best, and who cannot be told from it."""
+    """Suites × metrics: the best, and how many policies cannot be told from it."""
     measures = _measures(contest)
     rows: list[Row] = []
     sections, data = [], []
@@ -188,7 +188,7 @@ def _winners(contest: Sequence[Suite]) -> Table:
             data += [row for measure in suite.measures for row in _ranked(suite, measure)]
     return Table(
         "comparison-best",
-        "The best policy of each suite, and who cannot be told from it",
+        "The best policy of each suite, and those that cannot be told from it",
         (
             Column("suite", align="left"),
             Column("CPUs"),
@@ -198,8 +198,8 @@ def _winners(contest: Sequence[Suite]) -> Table:
         pl.DataFrame(data),
         "The best mean first, and in grey how many others may be the best as well. *Any*: no"
         " policy is out. *Alike*: all have the same values. Means and intervals are in the tables"
-        " below. In the file behind this table, `beaten` is how probable it is that another policy"
-        " is ahead so clearly if this one is the best (p-value, corrected).",
+        " below. In this table's file, `beaten` is the probability that another policy is ahead so"
+        " clearly although this one is the best (p-value, corrected).",
         tuple(sections[1:]),
     )
 
@@ -397,8 +397,8 @@ def _limits() -> Text:
                 " one ends, not how much a machine under steady load would get done.",
                 "**`cpubench`** computes for a fixed time: its turnaround and throughput do not"
                 " tell how much it got done, its events do (study 5).",
-                "**Presets** keep their studies' quirks, on purpose; the policies without a name"
-                " behind a colon are what we would use.",
+                "**Presets** keep their studies' quirks, on purpose; the policies without a colon"
+                " in their names are what we would use.",
                 "**Intervals** hold what they should if values spread about evenly; with two to"
                 " five seeds they are by Student's t and wide (docs/comparing.md).",
             )

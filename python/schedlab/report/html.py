@@ -40,7 +40,7 @@ _COPIED = (*THEME, "style.css", "report.js")
 
 
 def write_pages(report: Report, folder: Path) -> Path:
-    """The pages, beside the `files` that are there; gives the first page."""
+    """Writes the pages beside the `files` that are there, and returns the first page."""
     numbering = Numbering(report)
     for number, page in enumerate(report.pages):
         html = _PageWriter(report, page, numbering).html()

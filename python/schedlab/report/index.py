@@ -134,5 +134,5 @@ def _guide(collection: Collection) -> str:
         f"- Signs before a number: {signs}. Small raised numbers lead to notes below the table.\n"
         "- Charts over time: Ctrl or Cmd and the wheel zooms, dragging moves, a double click shows all"
         " again. In any chart, a click in the legend shows one series alone.\n"
-        "- Below each table and picture are the numbers behind it, unrounded."
+        "- Below each table and picture are links to its numbers, unrounded."
     )

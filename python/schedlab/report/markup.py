@@ -146,7 +146,7 @@ def _escape_outside_code(line: str) -> str:
 
 
 def _end_of_code(line: str, begin: int) -> int:
-    """Behind the code span that begins here, or behind ticks that none answer."""
+    """Returns the place after the code span that begins here, or after ticks that no others answer."""
     match = _TICKS.match(line, begin)
     assert match
     for closing in _TICKS.finditer(line, match.end()):

@@ -92,7 +92,7 @@ class Chart:
     data: pl.DataFrame
     caption: str
     description: str
-    """For those who cannot see it."""
+    """What the picture shows, for readers that cannot see it."""
 
 
 Block = Text | Table | Chart

@@ -23,14 +23,14 @@ def is_repeatable(run: Kept) -> bool:
 
 
 def mark(setups: Iterable[Repeated]) -> str:
-    """Behind the title of a table or chart."""
+    """Returns what follows the title of a table or chart: "" if its runs can be repeated."""
     return "" if repeatable(setups) else " (not repeatable)"
 
 
 def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
     """Markdown for a caption: machine, tick, seeds, and what they allow to be said.
 
-    `brackets`: intervals are printed, in brackets behind means.
+    `brackets`: intervals are printed, in brackets after means.
     """
     words = [f"Machine {_machines(setups)}, {_ticks(setups)}, {seeds(setups)}."]
     most = max(len(each.runs) for each in setups)

@@ -23,7 +23,8 @@ def remeasured(
     progress: Callable[[str, int, int], None] = lambda what, done, of: None,
     workers: int | None = None,
 ) -> Collection:
-    """The same runs, with metrics in `folder`, computed by that many processes; None: one for each CPU.
+    """Returns the same runs, with metrics in `folder` that were computed by `workers` processes; None: one for
+    each CPU.
 
     A run whose trace cannot be measured has the status `unmeasured`, and says why. Raises
     SchedlabError if the host does not let the processes do their work.

@@ -98,7 +98,7 @@ class Comparison:
 
     study: Figure | None = None
     here: Measured | None = None
-    """None: there is no such measurement. One that was not made is a Measured."""
+    """None: there is no such measurement. A measurement that was not made is a Measured."""
     ideal: float | None = None
     expected: Figure | None = None
     """What the study holds to be fair."""
@@ -107,7 +107,7 @@ class Comparison:
     decimals: int = 1
     """Of ours and of the ideal; published figures are as they were printed."""
     near: float | None = None
-    """So far from the ideal ours is called good, beyond it bad; None: neither."""
+    """Up to this far from the ideal, ours is called good, and beyond it bad; None: neither."""
     shows_ideal: bool = True
     """False: the ideal decides what ours is called, and stands in another column."""
     differs: Literal["", "percent", "points"] = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Policies under the same suite: their values by seed, their means, and who may be the best."""
+"""Policies under the same suite: their values by seed, their means, and which policies may be the best."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Suite:
 
     @cached_property
     def rankings(self) -> dict[str, Ranking]:
-        """By metric. None of one seed: it tells no one from the best."""
+        """By metric. There are none for a single seed, which cannot tell the best from another policy."""
         if len(self.seeds) < 2:
             return {}
         return {each.name: self._ranking(each) for each in self.measures}
@@ -204,8 +204,8 @@ def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _own_ideals(groups: pl.DataFrame) -> pl.Series:
-    """Runs whose groups' ideal shares are others than under most policies, as the policy shares by
-    another attribute than the one that the test sets."""
+    """Marks the runs in which ideal shares differ from those under most policies, because the policy
+    shares by another attribute than the one that the test sets."""
     import polars as pl
 
     usual = pl.col("ideal_share").median().over("experiment", "cpus", "tick_ns", "machine", "group")
@@ -251,7 +251,7 @@ def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]
 
 
 def _how(setup: Repeated, seeds: Sequence[int]) -> str:
-    """In what ways runs of these seeds failed; "" if none did."""
+    """Returns how runs of these seeds failed, or "" if none did."""
     words = [f"seed {run.seed}: {run.status}" for run in setup.failed if run.seed in seeds]
     return ", ".join(words)
 

@@ -124,7 +124,7 @@ class Metric:
     title: str
     family: str
     unit: Unit | None = None
-    """None: a time, whose unit the numbers choose."""
+    """None: the numbers are times, and choose the unit themselves."""
 
 
 METRICS = (

@@ -65,7 +65,7 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
     if not scheduler.startswith(SCHEME):
         raise WrongUsage(
             f"--scheduler {scheduler}: expected an address such as {SCHEME}10.0.0.1:8786. Without TLS"
-            " all who reach a cluster can run what they like as its owner (docs/sweeps.md)"
+            " anything that reaches a cluster can run what it likes as its owner (docs/sweeps.md)"
         )
     if folder is None:
         raise WrongUsage(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Workers of a cluster of Dask's, spoken to by TLS alone: whoever a scheduler lets in can run
+"""Workers of a cluster of Dask's, spoken to by TLS alone: a program that a scheduler lets in can run
 anything there."""
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:
 
 
 def manifest_of(point: expanding.Point, make: Make, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a run whose folder is kept, as `./schedlab run` would say it."""
+    """What the manifest says of a run with a kept folder, as `./schedlab run` would say it."""
     from schedlab.runs.carrying_out import Software, inputs
 
     facts = dict(make.machines[point.run.machine])

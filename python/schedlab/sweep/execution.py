@@ -125,7 +125,7 @@ class _Conductor:
     ) -> None:
         self.waiting = deque(tasks)
         self.suspects: deque[Task] = deque()
-        """Runs of batches whose workers died: done one by one, at the end."""
+        """Runs of batches that a worker died of: they are done one by one, at the end."""
         self.identities = identities
         self.crew = crew
         self.data_set = data_set

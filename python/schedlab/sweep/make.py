@@ -17,7 +17,7 @@ from schedlab.toolchain.measuring import Facts, measuring_code
 from schedlab.workload.model import WorkloadFile
 
 _MEASURING = ("sweep/one_run.py", "sweep/columns.py")
-"""Of the package: what decides what a row says, beside the machine's programs and what measures."""
+"""Files of the package that decide what a row says, besides the machine's programs and the measuring code."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def key_of(run: Run, make: Make) -> str:
 
 
 def facts_of(run: Run, make: Make) -> dict[str, Any]:
-    """What a run is made of beside what is chosen (its policy and tunables), and its seed."""
+    """What a run is made of, besides what is chosen (its policy and tunables) and its seed."""
     return {
         "label": run.label,
         "workload": run.workload,

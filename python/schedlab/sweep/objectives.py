@@ -27,9 +27,9 @@ from schedlab.toolchain.policies import unknown
 _TEXT = re.compile(r"(?:(min|max):)?([A-Za-z0-9_-]+)(?:@(.{1,8}))?")
 _WHOLE_COLUMNS = {"share_error": "share_error_max_points"}
 _GROUP_COLUMNS = {"share_error": "share_error_points"}
-"""Of measures whose columns are called something else in a data set."""
+"""The columns of measures that a data set calls something else."""
 _BETTER_LOWER = ("turnaround_", "response_", "waiting_", "wakeup_latency_")
-"""What columns begin with of which less is better, whichever statistic they are."""
+"""Beginnings of columns in which less is better, whichever statistic they are."""
 _OF_ENDED = ("turnaround_", "fairness_turnaround")
 _QUANTITIES = {
     "_ns": TIME, "_share": SHARE, "share": SHARE, "_points": POINTS, "_per_second": PER_SECOND,

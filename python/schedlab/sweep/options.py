@@ -30,7 +30,7 @@ def nodes(
     if workloads:
         found["workloads"] = _workloads(workloads, changes)
     elif changes:
-        raise WrongUsage("--with: name the file whose values change: --workload FILE.json")
+        raise WrongUsage("--with: name the file that it changes: --workload FILE.json")
     if policies:
         found["policies"] = _policies(policies, settings, conditions, sample)
     elif settings or conditions or sample:

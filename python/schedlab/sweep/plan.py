@@ -36,7 +36,7 @@ class SweepPlan:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """What machines need for workload files beside their own parts."""
+        """What machines need for workload files besides their own parts."""
         loading = {point.run.machine for point in self.points if point.run.file}
         return tuple(sorted({tool for name in loading for tool in machine_named(name).tools}))
 

@@ -72,7 +72,7 @@ class Place:
     choice: Choice
     value: Estimate
     behind: Difference | None
-    """How much the best is better, seed by seed; None: it is the best."""
+    """How much better the best is, seed by seed; None: this is the best."""
     chance: float | None
     """How probable that is if it is not better (p-value, corrected by Holm); None: of one seed
     nothing can be said, or it is the best."""
@@ -138,7 +138,7 @@ def _told_apart(scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]) ->
 
 
 def _check_once(folder: Path, part: pl.DataFrame) -> None:
-    """Raises WrongUsage for a data set whose rows do not say which of two runs is meant."""
+    """Raises WrongUsage if the rows do not say which of two runs is meant."""
     twice = part.filter(pl.struct(*CHOICE, "seed").is_duplicated())
     if len(twice):
         policy, settings, seed = twice.select(*CHOICE, "seed").row(0)

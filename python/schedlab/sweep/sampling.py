@@ -17,7 +17,7 @@ def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tupl
     """Points without end; the first `count` are what the method makes of that many.
 
     random: independent; sobol (Sobol' 1967, scrambled as by Owen, 1998), halton (Halton 1960,
-    scrambled likewise): sequences that leave no gaps and whose next points fill what is left;
+    scrambled likewise): sequences that leave no gaps, and fill what is left with their next points;
     latin-hypercube (McKay, Beckman and Conover, 1979): each of `count` equal parts of each
     dimension has one point. The same seed gives the same points.
     """

@@ -65,7 +65,7 @@ def _work(pipe: Pipe, laboratory: Laboratory) -> None:
 
 
 def _receive(pipe: Pipe, laboratory: Laboratory, given: Given) -> None:
-    """Beside the work, so that the end of the pipe is heard in the middle of a run."""
+    """Runs beside the work, so that the end of the pipe is heard in the middle of a run."""
     with suppress(EOFError, OSError):
         while True:
             given.put(pipe.recv())

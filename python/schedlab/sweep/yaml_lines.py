@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""YAML whose values know their line and place, as those of `schedlab.files.json_lines` do.
+"""YAML in which each value knows its line and place, as in `schedlab.files.json_lines`.
 
 Of YAML 1.1 what people mean is taken: `yes` and `1:30` are texts, and numbers are decimal.
 """

@@ -104,7 +104,7 @@ class Request:
     default=0,
     show_default=True,
     type=click.IntRange(0, 10**9),
-    help="Each process yields after so many iterations of 10 ns (study 1: 5000). 0: it does not.",
+    help="Each process yields after this many iterations of 10 ns (study 1: 5000). 0: it does not.",
 )
 @click.option(
     "--original",

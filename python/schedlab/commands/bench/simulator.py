@@ -76,7 +76,7 @@ def aims_table(aims: list[Aim]) -> Table:
 
 def peers_table(peers: list[Peer]) -> Table:
     title = (
-        "Decisions a second, round-robin; who runs if B arrives as A's slice ends; after a pause"
+        "Decisions a second, round-robin; which runs if B arrives as A's slice ends; after a pause"
     )
     figures = (">CPUs", ">decisions a second", ">of ours")
     table = new_table(title, "simulator", *figures, "A and B", "remark")

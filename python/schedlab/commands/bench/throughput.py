@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--policy",
     "policies",
     type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas; each beside the kernel's fair class."
+    help="POLICY or POLICY:PRESET, several with commas; each is compared with the kernel's fair class."
     "  [default: the standard one, and one that shares by weight]",
 )
 @click.option(

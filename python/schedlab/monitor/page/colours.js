@@ -10,7 +10,7 @@ export const PALETTE = ["#0858f8", "#e86868", "#38a098", "#8848b8", "#888800", "
 const POLICIES = ["#606878", "#888800", "#e86868", "#38a098", "#0858f8", "#8848b8", "#a84838"];
 const OTHER_POLICY = "#c868d8";
 
-/** Beside the colour: as many processes as colours × patterns can be told apart. */
+/** Besides the colour: as many processes as colours × patterns can be told apart. */
 export const PATTERNS = ["plain", "stripes", "dots", "grid"];
 
 const KEPT = "schedlab-theme";

@@ -103,7 +103,7 @@ export function setStyle(node, name, value) {
     if (node.style.getPropertyValue(name) !== value) node.style.setProperty(name, value);
 }
 
-/** Says it to who does not see it. @param {string} text */
+/** Says it to users that do not see it. @param {string} text */
 export function announce(text) {
     const region = document.getElementById("announcements");
     if (region) region.textContent = text;

@@ -55,7 +55,7 @@ export class Panel {
         this.followLayout();
     }
 
-    /** Is any of it to be seen? Who draws can spare the trouble otherwise. */
+    /** Is any of it to be seen? Otherwise a module need not draw. */
     get visible() {
         return !this.#waiting && !isFolded(this.name) && !document.hidden;
     }
@@ -110,7 +110,7 @@ export class Panel {
     }
 
     #watch() {
-        // Later, since who draws may change sizes, and then the observers would call in a loop.
+        // Later, since to draw may change sizes, and then the observers would call in a loop.
         const later = () => {
             this.#scheduled ||= requestAnimationFrame(() => {
                 this.#scheduled = 0;

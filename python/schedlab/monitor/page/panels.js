@@ -9,14 +9,14 @@ export const PANELS = [
         name: "timeline",
         key: "1",
         title: "Time line",
-        about: "Who ran on which CPU, and when.",
+        about: "Which process ran on which CPU, and when.",
         help: "A bar is a run of a process; under a policy with levels it stands at the height of its level. Marks are switches of policy, new values and other acts from outside. Hatched: a CPU idled while a process waited at another.",
     },
     {
         name: "queues",
         key: "2",
         title: "Run queues",
-        about: "Who waits at each CPU now.",
+        about: "Which processes wait at each CPU now.",
         help: "Runnable processes that do not run, in the order in which they came. The one that runs is in front.",
     },
     {
@@ -51,14 +51,14 @@ export const PANELS = [
         name: "waits",
         key: "7",
         title: "Waiting, explained",
-        about: "Who ran while the chosen process waited.",
+        about: "What ran while the chosen process waited.",
         help: "Only time spent runnable counts. Time in which another CPU idled is summed apart.",
     },
     {
         name: "decisions",
         key: "8",
         title: "Decisions",
-        about: "The policy's last choices, with its reason and who else waited.",
+        about: "The policy's last choices, with its reason and what else waited.",
         help: "A choice is made whenever a CPU is free. Beside each candidate stands its level, or its tickets.",
     },
     {

@@ -22,7 +22,7 @@ export function createStrip(system) {
     const policy = part("policy");
     const life = part("life");
     const clock = part("clock", "The system's own time");
-    const speed = part("speed", "Of its time beside ours");
+    const speed = part("speed", "Of its time, compared with ours");
     const events = part("events", "Events of the trace in a second of our time");
     const troubles = element("span", { className: "strip-troubles", role: "status" });
     const made = element("header", { className: "strip" }, letter, title, setup, policy, life, clock, speed, events, troubles);

@@ -5,7 +5,7 @@
 import { colourOf, patternOf } from "./colours.js";
 import { element, setText } from "./elements.js";
 
-/** @returns {HTMLElement} a place for a swatch; `dress` says whose */
+/** @returns {HTMLElement} a place for a swatch; `dress` says of which process */
 export function swatch() {
     return element("span", { className: "swatch", "aria-hidden": "true" });
 }

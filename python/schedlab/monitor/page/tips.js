@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Words beside what has the pointer or the focus: of each element with a data-tip. A tip says nothing
-// that a label does not say to who cannot see it.
+// that a label does not say to users that cannot see it.
 
 import { element } from "./elements.js";
 
@@ -46,7 +46,7 @@ export function showTips() {
         if (event.target.matches(":focus-visible")) show(event, 0);
     });
     document.addEventListener("click", (event) => {
-        // A "?" is there to be read, also by who has no mouse.
+        // A "?" is there to be read, also by users that have no mouse.
         if (event.target.closest?.(".hint")) {
             of = null;
             show(event, 0);

@@ -34,7 +34,7 @@ export function moment(ns) {
     return `${(ns / 1e9).toFixed(3)} s`;
 }
 
-/** @param {number} speed of a system's time beside ours @returns {string} such as 0.25× */
+/** @param {number} speed of a system's time, compared with ours @returns {string} such as 0.25× */
 export function times(speed) {
     if (speed === 0) return "0×";
     const digits = speed >= 10 ? 0 : speed >= 1 ? 1 : Math.min(6, 1 - Math.floor(Math.log10(speed)));

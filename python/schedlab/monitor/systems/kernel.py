@@ -55,7 +55,7 @@ from schedlab.units import format_time
 from schedlab.workload.model import ATTRIBUTES
 
 INIT = 1
-"""The PID of the first process, which reaps what nobody else does."""
+"""The PID of the first process, which reaps what no other process does."""
 START_PATIENCE_S = 120.0
 TRACE_DELAY = "50ms"
 """Of the machine's time, until a record leaves it."""
@@ -150,8 +150,8 @@ class KernelSystem(GuestSystem):
             self._records_s = time.monotonic()
 
     def _last_of(self, records: Records) -> Records:
-        """A machine that was cut off has records behind such as never came: without what its CPUs
-        did to each other, they are no story."""
+        """A machine that was cut off has records that follow others that never came: without what its
+        CPUs did to each other, they are no story."""
         expected = self._last_sequence + 1 + np.arange(len(records))
         wrong = np.flatnonzero(records["sequence"] != expected % (1 << 32))
         return records[: wrong[0]] if len(wrong) else records
@@ -288,7 +288,7 @@ def check_range(option: str, value: int, least: int, most: int) -> None:
 
 
 def boot_arguments(setup: Setup) -> str:
-    """What the kernel is told. There is no limit: it runs until somebody ends it."""
+    """What the kernel is told. There is no limit: it runs until it is ended."""
     settings = ",".join(f"{name}={value}" for name, value in setup.settings)
     words = {
         "policy": str(setup.policy),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Why a Linux kernel, or who serves policies there, did not do something."""
+"""Why a Linux kernel, or the server of policies there, did not do something."""
 
 from __future__ import annotations
 

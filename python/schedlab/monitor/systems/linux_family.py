@@ -8,10 +8,10 @@ from schedlab.trace.format import Kind
 
 
 class Family:
-    """All but those who descend from what the program `steer` has started are there for the
-    monitor's sake: the kernel's threads, init, who serves policies, `steer` itself.
+    """All processes except the descendants of what the program `steer` has started are there for the
+    monitor's sake: the kernel's threads, init, the server of policies, `steer` itself.
 
-    Who has ended stays known until his PID is used again: what is said of him comes later.
+    A process that has ended stays known until its PID is used again: what is said of it comes later.
     """
 
     def __init__(self) -> None:

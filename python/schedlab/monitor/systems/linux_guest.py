@@ -37,7 +37,7 @@ from schedlab.runs.parts import supply
 from schedlab.trace.format import AttributeKind
 
 TICK_NS = 4_000_000
-"""Of the guest's kernel, whose HZ is 250."""
+"""Of the guest's kernel: its HZ is 250."""
 START_PATIENCE_S = 300.0
 """Of ours, for the boot and the first policy: 6 s on a host that has nothing else to do."""
 _SERVER = "schedlab-linux"
@@ -61,7 +61,7 @@ class LinuxGuestSystem(GuestSystem):
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """All but those who were started from the monitor."""
+        """All except those that were started from the monitor."""
         return self._family.own
 
     # --- beginning and end
@@ -165,7 +165,7 @@ async def _hear_answers(reader: asyncio.StreamReader, steering: Steering) -> Non
 
 
 def _last_words(status: int, console: str) -> str:
-    """Why a machine is gone that nobody has asked to end."""
+    """Why a machine is gone although no user has asked it to end."""
     if "Kernel panic" in console:
         return "the guest's kernel panicked:\n" + indent(panic_lines(console))
     if status < 0:

@@ -5,8 +5,8 @@
              ▲
              └── /run/schedlab ◄── commands
 
-If somebody serves already and writes a trace, that one is watched, and goes on afterwards. Else root's
-monitor begins to serve, and ends it when it ends itself, upon which the machine is in the fair class.
+If a server runs already and writes a trace, that trace is watched, and the server goes on afterwards. Else
+root's monitor starts a server, and ends it when it ends itself: then the machine is in the fair class.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class LinuxHostSystem(RealSystem):
     # --- what it says
 
     def _gives_back(self) -> bool:
-        """A trace of somebody else's stays."""
+        """The trace of another user's server stays."""
         return super()._gives_back() and self._process is not None
 
     def _look_at(self, records: Records) -> None:
@@ -265,8 +265,8 @@ class LinuxHostSystem(RealSystem):
             raise Refused(f"kill {pid}: there is no process {pid} any more") from None
         if session not in self._started:
             raise Refused(
-                f"kill {pid}: it was not started from the monitor, which ends nobody else's"
-                " processes on this machine"
+                f"kill {pid}: it was not started from the monitor, which ends no other"
+                " processes of this machine"
             )
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM if pid == session else signal.SIGKILL)
@@ -279,6 +279,6 @@ class LinuxHostSystem(RealSystem):
 
 
 def record_cost_ns() -> float:
-    """What a record takes, while a trace is written; 0: nobody knows."""
+    """Returns what a record takes while a trace is written, or 0 if that is unknown."""
     done = subprocess.run([LINUX / "steer", "--cost"], capture_output=True, text=True, check=False)
     return int(done.stdout) / 1000 if done.returncode == 0 else 0.0

@@ -30,12 +30,12 @@ class Server:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the facts about who serves are; a test has others."""
+    """Where the facts about the server are; a test has other places."""
 
     proc: Path = Path("/proc")
     kernel_log: Path = Path("/dev/kmsg")
     lock: Path = Path("/run/schedlab-linux.lock")
-    """Only root can make it, and who serves has it locked (linux/loader/machine.c)."""
+    """Only root can make it, and the server has it locked (linux/loader/machine.c)."""
     program: Path = LINUX / PROGRAM
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all systems have in common that run beside the monitor: their lives, traces and consoles."""
+"""What systems that run beside the monitor have in common: their lives, traces and consoles."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class RecordedSystem(PacedSystem):
 
     @property
     def header(self) -> Header | None:
-        """Of its trace; None: it has not begun."""
+        """Returns the header of its trace, or None if it has not begun."""
         return self._tape.header if self._tape else None
 
     async def begin(self) -> None:
@@ -120,7 +120,7 @@ class RecordedSystem(PacedSystem):
         return records
 
     def take_log(self) -> list[str]:
-        """The console's lines have no times: nobody knows when they were said."""
+        """The console's lines have no times: when they were written is not known."""
         return []
 
     # ---- time
@@ -160,7 +160,7 @@ class RecordedSystem(PacedSystem):
         if self.end_ns is not None and self.life is Life.RUNNING:
             self._stands_ns = max(self._stands_ns, min(time_ns, self.end_ns))
 
-    # ---- nobody steers what is over
+    # ---- what is over cannot be steered
 
     async def read_status(self) -> Status:
         _refuse()
@@ -251,7 +251,7 @@ class _Tape:
         return piece[: int(later.argmax())] if later.any() else piece
 
     def next_time(self, place: int, time_ns: int, wanted: Wanted) -> int | None:
-        """When the first record comes, from a place on, that is later and wanted; None: none."""
+        """Returns the time of the first wanted record after `time_ns`, from a place on, or None if there is none."""
         for begin in range(place, self.length, PIECE):
             piece = self.records.piece(begin, min(begin + PIECE, self.length))
             found = (piece["time"] > time_ns) & wanted(piece)

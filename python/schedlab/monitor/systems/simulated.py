@@ -2,7 +2,7 @@
 """A simulated machine with all that was done to it: what is needed to have it again.
 
 The same acts at the same times give the same machine and the same trace, however it came to those
-times: in large pieces or small ones, at once or after somebody went back. So a time before is
+times: in large pieces or small ones, at once or after a user went back. So a time before is
 reached from the machine's beginning, by the acts that were done until then.
 """
 
@@ -22,7 +22,7 @@ program monitor
     sleep 1000000000s
   end
 """
-"""Of the first process, with whose end the machine would end: it does nothing, for 31 years."""
+"""Of the first process, which does nothing for 31 years: with its end the machine would end."""
 _NEVER_NS = 900_000_000 * 1_000_000_000
 """What happens later than that is the end of that sleep."""
 OWN_PIDS = frozenset({1, 2})
@@ -48,7 +48,7 @@ class _Done:
 class SimulatedMachine:
     """One machine, from its beginning. All of it belongs to one thread at a time.
 
-    `acts`: that shall be done to it when their times come. The machine stands behind its first tick
+    `acts`: that shall be done to it when their times come. The machine stands after its first tick
     at first: then init has forked the process that sleeps, under every policy.
     """
 
@@ -101,7 +101,7 @@ class SimulatedMachine:
     # ---- acts
 
     def act(self, act: Act) -> int:
-        """Does it now. What was to be done from here on, before somebody went back, is forgotten.
+        """Does it now. What was to be done from here on, before a user went back, is forgotten.
 
         Refused: it cannot be done, and nothing has changed.
         """

@@ -49,7 +49,7 @@ from schedlab_simulator import (
 )
 
 UNREAD_BYTES_MAX = 64 << 20
-"""Of its trace: the machine waits for who reads it."""
+"""Of its trace: beyond that, the machine waits for its reader."""
 PUNCH_BYTES = 64 << 20
 """What was read of the trace leaves the disk in pieces of this size."""
 SEEK_RECORDS_MAX = 10_000_000
@@ -77,7 +77,7 @@ class SimulatorSystem(PacedSystem):
         self._log: list[str] = []
         self._palette = palette(setup.files)
         self._thread = ThreadPoolExecutor(1, "simulator")
-        """Who alone touches `_machine`."""
+        """The only thread that touches `_machine`."""
         self._machine: SimulatedMachine | None = None
         self._follower: Follower | None = None
         self._traces = 0
@@ -85,7 +85,7 @@ class SimulatorSystem(PacedSystem):
 
     @property
     def header(self) -> Header | None:
-        """Of its trace; None: it has not begun."""
+        """Returns the header of its trace, or None if it has not begun."""
         return self._follower.header if self._follower else None
 
     # ---- begin and end

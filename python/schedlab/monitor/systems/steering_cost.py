@@ -12,7 +12,7 @@ from schedlab.monitor.system import Records
 from schedlab.trace.format import Kind
 
 SHARE_MAX = 0.02
-"""Of one CPU, for who steers."""
+"""Of one CPU, for the program that steers."""
 BUSY_MAX = 0.25
 """Of our time, until the status has been answered: commands wait for each other."""
 PERIOD_S = (1.0, 60.0)

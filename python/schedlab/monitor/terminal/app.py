@@ -45,7 +45,7 @@ space  pause, go on            p  policy            1-4  which system, side by s
 w      start a workload        r  record, stop      H    the monitor's own processes, too
 c      start again with other CPUs                  q    leave, and end all that runs
 
-Commands go to the system whose letter is marked; policies, workloads and pauses of systems side by
+Commands go to the system with the marked letter; policies, workloads and pauses of systems side by
 side to all of them with the capital letters P, T, W.
 """
 
@@ -143,7 +143,7 @@ class MonitorApp(App[None]):
 
     @property
     def here(self) -> Kept:
-        """The system whose details are shown."""
+        """The system that is shown in detail."""
         return self.kept[self.current]
 
     def draw(self) -> None:
@@ -186,7 +186,7 @@ class MonitorApp(App[None]):
     # --- what is asked of the session
 
     async def ask(self, do: str, system: str = "", **what: Any) -> Any:
-        """Of the current system, or of `system`. None: it was refused, which is shown."""
+        """Asks the current system, or `system`. Returns None if it refuses, which is shown."""
         try:
             return await perform(self.session, {"do": do, "system": system or self.current, **what})
         except SchedlabError as error:
@@ -258,7 +258,7 @@ class MonitorApp(App[None]):
             await self.ask("tunable", system, name=name, value=number)
 
     def number(self, text: str | None) -> int | None:
-        """What was typed, as a whole number. None: it is none, which is said, or nothing."""
+        """Returns what was typed as a whole number, or None if it is none, which is said, or nothing."""
         if not text:
             return None
         try:

@@ -27,7 +27,7 @@ _STYLE = """
 
 
 class Choose(ModalScreen[str | None]):
-    """One of several; typing narrows them down. None: nothing was chosen."""
+    """Returns one of several, or None if nothing was chosen; typing narrows them down."""
 
     DEFAULT_CSS = _STYLE.format(name="Choose")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,7 +75,7 @@ class Choose(ModalScreen[str | None]):
 
 
 class Ask(ModalScreen[str | None]):
-    """A text. None: it was not given."""
+    """Returns a text, or None if none was given."""
 
     DEFAULT_CSS = _STYLE.format(name="Ask")
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]

@@ -30,7 +30,7 @@ class Kept:
         """Of the log, all that there ever were."""
 
     def take(self, frame: Frame) -> None:
-        """The next frame. One whose time is before the last one's is of a new beginning."""
+        """The next frame. If its time is before the last frame's, the system has begun anew."""
         if self.frame is not None and frame["now_ns"] < self.frame["now_ns"]:
             self.forget()
         self.frame = frame

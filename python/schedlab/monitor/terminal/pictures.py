@@ -59,7 +59,7 @@ def head(kept: Kept, current: bool) -> Text:
 
 
 def meters(kept: Kept, width: int) -> Text:
-    """A bar for each CPU, several beside each other: how busy it was, what it runs, what waits."""
+    """A bar for each CPU, several side by side: how busy it was, what it runs, what waits."""
     frame = kept.frame
     text = Text()
     if frame is None or not frame["cpus"]:
@@ -250,7 +250,7 @@ def _figure(metrics: Metrics, key: str, unit: str) -> str:
 
 
 def figures(all_kept: Sequence[Kept]) -> Table:
-    """The metrics of all systems, beside each other."""
+    """The metrics of all systems, side by side."""
     shown = [(kept, kept.frame) for kept in all_kept if kept.frame is not None]
     window = duration(shown[0][1]["metrics"]["window_ns"]) if shown else ""
     table = Table(title=f"the last {window}", title_justify="left", box=None, padding=(0, 2))
@@ -285,7 +285,7 @@ def waits(found: Explanation | None, width: int) -> Text:
     """What ran while a process waited."""
     text = Text()
     if found is None:
-        return text.append("Choose a process in the table, and see here who ran while it waited.")
+        return text.append("Choose a process in the table, and see here what ran while it waited.")
     total = found["total_ns"]
     text.append(f"{found['name']} {found['pid']} waited {duration(total)} in the window, ", "bold")
     text.append(f"{duration(found['idle_elsewhere_ns'])} of it while another CPU idled\n\n")

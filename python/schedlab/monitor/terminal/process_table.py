@@ -84,7 +84,7 @@ _BY_STATE = (Style(color="yellow"), Style(color="green", bold=True), Style(dim=T
 
 
 class ProcessTable(ScrollView, can_focus=True):
-    """Sorted by one column, of those whose name, group or PID has a text in it."""
+    """Sorted by one column; a text leaves only processes with that text in their name, group or PID."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1)", "up"),
@@ -150,7 +150,7 @@ class ProcessTable(ScrollView, can_focus=True):
         return [int(self.columns["pid"][row]) for row in self.order.tolist()]
 
     def value_of(self, pid: int, key: str) -> Any:
-        """Of a process that is shown; None: it is not."""
+        """Returns the row of a process, or None if it is not shown."""
         for row in self.order.tolist():
             if int(self.columns["pid"][row]) == pid:
                 return self.columns[key][row]

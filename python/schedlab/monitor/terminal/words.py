@@ -43,7 +43,7 @@ def moment(ns: int) -> str:
 
 
 def times(speed: float) -> str:
-    """How fast time goes, beside ours."""
+    """How fast time goes, compared with ours."""
     return f"{speed:,.0f}×" if speed >= 10 else f"{speed:.2g}×"
 
 

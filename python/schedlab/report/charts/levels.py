@@ -31,8 +31,8 @@ LEVEL_HEIGHT, PROCESS_HEIGHT = 26, 11
 
 
 def _level_policies() -> list[tuple[str, Policy]]:
-    """Those whose remark of a decision is the level at which the process is served. (A level of 0 is
-    no remark, and the kernel then writes no DECISION.)"""
+    """The policies that remark a decision with the level at which the process is served. (A level of 0
+    is no remark, and the kernel then writes no DECISION.)"""
     return [each for each in known_policies().items() if each[1].remark_kind == "level"]
 
 
@@ -291,7 +291,7 @@ def _words(stays: pl.DataFrame, marks: pl.DataFrame, span: Span) -> str:
     parts = [f"{row} {duration(time)}" for row, time in sums.iter_rows()]
     boosted = int((marks["what"] == "boost").sum())
     return (
-        f"Who ran at which level over {duration(span.length_ns)}: "
+        f"Which process ran at which level over {duration(span.length_ns)}: "
         + ", ".join(parts)
         + (f"; {boosted} boosts." if boosted else ".")
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Means over the number of CPUs or processes, with their intervals, beside what was published."""
+"""Means over the number of CPUs or processes, with their intervals, and what was published."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
 
 IDLE, ROOT, OTHER = "idle", "root", "other"
-"""What stands beside the groups of the workload (docs/metrics.md)."""
+"""Groups besides those of the workload (docs/metrics.md)."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
 
 @dataclass(frozen=True)
 class People:
-    """A trace, and who its processes are."""
+    """A trace, and its processes by name."""
 
     trace: Trace
     who: Lives
@@ -88,13 +88,13 @@ def people_of(trace: Trace) -> People:
     """Groups of processes that are not the workload's are called as in ROOT and OTHER."""
     window = measured_window(trace)
     who = lives(trace)
-    everybody = pl.DataFrame({"life": range(len(who)), "pid": who.pid, "known": names(trace, who)},
+    all_lives = pl.DataFrame({"life": range(len(who)), "pid": who.pid, "known": names(trace, who)},
                              schema={"life": pl.Int64, "pid": pl.Int64, "known": pl.String})  # fmt: skip
     in_window = people(trace, who, window).select("life", "group", pl.col("role").cast(pl.String))
     role = pl.col("role").fill_null(OTHER)
     of_workload = role == "workload"
     found = (
-        everybody.join(in_window, on="life", how="left", maintain_order="left")
+        all_lives.join(in_window, on="life", how="left", maintain_order="left")
         .with_columns(role, name=pl.col("known").fill_null(pl.format("process {}", "pid")))
         .with_columns(group=pl.when(of_workload).then("group").otherwise(role))
         .with_columns(

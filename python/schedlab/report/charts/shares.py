@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the CPUs were shared among groups as time went on, beside how they should have been."""
+"""How the CPUs were shared among groups as time went on, and how they should have been."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _STATES = {
     "waiting": (WAITING_COLOUR, 6),
     "blocked": (SLATE, 1.5),
 }
-"""Colour and height: a reader who cannot see the one sees the other."""
+"""Colour and height: a reader that cannot see the one sees the other."""
 
 
 def timeline(

@@ -45,7 +45,7 @@ function followReading() {
     });
 }
 
-// A footnote's words beside its mark, while that has the pointer or the focus. The mark stays a
+// A footnote's words stand beside its mark while that has the pointer or the focus. The mark stays a
 // link to the note: nothing is said here that is not said there.
 function showNotes() {
     const bubble = document.createElement("div");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Boxes that go to where they belong, instead of being there at once: so one can follow who sinks, who
+// Boxes that go to where they belong, instead of being there at once: so one can follow what sinks, what
 // rises, and what is picked. Users who want no motion get none.
 
 const LASTS_MS = 320;

@@ -105,7 +105,7 @@ export function font(pixels, weight = 400, family = tokens().sans) {
     return `${weight} ${(pixels * letterScale()).toFixed(1)}px ${family || "sans-serif"}`;
 }
 
-/** How large the page's letters are beside 16 pixels. */
+/** How large the page's letters are, compared with 16 pixels. */
 export function letterScale() {
     letters ||= Math.min(1.5, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1);
     return letters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Where everything of the run queues is drawn: a card a CPU, with who waits there on its shelves, and
-// who runs beside them. Plain geometry, in pixels from the top left of all cards.
+// Where everything of the run queues is drawn: a card a CPU, with what waits there on its shelves, and
+// what runs beside them. Plain geometry, in pixels from the top left of all cards.
 
 const CARD_LEAST = 300; // pixels of width
 const CARD_LEAST_MANY = 230; // with many CPUs
@@ -11,7 +11,7 @@ const PADDING = 10;
 const HEAD = 22;
 const FOOT = 20;
 const STRIP = 40; // height of the last draw, with its pointer
-const SEAT = 1.9; // tiles high is the place of who runs
+const SEAT = 1.9; // tiles high is the place of what runs
 const TILE_MOST = 84;
 const TILE_LEAST = 15;
 const TILE_GAP = 3;
@@ -127,7 +127,7 @@ function planCard({ x, y, width }, title, cpu, levels, measures, hasSeat) {
     };
 }
 
-/** Puts who waits on the shelves: the first is nearest to the CPU, at the right. */
+/** Puts what waits on the shelves: the first is nearest to the CPU, at the right. */
 function fill(card, queue, cpu, tiles, measures) {
     for (const shelf of card.shelves) {
         const top = shelf === card.shelves[0];

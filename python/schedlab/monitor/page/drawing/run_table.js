@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The runs that a time line shows, as a table: for who does not see it, and for who wants figures.
+// The runs that a time line shows, as a table: for users that do not see it, and for those that want figures.
 
 import { button, count, duration, element } from "../elements.js";
 import { select } from "../store.js";

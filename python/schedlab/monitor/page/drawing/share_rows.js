@@ -13,7 +13,7 @@ const TAKES_PART = 0.001; // of all CPU time
 
 /**
  * @typedef {{key: string, label: string, pid: number, held: number, share: number, ideal: number, run: number, count: number}} Row
- * `held`: tickets, weights, or one each; `ideal` -1: not defined; `pid`: whose colour it has; 0: of the others
+ * `held`: tickets, weights, or one each; `ideal` -1: not defined; `pid`: of the process that gives its colour; 0: of the others
  */
 
 /**
@@ -57,7 +57,7 @@ function gather(state, byGroup) {
     return rows;
 }
 
-/** Who only sleeps holds tickets, but takes no part. */
+/** A process that only sleeps holds tickets, but takes no part. */
 function takesPart(share, ideal, state) {
     return share >= TAKES_PART || ideal > 0 || (ideal < 0 && state !== BLOCKED);
 }

@@ -12,7 +12,7 @@ export class Surface {
     #sized;
 
     /**
-     * @param {any} panel whose `visible` says whether it is worth the trouble
+     * @param {any} panel its `visible` says whether it is worth the trouble
      * @param {HTMLCanvasElement} canvas sized by CSS
      * @param {(context: CanvasRenderingContext2D, width: number, height: number, wall_ms: number) => boolean | void} paint
      * in CSS pixels; true: something moves, it is to be called again
@@ -35,7 +35,7 @@ export class Surface {
         this.#want();
     }
 
-    /** Draws now; for who cannot wait. @param {number} [wall_ms] */
+    /** Draws now; for callers that cannot wait. @param {number} [wall_ms] */
     draw(wall_ms = performance.now()) {
         const { canvas, context } = this;
         const width = canvas.clientWidth;

@@ -5,7 +5,7 @@
 
 const SHORTEST_NS = 1_000;
 const FIRST_SPAN_NS = 1e9;
-const MARGIN = 0.02; // of the span, free behind now
+const MARGIN = 0.02; // of the span, free after now
 const LONGEST_GAP_MS = 500; // between two frames, over which time is shown to flow
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What watching takes of the system's CPU time, beside what it may take.
+// What watching takes of the system's CPU time, and what it may take.
 
 import { element, setStyle, setText } from "../elements.js";
 import { count, duration, percent } from "../words.js";

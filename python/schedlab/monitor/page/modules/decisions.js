@@ -26,7 +26,7 @@ export function create(panel, system) {
     });
     panel.tools.append(hold);
     const body = element("tbody");
-    const head = ["Time, s", "CPU", "Picked", "Why", "Who waited"].map((title) => element("th", { scope: "col", textContent: title }));
+    const head = ["Time, s", "CPU", "Picked", "Why", "What waited"].map((title) => element("th", { scope: "col", textContent: title }));
     for (const number of head.slice(0, 2)) number.className = "right";
     panel.body.append(element("table", { className: "decisions" }, element("thead", {}, element("tr", {}, ...head)), body));
     /** @type {Row[]} */
@@ -90,7 +90,7 @@ class Row {
         const others = decision.candidates;
         this.candidates.forEach((each, place) => each.show(others[place], state));
         const more = Math.max(decision.waited, others.length) - CANDIDATES;
-        setText(this.more, others.length === 0 ? "nobody" : more > 0 ? `and ${count(more)} more` : "");
+        setText(this.more, others.length === 0 ? "none" : more > 0 ? `and ${count(more)} more` : "");
         this.pid = decision.pid;
         this.select(state.selected);
     }
@@ -100,7 +100,7 @@ class Row {
     }
 }
 
-/** Who waited, with its level or tickets. */
+/** A process that waited, with its level or tickets. */
 class Candidate {
     constructor() {
         this.mark = swatch();

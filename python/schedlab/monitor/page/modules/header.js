@@ -9,7 +9,7 @@ import { announce, button, element, setIcon, setLabel, setText } from "../elemen
 import { allStates, onHello, subscribe } from "../store.js";
 import { moment, times } from "../words.js";
 
-/** Of a system's time beside ours; 0: as fast as it goes. */
+/** Of a system's time compared with ours; 0: as fast as it goes. */
 const PACES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 0];
 const STEPS = [["event", "event"], ["decision", "decision"], ["tick", "tick"], ["millisecond", "1 ms"]];
 const THEMES = ["auto", "light", "dark"];
@@ -64,8 +64,8 @@ function timeControls() {
     for (const [value, textContent] of STEPS) stepKind.append(element("option", { value, textContent }));
     const stepButton = button("step", "One step", step);
     const slider = element("input", { type: "range", min: 0, max: PACES.length - 1, step: 1, value: 9 });
-    slider.setAttribute("aria-label", "Pace of the systems' time beside ours");
-    slider.dataset.tip = "Pace: how fast the systems' time goes, beside ours";
+    slider.setAttribute("aria-label", "Pace of the systems' time, compared with ours");
+    slider.dataset.tip = "Pace: how fast the systems' time goes, compared with ours";
     const shown = element("output", { className: "pace-value" });
     const pacing = element("div", { className: "bar-group pace" }, slider, shown);
     const seek = seekControl();

@@ -32,7 +32,7 @@ export const COLUMNS = [
     time("waiting_ns", "Waited", "Time spent runnable and not running since its fork.", { sum: "sum" }),
     time("run_ns", "Ran", "Time on a CPU since its fork.", { sum: "sum" }),
     { ...number("selections"), title: "Picked", about: "How often a CPU chose it.", width: "4.8rem", sum: "sum" },
-    { ...number("parent", String), title: "Parent", about: "PID of who forked it.", width: "4rem", hidden: true },
+    { ...number("parent", String), title: "Parent", about: "PID of the process that forked it.", width: "4rem", hidden: true },
     { ...number("group", String), title: "Group", about: "What one workload started.", width: "4rem", hidden: true },
 ];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The run queues as they stand: who waits at which CPU, in what order or at which level, and who runs.
+// The run queues as they stand: what waits at which CPU, in what order or at which level, and what runs.
 // What is beside a process that waits is what its policy goes by: its level, its tickets, its place.
 
 import { onTheme, tokens, colourOf, inkOn, patternOf } from "../colours.js";
@@ -115,14 +115,14 @@ class Queues {
         this.canvas.setAttribute("aria-label", this.#inWords());
     }
 
-    /** For who does not see it. */
+    /** For users that do not see it. */
     #inWords() {
         const { frame } = this.state;
         const words = frame.cpus.slice(0, SPOKEN_CPUS).map((cpu, number) => {
             const runs = cpu.running ? `runs ${named(this.state, cpu.running)}` : "is idle";
             const waits = cpu.queue.slice(0, 5).map(([pid]) => named(this.state, pid)).join(", ");
             const more = cpu.queue.length > 5 ? ` and ${cpu.queue.length - 5} more` : "";
-            return `CPU ${number} ${runs}; ${waits ? `waiting: ${waits}${more}` : "nobody waits"}.`;
+            return `CPU ${number} ${runs}; ${waits ? `waiting: ${waits}${more}` : "none waits"}.`;
         });
         return words.join(" ");
     }
@@ -197,7 +197,7 @@ class Queues {
         context.stroke();
     }
 
-    /** Why it runs who runs. */
+    /** Why it runs what it runs. */
     #paintFoot(context, { foot, cpu }, soft) {
         const decision = this.#decisions.get(cpu);
         if (!decision) return;
@@ -207,7 +207,7 @@ class Queues {
         context.fillText(fitted(context, text, foot.width), foot.x, foot.y + foot.height / 2);
     }
 
-    /** The tickets of the last draw, and a pointer on whose was drawn. */
+    /** The tickets of the last draw, and a pointer to the one that was drawn. */
     #paintStrip(context, { strip, cpu }) {
         const decision = this.#decisions.get(Math.max(0, cpu));
         if (!decision) return;

@@ -52,7 +52,7 @@ export function create(panel, system) {
             if (at !== undefined) row.show(columns.pid[at], columns.name[at], values[at], most, kind.value, state.selected);
         });
         const hidden = order.length - seen.length;
-        setText(rest, order.length === 0 ? "Nobody was picked yet." : hidden ? `and ${count(hidden)} more processes` : "");
+        setText(rest, order.length === 0 ? "No process was picked yet." : hidden ? `and ${count(hidden)} more processes` : "");
     });
 }
 

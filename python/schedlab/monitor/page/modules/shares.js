@@ -201,7 +201,7 @@ class Shares {
         return (this.#samples.at(-1) ?? []).filter(({ key }) => key !== OTHERS);
     }
 
-    /** All in figures: legend, and what is said to who sees no chart. */
+    /** All in figures: legend, and what is said to users that see no chart. */
     #fillList({ shares_by: by, now_ns: now }) {
         const heads = ["", this.#byGroup ? "Group" : "Process", COLUMNS[by] ?? COLUMNS.equal, "Ideal", "Received", "Off"];
         const keys = `${heads.join()} ${this.#keys.join()}`;

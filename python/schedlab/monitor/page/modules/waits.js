@@ -147,7 +147,7 @@ class Waits {
 
     #partRow({ pid, name, cpu, runs, ran_ns: time }, total) {
         const cells = {
-            name: pid ? name || named(this.state, pid) : "nobody: the CPU idled",
+            name: pid ? name || named(this.state, pid) : "no process: the CPU idled",
             pid: pid || "",
             cpu: cpu < 0 ? "" : `CPU ${cpu}`,
             runs: pid ? `${count(runs)} ${runs === 1 ? "run" : "runs"}` : "",
@@ -181,7 +181,7 @@ function ofWindow(total, window) {
     return window ? `, ${percent(Math.min(1, total / window), 0)} of that time` : "";
 }
 
-/** Who ran, side by side by time. Says nothing that the list does not say. */
+/** What ran, side by side, by time. Says nothing that the list does not say. */
 function bar(parts, total, name) {
     const made = element("div", { className: name, "aria-hidden": "true" });
     for (const { pid, ran_ns: time } of parts) {
