@@ -101,8 +101,8 @@ class _Shown:
 
 def _table(rows: Sequence[Row], seconds: float) -> Table:
     title = f"After {format_duration(seconds)}; slopes leave out the first quarter"
-    figures = (">first", ">last", ">most", ">an hour", ">95 % interval")
-    table = new_table(title, "load", "part", "figure", *figures)
+    headings = (">first", ">last", ">most", ">an hour", ">95 % interval")
+    table = new_table(title, "load", "part", "figure", *headings)
     for row in rows:
         unit = _MIB if row.figure in _MIB_FIGURES else 1
         name = row.figure.replace("_bytes", "_mib") if unit > 1 else row.figure
