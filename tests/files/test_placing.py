@@ -15,6 +15,7 @@ import trace_simulator
 from conftest import Command
 from schedlab.errors import WrongUsage
 from schedlab.files import placing
+from schedlab.files.whole import file_hash
 from schedlab.report.output import check_place, report_folder
 from schedlab.runs import results
 
@@ -24,7 +25,7 @@ def tree(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): os.readlink(path)
         if path.is_symlink()
-        else placing.file_hash(path)
+        else file_hash(path)
         if path.is_file()
         else ""
         for path in folder.rglob("*")

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from schedlab.files.whole import file_hash
 from schedlab.machines.linux.elf import LOADER
 from schedlab.machines.linux.image import BENCHMARKS
-from schedlab.machines.linux.packages import Packages, file_sum
+from schedlab.machines.linux.packages import Packages
 
 
 def stand_in_packages(tree: Path) -> Packages:
@@ -21,5 +22,5 @@ def stand_in_packages(tree: Path) -> Packages:
     for path in places:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(path.name)
-    sums = {str(path.relative_to(tree)): file_sum(path) for path in places}
+    sums = {str(path.relative_to(tree)): file_hash(path) for path in places}
     return Packages(tree, {}, sums, needs)

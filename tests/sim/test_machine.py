@@ -14,7 +14,8 @@ import pytest
 from conftest import ROOT, Command
 from schedlab import trace
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import LIST, file_hash
+from schedlab.files.placing import LIST
+from schedlab.files.whole import file_hash
 from schedlab.machines.outcome import outcome_of
 from schedlab.workload import workload_files
 from schedlab.workload.loading import make_disk

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Command
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import file_hash
+from schedlab.files.whole import file_hash
 from schedlab.replay import charges
 from schedlab.runs.recording import recording
 from schedlab.workload.costs import BUILT_IN, COSTS

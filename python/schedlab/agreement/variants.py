@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import csv
 import random
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedlab.agreement.cells import Cell, Key
 from schedlab.agreement.plan import Case, Windows, simulated_run
+from schedlab.files.whole import written
 from schedlab.machines.run import Run
 from schedlab.workload import costs as profiles
 
@@ -87,14 +87,11 @@ def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
 
 def write(folder: Path, found: Ranges) -> None:
     """Beside the runs: a report of them reads it."""
-    with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, newline="") as file:
+    with written(folder / FILE) as new, new.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(_COLUMNS)
         for key, each in found.items():
             rows.writerow([key.experiment, key.policy, key.cpus, key.what, each.least, each.most])
-    path = Path(file.name)
-    path.chmod(0o644)
-    path.replace(folder / FILE)
 
 
 def read(folder: Path) -> dict[Key, Range]:

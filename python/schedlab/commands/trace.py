@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -79,19 +78,16 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
     """Raises SchedlabError, in the end, if the trace is not sound."""
     from schedlab import trace as traces
     from schedlab.files import placing
+    from schedlab.files.whole import written
 
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()
     placing.check_file("--out", place, ours=out is None)
     read = traces.read(folder / "trace.bin")
-    new = place.with_name(f".{place.name}.{os.getpid()}")
-    try:
+    with written(place) as new:
         traces.export(read, new, file_format)
-        os.replace(new, place)
-        if not out:
-            placing.add_to_list(place)
-    finally:
-        new.unlink(missing_ok=True)
+    if not out:
+        placing.add_to_list(place)
     problem = trace_problem(read)
     if as_json:
         content = {"file": str(place), "records": len(read.events), "lost": read.lost}

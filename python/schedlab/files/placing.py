@@ -7,24 +7,15 @@ the list does not have, or has otherwise, is not schedlab's.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
+from schedlab.files.whole import file_hash, written
 
 LIST = "made.sha256"
 """`sha256sum --check made.sha256` reads it, too."""
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256."""
-    with path.open("rb") as file:
-        digest = hashlib.sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def write_list(folder: Path) -> None:
@@ -122,10 +113,6 @@ def _entries(folder: Path) -> dict[str, Path]:
 
 
 def _write(folder: Path, listed: dict[str, str]) -> None:
-    new = folder / f".{LIST}.{os.getpid()}"
     lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(listed.items()))
-    try:
+    with written(folder / LIST) as new:
         new.write_text(lines, "utf-8")
-        os.replace(new, folder / LIST)
-    finally:
-        new.unlink(missing_ok=True)

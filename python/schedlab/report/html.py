@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from schedlab.display.names import json_in_script, slug
+from schedlab.files.whole import written
 from schedlab.paths import cache_folder
 from schedlab.report import files, markup
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
@@ -290,17 +290,8 @@ def bundle(name: str, ours: str) -> str:
         import vl_convert
 
         script = str(vl_convert.javascript_bundle(ours, vl_version=VEGA_LITE))
-        _keep(kept, script)
+        with suppress(OSError):  # a cache that cannot be written is no error
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with written(kept) as new:
+                new.write_text(script)
         return script
-
-
-def _keep(place: Path, text: str) -> None:
-    """Whole or not at all; a cache that cannot be written is no error."""
-    new = place.with_name(f"{place.name}.{os.getpid()}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(text)
-        os.replace(new, place)
-    except OSError:
-        with suppress(OSError):
-            new.unlink()

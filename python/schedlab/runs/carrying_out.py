@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from schedlab import __version__
 from schedlab.display.names import json_text
-from schedlab.files import placing
+from schedlab.files.whole import file_hash
 from schedlab.host.supervision import supervise, to_the_end
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import Machine, Parts
@@ -80,7 +80,7 @@ def software(
             name: Path(shutil.copy(path, Path(folder) / name))
             for name, path in {**parts, **(tools or {})}.items()
         }
-        hashes = {f"{name}_sha256": placing.file_hash(copies[name]) for name in parts}
+        hashes = {f"{name}_sha256": file_hash(copies[name]) for name in parts}
         yield Software(copies, {**facts, **hashes})
 
 

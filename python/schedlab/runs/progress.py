@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from schedlab.display.terminal import messages, say
+from schedlab.files.whole import written
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.run import Run
 from schedlab.paths import cache_folder
@@ -70,13 +71,10 @@ class Durations:
 
     def save(self) -> None:
         kept = dict(list(self.seconds.items())[-_REMEMBERED_MAX:])
-        new = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        try:
+        with suppress(OSError):  # it will be learned again
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            new.write_text(json.dumps(kept))
-            os.replace(new, self.path)
-        except OSError:
-            pass  # it will be learned again
+            with written(self.path) as new:
+                new.write_text(json.dumps(kept))
 
 
 class Board:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import WrongUsage
-from schedlab.files import placing
+from schedlab.files.whole import file_hash
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.runs import results
@@ -122,7 +122,7 @@ def recording(place: Path) -> Recording:
     policy, settings = _policy(events, manifest)
     return Recording(
         path=path,
-        sha256=placing.file_hash(path),
+        sha256=file_hash(path),
         workload=str(manifest.get("label") or manifest.get("workload") or path.name),
         machine=str(manifest.get("machine", "unknown machine")),
         policy=policy,

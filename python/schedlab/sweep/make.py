@@ -16,7 +16,7 @@ from schedlab.toolchain.build import build_lock
 from schedlab.toolchain.measuring import Facts, measuring_code
 from schedlab.workload.model import WorkloadFile
 
-_MEASURING = ("sweep/one_run.py", "sweep/columns.py")
+MEASURING = ("sweep/one_run.py", "sweep/columns.py")
 """Files of the package that decide what a row says, besides the machine's programs and the measuring code."""
 
 
@@ -56,7 +56,7 @@ def make_of(machines: set[str], parts: Parts, tools: tuple[str, ...] = ()) -> Ma
 
 def measuring() -> Facts:
     """Of this checkout and this Python."""
-    return measuring_code(*_MEASURING)
+    return measuring_code(*MEASURING)
 
 
 def sha256(content: bytes) -> str:

@@ -13,7 +13,13 @@ import polars as pl
 from schedlab import __version__
 from schedlab.paths import ROOT
 
-_SOURCES = ("trace/*.py", "metrics/*.py", "workload_model.py", "workload_text.py", "outcome.py")
+SOURCES = (
+    "trace/*.py",
+    "metrics/*.py",
+    "workload/model.py",
+    "workload/text.py",
+    "machines/outcome.py",
+)
 
 Facts = dict[str, str]
 
@@ -23,7 +29,7 @@ def measuring_code(*more: str) -> Facts:
     """Of this checkout and this Python. `more`: other sources that count, as patterns."""
     digest = hashlib.sha256()
     package = ROOT / "python" / "schedlab"
-    for pattern in (*_SOURCES, *more):
+    for pattern in (*SOURCES, *more):
         for path in sorted(package.glob(pattern)):
             digest.update(path.relative_to(package).as_posix().encode())
             digest.update(path.read_bytes())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import JsonError, Node, Object, parse
+from schedlab.files.whole import written
 from schedlab.paths import ROOT
 from schedlab.toolchain.policies import is_choice, unknown
 from schedlab.workload.workload_files import by_key, members, whole, wrong
@@ -185,12 +185,8 @@ def write(path: Path, profile: Profile) -> None:
     head = [f"{json.dumps(key)}: {json.dumps(content[key])}" for key in content if key != "costs"]
     costs = '"costs": {\n        ' + ",\n        ".join(lines) + "\n    }"
     text = "{\n    " + ",\n    ".join([*head, costs]) + "\n}\n"
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with written(path) as new:
         new.write_text(text)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Profile:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from schedlab.errors import WrongUsage
+from schedlab.files.whole import file_hash, written
 from schedlab.machines.linux.elf import LOADER
-from schedlab.machines.linux.packages import Packages, alone, file_sum, folder
+from schedlab.machines.linux.packages import Packages, alone, folder
 from schedlab.paths import ROOT
 
 INIT = ROOT / "linux" / "guest" / "init"
@@ -119,7 +119,7 @@ def sum_of(content: bytes | Path, packages: Packages) -> str:
         return hashlib.sha256(content).hexdigest()
     if content.is_relative_to(packages.tree):
         return packages.sums[str(content.relative_to(packages.tree))]
-    return file_sum(content)
+    return file_hash(content)
 
 
 def remove_old(place: Path) -> None:
@@ -130,15 +130,8 @@ def remove_old(place: Path) -> None:
 
 
 def write(entries: Iterable[Entry], path: Path) -> None:
-    """Whole or not at all."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="new-", delete=False) as new:
-        try:
-            for piece in archive(entries):
-                new.write(piece)
-        except BaseException:
-            Path(new.name).unlink(missing_ok=True)
-            raise
-    Path(new.name).replace(path)
+    with written(path) as new, new.open("wb") as file:
+        file.writelines(archive(entries))
 
 
 def base_entries(packages: Packages, programs: Iterable[str]) -> Iterator[Entry]:

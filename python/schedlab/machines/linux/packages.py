@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.errors import MachineUnfit
+from schedlab.files.whole import file_hash, written
 from schedlab.machines.linux import apt, elf, mirror
 from schedlab.machines.linux.apt import Package, PrivateApt
 from schedlab.machines.linux.kernel import Kernel, config_problem, kernel_in
@@ -115,7 +116,7 @@ def opened(tree: Path, pins: Pins) -> Packages | None:
     """None if a file is missing or not as it was unpacked."""
     try:
         sums: dict[str, str] = json.loads((tree / _SUMS).read_text())
-        if any(file_sum(tree / name) != digest for name, digest in sums.items()):
+        if any(file_hash(tree / name) != digest for name, digest in sums.items()):
             return None
         return Packages(tree, pins, sums, json.loads((tree / _NEEDS).read_text()))
     except (OSError, ValueError):
@@ -166,14 +167,8 @@ def write_pins(pins: Pins) -> None:
         for group, entries in pins.items()
     }
     text = json.dumps({"format": _FORMAT, "groups": groups}, indent=2)
-    replace(lock_file(), f"{text}\n".encode())
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="fetch-", delete=False) as new:
-        new.write(content)
-    Path(new.name).replace(path)
+    with written(lock_file()) as new:
+        new.write_text(f"{text}\n")
 
 
 def tree_of(pins: Pins) -> Path:
@@ -187,17 +182,8 @@ _SUMS, _NEEDS = "sums.json", "needs.json"
 
 def write_sums(tree: Path) -> None:
     files = sorted(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
-    sums = {str(path.relative_to(tree)): file_sum(path) for path in files}
+    sums = {str(path.relative_to(tree)): file_hash(path) for path in files}
     (tree / _SUMS).write_text(json.dumps(sums))
-
-
-def file_sum(path: Path) -> str:
-    """SHA-256."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 # --- finding and fetching -------------------------------------------------------------------------
@@ -415,7 +401,7 @@ class Store:
             return
         with tempfile.TemporaryDirectory(dir=self.files) as fresh:
             source.download(missing, Path(fresh))
-            by_sum = {file_sum(path): path for path in Path(fresh).glob("*.deb")}
+            by_sum = {file_hash(path): path for path in Path(fresh).glob("*.deb")}
             for each in missing:
                 if each.sha256 not in by_sum:
                     raise apt.AptFailed(f"{each.name} {each.version} came with another hash")

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""Files that are there whole, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.files.whole import file_hash, written
+
+
+def test_a_file_takes_the_place_of_another_when_it_is_whole(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("before")
+    with written(place) as new:
+        new.write_text("after")
+        assert place.read_text() == "before"
+    assert place.read_text() == "after"
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_nothing_is_left_of_a_file_that_does_not_become_whole(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+
+    def half() -> None:
+        with written(place) as new:
+            new.write_text("half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        half()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_hash_is_that_of_the_content(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_bytes(b"abc")
+    assert file_hash(place).startswith("ba7816bf")
