@@ -5,7 +5,8 @@
 // systems side by side, both have it.
 
 import { onTheme } from "./colours.js";
-import { button, element, setIcon, setLabel } from "./elements.js";
+import { ask } from "./connection.js";
+import { announce, button, element, setIcon, setLabel } from "./elements.js";
 import { stateOf, subscribe } from "./store.js";
 
 const KEPT = "schedlab-layout";
@@ -86,6 +87,23 @@ export class Panel {
     fail(text) {
         this.error.textContent = text;
         this.error.hidden = !text;
+    }
+
+    /**
+     * Asks for something; a refusal is shown in the panel.
+     * @param {string} action @param {Object<string, any>} fields @param {string} [done] said when it is done
+     * @returns {Promise<boolean>} was it done?
+     */
+    async asks(action, fields, done = "") {
+        this.fail("");
+        try {
+            await ask(action, fields);
+        } catch (error) {
+            this.fail(error.message);
+            return false;
+        }
+        if (done) announce(done);
+        return true;
     }
 
     /** Ends all that it has begun. */

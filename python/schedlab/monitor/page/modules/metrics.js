@@ -3,7 +3,6 @@
 // The metrics over the sliding window, as figures, with how they went in the last minutes; with several
 // systems, beside those of the others.
 
-import { ask } from "../connection.js";
 import { tokens } from "../colours.js";
 import { button, count, duration, element, percent, setText } from "../elements.js";
 import { allStates, stateOf, subscribe } from "../store.js";
@@ -113,9 +112,7 @@ class MetricsPanel {
     }
 
     #windowButton(seconds) {
-        const choose = () => {
-            ask("window", { seconds }).then(() => this.panel.fail(""), (error) => this.panel.fail(error.message));
-        };
+        const choose = () => this.panel.asks("window", { seconds });
         const made = button("", `Window of ${seconds} s`, choose, `${seconds} s`);
         made.dataset.seconds = String(seconds);
         return made;

@@ -35,14 +35,8 @@ export function create(panel, system) {
     }
 
     async function choose() {
-        panel.fail("");
         choice.disabled = true;
-        try {
-            await ask("policy", { system, policy: choice.value });
-        } catch (error) {
-            panel.fail(error.message);
-            choice.value = shown.policy;
-        }
+        if (!await panel.asks("policy", { system, policy: choice.value })) choice.value = shown.policy;
         choice.disabled = false;
         choice.focus();
     }

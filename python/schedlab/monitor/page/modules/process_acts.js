@@ -136,14 +136,8 @@ export class KillSwitch {
         this.table.render();
     }
 
-    async #kill({ pid, group, words }) {
+    #kill({ pid, group, words }) {
         const { panel, system } = this.table;
-        panel.fail("");
-        try {
-            await ask("kill", { system, ...(pid === undefined ? { group } : { pid }) });
-            announce(`${words} was killed.`);
-        } catch (error) {
-            panel.fail(error.message);
-        }
+        panel.asks("kill", { system, ...(pid === undefined ? { group } : { pid }) }, `${words} was killed.`);
     }
 }

@@ -3,8 +3,7 @@
 // Processes to schedule: started by a button, ended by group, or with the system begun anew.
 
 import { notice } from "../banners.js";
-import { ask } from "../connection.js";
-import { announce, button, element, policySelect, setText } from "../elements.js";
+import { button, element, policySelect, setText } from "../elements.js";
 import { allStates, hello } from "../store.js";
 import { dress, swatch } from "../swatch.js";
 import { count } from "../words.js";
@@ -32,14 +31,8 @@ export function create(panel, system) {
         return all.checked && allStates().length > 1 ? {} : { system };
     }
 
-    async function start(name) {
-        panel.fail("");
-        try {
-            await ask("start", { ...target(), workload: name });
-            announce(`${name} was started.`);
-        } catch (error) {
-            panel.fail(error.message);
-        }
+    function start(name) {
+        return panel.asks("start", { ...target(), workload: name }, `${name} was started.`);
     }
 
     function buildPalette(state) {
@@ -55,11 +48,9 @@ export function create(panel, system) {
     }
 
     const rows = [];
-    groups.addEventListener("click", async (event) => {
+    groups.addEventListener("click", (event) => {
         const group = event.target.closest("[data-group]")?.dataset.group;
-        if (group === undefined) return;
-        panel.fail("");
-        await ask("kill", { system, group }).catch((error) => panel.fail(error.message));
+        if (group !== undefined) panel.asks("kill", { system, group });
     });
 
     panel.draws((state) => {
@@ -180,11 +171,8 @@ class Again {
         if (this.workload.value) setup.workloads = this.workload.value === "-" ? [] : [this.workload.value];
         const { target } = this;
         if (this.policy.disabled) delete setup.policy;
-        this.panel.fail("");
         this.submit.disabled = true;
-        await ask("restart", { ...target(), ...setup })
-            .then(() => notice("Started again.", "good"))
-            .catch((error) => this.panel.fail(error.message));
+        if (await this.panel.asks("restart", { ...target(), ...setup })) notice("Started again.", "good");
         this.submit.disabled = false;
     }
 }
