@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -47,75 +48,79 @@ class Measure:
     title: str
     column: str
     """Of a run's summary or groups, or of what `measured` adds to them."""
-    quantity: Quantity
     better: Better | None
     """None: more is neither good nor bad in itself."""
+    ideal: str
+    """What the best value is, and what it depends on."""
+    quantity: Quantity
     grain: Grain
     within: Within
     """What values are possible."""
-    ideal: str
-    """What the best value is, and what it depends on."""
+
+
+TOLD = "told-"
+"""Before the name of what a program told of itself, as a metric."""
+_KINDS: tuple[tuple[str, Quantity, Grain, Within], ...] = (
+    ("fairness_.*", NUMBER, "none", PART),
+    (".*_mean_ns", TIME, "mean of clock", POSITIVE),
+    (".*_ns", TIME, "clock", POSITIVE),
+    (".*share", SHARE, "none", PART),
+    ("share_error.*", POINTS, "none", POSITIVE),
+    (".*_per_second", PER_SECOND, "none", POSITIVE),
+    (".*_per_.*", NUMBER, "none", POSITIVE),
+    (f"{TOLD}.*", NUMBER, "none", ANYWHERE),
+    (".*", NUMBER, "whole", POSITIVE),
+)
+"""By a column's name, the first that fits: quantity, grain, and what values are possible."""
+
+
+def measure_of(name: str, title: str, column: str, better: Better | None, ideal: str) -> Measure:
+    """Of a column, which says by its name what kind of number it has."""
+    kind = next(kind for pattern, *kind in _KINDS if re.fullmatch(pattern, column))
+    return Measure(name, title, column, better, ideal, *kind)
 
 
 SIX = (
-    Measure(
+    measure_of(
         "turnaround",
         "turnaround, mean",
         "turnaround_mean_ns",
-        TIME,
         "lower",
-        "mean of clock",
-        POSITIVE,
         "from fork to exit; at best the process's own work and sleeps",
     ),
-    Measure(
+    measure_of(
         "response",
         "response, mean",
         "response_mean_ns",
-        TIME,
         "lower",
-        "mean of clock",
-        POSITIVE,
         "from fork to the first run; at best 0",
     ),
-    Measure(
+    measure_of(
         "throughput",
         "throughput",
         "throughput_per_second",
-        PER_SECOND,
         "higher",
-        "none",
-        POSITIVE,
         "processes finished per second; at most what the CPUs' time allows",
     ),
-    Measure(
+    measure_of(
         "overhead",
         "overhead",
         "overhead_share",
-        SHARE,
         "lower",
-        "none",
-        PART,
         "CPU time between leaving one process and entering the next, idling apart; at best 0",
     ),
-    Measure(
+    measure_of(
         "fairness",
         "fairness of turnaround (Jain)",
         "fairness_turnaround",
-        NUMBER,
         "higher",
-        "none",
-        PART,
         "1 if all turnarounds are equal, which processes of unequal work cannot reach",
     ),
-    Measure(
+    measure_of(
         "predictability",
         "predictability (IQR of response)",
         "response_iqr_ns",
-        TIME,
         "lower",
-        "clock",
-        POSITIVE,
         "interquartile range of the responses of all processes of all runs; at best 0",
     ),
 )
@@ -123,95 +128,68 @@ SIX = (
 
 MEASURES = (
     *SIX,
-    Measure(
+    measure_of(
         "completion",
         "completion",
         "completion_ns",
-        TIME,
         "lower",
-        "clock",
-        POSITIVE,
         "until all is done; at best all work ÷ CPUs, or the longest process",
     ),
-    Measure(
+    measure_of(
         "waiting",
         "waiting, mean",
         "waiting_mean_ns",
-        TIME,
         "lower",
-        "mean of clock",
-        POSITIVE,
         "time spent runnable and not running; at best 0",
     ),
-    Measure(
+    measure_of(
         "wakeup-median",
         "wake-up latency, median",
         "wakeup_latency_median_ns",
-        TIME,
         "lower",
-        "clock",
-        POSITIVE,
         "from a wake-up to the next run; at best 0",
     ),
-    Measure(
+    measure_of(
         "wakeup-99th",
         "wake-up latency, 99th percentile",
         "wakeup_latency_p99_ns",
-        TIME,
         "lower",
-        "clock",
-        POSITIVE,
         "what 99 of 100 wake-ups do not exceed; at best 0",
     ),
-    Measure(
+    measure_of(
         "wakeup-max",
         "wake-up latency, maximum",
         "wakeup_latency_max_ns",
-        TIME,
         "lower",
-        "clock",
-        POSITIVE,
         "of the unluckiest wake-up; at best 0",
     ),
-    Measure(
+    measure_of(
         "switches",
         "context switches",
         "context_switches",
-        NUMBER,
         None,
-        "whole",
-        POSITIVE,
         "from process to process; few cost little, many let all advance together",
     ),
-    Measure(
+    measure_of(
         "share-error",
         "share error, largest of a group",
         "share_error",
-        POINTS,
         "lower",
-        "none",
-        POSITIVE,
         "how far the group that is farthest off is from its ideal share of the CPUs; at best 0, and"
         " always about 0 where all run to their end",
     ),
-    Measure(
+    measure_of(
         "share-fairness",
         "fairness of share ÷ ideal (Jain)",
         "fairness_share",
-        NUMBER,
         "higher",
-        "none",
-        PART,
         "1 if each process has the same part of its ideal share",
     ),
-    Measure(
+    measure_of(
         "events",
         "events per second",
         "events_per_second",
-        PER_SECOND,
         "higher",
-        "none",
-        POSITIVE,
         "what the program says that it got done (`cpubench`); at most what the CPUs' time allows",
     ),
 )
@@ -231,32 +209,19 @@ OF_ENDED = ("turnaround", "fairness")
 BY_NAME = {measure.name: measure for measure in MEASURES}
 GROUP_MEASURES = (
     *(BY_NAME[name] for name in _OF_GROUPS),
-    Measure("share", "CPU share", "share", SHARE, None, "none", PART, "the ideal share"),
-    Measure(
-        "share-error",
-        "share error",
-        "share_error",
-        POINTS,
-        "lower",
-        "none",
-        POSITIVE,
-        "distance from the ideal share",
+    measure_of("share", "CPU share", "share", None, "the ideal share"),
+    measure_of(
+        "share-error", "share error", "share_error", "lower", "distance from the ideal share"
     ),
-    Measure(
-        "selections", "selections", "selections", NUMBER, None, "whole", POSITIVE, "times picked"
-    ),
+    measure_of("selections", "selections", "selections", None, "times picked"),
 )
 """Of a group of a run's processes."""
-
-
-TOLD = "told-"
-"""Before the name of what a program told of itself, as a metric."""
 
 
 def told(name: str) -> Measure:
     """Of a name such as `told-ticks`: the run's mean of it. Only the program knows what is good."""
     title = f"told by the program: {name.removeprefix(TOLD)}"
-    return Measure(name, title, name, NUMBER, None, "none", ANYWHERE, "what the program says")
+    return measure_of(name, title, name, None, "what the program says")
 
 
 _DIGITS_OF_POINTS = 9

@@ -4,22 +4,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from schedlab.comparison.measures import BY_NAME, GROUP_MEASURES, OF_ENDED, POSITIVE, Grain, Measure
-from schedlab.comparison.statistics import (
-    ANYWHERE,
-    NUMBER,
-    PER_SECOND,
-    POINTS,
-    SHARE,
-    TIME,
-    Better,
-    Quantity,
-    Within,
+from schedlab.comparison.measures import (
+    GROUP_MEASURES,
+    MEASURES,
+    OF_ENDED,
+    Grain,
+    Measure,
+    measure_of,
 )
+from schedlab.comparison.statistics import Better, Quantity, Within
 from schedlab.errors import WrongUsage
 from schedlab.sweep.columns import GROUP_METRICS, METRICS, Column
 from schedlab.toolchain.policies import unknown
@@ -31,9 +28,6 @@ _GROUP_COLUMNS = {"share_error": "share_error_points"}
 _BETTER_LOWER = ("turnaround_", "response_", "waiting_", "wakeup_latency_")
 """Beginnings of columns in which less is better, whichever statistic they are."""
 _OF_ENDED = ("turnaround_", "fairness_turnaround")
-_QUANTITIES = {
-    "_ns": TIME, "_share": SHARE, "share": SHARE, "_points": POINTS, "_per_second": PER_SECOND,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,48 +64,33 @@ def parse(text: str) -> Objective:
             f"--best {text}: expected a metric, such as turnaround, turnaround@GROUP or min:migrations"
         )
     way, name, group = match.groups()
-    measure = _measures(group is not None).get(name)
-    found = _of_measure(text, measure, group) if measure else _of_column(text, name, group)
-    better: Better | None = {"min": "lower", "max": "higher"}.get(way) if way else found[0]  # type: ignore[assignment]
+    found = _measure(text, name, group is not None)
+    better: Better | None = {"min": "lower", "max": "higher", None: found.better}[way]  # type: ignore[assignment]
     if better is None:
         raise WrongUsage(
             f"--best {text}: more of it is neither good nor bad in itself: say min:{name} or max:{name}"
         )
-    _, title, column, quantity, grain, within = found
-    if group is not None:
-        title = f"{title}, {group}"
-    ended = name in OF_ENDED or column.startswith(_OF_ENDED)
-    return Objective(text, title, column, group, better, quantity, grain, within, ended)
+    title = found.title if group is None else f"{found.title}, {group}"
+    ended = name in OF_ENDED or found.column.startswith(_OF_ENDED)
+    kind = (found.quantity, found.grain, found.within)
+    return Objective(text, title, found.column, group, better, *kind, ended)
 
 
-_Found = tuple["Better | None", str, str, Quantity, Grain, Within]
-
-
-def _measures(of_groups: bool) -> dict[str, Measure]:
-    return {each.name: each for each in GROUP_MEASURES} if of_groups else BY_NAME
-
-
-def _of_measure(text: str, measure: Measure, group: str | None) -> _Found:
-    renamed = _GROUP_COLUMNS if group is not None else _WHOLE_COLUMNS
-    column = renamed.get(measure.column, measure.column)
-    if column not in _names(group is not None):
-        raise WrongUsage(f"--best {text}: a sweep's data set does not have it for groups")
-    return measure.better, measure.title, column, measure.quantity, measure.grain, measure.within
-
-
-def _of_column(text: str, name: str, group: str | None) -> _Found:
-    of_groups = group is not None
-    if name not in _names(of_groups):
-        known = [*_measures(of_groups), *_names(of_groups)]
+def _measure(text: str, name: str, of_groups: bool) -> Measure:
+    """The measure of that name, or the one that is the data set's column of that name."""
+    measures = GROUP_MEASURES if of_groups else MEASURES
+    renamed = _GROUP_COLUMNS if of_groups else _WHOLE_COLUMNS
+    columns = _names(of_groups)
+    for measure in measures:
+        column = renamed.get(measure.column, measure.column)
+        if name in (measure.name, column):
+            if column not in columns:
+                raise WrongUsage(f"--best {text}: a sweep's data set does not have it for groups")
+            return replace(measure, column=column)
+    if name not in columns:
+        known = [*(each.name for each in measures), *columns]
         raise WrongUsage(f"--best {text}: {unknown('metric', name, known)}")
-    for measure in _measures(of_groups).values():
-        if measure.column == name:
-            return _of_measure(text, measure, group)
-    better: Better | None = "lower" if name.startswith(_BETTER_LOWER) else None
-    ends = [end for end in _QUANTITIES if name.endswith(end)]
-    quantity = _QUANTITIES[ends[0]] if ends else NUMBER
-    within = POSITIVE if quantity is TIME else ANYWHERE
-    return better, name, name, quantity, "none", within
+    return measure_of(name, name, name, "lower" if name.startswith(_BETTER_LOWER) else None, "")
 
 
 def _names(of_groups: bool) -> list[str]:
