@@ -99,7 +99,7 @@ def site() -> Iterator[None]:
         "": FRAME_PAGE.encode(),
         "made-up.js": (ROOT / "tests" / "monitor" / "monitor_drawings.js").read_bytes(),
         "trace/made-up.pftrace": b"the trace",
-        "vega.js": vega_script().encode(),
+        "vega.js": vega_script(),
     }
     server = ThreadingHTTPServer(("127.0.0.1", 0), Files)
     SITE.append(f"http://127.0.0.1:{server.server_port}/")

@@ -287,7 +287,7 @@ class Vega(_Guarded):
     async def get(self) -> None:
         self.set_header("Content-Type", "text/javascript; charset=utf-8")
         self.set_header("Cache-Control", "private, max-age=3600")
-        script = memoryview((await asyncio.to_thread(vega_script)).encode())
+        script = memoryview(await asyncio.to_thread(vega_script))
         with suppress(StreamClosedError):
             for at in range(0, len(script), PIECE_BYTES):
                 self.write(bytes(script[at : at + PIECE_BYTES]))

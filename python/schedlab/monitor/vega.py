@@ -13,6 +13,6 @@ _EXPORT = "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n"
 
 
 @cache
-def vega_script() -> str:
-    """Kept between starts: to put it together takes seconds."""
-    return bundle("vega", _EXPORT)
+def vega_script() -> bytes:
+    """Kept between starts, since to put it together takes seconds; and once for all that ask for it."""
+    return bundle("vega", _EXPORT).encode()
