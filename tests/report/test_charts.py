@@ -90,7 +90,6 @@ MAKERS: dict[str, Callable[[], Chart]] = {
     "gantt-whole": lambda: charts.gantt(
         "gantt-whole", simulated(), end_ns=simulated().end_ns, **WORDS
     ),
-    "timeline": lambda: charts.timeline("timeline", simulated(), **WORDS),
     "levels": lambda: charts.levels("levels", feedback_trace(ALLOTMENT_BOOST, 1000)[0], **WORDS),
     "shares": lambda: charts.shares_over_time("shares", simulated(), **WORDS),
     "latencies": lambda: charts.latencies(
@@ -101,7 +100,7 @@ MAKERS: dict[str, Callable[[], Chart]] = {
     ),
     "boxes-panels": lambda: charts.boxes(
         "boxes-panels", processes(), category="policy", value="ms", x_title="response (ms)",
-        panel="workload", log=True, published=processes().head(3), **WORDS,
+        panel="workload", log=True, **WORDS,
     ),
     "lines": lambda: charts.lines(
         "lines", runs().filter(pl.col("group") == "A"), x="cpus", y="ticks", x_title="CPUs",
@@ -109,9 +108,8 @@ MAKERS: dict[str, Callable[[], Chart]] = {
         ideal=pl.DataFrame({"cpus": [1, 2, 4], "ticks": [40.0, 20.0, 10.0]}), **WORDS,
     ),
     "dots": lambda: charts.dots(
-        "dots", runs(), category="group", value="ticks", series="policy", panel="cpus",
-        x_title="turnaround (ticks)", published=published(),
-        ideal=pl.DataFrame({"group": ["A", "B"], "ticks": [20.0, 30.0]}), **WORDS,
+        "dots", runs(), category="group", value="ticks", x_title="turnaround (ticks)",
+        published=published().head(2), **WORDS,
     ),
     "dots-one": lambda: charts.dots(
         "dots-one", runs(("rr",), 1), category="group", value="ticks", x_title="ticks", **WORDS
@@ -232,8 +230,7 @@ def test_a_long_trace_makes_a_small_chart() -> None:
     assert drawn == pytest.approx(ran.sum().item() / 1000, rel=0.001)
     first = charts.gantt("long", trace, **WORDS)
     assert "Drawn are 0 ns to " in first.caption
-    for make in (charts.timeline, charts.levels):
-        assert len(json.dumps(for_page(make("long", trace, **WORDS)))) <= SIZE_MOST
+    assert len(json.dumps(for_page(charts.levels("long", trace, **WORDS)))) <= SIZE_MOST
 
 
 def bars_of(chart: Chart) -> list[dict[str, Any]]:
@@ -337,7 +334,7 @@ def test_policies_have_an_order() -> None:
     ]  # fmt: skip
 
 
-# --- Gantt charts, timelines
+# --- Gantt charts
 
 NOTHING = r"no process of the workload|nothing can be drawn"
 
@@ -368,25 +365,6 @@ def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
     for frame, column in ((idle, "idle_ns"), (running, "running_ns")):
         cpus = dict(metrics.cpus.select("cpu", column).rows())
         assert sums(frame, "cpu") == {cpu: time for cpu, time in cpus.items() if time}
-
-
-@settings(PATIENT, max_examples=25)
-@given(trace=TRACES)
-def test_a_timeline_shows_what_each_process_did(trace: Trace) -> None:
-    metrics = compute(trace)
-    workload = metrics.processes.filter(pl.col("role") == "workload")
-    columns = {"running": "running_ns", "waiting": "waiting_ns", "blocked": "blocked_ns"}
-    should: dict[Any, int] = {}
-    for row in workload.to_dicts():
-        for state, column in columns.items():
-            key = (row["pid"], state)
-            should[key] = should.get(key, 0) + row[column]
-    should = {key: time for key, time in should.items() if time}
-    if not should:
-        with pytest.raises(ValueError, match=NOTHING):
-            charts.timeline("t", trace, **WORDS)
-        return
-    assert sums(charts.timeline("t", trace, **WORDS).data, "pid", "state") == should
 
 
 def test_a_gantt_chart_tells_why_a_process_left() -> None:
@@ -660,9 +638,8 @@ def failed_runs() -> pl.DataFrame:
 def test_a_failed_run_is_no_part_of_a_mean_but_shown() -> None:
     data = failed_runs().filter(pl.col("group") == "A")
     line = charts.lines("f", data, x="cpus", y="ticks", x_title="CPUs", y_title="ticks", **WORDS)
-    dot = charts.dots(
-        "f", data, category="cpus", value="ticks", series="policy", x_title="ticks", **WORDS
-    )
+    lottery = data.filter(pl.col("policy") == "lottery:thesis")
+    dot = charts.dots("f", lottery, category="cpus", value="ticks", x_title="ticks", **WORDS)
     for chart in (line, dot):
         failed = chart.data.filter(pl.col("failed") > 0)
         assert failed.select("mean", "runs", "failed").rows() == [(None, 3, 1)]
@@ -677,10 +654,9 @@ def test_an_interval_that_is_cut_is_told() -> None:
     """Of two runs it is many times as long as they are apart."""
     chart = charts.dots(
         "d",
-        runs(("rr",), 2),
+        runs(("rr",), 2).filter(pl.col("cpus") == 1),
         category="group",
         value="ticks",
-        panel="cpus",
         x_title="ticks",
         **WORDS,
     )
@@ -688,8 +664,14 @@ def test_an_interval_that_is_cut_is_told() -> None:
     assert all(low >= 0 for low in chart.data["low"])
 
 
-def test_dots_keep_what_holds_for_all_series() -> None:
+def test_dots_are_means_of_runs_and_what_was_published() -> None:
     data = made("dots").data
-    assert set(data["kind"]) == {"measured", "published", "ideal"}
-    ideal = data.filter(pl.col("kind") == "ideal")
-    assert ideal.select("category", "mean").rows() == [("A", 20.0), ("B", 30.0)]
+    assert set(data["kind"]) == {"measured", "published"}
+    for row in data.filter(pl.col("kind") == "measured").to_dicts():
+        values = runs().filter(pl.col("group") == row["category"])["ticks"]
+        assert row["mean"] == pytest.approx(values.mean())
+        assert (row["runs"], row["least"], row["most"]) == (
+            len(values), values.min(), values.max(),
+        )  # fmt: skip
+    printed = data.filter(pl.col("kind") == "published")
+    assert printed["mean"].to_list() == published().head(2)["ticks"].to_list()

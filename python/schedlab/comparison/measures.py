@@ -76,8 +76,8 @@ _KINDS: tuple[tuple[str, Quantity, Grain, Within], ...] = (
 
 def measure_of(name: str, title: str, column: str, better: Better | None, ideal: str) -> Measure:
     """Of a column, which says by its name what kind of number it has."""
-    kind = next(kind for pattern, *kind in _KINDS if re.fullmatch(pattern, column))
-    return Measure(name, title, column, better, ideal, *kind)
+    found = next(kind for kind in _KINDS if re.fullmatch(kind[0], column))
+    return Measure(name, title, column, better, ideal, *found[1:])
 
 
 SIX = (

@@ -65,7 +65,7 @@ def parse(text: str) -> Objective:
         )
     way, name, group = match.groups()
     found = _measure(text, name, group is not None)
-    better: Better | None = {"min": "lower", "max": "higher", None: found.better}[way]  # type: ignore[assignment]
+    better: Better | None = {"min": "lower", "max": "higher", None: found.better}[way]
     if better is None:
         raise WrongUsage(
             f"--best {text}: more of it is neither good nor bad in itself: say min:{name} or max:{name}"

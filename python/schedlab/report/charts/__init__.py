@@ -14,7 +14,6 @@ from schedlab.report.charts.theme import (
     page_config,
     paper_config,
 )
-from schedlab.report.charts.timeline import timeline
 
 __all__ = [
     "boxes",
@@ -28,5 +27,4 @@ __all__ = [
     "page_config",
     "paper_config",
     "shares_over_time",
-    "timeline",
 ]

@@ -23,7 +23,7 @@ from schedlab.report.charts.parts import (
     sentences,
     stacked,
 )
-from schedlab.report.charts.theme import ANNOTATION, WIDTH
+from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 
 ROW_HEIGHT = 26
@@ -45,17 +45,15 @@ def boxes(
     policies: bool = True,
     category_order: Sequence[str] | None = None,
     panel: str | None = None,
-    published: pl.DataFrame | None = None,
     log: bool = False,
-    description: str = "",
 ) -> Chart:
     """A box for each `category`, from `data` with a row a process (or whatever is counted).
 
     The box is from the first to the third quartile with a line at the median; the whiskers reach
     to the farthest value within 1.5 interquartile ranges of the box (Tukey, 1977), and each value
-    beyond is a point. Rows without a value are not counted. `published` has the same columns:
-    hollow points on the box's line. `log`: values must be above 0; those that are not are left
-    out, and the caption says how many. `data` of the chart: a row a box.
+    beyond is a point. Rows without a value are not counted. `panel` says in which of several
+    pictures, one below the other. `log`: values must be above 0; those that are not are left out,
+    and the caption says how many. `data` of the chart: a row a box.
     """
     names = {category: "category", value: "value", **({panel: "panel"} if panel else {})}
     rows = data.select(*names).rename(names).drop_nulls("value")
@@ -68,15 +66,13 @@ def boxes(
         raise NothingToDraw(f"chart {name}: there is no value to draw a box of")
     order = ordered(rows["category"], category_order, policies=policies)
     found = _summaries(rows, order)
-    printed = _published(published, names)
-    chart = _chart(rows, found, printed, Looks(order, policies=policies), x_title, log=log)
     return Chart(
         name,
         title,
-        chart,
+        _chart(rows, found, Looks(order, policies=policies), x_title, log=log),
         found if panel else found.drop("panel"),
-        sentences(caption, *_remarks(left_out, printed, found)),
-        description or _words(found, x_title),
+        sentences(caption, *_remarks(left_out)),
+        _words(found, x_title),
     )
 
 
@@ -116,25 +112,15 @@ def _summaries(rows: pl.DataFrame, order: list[str]) -> pl.DataFrame:
     )
 
 
-def _published(published: pl.DataFrame | None, names: dict[str, str]) -> pl.DataFrame:
-    if published is None:
-        return pl.DataFrame(schema={"panel": pl.String, "category": pl.String, "value": pl.Float64})
-    printed = published.select(*names).rename(names).drop_nulls("value")
-    return printed if "panel" in printed.columns else printed.with_columns(panel=pl.lit(""))
-
-
 def _chart(
     rows: pl.DataFrame,
     found: pl.DataFrame,
-    printed: pl.DataFrame,
     looks: Looks,
     x_title: str,
     *,
     log: bool,
 ) -> Any:
-    ends = [found[name].to_list() for name in ("minimum", "maximum")]
-    values = [*ends[0], *ends[1], *printed["value"]]
-    scale = reach_of(values, log=log, zero=True).scale()
+    scale = reach_of([*found["minimum"], *found["maximum"]], log=log, zero=True).scale()
     return stacked(
         [
             (
@@ -142,7 +128,6 @@ def _chart(
                 _panel(
                     rows.filter(pl.col("panel") == panel),
                     found.filter(pl.col("panel") == panel),
-                    printed.filter(pl.col("panel") == panel),
                     looks,
                     x_title if last else "",
                     scale,
@@ -156,7 +141,6 @@ def _chart(
 def _panel(
     rows: pl.DataFrame,
     found: pl.DataFrame,
-    printed: pl.DataFrame,
     looks: Looks,
     x_title: str,
     scale: alt.Scale,
@@ -203,14 +187,6 @@ def _panel(
             .mark_point(size=14, filled=True, opacity=0.6)
             .encode(x("value"), y, colour, tooltip=[alt.Tooltip("value:Q", format=",.4~g")])
         )
-    if len(printed):
-        layers.append(
-            chart_of(printed.drop("panel").rename({"category": "series"}))
-            .mark_point(style=ANNOTATION, shape="diamond", size=70, filled=False, strokeWidth=1.5)
-            .encode(
-                x("value"), y, tooltip=[alt.Tooltip("value:Q", title="published", format=",.4~g")]
-            )
-        )
     return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * len(categories))
 
 
@@ -231,11 +207,10 @@ def _beyond(rows: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _remarks(left_out: int, printed: pl.DataFrame, found: pl.DataFrame) -> list[str]:
+def _remarks(left_out: int) -> list[str]:
     return [
         "Box: first to third quartile, with the median; whiskers: to the farthest value within 1.5 "
         "interquartile ranges; points: what lies beyond.",
-        "Hollow diamonds: published." if len(printed) else "",
         f"{left_out} values of 0 have no place on a logarithmic axis and are left out."
         if left_out
         else "",

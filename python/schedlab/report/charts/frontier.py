@@ -23,6 +23,7 @@ from schedlab.report.charts.parts import (
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, WIDTH
 from schedlab.report.model import Chart
 
+HEIGHT = 420
 _APART = 0.01
 """Of an axis' length: points that are nearer to each other share one label."""
 
@@ -35,10 +36,6 @@ def frontier(
     caption: str,
     x_title: str,
     y_title: str,
-    log: bool = False,
-    zero: bool = False,
-    height: int = 420,
-    description: str = "",
 ) -> Chart:
     """A point a setup; those that no other surpasses in both are on the line, and numbered.
 
@@ -50,9 +47,9 @@ def frontier(
     series = ordered(ordered_rows["policy"], None, policies=True)
     looks = Looks(series, policies=True)
     reaches = {
-        axis: reach_of(ordered_rows[axis].to_list(), log=log, zero=zero) for axis in ("x", "y")
+        axis: reach_of(ordered_rows[axis].to_list(), log=False, zero=False) for axis in ("x", "y")
     }
-    chart = _chart(ordered_rows, looks, reaches, x_title, y_title, height)
+    chart = _chart(ordered_rows, looks, reaches, x_title, y_title)
     cut = any(
         reach.low > data[f"{axis}_low"].min() or reach.high < data[f"{axis}_high"].max()  # type: ignore[operator]
         for axis, reach in reaches.items()
@@ -69,7 +66,7 @@ def frontier(
             " both, with their 95 % intervals and their places in the table. Faint: the others.",
             CUT if cut else "",
         ),
-        description or _words(members, x_title, y_title),
+        _words(members, x_title, y_title),
     )
 
 
@@ -79,7 +76,6 @@ def _chart(
     reaches: dict[str, Reach],
     x_title: str,
     y_title: str,
-    height: int,
 ) -> Any:
     numbers = alt.Axis(format=NUMBERS)
     x = alt.X("x:Q", title=x_title, scale=reaches["x"].scale(), axis=numbers)
@@ -102,7 +98,7 @@ def _chart(
         .encode(x, y, looks.colour(), looks.shape(), tooltip=_tooltip(x_title, y_title)),
         _numbers(members, reaches, x, y),
     ]
-    return alt.layer(*layers).properties(width=WIDTH, height=height)
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
 def _intervals(members: pl.DataFrame, looks: Looks, x: alt.X, y: alt.Y) -> list[Any]:

@@ -52,7 +52,6 @@ def gantt(
     end_ns: int | None = None,
     colour: Colouring | None = None,
     unit: Unit = "ms",
-    description: str = "",
 ) -> Chart:
     """A row for each CPU: which process ran, idle time, and below it how busy the scheduler was.
 
@@ -73,7 +72,7 @@ def gantt(
         _chart(drawn, visits, axis, by, trace.header.cpus),
         intervals,
         sentences(caption, *_remarks(people, span, visits), merged),
-        description or _words(intervals, span, trace.header.cpus),
+        _words(intervals, span, trace.header.cpus),
     )
 
 

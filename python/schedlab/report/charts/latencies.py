@@ -20,12 +20,11 @@ from schedlab.report.charts.parts import (
     chart_of,
     chosen_in_legend,
     opacity_if,
-    ordered,
     sentences,
     thinned,
 )
 from schedlab.report.charts.processes import people_of
-from schedlab.report.charts.theme import WIDTH
+from schedlab.report.charts.theme import WIDTH, in_policy_order
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
@@ -44,9 +43,6 @@ def latencies(
     title: str,
     caption: str,
     group: str | None = None,
-    policies: bool = True,
-    order: Sequence[str] | None = None,
-    description: str = "",
 ) -> Chart:
     """The part of all wake-ups that were served within a time, for each series of runs.
 
@@ -58,15 +54,14 @@ def latencies(
     if behind.is_empty():
         raise NothingToDraw(f"chart {name}: no process was woken and ran in the time measured")
     step = _finest(traces)
-    shown = ordered([each for each in traces if each in set(behind["series"])], order,
-                    policies=policies)  # fmt: skip
+    shown = in_policy_order(each for each in traces if each in set(behind["series"]))
     return Chart(
         name,
         title,
-        _chart(behind, Looks(shown, policies=policies), step),
+        _chart(behind, Looks(shown, policies=True), step),
         behind,
         sentences(caption, *_remarks(behind, step, [each for each in traces if each not in shown])),
-        description or _words(behind, shown),
+        _words(behind, shown),
     )
 
 

@@ -56,7 +56,6 @@ def levels(
     begin_ns: int | None = None,
     end_ns: int | None = None,
     unit: Unit = "ticks",
-    description: str = "",
 ) -> Chart:
     """A row for each level, the first served on top, and in it a line for each process that ran.
 
@@ -78,7 +77,7 @@ def levels(
         _chart(shown, drawn, marks, axis),
         shown.drop("life", "role"),
         sentences(caption, *_remarks(shown, marks), merged),
-        description or _words(shown, marks, span),
+        _words(shown, marks, span),
     )
 
 

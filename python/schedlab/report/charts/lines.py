@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from schedlab.comparison.statistics import Within
 from schedlab.metrics.tables import three_digits
 from schedlab.report.charts.parts import (
     CUT,
@@ -29,6 +27,7 @@ from schedlab.report.charts.parts import (
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, PUBLISHED_DASH, WIDTH
 from schedlab.report.model import Chart
 
+HEIGHT = 300
 ERROR_BARS_MOST = 8
 """Intervals at up to this many places are bars; at more, a band."""
 
@@ -49,22 +48,16 @@ def lines(
     ideal: pl.DataFrame | None = None,
     ideal_title: str = "ideal",
     published: pl.DataFrame | None = None,
-    log: bool = False,
-    zero: bool = True,
-    within: Within = (0, math.inf),
-    height: int = 300,
-    description: str = "",
 ) -> Chart:
     """The mean of `y` at each `x`, with the interval of `schedlab.comparison.statistics.estimate`.
 
     `data` has a row a run with the columns named by `x`, `y` and `series`, in the units of the
     axes' titles; a null `y` is a run that failed, and its mean is not drawn but marked by a cross.
     `published` has the same columns, `ideal` the first two. `policies`: the series are policies and
-    look as everywhere; else they take the palette in their order. `within`: what values of `y` are
-    possible, which intervals do not leave.
+    look as everywhere; else they take the palette in their order.
     """
     names = {x: "x", y: "y", series: "series"}
-    found = means(data.select(*names).rename(names), ["series", "x"], "y", within)
+    found = means(data.select(*names).rename(names), ["series", "x"], "y")
     parts = [found.with_columns(kind=pl.lit("measured"))]
     if published is not None:
         printed = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
@@ -75,15 +68,15 @@ def lines(
     behind = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
     shown = behind.filter(pl.col("kind") != "ideal")["series"]
     looks = Looks(ordered(shown, order, policies=policies), policies=policies)
-    reach = reach_of(values_of(behind), log=log, zero=zero)
-    chart = _layers(behind, looks, x_title, y_title, reach).properties(width=WIDTH, height=height)
+    reach = reach_of(values_of(behind), log=False, zero=True)
+    chart = _layers(behind, looks, x_title, y_title, reach).properties(width=WIDTH, height=HEIGHT)
     return Chart(
         name,
         title,
         chart,
         behind,
         sentences(caption, *_remarks(behind), CUT if reach.cuts(behind) else ""),
-        description or _words(behind, x_title, y_title),
+        _words(behind, x_title, y_title),
     )
 
 

@@ -13,7 +13,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.comparison.statistics import Within, estimates
+from schedlab.comparison.statistics import estimates
 from schedlab.display.names import json_text, visible_in_chart
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
@@ -149,18 +149,18 @@ def zoom_along_time() -> alt.Parameter:
     )
 
 
-def means(data: pl.DataFrame, keys: Sequence[str], value: str, within: Within) -> pl.DataFrame:
+def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
     """For each set of keys: mean, low and high (schedlab.comparison.statistics), least and most of the runs'
     values, how many runs, and how many that failed.
 
-    A row of `data` is a run; a null says that it failed, and then there is no mean.
+    A row of `data` is a run; a null says that it failed, and then there is no mean. No value is below 0.
     """
     number = pl.col(value).cast(pl.Float64).fill_nan(None)
     groups = data.group_by(*keys, maintain_order=True).agg(
         values=number, runs=pl.len(), failed=number.null_count()
     )
     found = groups.with_row_index("group").filter(pl.col("failed") == 0)
-    got = estimates(found["values"].to_list(), within)
+    got = estimates(found["values"].to_list(), (0, math.inf))
     numbers = pl.DataFrame(
         {
             "group": found["group"],

@@ -49,7 +49,6 @@ def shares_over_time(
     sliding_ticks: int = SLIDING_TICKS,
     groups: int = GROUPS_MOST,
     unit: Unit = "ticks",
-    description: str = "",
 ) -> Chart:
     """Each group's part of what the workload ran: since the beginning, and of late.
 
@@ -79,7 +78,7 @@ def shares_over_time(
         _chart(data.filter(pl.col("group").is_in(shown)), axis, shown, bool(sliding_ns)),
         data,
         sentences(caption, *_remarks(len(most), len(shown), sliding_ticks)),
-        description or _words(data, shown),
+        _words(data, shown),
     )
 
 

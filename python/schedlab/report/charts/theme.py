@@ -45,8 +45,6 @@ POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, PURPLE, RUST)
 OTHER_COLOUR = ORCHID
 """Of a policy that has no number, or a higher one."""
 
-RUNNING_COLOUR, WAITING_COLOUR = BLUE, SALMON
-
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 PUBLISHED_DASH = (2, 3)

@@ -228,7 +228,6 @@ class Queries(queries.Queries):
                 category="scheduler",
                 value="ticks",
                 x_title="mean turnaround, ticks",
-                policies=False,
                 category_order=list(self.schedulers),
                 published=pl.DataFrame(printed),
             )
