@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 MACHINES = ("qemu", "spike", "sim", "linux", "host")
 DEFAULT_WORKLOADS = ("two-hogs", "interactive")
-"""So that there is something to see."""
+"""What runs if nothing else is asked for, so that there is something to see."""
 _OF_A_START = {
     "machine": "--machine",
     "policies": "--policy",

@@ -200,7 +200,7 @@ def run(
 
 
 def fill_in(options: dict[str, Any]) -> None:
-    """Whatever is not given is as the machine has it."""
+    """Fills in what was not given, as the machine has it."""
     machine = machine_named(options["machine"])
     if machine.name == SIMULATOR and options["memory"] is not None:
         raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")

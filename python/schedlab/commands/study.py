@@ -193,7 +193,7 @@ def report_failures(finished: Sequence[Finished]) -> None:
 
 @contextmanager
 def to_be_continued(request: Request, wanted: Plan) -> Iterator[None]:
-    """Whatever signal ends the block, it can be gone on with."""
+    """Tells how to go on if a signal ends the block."""
     try:
         yield
     except Interrupted as interruption:

@@ -187,14 +187,14 @@ class Frame(ModelFrame):
     speed: float
     """Of its time compared with ours, measured over the last second."""
     pace: float
-    """That was asked for; 0: as fast as it goes; -1: its clock is its own."""
+    """The pace that was asked for; 0: as fast as it goes; -1: its clock is its own."""
     log: list[str]
     events_per_s: float
     """Of our time."""
     behind_ns: int
     """What the model has not taken in yet, of the system's time."""
     skipped_frames: int
-    """That were not drawn because there was too much to do."""
+    """Frames that were not drawn because there was too much to do."""
     recording: str
     """Where to; "": nothing is recorded."""
 
@@ -215,7 +215,7 @@ class Wait(TypedDict):
 
     begin_ns: int
     end_ns: int
-    """So far, if it goes on."""
+    """The end so far, if it goes on."""
     cpu: int
     """The CPU that has it in its queue; -1: not known."""
     why: str

@@ -25,7 +25,7 @@ _CONNECTIONS_MAX = 128
 _HEADER_BYTES_MAX = 16 * 1024
 _READ_BYTES_MAX = 256 * 1024
 _SENT_BYTES_MAX = 64 << 20
-"""That wait in one connection to be sent."""
+"""The most that may wait in one connection to be sent."""
 _PATIENCE_S = 20
 """For a request, or the next one."""
 _WORDS_MAX = 1000

@@ -36,7 +36,7 @@ from schedlab.workload.loading import TOOLS
 
 LINUX, HOST, RECORDED = "linux", "host", "recorded"
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, LINUX, HOST)
-"""That can be chosen. A recorded run is chosen by its folder."""
+"""Machines that can be chosen. A recorded run is chosen by its folder."""
 
 Maker = Callable[[Setup, Path], System]
 """Makes a system of a setup, with a folder for what it leaves; it is not begun yet."""

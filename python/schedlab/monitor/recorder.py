@@ -88,7 +88,7 @@ class Recorder:
         return self.place
 
     async def _measured(self) -> Outcome:
-        """Whatever goes wrong with the metrics, the trace is kept."""
+        """Keeps the trace, whatever goes wrong with the metrics."""
         try:
             return await worker.measure(self.folder)
         except SchedlabError as error:

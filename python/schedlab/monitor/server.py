@@ -327,7 +327,7 @@ class Socket(WebSocketHandler, _Quiet):
         self._read = asyncio.Event()
         """It has read something."""
         self._questions = 0
-        """That have no answer yet."""
+        """How many questions have no answer yet."""
         self._sending: asyncio.Task[None] | None = None
 
     def prepare(self) -> None:

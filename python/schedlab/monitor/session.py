@@ -37,7 +37,7 @@ _FEED_S = 0.1
 _SKIPPED_MAX = 4
 """Frames in a row that are not drawn of a system that has a model that is behind."""
 _AHEAD_NS = 20_000_000
-"""So far a system may be ahead of the others before it has to wait."""
+"""How far a system may be ahead of the others before it has to wait."""
 _STATUS_S = 1.0
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from schedlab.report.html import bundle
 
 _EXPORT = "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n"
-"""So that modules of the page find them; `vegaEmbed` with `ast: true` needs no compiled code."""
+"""By these names modules of the page find them; `vegaEmbed` with `ast: true` needs no compiled code."""
 
 
 @cache

@@ -100,7 +100,7 @@ class Watched:
         self.failure = ""
         """Why we have given it up."""
         self.is_refused = False
-        """That was because of what was asked for, or of the machine as it is."""
+        """It was given up because of what was asked for, or of the machine as it is."""
         self.origin_ns = 0
         """Of its time, what is the beginning of the time that it has in common with others."""
         self.clock = HostClock()

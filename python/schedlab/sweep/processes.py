@@ -122,7 +122,7 @@ class Processes:
 
 @contextmanager
 def local(count: int) -> Iterator[Processes]:
-    """That many processes; nothing of them is left after the block."""
+    """Starts that many processes, of which nothing is left after the block."""
     with tempfile.TemporaryDirectory(prefix="schedlab-sweep-") as folder:
         found = Processes(count, Path(folder))
         try:

@@ -50,7 +50,7 @@ class QemuControl:
         await self._execute("cont")
 
     async def close(self) -> None:
-        """Whatever state it is in."""
+        """Closes it, whatever state it is in."""
         with suppress(QMPError, OSError, EOFError):
             await self._client.disconnect()
         self._ours.close()

@@ -168,7 +168,7 @@ class RealSystem(ABC):
 
     @abstractmethod
     def _kill(self) -> None:
-        """Whatever cannot be watched any more."""
+        """Ends whatever cannot be watched any more."""
 
     # --- commands
 
@@ -249,7 +249,7 @@ class GuestSystem(RealSystem):
             await asyncio.wait([watching], timeout=self.end_patience_s)
 
     async def _close(self) -> None:
-        """Whatever belongs to it, when it has ended."""
+        """Closes whatever belongs to it, when it has ended."""
         if self._control:
             await self._control.close()
 

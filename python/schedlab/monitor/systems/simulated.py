@@ -31,7 +31,7 @@ PROCESSES = 65_536
 ADDED_STEPS = 1 << 20
 """Of workloads: of the longest of ours, some hundreds."""
 _EVENTS_MAX = 100_000
-"""That a step looks at, such as ticks of a process that goes on."""
+"""The most that a step looks at, such as ticks of a process that goes on."""
 
 Act = Callable[[Simulator], int]
 """What is done to a machine from outside; gives a PID, or 0."""
@@ -82,7 +82,7 @@ class SimulatedMachine:
 
     @property
     def acts(self) -> int:
-        """That were done so far."""
+        """How many acts were done so far."""
         return self._done
 
     @property

@@ -284,7 +284,7 @@ def _read(file: Path, seed: int, tick_ns: int) -> Workload:
 
 
 def _close(machine: SimulatedMachine) -> None:
-    """Whatever its trace's disk says."""
+    """Closes it, whatever its trace's disk says."""
     with suppress(SimulatorError):
         machine.close()
 

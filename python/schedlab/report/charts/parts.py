@@ -228,7 +228,7 @@ class Reach:
 
 
 def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
-    """So that all values have their place, with a little room beyond.
+    """Returns an axis's reach in which all values have their place, with a little room beyond.
 
     Raises NothingToDraw if there is no value, or, for a logarithmic axis, none above 0.
     """
