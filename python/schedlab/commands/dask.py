@@ -80,7 +80,7 @@ def check_closed(arguments: list[str]) -> None:
 
 
 def scratch_folder() -> Path:
-    """What Dask writes down, and loads again, is for no other user to write."""
+    """Returns the folder that Dask writes to and loads from, which no other user may write to."""
     folder = cache_folder() / "dask"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)

@@ -65,7 +65,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """All dependencies."""
+    """Looks for all dependencies."""
     findings = [python(), *libraries(), *compilers()]
     findings.append(program("make", "builds everything", "make"))
     findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
@@ -307,7 +307,7 @@ def owning_packages(paths: set[str]) -> dict[str, str]:
 
 
 def as_dict(findings: list[Finding]) -> dict[str, Any]:
-    """For programs."""
+    """Returns it for programs."""
     return {
         "healthy": all(finding.healthy for finding in findings),
         "checkout": str(ROOT),

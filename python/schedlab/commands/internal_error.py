@@ -29,7 +29,7 @@ _SHOWN = 200
 
 
 def _write(error: BaseException) -> Path:
-    """In the cache folder, or where temporary files go. Raises OSError if neither takes a file."""
+    """Writes into the cache folder, or where temporary files go. Raises OSError if neither takes a file."""
     try:
         folder = cache_folder() / "errors"
         folder.mkdir(parents=True, exist_ok=True)

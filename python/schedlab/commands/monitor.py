@@ -41,7 +41,7 @@ _OF_A_START = {
 
 
 def session_options(command: Callable[..., T]) -> Callable[..., T]:
-    """What is watched; the same for a page and a terminal."""
+    """Adds the options that say what is watched: the same for a page and a terminal."""
     for option in reversed(_SESSION_OPTIONS):
         command = option(command)
     return command
@@ -173,7 +173,7 @@ class _Request:
 
 
 def session(context: click.Context, options: dict[str, Any]) -> Callable[[], Session]:
-    """What makes the session, in the loop that it belongs to. WrongUsage: there is no such one."""
+    """Returns what makes the session, in the loop that it belongs to. WrongUsage: there is no such one."""
     from schedlab.monitor.making import make_ready, read_choices, software_of
     from schedlab.monitor.session import SYSTEMS_MAX, Session
     from schedlab.monitor.systems.recorded import recorded_setup

@@ -88,7 +88,7 @@ def check_identifiers(root: Path, name: str) -> None:
 
 
 def own_identifiers(name: str) -> Iterator[str]:
-    """All that the two files define or that a linker sees."""
+    """Returns all names that the two files define or that a linker sees."""
     for template in ("policy.c", "policy_test.c"):
         for match in _OWN_IDENTIFIER.findall((TEMPLATES / template).read_text()):
             yield filled(match, name, "")
@@ -101,7 +101,7 @@ def rendered(template: str, name: str, source: str) -> str:
 
 
 def filled(text: str, name: str, source: str) -> str:
-    """With the placeholders replaced."""
+    """Returns the text with the placeholders replaced."""
     prefix = name.replace("-", "_")
     values = {
         "name": name,
@@ -143,7 +143,7 @@ def write_new(files: dict[Path, str]) -> None:
 
 
 def next_steps(name: str, policy: Path, test: Path) -> str:
-    """What to say when all is written."""
+    """Returns what to say when all is written."""
     steps = [
         (
             f"./schedlab run --policy {name},{STANDARD} --cpus 1,2",

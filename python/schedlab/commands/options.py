@@ -65,7 +65,7 @@ json_option = click.option(
 
 
 def given(context: click.Context, options: Mapping[str, str]) -> dict[str, str]:
-    """Those of the options, by their parameters' names, that the command line has."""
+    """Returns the options that the command line has, by their parameters' names."""
     return {
         name: option
         for name, option in options.items()
@@ -109,6 +109,6 @@ def memory_option(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def echo_json(content: Any) -> None:
-    """On standard output."""
+    """Prints JSON on standard output."""
 
     click.echo(json_text(content, indent=2))

@@ -70,7 +70,7 @@ def presets_table(policy: Policy) -> Table:
 
 
 def differing(policy: Policy, preset: Preset) -> list[str]:
-    """What a preset changes: "slice=5", and by what it shares."""
+    """Returns what a preset changes: "slice=5", and by what it shares."""
     changed = [
         f"{name}={value}"
         for name, value in preset.values.items()

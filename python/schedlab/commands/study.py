@@ -51,7 +51,7 @@ class Request:
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """On which it is run, in this order."""
+        """The machines on which it is run, in this order."""
         if self.machine == LINUX:
             return LINUX_MACHINES
         if self.machine:
@@ -65,12 +65,12 @@ class Request:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As the command line has them."""
+        """The studies, as the command line names them."""
         return tuple(f"study-{number}" for number in self.studies) or ("study",)
 
     @property
     def folder_name(self) -> str:
-        """Of a new one."""
+        """The name of a new folder."""
         machine = () if self.machine in (None, SPIKE) else (self.machine,)
         return "-".join((*self.names, *machine, self.depth))
 
@@ -128,7 +128,7 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
 
 
 def plan_on(machine: str, request: Request, folder: Path) -> Plan:
-    """What of it this machine runs."""
+    """Returns the part of it that this machine runs."""
     return plan(
         folder,
         request.depth,

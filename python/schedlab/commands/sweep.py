@@ -205,7 +205,7 @@ def show_best(request: Request, folder: Path, objectives: list[Objective]) -> No
 
 
 def show_plan(wanted: SweepPlan, as_json: bool) -> None:
-    """How many runs, and some of them."""
+    """Prints how many runs there are, and some of them."""
     from schedlab.sweep.plan import spread, title_of
 
     shown = [title_of(point) for point in spread(wanted.points, _SHOWN)]

@@ -114,7 +114,7 @@ def export_workload(context: click.Context, run: Path, file: Path, as_json: bool
 
 
 def trace_problem(read: Any) -> str | None:
-    """What validation says against a trace."""
+    """Returns what validation says against a trace."""
     from schedlab import trace as traces
 
     try:

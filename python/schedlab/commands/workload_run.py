@@ -69,7 +69,7 @@ class Request:
         )
 
     def plan(self) -> Plan:
-        """All runs, which may be carried out."""
+        """Returns all runs, which may be carried out."""
         from schedlab.runs import plan
 
         if self.seed + self.repeats - 1 >= 2**63:
@@ -111,7 +111,7 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
 
 
 def one_value_each(settings: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-    """In the order given. The same tunable twice is a mistake."""
+    """Returns the settings in the order given. The same tunable twice is a mistake."""
     values = dict(settings)
     if len(values) < len(settings):
         names = [name for name, _ in settings]

@@ -35,7 +35,7 @@ _MEANINGS: dict[Tone, str] = {"good": "near", "bad": "off"}
 
 
 def page(collection: Collection) -> Page | None:
-    """None if no experiment of a study was run on both machines."""
+    """Returns the page, or None if no experiment of a study was run on both machines."""
     every = judged(cells(collection), _ranges(collection))
     found = [each for each in every if each.cell.key.experiment in EXPERIMENTS]
     if not found:
@@ -54,7 +54,7 @@ def page(collection: Collection) -> Page | None:
 
 
 def _ranges(collection: Collection) -> variants.Ranges:
-    """What `./schedlab bench agreement` found, and left beside the folders of both machines."""
+    """Returns what `./schedlab bench agreement` found, and left beside the folders of both machines."""
     found: dict[Key, variants.Range] = {}
     for folder in sorted({run.folder.parent.parent for run in collection}):
         found.update(variants.read(folder))

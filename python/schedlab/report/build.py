@@ -75,7 +75,7 @@ def write(
 
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
-    """All pages that there is something to say on. The first leads to the others."""
+    """Returns all pages that there is something to say on. The first leads to the others."""
     of_studies = without_simulated(collection)
     makers = [
         *((page_maker(each.number), of_studies) for each in studies()),
@@ -136,7 +136,7 @@ def _page_of(module: str) -> Callable[[Collection], Page | None]:
 
 
 def facts(collection: Collection) -> dict[str, str]:
-    """What all pages end with: by what this was run, and when."""
+    """Returns what all pages end with: by what this was run, and when."""
     manifests = [run.manifest for run in collection]
     now = datetime.now(timezone.utc)
     return {
@@ -160,7 +160,7 @@ def _each(values: Iterable[str]) -> str:
 
 
 def _period(times: list[str]) -> str:
-    """From the first to the last, by their dates and minutes."""
+    """Returns the first and the last date, to the minute."""
     if not times:
         return "unknown"
     first, last = (time[:16].replace("T", " ") for time in (min(times), max(times)))
@@ -168,7 +168,7 @@ def _period(times: list[str]) -> str:
 
 
 def _contents(report: Report) -> dict[str, Any]:
-    """For programs: what is in the report, and in which files."""
+    """Returns, for programs, what is in the report, and in which files."""
     numbering = Numbering(report)
     return {
         "format": 1,

@@ -48,7 +48,7 @@ def report(
 
 
 def default_place(places: Sequence[Path]) -> Path:
-    """In the folder that all runs have in common."""
+    """Returns a place in the folder that all runs have in common."""
     missing = [place for place in places if not place.is_dir()]
     if missing:
         raise WrongUsage(f"{missing[0]} is not a folder of runs")
@@ -57,7 +57,7 @@ def default_place(places: Sequence[Path]) -> Path:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """On standard error, a bar for each kind of work; lines if that is no terminal."""
+    """Shows a bar for each kind of work on standard error; lines if that is no terminal."""
     if messages().is_terminal:
         with _bars() as tell:
             yield tell

@@ -32,7 +32,7 @@ _FEW_POLICIES = 3
 
 
 def page(collection: Collection) -> Page | None:
-    """Of all suites that ran under two policies or more; None if there are none."""
+    """Returns the page of all suites that ran under two policies or more, or None if there are none."""
     found = suites(collection)
     if not found:
         return None
@@ -236,7 +236,7 @@ def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
 
 
 def _measures(found: Sequence[Suite]) -> list[Measure]:
-    """Those that any of the suites has."""
+    """Returns the measures that any of the suites has."""
     return [each for each in COMPARED if any(each in suite.measures for suite in found)]
 
 
@@ -271,7 +271,7 @@ def _pictures(found: Sequence[Suite]) -> Section:
 
 
 def _tables(found: Sequence[Suite]) -> Section:
-    """By study, and test."""
+    """Returns the tables by study, and test."""
     sections = []
     for study, of_study in groupby(found, key=lambda suite: suite.study):
         title = "Other workloads" if study is None else f"Study {study}"

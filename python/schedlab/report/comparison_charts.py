@@ -76,7 +76,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
 
 
 def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
-    """How many times as bad as the best: suites × policies."""
+    """Draws how many times as bad as the best each policy is: suites × policies."""
     rows = pl.DataFrame(
         [
             {
@@ -216,7 +216,7 @@ def label(suite: Suite) -> str:
 
 
 def _named(measure: Measure) -> str:
-    """With unit and direction."""
+    """Returns its title with unit and direction."""
     unit = _unit(measure).unit
     arrow = {"lower": " ↓", "higher": " ↑", None: ""}[measure.better]
     return f"{measure.title}{f' ({unit})' if unit else ''}{arrow}"

@@ -44,7 +44,7 @@ def check_names(report: Report) -> None:
 
 
 def write_files(report: Report, folder: Path, advance: Advance = lambda name: None) -> None:
-    """All of them, into `folder`; the pictures by as many processes as pay."""
+    """Writes all of them into `folder`; the pictures by as many processes as pay."""
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [each for page in report.pages for each in page.blocks()]
     charts = [each for each in blocks if isinstance(each, Chart)]
@@ -58,7 +58,7 @@ def write_files(report: Report, folder: Path, advance: Advance = lambda name: No
 
 
 def write_data(data: pl.DataFrame, stem: Path) -> None:
-    """As CSV and Parquet."""
+    """Writes the numbers as CSV and Parquet."""
     write_csv(data, stem.with_name(f"{stem.name}.csv"))
     data.write_parquet(stem.with_name(f"{stem.name}.parquet"))
 

@@ -120,7 +120,7 @@ class _PageWriter:
         return Markup(markup.to_inline_html(markdown, self.resolve))
 
     def short(self, page: Page) -> str:
-        """What a page is called where there is little room."""
+        """Returns what a page is called where there is little room."""
         return page.title.partition(":")[0]
 
     def pages(self) -> list[tuple[Page, str]]:
@@ -144,11 +144,11 @@ class _PageWriter:
         return self.numbering.labels[block.name]
 
     def specification(self, chart: Chart) -> Markup:
-        """As JSON in a script element."""
+        """Returns the specification as JSON in a script element."""
         return Markup(json_in_script(for_page(chart)))
 
     def files(self, block: Table | Chart) -> list[tuple[str, str]]:
-        """What is beside it: the kind of each file, and its address."""
+        """Returns the files beside it: the kind of each, and its address."""
         kinds = (*files.PICTURES, *files.DATA) if isinstance(block, Chart) else files.DATA
         return [(kind.upper(), f"{files.FOLDER}/{block.name}.{kind}") for kind in kinds]
 
@@ -206,7 +206,7 @@ class _TableWriter:
         return sum(self._width(number) + _PADDING for number in range(len(self.table.columns)))
 
     def _width(self, column: int) -> int:
-        """Of a column, by its longest text, and the longest word of its heading."""
+        """Returns a column's width, by its longest text and the longest word of its heading."""
         words = self.table.columns[column].title.split(" ")
         texts = [text for row in self.table.rows for text in self.lines(row[column])]
         longest = max(map(len, texts), default=0)
@@ -223,7 +223,7 @@ class _TableWriter:
         return " ".join(names)
 
     def meaning(self, cell: Cell) -> str:
-        """What its tone says in this table."""
+        """Returns what its tone says in this table."""
         return meaning(self.table, cell.tone)
 
     def note(self, cell: Cell) -> int:
@@ -237,7 +237,7 @@ class _TableWriter:
         return new
 
     def lines(self, cell: Cell) -> tuple[str, str]:
-        """What is printed large, and the interval below it."""
+        """Returns what is printed large, and the interval below it."""
         match = _INTERVAL.fullmatch(cell.text)
         return (match[1], match[2]) if match else (cell.text, "")
 

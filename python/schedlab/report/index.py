@@ -17,7 +17,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 
 
 def page(collection: Collection) -> Page:
-    """Of a report of these runs."""
+    """Returns the first page of a report of these runs."""
     failed = [run for run in collection if not run.succeeded]
     return Page(
         name="index",

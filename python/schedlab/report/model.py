@@ -118,7 +118,7 @@ class Page:
     sections: tuple[Section, ...]
 
     def blocks(self) -> Iterator[Block]:
-        """All of them, in the order of the page."""
+        """Gives all of them, in the order of the page."""
         yield from _blocks(self.sections)
 
 

@@ -28,7 +28,7 @@ class Numbering:
         self.figures = figures
 
     def page_of(self, name: str) -> Page | None:
-        """Where a table or chart stands."""
+        """Returns the page on which a table or chart stands."""
         return self._pages.get(name)
 
 

@@ -18,7 +18,7 @@ def repeatable(setups: Iterable[Repeated]) -> bool:
 
 
 def is_repeatable(run: Kept) -> bool:
-    """What its machine said when it was run."""
+    """Returns what its machine said when it was run."""
     return bool(run.manifest.get("repeatable", True))
 
 
@@ -71,7 +71,7 @@ def seeds(setups: Sequence[Repeated]) -> str:
 
 
 def message(run: Kept) -> str:
-    """How a run ended, in words."""
+    """Returns how a run ended, in words."""
     return str(run.manifest.get("message") or run.status)
 
 

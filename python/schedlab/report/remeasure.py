@@ -43,7 +43,7 @@ def remeasured(
 
 
 def _outcome_of(run: Kept) -> Outcome:
-    """How its machine ended: what a trace that could not be measured then may be now."""
+    """Returns how its machine ended: a trace that could not be measured then may be measured now."""
     status = "success" if run.status == "unmeasured" else run.status
     return Outcome(status, "" if status == "success" else str(run.manifest.get("message", "")))
 

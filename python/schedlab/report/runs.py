@@ -30,7 +30,7 @@ _DRAWN = 6
 
 
 def page(collection: Collection) -> Page:
-    """All runs: what each workload gave under each policy, and the list."""
+    """Returns the page of all runs: what each workload gave under each policy, and the list."""
     failed = [run for run in collection if not run.succeeded]
     all_of_them = workloads(collection)
     drawn = [each for each in all_of_them if each.first.experiment not in EXPERIMENTS][:_DRAWN]

@@ -53,7 +53,7 @@ class Measured:
 
     @property
     def mean(self) -> float | None:
-        """For texts and charts; None if there is none."""
+        """The mean, for texts and charts; None if there is none."""
         return self.estimate.mean if self.estimate else None
 
     def text(self, decimals: int) -> str:
@@ -122,7 +122,7 @@ class Comparison:
         return getattr(self, kind) is not None and (kind != "ideal" or self.shows_ideal)
 
     def cell(self, kind: Kind) -> Cell:
-        """What stands in that column."""
+        """Returns what stands in that column."""
         why = self.notes.get(kind, "")
         if kind == "here":
             return self._measured(why)
@@ -160,7 +160,7 @@ class Comparison:
         return "good" if abs(mean - self.ideal) <= self.near else "bad"
 
     def record(self) -> dict[str, float | int | str | None]:
-        """As columns of the data behind a table."""
+        """Returns the columns of the data behind a table."""
         mean = self.here.estimate if self.here else None
         return {
             "expected": _value(self.expected),
@@ -176,7 +176,7 @@ class Comparison:
 
 
 def _signed(number: float, decimals: int) -> str:
-    """With its sign, unless it is rounded to 0."""
+    """Returns a number with its sign, unless it is rounded to 0."""
     rounded = round(number, decimals)
     return f"{rounded:+.{decimals}f}" if rounded else f"{0:.{decimals}f}"
 

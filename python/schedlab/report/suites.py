@@ -68,7 +68,7 @@ class Suite:
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """Those that two policies or more have."""
+        """The measures that two policies or more have."""
         return tuple(each for each in COMPARED if len(self.having(each)) > 1)
 
     @cached_property
@@ -112,7 +112,7 @@ class Suite:
         return [each for each in order if each in possible or self.ratio(each, measure) < MARGIN]
 
     def order(self, measure: Measure) -> list[str]:
-        """Those that have a value, the best mean first."""
+        """Returns the policies that have a value, the best mean first."""
         sign = -1 if measure.better == "higher" else 1
         return sorted(
             self.having(measure), key=lambda each: sign * self.means[each, measure.name].mean
@@ -170,7 +170,7 @@ Key = tuple[str, int, int, str]
 
 
 def _several(collection: Collection) -> dict[Key, list[Repeated]]:
-    """What ran under two policies or more."""
+    """Returns the experiments that ran under two policies or more."""
     found: dict[Key, list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
@@ -257,7 +257,7 @@ def _how(setup: Repeated, seeds: Sequence[int]) -> str:
 
 
 def _with_means(found: Sequence[Suite]) -> list[Suite]:
-    """All means at once, as there are thousands."""
+    """Computes all means at once, as there are thousands."""
     means: list[dict[tuple[str, str], Estimate]] = [{} for _ in found]
     for measure in COMPARED:
         places = [

@@ -21,5 +21,5 @@ def used_tones(table: Table) -> dict[str, str]:
 
 
 def meaning(table: Table, tone: Tone) -> str:
-    """What a tone says in this table."""
+    """Returns what a tone says in this table."""
     return table.meanings.get(tone, MEANINGS[tone])

@@ -21,7 +21,8 @@ _ALIKE = 0.02
 
 
 def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
-    """Of the suite of equal CPU-bound processes that shows it best; None if there is none."""
+    """Returns the section on the suite of equal CPU-bound processes that shows it best, or None if
+    there is none."""
     equal = _of_equal_work(collection)
     fit = [suite for suite in contest if all(each in suite.measures for each in _SHOWN)]
     fit = [suite for suite in fit if (suite.experiment, suite.cpus) in equal]
@@ -61,7 +62,7 @@ def _of_equal_work(collection: Collection) -> dict[tuple[str, int], int]:
 
 
 def _turns(collection: Collection, suite: Suite) -> dict[str, Estimate]:
-    """By policy, the shortest first: running time ÷ times picked, in ns."""
+    """Returns turns by policy, the shortest first: running time ÷ times picked, in ns."""
     mine = collection.summary.filter(
         (pl.col("experiment") == suite.experiment)
         & (pl.col("cpus") == suite.cpus)

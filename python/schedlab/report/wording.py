@@ -52,7 +52,7 @@ _SHORTEST_UNIT_NS = 1000
 
 
 def time_unit(nanoseconds: Iterable[float | None]) -> Unit:
-    """Of s, ms and µs, the largest of which the greatest of these times is one or more."""
+    """Returns the largest of s, ms and µs in which the greatest of these times is one or more."""
     times = [abs(value) for value in nanoseconds if value is not None]
     shown = fitting(TIME, max([_SHORTEST_UNIT_NS, *times]))
     return Unit(shown.factor, shown.unit)
@@ -65,7 +65,7 @@ def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
 
 
 def with_interval(mean: Estimate | None, unit: Unit) -> str:
-    """As all tables have it; of none, a dash."""
+    """Returns a mean as all tables have it; a dash if there is none."""
     return NOTHING if mean is None else in_column(mean, Quantity("", unit.factor), unit.digits)
 
 

@@ -26,7 +26,7 @@ _WIDE_RANGE = 50
 
 
 def workload_charts(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """In the order of interest."""
+    """Gives the charts in the order of interest."""
     yield from _turnaround(collection, workload)
     yield from _response(collection, workload)
     yield from _latencies(collection, workload)
@@ -34,7 +34,7 @@ def workload_charts(collection: Collection, workload: Workload) -> Iterator[Char
 
 
 def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Over the number of CPUs, where there are several."""
+    """Draws turnaround over the number of CPUs, where there are several."""
     rows = workload.rows_of(collection.summary)
     column = "turnaround_mean_ns"
     if rows["cpus"].n_unique() < 2 or column not in rows.columns or not rows[column].count():
@@ -53,7 +53,7 @@ def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
 
 
 def _response(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Of all processes of all runs: a box for each policy."""
+    """Draws the response of all processes of all runs: a box for each policy."""
     rows = workload.rows_of(collection.processes)
     if rows.is_empty():
         return

@@ -55,7 +55,7 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """With what tells it from one of the same name."""
+        """Its name, with what tells it from another of the same name."""
         machine = "" if self.first.machine == "spike" else f", on {self.first.machine}"
         return f"{self.first.experiment}{machine}"
 
@@ -74,7 +74,7 @@ class Workload:
 
 
 def workloads(collection: Collection) -> list[Workload]:
-    """All that were run, in the order of the runs."""
+    """Returns all that were run, in the order of the runs."""
     together: dict[tuple[str, str, int], list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         together.setdefault((setup.experiment, setup.machine, setup.tick_ns), []).append(repeated)

@@ -41,7 +41,7 @@ def check_chart(place: Path, objectives: Sequence[Objective]) -> None:
 
 
 def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[Table]:
-    """For each scene: the ranking by one metric, or the front of several."""
+    """Gives, for each scene, the ranking by one metric, or the front of several."""
     for values in read_values(folder, objectives):
         if len(objectives) == 1:
             yield listing.ranking_table(values, objectives[0], ranked(values, objectives[0]), top)
@@ -82,7 +82,7 @@ def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Pat
 
 
 def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front) -> Chart:
-    """Of two objectives."""
+    """Draws the front of two objectives."""
     from schedlab.report.charts.frontier import frontier
 
     if not found.estimates:

@@ -33,7 +33,7 @@ class Certificate:
     key: Path
 
     def environment(self) -> dict[str, str]:
-        """What has Dask's programs speak by it alone."""
+        """Returns the variables that have Dask's programs speak by it alone."""
         prefix = "DASK_DISTRIBUTED__COMM__"
         found = {
             f"{prefix}REQUIRE_ENCRYPTION": "True",

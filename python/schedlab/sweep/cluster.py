@@ -73,7 +73,7 @@ class Cluster:
             ) from error
 
     def room(self) -> int:
-        """By its threads, which come and go."""
+        """Returns how many batches it takes, by its threads, which come and go."""
         now = time.monotonic()
         if self.client.status != "running":
             raise SchedlabError(
@@ -142,7 +142,7 @@ def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
 
 
 def stop(name: str, dask_worker: Any = None) -> None:
-    """To be run on each worker when a sweep ends before its time."""
+    """Runs on each worker when a sweep ends before its time."""
     plugin = dask_worker.plugins.get(name)
     if plugin:
         plugin.laboratory.stop()

@@ -30,7 +30,7 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """By the end of its name; "": a number, or words."""
+        """The unit, by the end of its name; "": a number, or words."""
         return next((unit for end, unit in _UNITS.items() if self.name.endswith(end)), "")
 
 
@@ -156,7 +156,7 @@ TOLD_TABLE = (KEY, *TOLD)
 
 
 def runs_table(dimensions: Iterable[str]) -> tuple[Column, ...]:
-    """Of the data set whose dimensions have these columns."""
+    """Returns the columns of a data set with these dimensions."""
     own = [Column(name, _type_of(name), _meaning_of(name)) for name in dimensions]
     return (*IDENTITY, *own, *OUTCOME, *METRICS)
 
@@ -174,7 +174,7 @@ def _meaning_of(dimension: str) -> str:
 
 
 def schema(table: Iterable[Column]) -> dict[str, Any]:
-    """For Polars."""
+    """Returns the columns for Polars."""
     return {column.name: column.dtype for column in table}
 
 

@@ -83,7 +83,7 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
 
 
 def built(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
-    """With what machines start from brought up to date."""
+    """Brings up to date what machines start from."""
     names = {*tools, *(name for each in machines for name in machine_named(each).parts)}
     return make_of(machines, supply(sorted(names)), tools)
 
@@ -95,7 +95,7 @@ def run(
     data_set: dataset.DataSet,
     doing: Doing,
 ) -> None:
-    """On workers of this host, or of a cluster."""
+    """Runs them on workers of this host, or of a cluster."""
     from schedlab.sweep import execution
     from schedlab.sweep.progress import Board
 
@@ -114,7 +114,8 @@ def run(
 
 
 def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:
-    """Of a cluster, which needs Dask, or of this host: no more workers than can have a run."""
+    """Returns the crew of a cluster, which needs Dask, or of this host: no more workers than can
+    have a run."""
     if doing.scheduler:
         from schedlab.sweep import cluster
 

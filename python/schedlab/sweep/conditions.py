@@ -35,7 +35,7 @@ class Condition:
     text: str
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """For these values of all its names."""
+        """Does it hold for these values of all its names?"""
         return bool(_value(ast.parse(self.text, mode="eval").body, values))
 
 

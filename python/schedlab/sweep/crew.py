@@ -26,10 +26,10 @@ class Crew(Protocol):
     """Workers, which are told of batches by their keys."""
 
     def prepare(self, laboratory: Laboratory) -> None:
-        """All workers, those that come later too. Raises SchedlabError if one is unfit."""
+        """Prepares all workers, those that come later too. Raises SchedlabError if one is unfit."""
 
     def room(self) -> int:
-        """How many batches it takes at a time, now. Raises SchedlabError if it is gone."""
+        """Returns how many batches it takes at a time, now. Raises SchedlabError if it is gone."""
 
     def give(self, key: str, tasks: Sequence[Task]) -> None:
         """No more of them than there is room."""

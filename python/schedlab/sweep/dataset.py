@@ -105,7 +105,7 @@ class DataSet:
         return len(failed)
 
     def drop_strangers(self, name: str, runs: pl.DataFrame) -> None:
-        """Of a part's other tables, what belongs to none of its runs."""
+        """Drops, from a part's other tables, what belongs to none of its runs."""
         for table in (GROUPS, TOLD):
             path = self.folder / table / name
             if path.exists():
@@ -150,7 +150,7 @@ def write_part(path: Path, table: pl.DataFrame) -> None:
 
 
 def parts(folder: Path, table: str) -> list[Path]:
-    """In the order in which they were written."""
+    """Returns the parts of a table in the order in which they were written."""
     return sorted((folder / table).glob("part-*.parquet"))
 
 
@@ -216,7 +216,7 @@ def check_fit(
 
 
 def merged(manifest: Mapping[str, Any], make: Mapping[str, Any]) -> dict[str, Any]:
-    """With the machines that were there before."""
+    """Returns the make, with the machines that were there before."""
     before = manifest.get("make", {}).get("machines", {})
     return {"measuring": make["measuring"], "machines": {**before, **make["machines"]}}
 
@@ -237,7 +237,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def keep_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Those that are not there yet, each whole."""
+    """Writes those that are not there yet, each whole."""
     for name, content in files.items():
         if not (folder / name).exists():
             new = folder / f".{name}{_NEW}"
@@ -291,7 +291,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _is_make(value: Any) -> bool:
-    """As schedlab.sweep.make tells it: facts of the measuring, and of each machine."""
+    """Is it as schedlab.sweep.make tells it: facts of the measuring, and of each machine?"""
     if not isinstance(value, dict) or not isinstance(value.get("machines"), dict):
         return False
     facts = (value.get("measuring"), *value["machines"].values())
@@ -299,7 +299,7 @@ def _is_make(value: Any) -> bool:
 
 
 def _is_made_of(value: Any) -> bool:
-    """As schedlab.sweep.make tells it (`facts_of`)."""
+    """Is it as schedlab.sweep.make tells it (`facts_of`)?"""
     return isinstance(value, dict) and isinstance(value.get("workload"), str)
 
 
@@ -327,7 +327,7 @@ def read_statuses(folder: Path) -> dict[str, str]:
 
 
 def read_table(folder: Path, table: str) -> pl.DataFrame:
-    """All parts of it, sorted by key: the same whichever worker did the runs, in whatever order."""
+    """Returns all parts of it, sorted by key: the same whichever worker did the runs, in whatever order."""
     manifest = read_manifest(folder)
     columns = {
         RUNS: runs_table(manifest["dimensions"]),

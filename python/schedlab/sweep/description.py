@@ -33,7 +33,7 @@ class PolicyEntry:
     sample: Sample | None
 
     def standard(self) -> dict[str, int]:
-        """What its tunables are if nothing is set."""
+        """Returns the values of its tunables if nothing is set."""
         tunables = self.policy.tunables_of(self.choice.preset)
         values = {name: tunable.default for name, tunable in tunables.items()}
         if self.choice.preset:

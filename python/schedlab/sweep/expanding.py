@@ -62,7 +62,7 @@ def expand(description: Description) -> list[Point]:
 
 
 def most(description: Description) -> int:
-    """How many runs there are, if no condition leaves any out and none is twice."""
+    """Returns how many runs there are, if no condition leaves any out and none is twice."""
     setups_count = sum(
         entry.sample.count
         if entry.sample
@@ -81,7 +81,7 @@ def most(description: Description) -> int:
 
 
 def setups(entry: PolicyEntry) -> Iterator[Settings]:
-    """What is set in each setup of a policy. Raises WrongUsage if no setup fulfils its conditions."""
+    """Returns what is set in each setup of a policy. Raises WrongUsage if no setup fulfils its conditions."""
     drawn = _sampled(entry, entry.sample) if entry.sample else _grid(entry)
     found = False
     for values in drawn:
@@ -200,5 +200,5 @@ def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
 
 
 def _text(value: ranges.Scalar) -> str:
-    """As `--with` has it."""
+    """Returns a value as `--with` has it."""
     return value if isinstance(value, str) else json.dumps(value)

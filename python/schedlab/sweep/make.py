@@ -31,7 +31,7 @@ class Make:
     """By the names of schedlab.runs.parts: what workers are given to run."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For the data set's manifest, which says what does not fit."""
+        """Returns it for the data set's manifest, which says what does not fit."""
         return {"measuring": self.measuring, "machines": dict(self.machines)}
 
 
@@ -55,7 +55,7 @@ def make_of(machines: set[str], parts: Parts, tools: tuple[str, ...] = ()) -> Ma
 
 
 def measuring() -> Facts:
-    """Of this checkout and this Python."""
+    """Returns what measures in this checkout, with this Python."""
     return measuring_code(*MEASURING)
 
 
@@ -81,7 +81,7 @@ def key_of(run: Run, make: Make) -> str:
 
 
 def facts_of(run: Run, make: Make) -> dict[str, Any]:
-    """What a run is made of, besides what is chosen (its policy and tunables) and its seed."""
+    """Returns what a run is made of, besides what is chosen (its policy and tunables) and its seed."""
     return {
         "label": run.label,
         "workload": run.workload,

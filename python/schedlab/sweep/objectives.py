@@ -47,7 +47,7 @@ class Objective:
     """It is over processes that ended: where some go on, a run has no value."""
 
     def value(self) -> pl.Expr:
-        """Of a table of runs, or of the group's rows."""
+        """Returns the value in a table of runs, or in the group's rows."""
         value = pl.col(self.column).cast(pl.Float64).fill_nan(None)
         if self.column == "share_error_points":
             value = value.abs()
@@ -94,6 +94,6 @@ def _measure(text: str, name: str, of_groups: bool) -> Measure:
 
 
 def _names(of_groups: bool) -> list[str]:
-    """Of columns that are numbers."""
+    """Returns the columns that are numbers."""
     of: tuple[Column, ...] = GROUP_METRICS if of_groups else METRICS
     return [column.name for column in of if column.dtype.is_numeric()]

@@ -131,7 +131,7 @@ def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started."""
+    """Ends it with all that it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -141,7 +141,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def measure(folder: Path, kept: bool) -> Rows:
-    """Of the trace there, once it was checked."""
+    """Measures the trace there, once it was checked."""
     read = trace.read(folder / TRACE_FILE)
     trace.validate(read)
     found = metrics.compute(read)
@@ -154,7 +154,7 @@ def measure(folder: Path, kept: bool) -> Rows:
 
 
 def _added(found: metrics.Metrics, groups: tuple[Row, ...]) -> Row:
-    """As `schedlab.comparison.measures` has them, of one run."""
+    """Returns what `schedlab.comparison.measures` adds, of one run."""
     errors = [abs(row["share_error_points"]) for row in groups if row["share_error_points"]]
     known = any(row["share_error_points"] is not None for row in groups)
     answers = found.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
@@ -172,7 +172,7 @@ def _added(found: metrics.Metrics, groups: tuple[Row, ...]) -> Row:
 
 
 def _events(values: pl.DataFrame) -> float | None:
-    """Of a program that told once how many `events` it did in how many ns (`elapsed`)."""
+    """Returns the rate of a program that told once how many `events` it did in how many ns (`elapsed`)."""
     if values.is_empty():
         return None
     told = {name: values.filter(pl.col("name") == name)["value"] for name in ("events", "elapsed")}

@@ -25,7 +25,7 @@ def nodes(
     sample: str | None,
     simple: Mapping[str, str | None],
 ) -> dict[str, Node]:
-    """By the keys of a file: those that were given. Raises WrongUsage."""
+    """Returns what was given, by the keys of a file. Raises WrongUsage."""
     found: dict[str, Node] = {}
     if workloads:
         found["workloads"] = _workloads(workloads, changes)

@@ -27,7 +27,7 @@ class Origin:
     """Texts, by names that have their hashes."""
 
     def merged(self, manifest: Mapping[str, Any]) -> Row:
-        """With what the manifest has of sittings before."""
+        """Returns it with what the manifest has of sittings before."""
         return {
             SITTINGS: [*manifest.get(SITTINGS, []), self.sitting],
             MADE_OF: {**manifest.get(MADE_OF, {}), **self.made_of},
@@ -49,7 +49,7 @@ class Origin:
 
 
 def origin_of(plan: SweepPlan, make: Make) -> Origin:
-    """Of what is to be run now."""
+    """Returns the origin of what is to be run now."""
     files = {}
     for point in plan.points:
         if point.run.file:
@@ -63,7 +63,7 @@ def origin_of(plan: SweepPlan, make: Make) -> Origin:
 
 
 def differences(facts: Iterable[Row | None]) -> list[str]:
-    """Of each, in words, what it has and others have not; "unknown" of what nothing was kept."""
+    """Returns, for each, what it has and others have not, in words; "unknown" where nothing was kept."""
     rows = list(facts)
     known = [row for row in rows if row]
     keys = [key for key in (known or [{}])[0] if len({str(row.get(key)) for row in known}) > 1]

@@ -55,11 +55,11 @@ class SweepPlan:
         return (*(TUNABLE + name for name in tunables), *columns)
 
     def by_key(self, make: Make) -> dict[str, Point]:
-        """In the order of the points."""
+        """Returns them in the order of the points."""
         return {key_of(point.run, make): point for point in self.points}
 
     def identity(self, point: Point, make: Make) -> Row:
-        """What the data set says of a run before it has begun."""
+        """Returns what the data set says of a run before it has begun."""
         run = point.run
         simulated = run.machine == SIMULATOR
         tunables = {TUNABLE + name: value for name, value in point.tunables}
@@ -83,12 +83,13 @@ class SweepPlan:
 
 
 def change_column(place: str) -> str:
-    """Of a place in a workload file: `with_tasks_cpu_instance`, which needs no quotes in SQL."""
+    """Returns the column of a place in a workload file: `with_tasks_cpu_instance`, which needs no
+    quotes in SQL."""
     return CHANGE + _NOT_IN_NAMES.sub("_", place)
 
 
 def title_of(point: Point) -> str:
-    """For people: one line."""
+    """Returns a line for people."""
     run = point.run
     parts = (
         run.label or run.workload_title,

@@ -73,7 +73,7 @@ class Processes:
         return len(self.ready)
 
     def give(self, key: str, tasks: Sequence[Task]) -> None:
-        """To one that has none."""
+        """Gives a batch to a worker that has none."""
         pipe = next(each for each in self.ready if each not in self.under_way)
         self.under_way[pipe] = key
         with suppress(BrokenPipeError):

@@ -66,7 +66,7 @@ class Board:
         return format_duration(time.monotonic() - self.began)
 
     def ahead(self) -> str:
-        """How long it will take if it goes on so."""
+        """Returns how long it will take if it goes on so."""
         left = self.total - self.done
         if not left or self.first is None or self.done < min(_SOME, self.total // 2 + 2):
             return ""

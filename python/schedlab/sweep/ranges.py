@@ -82,7 +82,7 @@ def bounds(values: Values) -> tuple[Scalar, Scalar]:
 
 
 def size(values: Values) -> int:
-    """How many a grid goes through; of a logarithmic range, how many there are."""
+    """Returns how many a grid goes through; of a logarithmic range, how many there are."""
     if isinstance(values, Listed):
         return len(values.values)
     return values.count if isinstance(values, Span) else values.last - values.first + 1

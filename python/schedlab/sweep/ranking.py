@@ -104,7 +104,8 @@ def title_of(choice: Choice) -> str:
 
 
 def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
-    """By scene, in the order of the data set's columns. Raises WrongUsage if there is nothing."""
+    """Returns the values by scene, in the order of the data set's columns. Raises WrongUsage if
+    there is nothing."""
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
         raise WrongUsage(f"{folder} holds no finished run yet")
@@ -125,7 +126,7 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
 
 
 def _told_apart(scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]) -> dict[Scene, str]:
-    """Of each, what it is that others of the same names are not."""
+    """Returns, for each scene, what it is that others of the same names are not."""
     alike: dict[Scene, list[Scene]] = {}
     for scene in scenes:
         alike.setdefault(scene[:-1], []).append(scene)
@@ -184,7 +185,7 @@ def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) ->
 
 
 def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
-    """Why a choice cannot be ranked; "" if it can."""
+    """Returns why a choice cannot be ranked, or "" if it can."""
     failed = rows.filter(pl.col("status") != "success")
     if len(failed):
         return f"{len(failed)} of {len(rows)} runs failed: {failed['status'][0]}"
@@ -228,7 +229,7 @@ def ranked(values: Values, objective: Objective) -> list[Place]:
 
 
 def _not_worse(costs: Floats, other: Floats, resolution: float) -> Floats:
-    """Of each row: the p-value that it costs no more than the other (Student's t, paired)."""
+    """Returns the p-value that each row costs no more than the other (Student's t, paired)."""
     if costs.shape[1] == 1:
         return np.ones(len(costs))
     noise = _NOISE * max(float(np.abs(costs).max(initial=0.0)), float(np.abs(other).max()))
@@ -263,7 +264,8 @@ def front(values: Values, objectives: Sequence[Objective]) -> Front:
 
 
 def _undominated(means: Floats) -> Any:
-    """Of choices × objectives: which are on the front. One at a time, the best of the first first."""
+    """Marks the choices (choices × objectives) that are on the front, beginning with the best of
+    the first."""
     on_it = np.zeros(len(means), dtype=bool)
     for place in np.lexsort(means.T[::-1]):
         members = means[on_it]

@@ -52,7 +52,7 @@ _SAMPLE = f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(
 
 
 def read(path: Path | None, options: Mapping[str, Node], catalogue: Catalogue) -> Description:
-    """What the file says, except where options say otherwise. Raises WrongUsage."""
+    """Returns what the file says, except where options say otherwise. Raises WrongUsage."""
     members = dict(options)
     folder = Path()
     try:
@@ -120,7 +120,7 @@ class _Reader:
         return numbers_of(node, values)
 
     def cpus(self, machines: Iterable[str]) -> tuple[int, ...]:
-        """As many as all machines have."""
+        """Returns numbers of CPUs that all machines have."""
         names = sorted(set(machines))
         most = min(machine_named(name).cpus_max for name in names)
         node = self.members.get("cpus")
@@ -287,13 +287,13 @@ class _Reader:
 
 
 def name_of(place: Path, text: str) -> str:
-    """Of a file of this checkout, where it stands in it, from wherever it was named; else the text."""
+    """Returns the place of a file in this checkout, from wherever it was named; else the text."""
     found = place.resolve()
     return found.relative_to(ROOT).as_posix() if found.is_relative_to(ROOT) else text
 
 
 def items(node: Node) -> tuple[Node, ...]:
-    """Of a list; one value is a list of one."""
+    """Returns the values of a list; one value is a list of one."""
     if not isinstance(node.value, tuple):
         return (node,)
     if not node.value:
@@ -302,7 +302,7 @@ def items(node: Node) -> tuple[Node, ...]:
 
 
 def paths_of(node: Node | None) -> tuple[tuple[str, Node], ...]:
-    """Of an object, each key once; of nothing, nothing."""
+    """Returns the members of an object, each key once; of nothing, none."""
     if node is None:
         return ()
     if not isinstance(node.value, Object):
@@ -344,7 +344,7 @@ def check_bounds(node: Node, values: ranges.Values, least: int, most: int, allow
 
 
 def check_grid(node: Node, values: ranges.Values) -> None:
-    """What a grid can go through."""
+    """Raises JsonError for what a grid cannot go through."""
     if isinstance(values, ranges.Logarithmic):
         raise wrong(node, "a range with a factor, as in 1..1000*2; `log` is for samples")
     if ranges.size(values) > ranges.VALUES_MAX:

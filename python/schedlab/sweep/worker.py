@@ -40,7 +40,7 @@ class Laboratory:
         self.kept = kept
 
     def set_up(self, where: str, scratch: Path) -> None:
-        """On the worker `where`, in a folder that no other user may write to. Raises Unfit."""
+        """Makes it ready on the worker `where`, in a folder that no other user may write to. Raises Unfit."""
         check_same(where, self.make.measuring, measuring())
         for name, facts in self.make.machines.items():
             version = machine_named(name).release().version

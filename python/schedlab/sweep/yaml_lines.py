@@ -78,7 +78,7 @@ def _scalar(found: yaml.Node) -> Value:
 
 
 def scalar_of(text: str) -> str | int | float | bool | None:
-    """What a text without quotes means."""
+    """Returns what a text without quotes means."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):

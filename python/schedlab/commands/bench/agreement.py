@@ -101,7 +101,7 @@ def as_dict(each: Judged) -> dict[str, object]:
 
 
 def show(found: Sequence[Judged], everything: bool) -> None:
-    """What is not near, or all; what there is in all; and the reasons."""
+    """Prints what is not near, or all, then sums of all, and the reasons."""
     from schedlab.agreement.text import by_policy, row, summary
 
     shown = [each for each in found if everything or each.judgement != "near"]

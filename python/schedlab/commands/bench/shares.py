@@ -62,7 +62,7 @@ class Request:
     as_json: bool
 
     def setting(self) -> Setting:
-        """On Spike."""
+        """Returns what is measured on Spike."""
         from schedlab.studies.shares import POLICIES, Setting
 
         cpus, seeds = ((1, 2, 5), 3) if self.quick else (self.cpus, self.seeds)
@@ -160,7 +160,7 @@ def shares(context: click.Context, request: Request) -> None:
 
 
 def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
-    """What is measured, by the options that were given. Raises WrongUsage for those that Spike has."""
+    """Returns what is measured, by the options that were given. Raises WrongUsage for options of Spike."""
     from schedlab.benchmarks.linux_shares import Setting as SharesOnLinux
     from schedlab.toolchain.policies import first_that_shares_by, read_catalogue
 

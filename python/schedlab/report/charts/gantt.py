@@ -109,7 +109,7 @@ def _workload(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, str]:
-    """What is drawn, as the colour tells it; and what the caption says of it."""
+    """Returns what is drawn, as the colour tells it, and what the caption says of it."""
     series = pl.col("label") if by == "process" else pl.col("group")
     outside = pl.col("group").is_in([IDLE, ROOT, OTHER])
     shown = intervals.with_columns(series=pl.when(outside).then("group").otherwise(series))

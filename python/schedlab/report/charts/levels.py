@@ -37,7 +37,7 @@ def _level_policies() -> list[tuple[str, Policy]]:
 
 
 def _name() -> pl.Expr:
-    """Of the policy in force, without its preset."""
+    """The name of the policy in force, without its preset."""
     return pl.col("policy").str.split(":").list.first()
 
 

@@ -32,7 +32,7 @@ class Span:
         return self.end_ns - self.begin_ns
 
     def clip(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """What of intervals lies in it; those of no length there are left out."""
+        """Returns the parts of intervals that lie in it; those of no length there are left out."""
         return frame.with_columns(
             pl.col("begin_ns", "end_ns").clip(self.begin_ns, self.end_ns)
         ).filter(pl.col("begin_ns") < pl.col("end_ns"))
@@ -78,7 +78,7 @@ class People:
         return self.intervals().filter(pl.col("state") == "running")
 
     def idle(self) -> pl.DataFrame:
-        """When each CPU had no process: cpu, begin_ns, end_ns."""
+        """Returns when each CPU had no process: cpu, begin_ns, end_ns."""
         return (
             cpu_intervals(self.trace).filter(pl.col("pid") == 0).select("cpu", "begin_ns", "end_ns")
         )

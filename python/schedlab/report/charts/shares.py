@@ -83,7 +83,8 @@ def shares_over_time(
 
 
 def running_until(begin: npt.ArrayLike, end: npt.ArrayLike, times: Floats) -> Floats:
-    """How long intervals had lasted in sum at each time, exactly: Σ min(max(t − begin, 0), length).
+    """Returns how long intervals had lasted in sum at each time, exactly: Σ min(max(t − begin, 0),
+    length).
 
     That is Σ (t − begin) over those begun, less Σ (t − end) over those ended.
     """

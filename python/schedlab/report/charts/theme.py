@@ -80,7 +80,7 @@ def policy_look(policy: str) -> Look:
 
 
 def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
-    """Of each series. If they are policies, as `policy_look` has it; if not, by their order."""
+    """Returns how each series looks: policies as `policy_look` has it, others by their order."""
     if policies:
         return [policy_look(each) for each in series]
     return [
