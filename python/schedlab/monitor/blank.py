@@ -11,7 +11,7 @@ from schedlab.monitor.system import Setup
 
 
 def blank(setup: Setup, window_ns: int) -> ModelFrame:
-    """Before its trace begins."""
+    """Returns what is shown before its trace begins."""
     metrics = {
         name: 0 if hint in (int, float) else None for name, hint in get_type_hints(Metrics).items()
     }
@@ -40,5 +40,5 @@ def nothing() -> Timeline:
 
 
 def still(shown: ModelFrame) -> ModelFrame:
-    """The same, with nothing new."""
+    """Returns the same, with nothing new."""
     return cast(ModelFrame, {**shown, "timeline": nothing(), "marks": [], "decisions": []})

@@ -119,7 +119,7 @@ def _policy_choice(text: str) -> PolicyChoice:
 
 
 def _pids(each: Watched, message: Message) -> list[int]:
-    """Of one process, or of a group."""
+    """Returns the PIDs of one process, or of a group."""
     if message.get("pid") is not None:
         return [_whole(message, "pid")]
     group = _text(message, "group")
@@ -307,7 +307,7 @@ async def _record(
 
 
 async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[str, str]:
-    """The folders of the runs, by system. Refused: nothing was being recorded."""
+    """Returns the folders of the runs, by system. Refused: nothing was being recorded."""
     on = [each for each in systems if each.recording]
     if not on:
         raise Refused("nothing is being recorded")
@@ -327,7 +327,7 @@ async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[s
 async def _report(
     session: Session, systems: Sequence[Watched], message: Message, tell: Tell
 ) -> str:
-    """Of all that was recorded together; what is still being recorded ends with it."""
+    """Reports on all that was recorded together; what is still being recorded ends with it."""
     async with session.reporting:
         return await _make_report(session, tell)
 

@@ -97,7 +97,7 @@ def _signals(waiting: asyncio.Future[Any]) -> Iterator[list[int]]:
 
 
 def page(how: Page) -> Front:
-    """A server, and a browser that shows it."""
+    """Runs a server, and a browser that shows it."""
 
     async def show(session: Session) -> None:
         from schedlab.monitor.server import Server
@@ -115,7 +115,7 @@ def page(how: Page) -> Front:
 
 
 async def _open_browser(server: Server) -> None:
-    """Until a page has come."""
+    """Tries browsers until a page has come."""
     try:
         with way_in(server.url) as file:
             # It may wait until the browser ends; we do not.

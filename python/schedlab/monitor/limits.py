@@ -63,7 +63,7 @@ class BoundedServer(HTTPServer):
 
 
 def read_message(data: str | bytes) -> dict[str, Any]:
-    """A question: a JSON object of numbers, texts of some length and lists of them.
+    """Reads a question: a JSON object of numbers, texts of some length and lists of them.
 
     WrongUsage: it is something else.
     """

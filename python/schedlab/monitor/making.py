@@ -54,7 +54,7 @@ _ADAPTERS = {
 
 
 def make_system(setup: Setup, folder: Path) -> System:
-    """The adapter of the setup's machine."""
+    """Returns the adapter of the setup's machine."""
     module, name = _ADAPTERS[setup.machine]
     system: System = getattr(import_module(f"{_SYSTEMS}.{module}"), name)(setup, folder)
     return system
@@ -86,7 +86,7 @@ class Choices:
 
     @cached_property
     def policies(self) -> list[dict[str, Any]]:
-        """As `./schedlab policies --json` lists them."""
+        """The policies, as `./schedlab policies --json` lists them."""
         return [asdict(policy) for policy in self.catalogue.values()]
 
     def shares_by(self, choice: PolicyChoice) -> str:
@@ -126,19 +126,19 @@ class Choices:
         check_choices(self.catalogue, (setup.policy,), dict(setup.settings))
 
     def check_workloads(self, names: Iterable[str]) -> None:
-        """All must be of the palette."""
+        """Raises WrongUsage unless all are of the palette."""
         for name in names:
             if name not in self.palette:
                 raise WrongUsage(f"--workload {name}: {unknown('workload', name, self.palette)}")
 
 
 def read_choices(files: tuple[Path, ...] = ()) -> Choices:
-    """What is built in, and the user's own workload files."""
+    """Returns what is built in, and the user's own workload files."""
     return Choices({**read_catalogue(), FAIR.name: FAIR}, files)
 
 
 def cpus_max(machine: str) -> int:
-    """How many CPUs a machine can have."""
+    """Returns how many CPUs a machine can have."""
     if machine in KERNEL_MACHINES:
         return KERNEL_CPUS_MAX
     if machine == SIMULATOR:
@@ -151,7 +151,7 @@ def cpus_max(machine: str) -> int:
 
 
 def software_of(setup: Setup) -> dict[str, Any]:
-    """For manifests: which schedlab this is, and the machine's version."""
+    """Returns, for manifests, which schedlab this is, and the machine's version."""
     return {**commit(), **_release(setup)}
 
 

@@ -37,7 +37,7 @@ _SIMPLE = (
 
 
 def palette(own: Iterable[Path] = ()) -> dict[str, Entry]:
-    """By name: simple ones, all files of the studies, then the user's own.
+    """Returns workloads by name: simple ones, all files of the studies, then the user's own.
 
     WrongUsage: a file of the user's is not there, or its name is taken.
     """

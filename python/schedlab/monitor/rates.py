@@ -14,7 +14,7 @@ class Rate:
         self._seen: deque[tuple[float, float]] = deque()
 
     def note(self, now_s: float, value: float) -> None:
-        """What the number is now."""
+        """Notes what the number is now."""
         self._seen.append((now_s, value))
         while len(self._seen) > 2 and self._seen[1][0] <= now_s - self._span_s:
             self._seen.popleft()
@@ -39,7 +39,7 @@ class Allowance:
         self.nanoseconds = 1_000_000.0
 
     def learn(self, went_ns: int, took_s: float) -> None:
-        """A turn went so far, and took so long with all that came of it."""
+        """Notes how far a turn went, and how long it took with all that came of it."""
         if went_ns <= 0:
             if took_s > self._aim_s:
                 self._set(self.nanoseconds / 2)
@@ -69,17 +69,17 @@ class HostClock:
         """When (in time that it ran), and how far its clock was beyond that."""
 
     def runs(self, now_s: float) -> None:
-        """From now on."""
+        """Has the clock run from now on."""
         if self._since is None:
             self._since = now_s
 
     def stands(self, now_s: float) -> None:
-        """From now on."""
+        """Has the clock stand from now on."""
         self._ran_s = self._ran(now_s)
         self._since = None
 
     def heard(self, now_s: float, time_ns: int) -> None:
-        """A record has come."""
+        """Notes that a record has come."""
         ran = self._ran(now_s)
         beyond = time_ns - ran * 1e9
         while self._heard and self._heard[-1][1] <= beyond:
@@ -89,7 +89,7 @@ class HostClock:
             self._heard.popleft()
 
     def time_ns(self, now_s: float) -> int:
-        """What its clock should show; 0: it is unknown."""
+        """Returns what its clock should show, or 0 if that is unknown."""
         return int(self._ran(now_s) * 1e9 + self._heard[0][1]) if self._heard else 0
 
     def _ran(self, now_s: float) -> float:

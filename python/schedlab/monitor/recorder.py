@@ -56,15 +56,15 @@ class Recorder:
             raise
 
     def copy_trace(self, path: Path) -> None:
-        """All of it so far, as a trace that ends here."""
+        """Copies all of it so far, as a trace that ends here."""
         self._trace.copy(path)
 
     def add(self, records: Records) -> None:
-        """What comes next of the trace."""
+        """Adds what comes next of the trace."""
         self._trace.add(records)
 
     def add_log(self, lines: Iterable[str]) -> None:
-        """What comes next of the console."""
+        """Adds what comes next of the console."""
         self._console.writelines(f"{line}\n" for line in lines)
 
     async def stop(self, outcome: Outcome, facts: Mapping[str, Any]) -> Path:
@@ -104,7 +104,7 @@ class Recorder:
 def facts_of(
     setup: Setup, title: str, label: str, standing: Standing, software: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a manifest says of a system that is being recorded.
+    """Returns what a manifest says of a system that is being recorded.
 
     `title`: what runs there, in words. `software`: schedlab's commit, the machine's version and
     origin.
@@ -138,14 +138,14 @@ def _given(setup: Setup, policy: str) -> dict[str, int]:
 
 
 def _room(setup: Setup) -> dict[str, Any]:
-    """What only some machines have."""
+    """Returns what only some machines have."""
     if setup.machine == "sim":
         return {"costs": setup.costs, "boot_arguments": f"--costs {setup.costs}"}
     return {"memory_mib": setup.memory_mib}
 
 
 def free_name(place: Path) -> Path:
-    """The same, or with a number: what was started anew is recorded anew, beside the others."""
+    """Returns the same place, or one with a number: what was started anew is recorded beside the others."""
     found, number = place, 2
     while found.exists():
         found, number = place.with_name(f"{place.name}-{number}"), number + 1

@@ -74,7 +74,7 @@ _HEADERS = {
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """As JSON; columns may be numpy arrays, which orjson reads without making lists of them."""
+    """Returns JSON; columns may be numpy arrays, which orjson reads without making lists of them."""
     return orjson.dumps(message, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -108,7 +108,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """With the token."""
+        """The address, with the token."""
         return f"http://{self._host}:{self.port}/?token={self.token}"
 
     @property
@@ -119,7 +119,7 @@ class Server:
 
     @property
     def _host(self) -> str:
-        """As it stands in an address."""
+        """The host as it stands in an address."""
         name = self._sockets[0].getsockname()[0]
         if ipaddress.ip_address(name.partition("%")[0]).is_unspecified:
             name = socket.gethostname()
@@ -155,7 +155,7 @@ class Server:
     # --- what may come in
 
     def is_token(self, given: str) -> bool:
-        """In a time that says nothing of how near it is."""
+        """Compares in a time that says nothing of how near it is."""
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def knows_host(self, host: str) -> bool:
@@ -169,7 +169,7 @@ class Server:
         return (port or 80) == self.port and name in self._names
 
     def _own_names(self, address: str) -> frozenset[str]:
-        """What a browser may call it by."""
+        """Returns the names that a browser may call it by."""
         names = {str(each.getsockname()[0]) for each in self._sockets} | {address, "localhost"}
         if not self.is_local:
             names |= {LOCAL, socket.gethostname(), socket.getfqdn()}
@@ -203,7 +203,7 @@ class Server:
             client.greet(data)
 
     def enter(self, client: Socket) -> None:
-        """A page that has the token."""
+        """Lets in a page that has the token."""
         self.clients.add(client)
         if client.ws_connection:
             self._http.keep(client.ws_connection.stream)
@@ -265,7 +265,7 @@ class _Guarded(_Quiet):
         self.set_header("Content-Security-Policy", self.policy)
 
     def write_error(self, status_code: int, **_: Any) -> None:
-        """In words, and without a trace of Python."""
+        """Answers in words, and without a trace of Python."""
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(f"{status_code} {self._reason}\n")
 
@@ -362,18 +362,18 @@ class Socket(WebSocketHandler, _Quiet):
     # --- what it is told
 
     def greet(self, data: bytes) -> None:
-        """A hello: a newer one says all."""
+        """Sends a hello: a newer one says all."""
         self._hello = data
         self._work.set()
 
     def put(self, data: bytes) -> None:
-        """A message that must come."""
+        """Sends a message that must come."""
         self._others.append(data)
         self._unread += len(data)
         self._work.set()
 
     def offer(self, system: str, data: bytes) -> None:
-        """A frame, which may give way to the next one."""
+        """Sends a frame, which may give way to the next one."""
         if system in self._frames:
             self._missed[system] = self._missed.get(system, 0) + 1
         self._frames[system] = data

@@ -48,7 +48,7 @@ class Listener(Protocol):
         """One of each system that is drawn this time."""
 
     def changed(self) -> None:
-        """What Session.hello says is no longer so."""
+        """Hears that what Session.hello says is no longer so."""
 
 
 class Session:
@@ -174,7 +174,7 @@ class Session:
     # --- those that are shown it
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """From now on; gives what ends that."""
+        """Shows it what happens from now on; returns what ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -184,7 +184,7 @@ class Session:
             listener.changed()
 
     def hello(self) -> dict[str, Any]:
-        """What there is to see and to choose (docs/monitor.md)."""
+        """Returns what there is to see and to choose (docs/monitor.md)."""
         hello = {
             "type": "hello",
             "version": __version__,
@@ -250,7 +250,7 @@ class Session:
         return min(each.common_ns for each in going) - before
 
     async def advance_to(self, going: Sequence[Watched], common_ns: int) -> None:
-        """To a time of those that they have in common, or as far as they come now."""
+        """Goes on to a time of those that they have in common, or as far as they come now."""
         behind = [each for each in going if each.common_ns < common_ns]
         patience_s = _AIM_S / max(len(behind), 1)
 

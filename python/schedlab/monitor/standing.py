@@ -49,7 +49,7 @@ class Person:
     """With which it is about to exit."""
 
     def child(self, thread_of: int) -> Person:
-        """What a fork hands on."""
+        """Returns what a fork hands on."""
         return replace(self, thread_of=thread_of, attributes=dict(self.attributes), status=0)
 
 
@@ -104,7 +104,7 @@ class Standing:
     # --- going on
 
     def apply(self, records: Records) -> None:
-        """The records that come next: in order, none missing, texts whole."""
+        """Takes the records that come next: in order, none missing, texts whole."""
         if len(records) == 0:
             return
         kinds = np.ascontiguousarray(records["kind"])
@@ -222,7 +222,7 @@ class Standing:
     # --- beginning here
 
     def opening(self, own: Iterable[int] = ()) -> Opening:
-        """How a trace begins here.
+        """Returns how a trace begins here.
 
         Names of `own`, which are no part of any workload, stand in brackets, as do those of a
         kernel's threads: by these are they told apart (schedlab.metrics).
@@ -323,7 +323,7 @@ class _OpeningWriter:
             self._add(0, Kind.QUEUED, pid, place.cpu, unsigned)
 
     def _middle(self, cpu: int) -> None:
-        """What the CPU had begun: its process's end, its scheduler's choice."""
+        """Adds what the CPU had begun: its process's end, its scheduler's choice."""
         pid = self.running[cpu]
         person = self.standing.people.get(pid)
         if person and person.group:

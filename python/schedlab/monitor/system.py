@@ -175,7 +175,7 @@ class System(Protocol):
         ...
 
     def take(self) -> Records:
-        """What its trace says beyond the last call: in order, none missing, texts whole. Cheap."""
+        """Returns what its trace says beyond the last call: in order, none missing, texts whole. Cheap."""
         ...
 
     def take_log(self) -> list[str]:
@@ -199,7 +199,7 @@ class System(Protocol):
     async def kill(self, pid: int) -> None: ...
 
     async def pause(self) -> None:
-        """Its time stands still; nothing is lost."""
+        """Has its time stand still; nothing is lost."""
         ...
 
     async def resume(self) -> None: ...

@@ -48,14 +48,14 @@ class Tape:
         self._from_start = False
 
     def add(self, records: Records) -> None:
-        """What comes next of the trace. OSError: it cannot be recorded, and is not any more."""
+        """Adds what comes next of the trace. OSError: it cannot be recorded, and is not any more."""
         self.standing.apply(records)
         self._recent.add(records)
         if self.recorder:
             self._record(lambda recorder: recorder.add(records))
 
     def add_log(self, lines: list[str]) -> None:
-        """What comes next of the console. OSError: as above."""
+        """Adds what comes next of the console. OSError: as above."""
         if self.recorder and lines:
             self._record(lambda recorder: recorder.add_log(lines))
 

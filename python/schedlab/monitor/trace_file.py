@@ -50,7 +50,7 @@ class TraceFile:
             self._earliest = opening.time_ns
 
     def add(self, records: Records) -> None:
-        """What comes next."""
+        """Adds what comes next."""
         records = records.copy()
         # A CPU may have read its clock just before another one, and told of it just after.
         np.maximum(records["time"], np.uint64(self._earliest), out=records["time"])
@@ -176,7 +176,7 @@ class Recent:
         self._parts: deque[Records] = deque()
 
     def add(self, records: Records) -> None:
-        """What comes next."""
+        """Adds what comes next."""
         if len(records) == 0:
             return
         self._parts.append(records)
@@ -191,7 +191,7 @@ class Recent:
         return len(self._parts) > 1 and int(part["time"][-1]) < newest - self._span_ns
 
     def write(self, path: Path, own: frozenset[int]) -> None:
-        """A trace of what is kept. `own`: as of Standing.opening."""
+        """Writes a trace of what is kept. `own`: as of Standing.opening."""
         opening = self._before.opening(own) if self._before.count else None
         with TraceFile(path, self.header, opening) as file:
             for part in self._parts:

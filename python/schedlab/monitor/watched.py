@@ -90,7 +90,7 @@ class Watched:
         self._reset()
 
     def _reset(self) -> None:
-        """As before its start."""
+        """Makes it as before its start."""
         self.system: System | None = None
         self.model: Model | None = None
         self.tape: Tape | None = None
@@ -191,7 +191,7 @@ class Watched:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Its title, for people."""
         cpus = f"{self.setup.cpus} CPU{'s' if self.setup.cpus > 1 else ''}"
         if self.setup.machine == RECORDED and self.setup.source:
             return f"{self.setup.source.name}, recorded"
@@ -242,7 +242,7 @@ class Watched:
         await self.begin()
 
     def join(self, common_ns: int) -> None:
-        """Its time, from here on, is that which others have in common."""
+        """Has its time be, from here on, that which others have in common."""
         if self.is_on or self.system:
             self.origin_ns = self.now_ns - common_ns
 
@@ -270,7 +270,7 @@ class Watched:
         return len(records)
 
     def _set_up(self) -> bool:
-        """Its model, as soon as its header is there."""
+        """Makes its model, as soon as its header is there."""
         assert self.system
         header = self.system.header
         if header is None:
@@ -344,7 +344,7 @@ class Watched:
     # --- what is shown
 
     def frame(self, pace: float) -> Frame:
-        """What is the case, and what has happened since the last one."""
+        """Returns what is the case, and what has happened since the last one."""
         self.number += 1
         self._shown = self._new_shown()
         log, self._new_log = list(self._new_log), deque(maxlen=LOG_MAX)
@@ -360,7 +360,7 @@ class Watched:
         return still(self._shown) if self._shown else None
 
     def history(self, pace: float) -> Frame:
-        """The same, but with all of the past that is kept."""
+        """Returns the same, but with all of the past that is kept."""
         shown = self._shown
         if self.model and shown is None:
             shown = self._shown = self.model.frame()
@@ -398,7 +398,7 @@ class Watched:
         self._marks.append({"time_ns": now_ns, "kind": "note", "text": text, "pid": 0})
 
     def pids_of(self, group: str) -> list[int]:
-        """Those of a group that live, as last shown."""
+        """Returns the processes of a group that live, as last shown."""
         if self._shown is None:
             return []
         columns = self._shown["processes"]
@@ -409,7 +409,7 @@ class Watched:
 
     @asynccontextmanager
     async def asking(self, *abilities: Ability) -> AsyncIterator[System]:
-        """The system, which does nothing else meanwhile. Refused: it cannot do such things."""
+        """Gives the system, which does nothing else meanwhile. Refused: it cannot do such things."""
         async with self.lock:
             system = self._able(*abilities)
             if self.held:
@@ -436,7 +436,7 @@ class Watched:
         return done
 
     async def read_status(self) -> Status:
-        """What sched_status says, which the model hears, too."""
+        """Returns what sched_status says, which the model hears, too."""
         async with self.asking() as system:
             if self.paused and not self.is_paced:
                 raise Refused("it stands still, and can hear nothing: resume it first")
@@ -466,7 +466,7 @@ class Watched:
         return done
 
     async def _each(self, alone: bool, what: str, doing: Awaitable[None]) -> int:
-        """Of a group, one that has just ended is no mistake."""
+        """Steers one; of a group, one that has just ended is no mistake."""
         try:
             await self.steer(what, doing)
         except Refused:
@@ -478,7 +478,7 @@ class Watched:
     # --- standing still
 
     async def pause(self) -> None:
-        """Its time stands still."""
+        """Has its time stand still."""
         if self.paused:
             return
         async with self.lock:
@@ -538,7 +538,7 @@ class Watched:
             return self.paced.now_ns
 
     def set_window(self, window_ns: int) -> None:
-        """Of the metrics."""
+        """Sets the window of the metrics."""
         self.window_ns = window_ns
         if self.model:
             self.model.set_window(window_ns)
@@ -551,7 +551,7 @@ class Watched:
         return " and ".join(self.started) or "as it was found"
 
     def record(self, wanted: Request) -> None:
-        """From here on. Refused: there is nothing to record."""
+        """Records from here on. Refused: there is nothing to record."""
         tape = self._whole_tape("record")
         assert self.system
         tape.record(wanted, self.workload, self.system.own_pids, self.log)
@@ -572,7 +572,7 @@ class Watched:
         return folder
 
     async def export(self, folder: Path) -> Path:
-        """A file for ui.perfetto.dev (Tape.export)."""
+        """Writes a file for ui.perfetto.dev (Tape.export)."""
         tape = self._whole_tape("show")
         assert self.system
         self._exports += 1

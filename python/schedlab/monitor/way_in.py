@@ -29,7 +29,7 @@ _PAGE = """<!doctype html>
 
 @contextmanager
 def way_in(url: str) -> Iterator[str]:
-    """The address of such a file, which is gone afterwards. OSError: there is no place for it."""
+    """Gives the address of such a file, which is gone afterwards. OSError: there is no place for it."""
     with tempfile.TemporaryDirectory(prefix="schedlab-monitor-", dir=_place()) as folder:
         # Both are this user's alone: tempfile makes folders so, and the file is made so.
         file = Path(folder) / "monitor.html"

@@ -43,7 +43,7 @@ async def report(folders: list[Path], out: Path, tell: Tell) -> Path:
 
 
 async def _call(module: str, *arguments: str, tell: Tell = lambda line: None) -> str:
-    """What a module prints that is run as a program. SchedlabError: what it said as it failed."""
+    """Returns what a module prints that is run as a program. SchedlabError: what it said as it failed."""
     process = await asyncio.create_subprocess_exec(
         *module_command(module, *arguments),
         stdin=asyncio.subprocess.DEVNULL,

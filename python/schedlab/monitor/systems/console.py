@@ -86,7 +86,7 @@ class Console:
         self._tail = b""
 
     def feed(self, data: bytes) -> list[Answer]:
-        """The answers that this much more of the console completes, in order."""
+        """Returns the answers that this much more of the console completes, in order."""
         data = data.replace(b"\r", b"")
         self._tail = (self._tail + data)[-_TAIL_BYTES:]
         *lines, self._partial = (self._partial + data).split(b"\n")

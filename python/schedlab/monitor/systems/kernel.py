@@ -157,7 +157,7 @@ class KernelSystem(GuestSystem):
         return records[: wrong[0]] if len(wrong) else records
 
     def _explain_silence(self) -> str:
-        """Why it does not answer, as far as the trace knows."""
+        """Returns why it does not answer, as far as the trace knows."""
         quiet = time.monotonic() - self._records_s > _SILENT_S
         assert self._follower
         if quiet and not self._follower.unread_bytes:
@@ -262,7 +262,7 @@ class KernelSystem(GuestSystem):
 
 
 def prepare(setup: Setup, folder: Path) -> Prepared:
-    """All that takes time before the start: what is to be built and compiled.
+    """Does all that takes time before the start: what is to be built and compiled.
 
     WrongUsage: there can be no such machine.
     """
@@ -288,7 +288,7 @@ def check_range(option: str, value: int, least: int, most: int) -> None:
 
 
 def boot_arguments(setup: Setup) -> str:
-    """What the kernel is told. There is no limit: it runs until it is ended."""
+    """Returns what the kernel is told. There is no limit: it runs until it is ended."""
     settings = ",".join(f"{name}={value}" for name, value in setup.settings)
     words = {
         "policy": str(setup.policy),

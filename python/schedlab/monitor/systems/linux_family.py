@@ -28,7 +28,7 @@ class Family:
         return self._own_now
 
     def feed(self, records: Records) -> None:
-        """The next records, in the order of their sequence."""
+        """Takes the next records, in the order of their sequence."""
         kinds = records["kind"]
         comers = records[(kinds == Kind.FORK) | (kinds == Kind.FOUND)]
         rows = zip(*(comers[name].tolist() for name in _FIELDS), strict=True)

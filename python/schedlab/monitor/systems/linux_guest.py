@@ -82,7 +82,7 @@ class LinuxGuestSystem(GuestSystem):
             await self._control.connect()
 
     def _prepare(self, steering: int, control: int) -> Prepared:
-        """In a thread: it builds, fetches and writes."""
+        """Builds, fetches and writes, in a thread."""
         place = self.folder / WORKLOADS
         simulator = supply(["simulator"])["simulator"]
         self._compiled = compile_palette(self.setup, place, TICK_NS, simulator)
@@ -165,7 +165,7 @@ async def _hear_answers(reader: asyncio.StreamReader, steering: Steering) -> Non
 
 
 def _last_words(status: int, console: str) -> str:
-    """Why a machine is gone although no user has asked it to end."""
+    """Returns why a machine is gone although no user has asked it to end."""
     if "Kernel panic" in console:
         return "the guest's kernel panicked:\n" + indent(panic_lines(console))
     if status < 0:

@@ -122,7 +122,7 @@ class LinuxHostSystem(RealSystem):
         return path
 
     def _prepare(self) -> None:
-        """In a thread: what can be started, and what a record takes."""
+        """Returns, in a thread, what can be started, and what a record takes."""
         assert self.header
         self.setup = replace(self.setup, tick_ns=self.header.tick_ns, cpus=self.header.cpus)
         build_linux("linux-host", "linux-workloads")
@@ -157,7 +157,7 @@ class LinuxHostSystem(RealSystem):
         return self.header is not None and serves
 
     async def _watch(self, process: MachineProcess) -> None:
-        """Until our own server has ended, for whatever reason."""
+        """Waits until our own server has ended, for whatever reason."""
         status = await process.wait()
         self._console.close()
         if self._ending:
@@ -229,7 +229,7 @@ class LinuxHostSystem(RealSystem):
         return self._files
 
     async def start_workload(self, name: str) -> int:
-        """As the user that the monitor runs as."""
+        """Starts it as the user that the monitor runs as."""
         self._control()
         assert self.header
         environment = {

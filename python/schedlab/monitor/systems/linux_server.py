@@ -43,7 +43,7 @@ HERE = Places()
 
 
 def find_server(places: Places) -> Server | None:
-    """The one that serves: a machine has one at most, which holds the lock.
+    """Returns the one that serves: a machine has one at most, which holds the lock.
 
     What it was called with is believed only of a program of ours that a trusted user runs: any
     process can say that it is called `schedlab-linux serve`. MachineUnfit: it is not that.
@@ -61,7 +61,7 @@ def find_server(places: Places) -> Server | None:
 
 
 def _holder(places: Places) -> int | None:
-    """Of the lock, by the kernel's table of locks, which every user may read."""
+    """Returns the holder of the lock, by the kernel's table of locks, which every user may read."""
     try:
         lock = os.stat(places.lock, follow_symlinks=False)
         table = (places.proc / "locks").read_text()
@@ -98,7 +98,7 @@ def _check_process(pid: int, folder: Path, program: Path) -> None:
 
 
 def _is_program(link: Path, running: os.stat_result, program: Path) -> bool:
-    """The same file, or the one that was in its place before it was built anew."""
+    """Is it the same file, or the one that was in its place before it was built anew?"""
     try:
         if os.path.samestat(running, os.stat(program)):
             return True
@@ -118,7 +118,7 @@ def _server(folder: Path, words: list[str]) -> Server:
 
 
 def _value(words: list[str], option: str) -> str:
-    """What follows an option, the last one of that name; "": it is not there."""
+    """Returns what follows an option, the last one of that name, or "" if it is not there."""
     found = ""
     for number, word in enumerate(words):
         if word == option:
@@ -163,7 +163,7 @@ class ControlFiles:
             return file.read()
 
     def _problem(self) -> str:
-        """What the server says of the last command that failed."""
+        """Returns what the server says of the last command that failed."""
         with suppress(OSError):
             return self._text("sched_problem").strip()
         return ""

@@ -34,7 +34,7 @@ class LiveDisk:
     """Those that are not on it, and why."""
 
     def command(self, name: str) -> str:
-        """What starts a workload. Refused: it is not there."""
+        """Returns what starts a workload. Refused: it is not there."""
         if name in self.files:
             return f"play /{self.files[name]}"
         raise Refused(self.problems.get(name) or unknown("workload", name, self.files))

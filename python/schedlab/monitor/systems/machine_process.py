@@ -64,20 +64,20 @@ class MachineProcess:
         return self._process.pid
 
     def write(self, data: bytes) -> None:
-        """To its console. A machine that is gone does not read it any more."""
+        """Writes to its console. A machine that is gone does not read it any more."""
         if self._process and self._process.stdin and not self._process.stdin.is_closing():
             self._process.stdin.write(data)
 
     def signal(self, number: signal.Signals) -> None:
-        """To all of its group."""
+        """Sends a signal to all of its group."""
         signal_group(self.pid, number)
 
     def kill(self) -> None:
-        """At once. `wait` gives what came of it."""
+        """Kills it at once. `wait` gives what came of it."""
         self.signal(signal.SIGKILL)
 
     async def wait(self) -> int:
-        """Its exit status, negative for a signal; all that it has printed was heard then."""
+        """Returns its exit status, negative for a signal; all that it has printed was heard then."""
         assert self._process
         status = await self._process.wait()
         signal_group(self.pid, signal.SIGKILL)  # those that it has left behind
@@ -85,7 +85,7 @@ class MachineProcess:
         return status
 
     async def end(self) -> None:
-        """By force, if need be; also one that is stopped."""
+        """Ends it by force, if need be; also one that is stopped."""
         assert self._process
         self.signal(signal.SIGCONT)
         await to_the_end(end_group(self._process))

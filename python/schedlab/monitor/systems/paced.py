@@ -31,7 +31,7 @@ class PacedSystem:
         return self._stands_ns if self._taken_ns is None else self._taken_ns
 
     async def pause(self) -> None:
-        """Its time stands still unless advance() is called."""
+        """Has its time stand still unless advance() is called."""
 
     async def resume(self) -> None:
         """See pause()."""

@@ -27,7 +27,7 @@ class QemuControl:
         self._client = QMPClient("schedlab")
 
     async def connect(self) -> None:
-        """To be called once the guest runs. Refused: it does not answer."""
+        """Connects, once the guest runs. Refused: it does not answer."""
         self.theirs.close()
         self._pass_over_greetings()
         try:

@@ -94,7 +94,7 @@ class RealSystem(ABC):
 
     @abstractmethod
     async def _begin(self) -> None:
-        """Until it runs, and its trace has begun."""
+        """Begins, and returns when it runs and its trace has begun."""
 
     @abstractmethod
     async def start_workload(self, name: str) -> int: ...
@@ -147,7 +147,7 @@ class RealSystem(ABC):
         return records
 
     def _last_of(self, records: Records) -> Records:
-        """What is given of those that were left when it had ended."""
+        """Returns what is given of those that were left when it had ended."""
         return records
 
     def _gives_back(self) -> bool:
@@ -156,7 +156,7 @@ class RealSystem(ABC):
 
     @abstractmethod
     def _look_at(self, records: Records) -> None:
-        """Before they are given."""
+        """Looks at records before they are given."""
 
     def _lose_trace(self, follower: Follower, why: str) -> None:
         """Nothing can be shown any more: it is ended."""
@@ -240,7 +240,7 @@ class GuestSystem(RealSystem):
             self._life = Life.ENDED
 
     async def _end_in_order(self, watching: asyncio.Task[None]) -> None:
-        """By its own program, so that the trace is whole."""
+        """Ends it by its own program, so that the trace is whole."""
         if self._life is Life.PAUSED:
             with suppress(Refused):
                 await self.resume()
@@ -254,7 +254,7 @@ class GuestSystem(RealSystem):
             await self._control.close()
 
     async def _watch(self) -> None:
-        """Until it has ended, for whatever reason."""
+        """Waits until it has ended, for whatever reason."""
         status = await self._process.wait()
         self._console.close()
         self._life, self._message = self._came_of(status)
@@ -268,7 +268,7 @@ class GuestSystem(RealSystem):
 
     @abstractmethod
     def _last_words(self, status: int) -> tuple[Life, str]:
-        """How it has ended, if not by force."""
+        """Returns how it has ended, if not by force."""
 
     def _kill(self) -> None:
         self._process.kill()

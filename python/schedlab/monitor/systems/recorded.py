@@ -46,7 +46,7 @@ Wanted = Callable[[Records], npt.NDArray[np.bool_]]
 
 
 def recorded_setup(place: Path) -> Setup:
-    """Of a run's folder, or a folder that holds one run. WrongUsage: it is none."""
+    """Returns the setup of a run's folder, or of a folder that holds one run. WrongUsage: it is none."""
     folder = results.find_run(place)
     manifest = results.read_manifest(folder)
     return Setup(
@@ -104,13 +104,13 @@ class RecordedSystem(PacedSystem):
         self.life = Life.RUNNING
 
     async def end(self) -> None:
-        """What was not played yet is not taken any more."""
+        """Ends it: what was not played yet is not taken any more."""
         self.life = Life.ENDED
 
     # ---- what it says
 
     def take(self) -> Records:
-        """A piece of what has happened; `now_ns` says how far it goes."""
+        """Returns a piece of what has happened; `now_ns` says how far it goes."""
         if not self._tape or self.life is not Life.RUNNING:
             return np.empty(0, RECORD)
         records = self._tape.until(self._taken, self._stands_ns)
@@ -131,7 +131,7 @@ class RecordedSystem(PacedSystem):
         return self.now_ns
 
     async def step(self, kind: StepKind) -> int:
-        """To the end, if nothing of the kind comes any more."""
+        """Goes on by a step; to the end, if nothing of the kind comes any more."""
         tape = self._playing()
         if kind is StepKind.MILLISECOND:
             self._move(self._stands_ns + 1_000_000)
@@ -146,7 +146,7 @@ class RecordedSystem(PacedSystem):
         return self.now_ns
 
     async def seek(self, time_ns: int) -> None:
-        """The trace begins anew, and goes up to there."""
+        """Begins the trace anew, and goes up to there."""
         tape = self._playing()
         self._taken, self._taken_ns = 0, None
         self._stands_ns = min(max(time_ns, tape.begin_ns), tape.end_ns)
@@ -245,7 +245,7 @@ class _Tape:
         return remarks
 
     def until(self, place: int, time_ns: int) -> Records:
-        """What comes from a place on, at most a piece, up to the first record that is later."""
+        """Returns what comes from a place on, at most a piece, up to the first record that is later."""
         piece = self.records.piece(place, min(place + PIECE, self.length))
         later = piece["time"] > time_ns
         return piece[: int(later.argmax())] if later.any() else piece
@@ -261,7 +261,7 @@ class _Tape:
 
 
 def _flaw(path: Path) -> TraceError | None:
-    """The first record that cannot be. TraceError: this is no trace at all."""
+    """Returns the first record that cannot be. TraceError: this is no trace at all."""
     if path.stat().st_size > CHECKED_BYTES_MAX:
         return None
     try:
@@ -278,7 +278,7 @@ def _any_record(records: Records) -> npt.NDArray[np.bool_]:
 
 
 def _decisions(tape: _Tape) -> Wanted:
-    """Those by which a CPU has a process to run."""
+    """Returns those by which a CPU has a process to run."""
     kind = Kind.SCHEDULER_EXIT if tape.tells_exits else Kind.SWITCH
 
     def wanted(records: Records) -> npt.NDArray[np.bool_]:

@@ -73,7 +73,7 @@ class SimulatedMachine:
         self._machine.flush()
 
     def again(self, setup: Setup, trace: Path) -> SimulatedMachine:
-        """The same machine at its beginning."""
+        """Returns the same machine at its beginning."""
         return SimulatedMachine(setup, trace, self._acts)
 
     @property
@@ -91,11 +91,11 @@ class SimulatedMachine:
         return self._machine.counts().records
 
     def status(self) -> str:
-        """The text of sched_status."""
+        """Returns the text of sched_status."""
         return self._machine.status()
 
     def tunables(self) -> str:
-        """The text of sched_tunables."""
+        """Returns the text of sched_tunables."""
         return self._machine.tunables()
 
     # ---- acts

@@ -109,7 +109,7 @@ class SimulatorSystem(PacedSystem):
             raise
 
     async def end(self) -> None:
-        """The trace is whole then, and can still be taken."""
+        """Ends it. The trace is whole then, and can still be taken."""
         if self.life in (Life.STARTING, Life.RUNNING):
             self.life = Life.ENDED
         machine, self._machine = self._machine, None
@@ -128,7 +128,7 @@ class SimulatorSystem(PacedSystem):
     # ---- what it says
 
     def take(self) -> Records:
-        """A piece, at most as large as Follower.poll() gives; `now_ns` says how far it goes."""
+        """Returns a piece, at most as large as Follower.poll() gives; `now_ns` says how far it goes."""
         if not self._follower:
             return _NO_RECORDS
         records = self._follower.poll()

@@ -29,7 +29,7 @@ _WRONG = -1
 
 
 def parse_status(text: str) -> Status:
-    """Of sched_status. Refused: the text is not whole, or not of that form.
+    """Reads sched_status. Refused: the text is not whole, or not of that form.
 
     Takes 10 ms for 4,096 rows.
     """
@@ -45,13 +45,13 @@ def parse_status(text: str) -> Status:
 
 
 def parse_tunables(text: str) -> tuple[TunableNow, ...]:
-    """Of sched_tunables. Refused: the text is not whole, or not of that form."""
+    """Reads sched_tunables. Refused: the text is not whole, or not of that form."""
     _, table = _split(text, _TUNABLES_COLUMNS, "sched_tunables")
     return tuple(_tunable(line) for line in table)
 
 
 def _split(text: str, columns: list[str], file: str) -> tuple[list[str], list[str]]:
-    """The lines before the table's headings, and those of the table."""
+    """Returns the lines before the table's headings, and those of the table."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if _words(line) == columns:
@@ -60,12 +60,12 @@ def _split(text: str, columns: list[str], file: str) -> tuple[list[str], list[st
 
 
 def _words(line: str, most: int = 0) -> list[str]:
-    """The columns of a line; the last of `most` has all that is left."""
+    """Returns the columns of a line; the last of `most` has all that is left."""
     return _BLANKS.split(line.strip(" "), maxsplit=max(most - 1, 0))
 
 
 def _changes(head: list[str]) -> dict[str, int]:
-    """Of the line `Changed: slice=4 boost=0`."""
+    """Reads the line `Changed: slice=4 boost=0`."""
     found = next((line.removeprefix(_CHANGED) for line in head if line.startswith(_CHANGED)), "")
     pairs = [word.partition("=") for word in _words(found) if word]
     return {name: _number(value, found) for name, _, value in pairs}
@@ -86,7 +86,7 @@ def _status_row(line: str) -> StatusRow:
 
 @lru_cache(1000)
 def _slice(text: str) -> int | None:
-    """Of milliseconds with up to three decimals; `-` and `?` stand for no limit and not known."""
+    """Reads milliseconds with up to three decimals; `-` and `?` stand for no limit and not known."""
     if text in ("-", "?"):
         return None
     match = _MILLISECONDS.fullmatch(text)
@@ -111,5 +111,5 @@ def _number(text: str, line: str) -> int:
 
 
 def _shown(text: str) -> str:
-    """For an error: not all of a long text."""
+    """Shortens a long text for an error."""
     return repr(text if len(text) <= 80 else f"{text[:80]}…")

@@ -94,7 +94,7 @@ class Steering:
             self._take(answer)
 
     def fail(self, why: str) -> None:
-        """The machine is gone: all that wait are told, and so are all that ask from now on."""
+        """Tells all that wait, and all that ask from now on, that the machine is gone."""
         self._over = self._over or why
         if self._pending and not self._pending.done.done():
             self._pending.done.set_exception(Refused(why))
@@ -103,14 +103,14 @@ class Steering:
             self._ready.exception()  # perhaps none waits
 
     async def wait_ready(self, patience_s: float) -> Ready:
-        """Until it listens. Refused: it ends before that, or takes longer."""
+        """Waits until it listens. Refused: it ends before that, or takes longer."""
         await asyncio.wait([self._ready], timeout=patience_s)
         if not self._ready.done():
             raise Refused(f"its program `steer` did not begin within {patience_s:.0f} s")
         return self._ready.result()
 
     async def read(self, file: str) -> str:
-        """The text of sched_status or sched_tunables."""
+        """Returns the text of sched_status or sched_tunables."""
         pending = await self._ask(f"read {file}", f"{file} cannot be read")
         return "".join(f"{line}\n" for line in pending.lines)
 

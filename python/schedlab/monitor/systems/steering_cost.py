@@ -60,7 +60,7 @@ class SteeringCost:
         return min(max(wanted, PERIOD_S[0]), PERIOD_S[1])
 
     def asked(self) -> None:
-        """The status is asked for: so the cost of the last time is known.
+        """Notes that the status is asked for: so the cost of the last time is known.
 
         What an answer takes of the machine is the same however often it is asked for: to have it
         take half the share, ask half as often.
@@ -73,7 +73,7 @@ class SteeringCost:
             self._period_s = min(max(wanted, self._period_s / 2), PERIOD_S[1])
 
     def answered(self) -> None:
-        """The answer is there."""
+        """Notes that the answer is there."""
         if self._asked:
             self._answer_s = time.monotonic() - self._asked.ours_s
 

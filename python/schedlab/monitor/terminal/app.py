@@ -377,7 +377,7 @@ class MonitorApp(App[None]):
 
 
 async def run_app(session: Session) -> None:
-    """Until the user leaves."""
+    """Runs until the user leaves."""
     app = MonitorApp(session)
     try:
         await app.run_async()

@@ -30,7 +30,7 @@ class Kept:
         """Of the log, all that there ever were."""
 
     def take(self, frame: Frame) -> None:
-        """The next frame. If its time is before the last frame's, the system has begun anew."""
+        """Takes the next frame. If its time is before the last frame's, the system has begun anew."""
         if self.frame is not None and frame["now_ns"] < self.frame["now_ns"]:
             self.forget()
         self.frame = frame
@@ -44,7 +44,7 @@ class Kept:
         self.lines += len(frame["log"])
 
     def forget(self) -> None:
-        """What happened is no more: the system was started again, or goes back."""
+        """Forgets what happened: the system was started again, or goes back."""
         self.runs.clear()
         self.idle.clear()
         self.decisions.clear()
@@ -57,7 +57,7 @@ class Kept:
         runs.append(run)
 
     def names(self) -> dict[int, str]:
-        """Of all that live."""
+        """Returns the names of all that live."""
         if self.frame is None:
             return {}
         columns = self.frame["processes"]

@@ -22,7 +22,7 @@ _MARKS_SHOWN = 3
 
 
 def style_of(pid: int) -> str:
-    """Its colour."""
+    """Returns its colour."""
     return _COLOURS[pid % len(_COLOURS)] if pid else "bright_black"
 
 
@@ -32,7 +32,7 @@ def letter_of(pid: int) -> str:
 
 
 def head(kept: Kept, current: bool) -> Text:
-    """A line: which system, how it is, and under which policy."""
+    """Returns a line: which system, how it is, and under which policy."""
     frame = kept.frame
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f" {kept.letter} ", "bold reverse" if current else "bold")
@@ -59,7 +59,7 @@ def head(kept: Kept, current: bool) -> Text:
 
 
 def meters(kept: Kept, width: int) -> Text:
-    """A bar for each CPU, several side by side: how busy it was, what it runs, what waits."""
+    """Draws a bar for each CPU, several side by side: how busy it was, what it runs, what waits."""
     frame = kept.frame
     text = Text()
     if frame is None or not frame["cpus"]:
@@ -89,7 +89,7 @@ def _meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -> Tex
 
 
 def time_line(kept: Kept, width: int, span_ns: int) -> Text:
-    """The last stretch of time: a line for each CPU, or, with levels, for each of its levels."""
+    """Draws the last stretch of time: a line for each CPU, or, with levels, for each of its levels."""
     frame = kept.frame
     text = Text(no_wrap=True)
     size = width - 8
@@ -202,7 +202,7 @@ def _running(frame: Frame, number: int, names: dict[int, str]) -> Text:
 
 
 def _waiting(cpu: CpuFrame, frame: Frame, names: dict[int, str]) -> Text:
-    """In the order in which they came, level by level."""
+    """Returns those that wait in the order in which they came, level by level."""
     text = Text()
     by_level: dict[int, list[int]] = {}
     for pid, level, _ in cpu["queue"]:
@@ -250,7 +250,7 @@ def _figure(metrics: Metrics, key: str, unit: str) -> str:
 
 
 def figures(all_kept: Sequence[Kept]) -> Table:
-    """The metrics of all systems, side by side."""
+    """Returns the metrics of all systems, side by side."""
     shown = [(kept, kept.frame) for kept in all_kept if kept.frame is not None]
     window = duration(shown[0][1]["metrics"]["window_ns"]) if shown else ""
     table = Table(title=f"the last {window}", title_justify="left", box=None, padding=(0, 2))
@@ -263,7 +263,7 @@ def figures(all_kept: Sequence[Kept]) -> Table:
 
 
 def decisions(kept: Kept, lines: int) -> Table:
-    """The last choices of the policy, the newest first."""
+    """Returns the last choices of the policy, the newest first."""
     table = Table(box=None, padding=(0, 1))
     for title, justify in (("TIME", "right"), ("CPU", "right"), ("PICKED", "left")):
         table.add_column(title, justify=justify)  # type: ignore[arg-type]
@@ -282,7 +282,7 @@ def decisions(kept: Kept, lines: int) -> Table:
 
 
 def waits(found: Explanation | None, width: int) -> Text:
-    """What ran while a process waited."""
+    """Returns what ran while a process waited."""
     text = Text()
     if found is None:
         return text.append("Choose a process in the table, and see here what ran while it waited.")

@@ -117,7 +117,7 @@ class ProcessTable(ScrollView, can_focus=True):
         """PID."""
 
     def show(self, columns: ProcessColumns) -> None:
-        """All processes as they are now."""
+        """Shows all processes as they are now."""
         self.columns = dict(columns)
         self.rearrange()
 
@@ -193,7 +193,7 @@ class ProcessTable(ScrollView, can_focus=True):
         return pids.index(self.chosen) if self.chosen in pids else -1
 
     def choose(self, place: int) -> None:
-        """The process in that line."""
+        """Chooses the process in that line."""
         if not len(self.order):
             return
         place = min(max(place, 0), len(self.order) - 1)
@@ -231,7 +231,7 @@ class ProcessTable(ScrollView, can_focus=True):
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """A line, each text in its column's width."""
+    """Returns a line, each text in its column's width."""
     cells = []
     for column, text in zip(COLUMNS, texts, strict=True):
         cell = Text(text, end="")

@@ -43,7 +43,7 @@ def moment(ns: int) -> str:
 
 
 def times(speed: float) -> str:
-    """How fast time goes, compared with ours."""
+    """Returns how fast time goes, compared with ours."""
     return f"{speed:,.0f}×" if speed >= 10 else f"{speed:.2g}×"
 
 
@@ -53,7 +53,7 @@ def per_second(rate: float) -> str:
 
 
 def state(number: int, reason: int) -> str:
-    """What a process does, with the reason why it waits."""
+    """Returns what a process does, with the reason why it waits."""
     if number == 2 and 0 < reason < len(REASONS):
         return REASONS[reason]
     return STATES[number] if 0 <= number < len(STATES) else "?"
