@@ -79,8 +79,8 @@ POLICY_FUNCTION void aging_add(aging_queue_t *state, task_t *task, uint32_t rank
     state->steady_waiting[rank] += !own->ages;
 }
 
-/* Gives the task, which is about to leave the queue, the raises that came while it waited; their
- * number. */
+/* Gives the task, which is about to leave the queue, the raises that came while it waited; returns
+ * their number. */
 POLICY_FUNCTION uint32_t aging_catch_up(const aging_queue_t *state, task_t *task)
 {
     aging_task_t *own = aging_task_of(task);

@@ -52,7 +52,7 @@ struct share_queue {
 };
 typedef struct share_queue SHARED_MEMORY share_queue_t;
 
-/* In a task's state; zero for a task that is new. */
+/* Lies in a task's state; zero for a task that is new. */
 struct share_member {
     uint64_t weight; /* 0: competes nowhere */
     int64_t start;   /* what the clock was when the task's lead was 0 */

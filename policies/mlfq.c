@@ -98,7 +98,7 @@ POLICY_FUNCTION bool mlfq_credit_counts(const run_queue_t *queue)
     return epoch_length == 0 || !spent_now || state->credit_time < epoch_length / 2;
 }
 
-/* Gives what the credit did not cover. */
+/* Returns what the credit did not cover. */
 POLICY_FUNCTION uint64_t mlfq_spend_credit(run_queue_t *queue, mlfq_task_t *own, uint64_t used)
 {
     uint64_t on_credit = used < own->credit ? used : own->credit;

@@ -453,7 +453,7 @@ static struct simulator *make_again(const struct header *header, struct rest *re
     return NULL;
 }
 
-/* From here on, into this file. */
+/* Traces from here on into this file. */
 static bool go_on_tracing(struct simulator *simulator, const struct header *header,
                           const char *path, const char *trace, struct simulator_error *error)
 {

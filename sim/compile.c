@@ -41,7 +41,7 @@ static void put_programs(struct output *output, const struct simulator_workload 
     }
 }
 
-/* Of all names. */
+/* The bytes of all names. */
 static uint32_t name_bytes(const struct simulator_workload *workload)
 {
     uint32_t bytes = 0;

@@ -79,8 +79,8 @@ bool simulator_set_tunable(struct simulator *simulator, const char *text,
  * (docs/system-calls.md), as if they were read and written here.
  */
 
-/* At most `size` bytes of a file's text, with the final 0: gives the full length. SIZE_MAX: there
- * is no such file, or no memory. */
+/* Writes at most `size` bytes of a file's text, with the final 0; returns the full length.
+ * SIZE_MAX: there is no such file, or no memory. */
 size_t simulator_text(const struct simulator *simulator, const char *file, char *buffer,
                       size_t size);
 /* Obeys a line: of sched_status "POLICY[:PRESET]" or "PID PRIORITY", of sched_tunables "NAME VALUE"
@@ -89,7 +89,7 @@ bool simulator_command(struct simulator *simulator, const char *file, const char
                        struct simulator_error *error);
 
 /* The processes that live or have not been reaped, init among them, in the order of their slots:
- * as many as there is room for. Gives how many there are. */
+ * as many as there is room for. Returns how many there are. */
 uint32_t simulator_processes(const struct simulator *simulator, struct simulator_process *processes,
                              uint32_t room);
 

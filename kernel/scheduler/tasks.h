@@ -26,7 +26,7 @@ MECHANISM_FUNCTION void task_set_known(task_t *task)
 MECHANISM_FUNCTION bool task_is_queued(const task_t *task)
 {
     const struct process *process = process_of(task);
-    return process->queued && process->state == PROCESS_RUNNABLE;
+    return process->queued && process->state == PROCESS_RUNNABLE && queue_knows(process);
 }
 
 MECHANISM_FUNCTION void task_set_queued(task_t *task, bool queued)

@@ -92,11 +92,11 @@ static __noinline void give_up(const char *what)
 static __noinline void report_flaw(void)
 {
     if (flaw == FLAW_LOST)
-        give_up("pick() gave no task although some are queued");
+        give_up(FLAW_LOST_TEXT);
     else if (flaw == FLAW_GIVEN)
-        give_up("pick() or steal() gave a task that is not queued");
+        give_up(FLAW_GIVEN_TEXT);
     else if (flaw == FLAW_COUNT)
-        give_up("a run queue's count of running tasks is wrong");
+        give_up(FLAW_COUNT_TEXT);
 }
 
 static __always_inline void check(void)
@@ -520,6 +520,7 @@ PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
     queue->view.now = now;
     slot->custody = CUSTODY_LINUX;
     slot->known = 0;
+    slot->fresh = 0;
     enter(queue, slot, cpu);
     slot->turn = ENQUEUE_ADOPTED + 1; /* from the next tick on */
     bpf_res_spin_unlock(&lock->spin);
@@ -653,13 +654,12 @@ s32 BPF_PROG(host_init_task, struct task_struct *thread, struct scx_init_task_ar
     slot->task.pid = thread->pid;
     slot->task.slot = number;
     slot->task.cpu = (uint32_t)scx_bpf_task_cpu(thread);
+    slot->task.state = slot->policy_state;
     inherit_attributes(thread, slot, arguments->fork);
     read_allowed(slot, thread->cpus_ptr);
     slot->fresh = arguments->fork;
-    if (arguments->fork) {
-        slot_t *parent = slot_of(bpf_get_current_task_btf());
-        introduce(slot, parent && parent->known ? parent : NULL);
-    }
+    if (arguments->fork)
+        introduce(slot, ENQUEUE_NEW, slot_of(bpf_get_current_task_btf()));
     entry->slot = slot;
     return 0;
 }
@@ -700,22 +700,17 @@ static __noinline void init_scheduler(const struct host_settings *values)
         host->scheduler.tunable[i] = values->tunable[i];
     host->scheduler.state = host->policy_state;
     policy_init_scheduler(&POLICY, &host->scheduler);
-    host->scheduler.queues =
-        policy_wants_shared_queue(&POLICY, &host->scheduler) ? 1 : values->cpus;
+    host->scheduler.queues = policy_run_queues(&POLICY, &host->scheduler);
 }
 
 static __noinline void init_queues(void)
 {
     for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
         queue_t *queue = &host->queues[cpu % POLICY_CPUS_MAX];
-        clear((uint64_t SHARED_MEMORY *)queue, unseen(sizeof(*queue) / sizeof(uint64_t)));
-        queue->view.scheduler = &host->scheduler;
         queue->view.now = clock_ns();
-        queue->view.cpu = cpu;
         queue->view.state = queue->policy_state;
         host->occupant[cpu % POLICY_CPUS_MAX] = NULL;
-        host->scheduler.queue[cpu % POLICY_CPUS_MAX] = &queue->view;
-        policy_init_queue(&POLICY, &queue->view);
+        run_queue_begin(&POLICY, &host->scheduler, &queue->view, cpu);
     }
 }
 

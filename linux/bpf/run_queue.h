@@ -3,24 +3,17 @@
 #define LINUX_BPF_RUN_QUEUE_H
 
 /*
- * The policy's hooks, and what the host promises about them. All functions here
- * but place_thread() are called with the lock of `queue` held, and call nothing
+ * The run queues, and who hears of what is queued. All functions here except
+ * place_thread() are called with the lock of `queue` held, and call nothing
  * of the kernel's: a BPF program may not while it holds a lock. What is to be
  * done about a decision is returned, as an errand.
  */
 
-#include "policies/support/hooks.h"
+#include "policies/support/preemption.h"
 
 #include "slots.h"
 
-/* What went wrong under a lock, to be reported after it. */
-enum flaw {
-    FLAW_NONE,
-    FLAW_LOST,  /* tasks were queued, and pick() gave none */
-    FLAW_GIVEN, /* pick() or steal() gave a task that was not queued */
-    FLAW_COUNT, /* the host's own counts disagree */
-};
-
+/* What went wrong under a lock (enum queue_flaw), to be reported after it. */
 uint32_t flaw;
 
 /* What the CPU that is named is to be told, when no lock is held any more. */
@@ -60,63 +53,66 @@ static __always_inline void account(slot_t *slot, uint64_t now)
     slot->accounted = now;
 }
 
-/* Makes it known to the policy. A forked one inherits from `parent`; null: it is adopted. */
-static __noinline void introduce(slot_t *slot, const slot_t *parent)
+/* ---- what policies/support/queueing.h asks for ---- */
+
+MECHANISM_FUNCTION bool task_is_known(const task_t *task)
 {
-    uint32_t words = unseen(POLICY_TASK_BYTES / 8);
-    for (uint32_t i = unseen(0); i < words && can_loop; i++)
-        slot->policy_state[i] = 0;
-    slot->task.level = 0;
-    slot->task.next = NULL;
-    slot->task.previous = NULL;
-    slot->task.state = slot->policy_state;
-    policy_init_task(&POLICY, &host->scheduler, &slot->task, parent ? &parent->task : NULL);
-    slot->known = 1;
+    return ((const slot_t *)task)->known;
 }
 
+MECHANISM_FUNCTION void task_set_known(task_t *task)
+{
+    slot_of_task(task)->known = 1;
+}
+
+MECHANISM_FUNCTION bool task_is_queued(const task_t *task)
+{
+    return ((const slot_t *)task)->place == PLACE_QUEUED;
+}
+
+MECHANISM_FUNCTION void task_set_queued(task_t *task, bool queued)
+{
+    slot_of_task(task)->place = queued ? PLACE_QUEUED : PLACE_NOWHERE;
+}
+
+MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *scheduler)
+{
+    return POLICY_TASK_BYTES;
+}
+
+MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
+                                  enum queue_flaw found)
+{
+    flaw = found;
+}
+
+/* ---- tasks in queues and on CPUs ---- */
+
+/* A thread that is forked inherits from its parent; null: it is adopted. */
+static __noinline uint32_t introduce(slot_t *slot, uint32_t reason, const slot_t *parent)
+{
+    return task_introduce(&POLICY, &host->scheduler, &slot->task, (enum enqueue_reason)reason,
+                          parent ? &parent->task : NULL);
+}
+
+/* One that was forked is known already. */
 static __noinline void queue_add(queue_t *queue, slot_t *slot, uint32_t reason)
 {
-    if (!slot->known) {
-        introduce(slot, NULL);
-        reason = ENQUEUE_ADOPTED;
-    }
-    slot->place = PLACE_QUEUED;
+    if (!slot->known)
+        reason = introduce(slot, ENQUEUE_ADOPTED, NULL);
     slot->turn = 0;
-    slot->task.queued_since = queue->view.now;
-    POLICY.enqueue(&queue->view, &slot->task, (enum enqueue_reason)reason);
-    queue->view.queued++;
-}
-
-/* Out of the policy's hands. */
-static __always_inline void taken_out(queue_t *queue, slot_t *slot)
-{
-    if (slot->place != PLACE_QUEUED || queue->view.queued == 0) {
-        flaw = FLAW_GIVEN;
-        return;
-    }
-    slot->place = PLACE_NOWHERE;
-    queue->view.queued--;
+    run_queue_add(&POLICY, &queue->view, &slot->task, (enum enqueue_reason)reason);
 }
 
 static __noinline void queue_remove(queue_t *queue, slot_t *slot)
 {
-    POLICY.dequeue(&queue->view, &slot->task);
-    taken_out(queue, slot);
+    run_queue_remove(&POLICY, &queue->view, &slot->task);
 }
 
-/* Null: nobody is queued. */
+/* Null: no task is queued. */
 static __noinline slot_t *queue_pick(queue_t *queue, uint32_t cpu)
 {
-    queue->view.remark = 0;
-    task_t *task = POLICY.pick(&queue->view, cpu);
-    if (!task) {
-        if (queue->view.queued > 0)
-            flaw = FLAW_LOST;
-        return NULL;
-    }
-    slot_t *slot = slot_of_task(task);
-    taken_out(queue, slot);
-    return slot;
+    return slot_of_task(run_queue_pick(&POLICY, &queue->view, cpu));
 }
 
 /* It gets the CPU. */
@@ -124,10 +120,8 @@ static __always_inline void enter(queue_t *queue, slot_t *slot, uint32_t cpu)
 {
     slot->place = PLACE_CPU;
     slot->turn = 0;
-    slot->task.picked_since = queue->view.now;
-    slot->task.selections++;
     slot->task.cpu = cpu;
-    queue->view.running++;
+    run_queue_enter(&queue->view, &slot->task);
     if (!host->occupant[cpu % POLICY_CPUS_MAX])
         host->occupant[cpu % POLICY_CPUS_MAX] = slot;
 }
@@ -141,38 +135,31 @@ static __noinline void leave(queue_t *queue, slot_t *slot, uint32_t stop)
     slot->place = PLACE_NOWHERE;
     if (host->occupant[cpu] == slot)
         host->occupant[cpu] = NULL;
-    if (queue->view.running == 0)
-        flaw = FLAW_COUNT;
-    else
-        queue->view.running--;
-    if (slot->known)
-        policy_stop(&POLICY, &queue->view, &slot->task, (enum stop_reason)stop);
+    run_queue_leave(&POLICY, &queue->view, &slot->task, (enum stop_reason)stop);
 }
 
-/* Would `slot`, just queued, take the CPU of who has it? */
-static __noinline bool preempts(queue_t *queue, const slot_t *slot, uint32_t cpu)
+/* ---- what policies/support/preemption.h asks for ---- */
+
+MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
-    const slot_t *running = host->occupant[cpu % POLICY_CPUS_MAX];
-    return running && running->known && may_run_on(slot, cpu) &&
-           policy_preempts(&POLICY, &queue->view, &slot->task, &running->task);
+    return (const task_t *)host->occupant[cpu % POLICY_CPUS_MAX];
 }
 
-/* The CPU that must give way to `slot`; NO_CPU: none. Of several that a shared queue serves, one
- * whose thread the others would preempt, too. */
-static __noinline uint32_t find_preempted(queue_t *queue, const slot_t *slot)
+MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
 {
-    uint32_t found = NO_CPU;
-    if (!POLICY.preempts)
-        return NO_CPU;
-    if (host->scheduler.queues > 1)
-        return preempts(queue, slot, slot->task.cpu) ? slot->task.cpu : NO_CPU;
-    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
-        if (!preempts(queue, slot, cpu))
-            continue;
-        if (found == NO_CPU || preempts(queue, host->occupant[found % POLICY_CPUS_MAX], cpu))
-            found = cpu;
-    }
-    return found;
+    return may_run_on((const slot_t *)task, cpu);
+}
+
+/* Linux runs urgent threads by itself: they have other classes. */
+MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
+{
+    return false;
+}
+
+/* A CPU that was called counts as idle until it has picked: to call it again does no harm. */
+MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu)
+{
+    return !host->occupant[cpu % POLICY_CPUS_MAX];
 }
 
 /* The lowest CPU without a thread on which `slot` may run; NO_CPU: there is none. */
@@ -185,39 +172,36 @@ static __noinline uint32_t find_idle(const slot_t *slot)
     return NO_CPU;
 }
 
-/*
- * `slot` was queued: an idle CPU of the queue should run it, or a busy one give
- * way to it; else an idle CPU of another queue may come and take it.
- */
+MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, const task_t *task)
+{
+    return unseen(find_idle((const slot_t *)task));
+}
+
+/* `slot` was queued: what is to be done about it. Of the CPUs without a thread, one of another
+ * queue may have got one meanwhile: it is only woken. */
 static __noinline uint64_t announce(queue_t *queue, slot_t *slot)
 {
-    uint32_t own = slot->task.cpu;
-    if (!host->occupant[own % POLICY_CPUS_MAX])
-        return ERRAND(ERRAND_WAKE, own);
-    uint32_t idle = unseen(find_idle(slot));
-    if (idle != NO_CPU && host->scheduler.queues == 1)
-        return ERRAND(ERRAND_WAKE, idle);
-    uint32_t preempted = unseen(find_preempted(queue, slot));
-    if (preempted != NO_CPU) {
-        slot_t *running = host->occupant[preempted % POLICY_CPUS_MAX];
-        if (running && !running->turn)
-            running->turn = ENQUEUE_PREEMPTED + 1;
-        return ERRAND(ERRAND_PREEMPT, preempted);
-    }
-    return idle != NO_CPU ? ERRAND(ERRAND_WAKE, idle) : ERRAND(ERRAND_NONE, 0);
+    uint32_t cpu = unseen(find_cpu_to_call(&POLICY, &queue->view, &slot->task));
+    if (cpu == NO_CPU)
+        return ERRAND(ERRAND_NONE, 0);
+    bool of_queue = queue_number(cpu) == queue_number(slot->task.cpu);
+    slot_t *running = of_queue ? host->occupant[cpu % POLICY_CPUS_MAX] : NULL;
+    if (!running)
+        return ERRAND(ERRAND_WAKE, cpu);
+    if (!running->turn)
+        running->turn = ENQUEUE_PREEMPTED + 1;
+    return ERRAND(ERRAND_PREEMPT, cpu);
 }
 
 /*
  * Moves a queued thread from one queue to the other; both are locked. Null: the
- * policy has nobody to move, or chose one that Linux does not let run there.
+ * policy has none to move, or chose one that Linux does not let run there.
  */
 static __noinline slot_t *move(queue_t *from, queue_t *to, uint32_t cpu)
 {
-    task_t *task = policy_steal(&POLICY, &from->view, cpu);
-    if (!task)
+    slot_t *slot = slot_of_task(run_queue_steal(&POLICY, &from->view, cpu));
+    if (!slot)
         return NULL;
-    slot_t *slot = slot_of_task(task);
-    taken_out(from, slot);
     if (!may_run_on(slot, cpu)) {
         queue_add(from, slot, ENQUEUE_MOVED);
         return NULL;

@@ -94,7 +94,7 @@ POLICY_FUNCTION bool study_priority_ages(const scheduler_t *scheduler, const tas
            !is_above_pid_limit(task, scheduler->tunable[STUDY_PID_LIMIT]);
 }
 
-/* As the task's attributes say. */
+/* The level that the task's attributes say. */
 POLICY_FUNCTION int32_t study_priority_level(const scheduler_t *scheduler, const task_t *task)
 {
     bool above_limit = is_above_pid_limit(task, scheduler->tunable[STUDY_PID_LIMIT]);

@@ -110,21 +110,21 @@ HOOK_FUNCTION enum share_attribute policy_shares_by(const struct policy *policy,
     return policy->shares_by ? policy->shares_by(scheduler) : SHARES_EQUAL;
 }
 
-/* For tables that people read. */
+/* The tickets that tables show to people. */
 HOOK_FUNCTION uint64_t policy_tickets(const struct policy *policy, const scheduler_t *scheduler,
                                       const task_t *task)
 {
     return policy->tickets ? policy->tickets(scheduler, task) : task->tickets;
 }
 
-/* Of a task that waits, for people to see. */
+/* The level that people see of a task that waits. */
 HOOK_FUNCTION uint64_t policy_level(const struct policy *policy, const scheduler_t *scheduler,
                                     const task_t *task, uint64_t now)
 {
     return policy->level ? policy->level(scheduler, task, now) : task->level;
 }
 
-/* Of a ticket in a draw, for people to see: 1 or more. */
+/* The parts of a ticket in a draw that people see: 1 or more. */
 HOOK_FUNCTION uint64_t policy_ticket_parts(const struct policy *policy,
                                            const scheduler_t *scheduler)
 {

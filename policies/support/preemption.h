@@ -34,17 +34,13 @@ MECHANISM_FUNCTION bool task_preempts(const struct policy *policy, run_queue_t *
            policy_preempts(policy, queue, task, running);
 }
 
-/* The CPU that must give way to `task`, just queued; NO_CPU: none. Of several that a shared queue
- * serves, it is one whose task the others would preempt, too. */
+/* The CPU that must give way to `task`, just queued in the one queue of all CPUs; NO_CPU: none. Of
+ * several it is one whose task the others would preempt, too. */
 MECHANISM_FUNCTION uint32_t find_preempted(const struct policy *policy, run_queue_t *queue,
                                            const task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;
     uint32_t found = NO_CPU;
-    if (!policy->preempts && !task_is_urgent(task))
-        return NO_CPU;
-    if (scheduler->queues > 1)
-        return task_preempts(policy, queue, task, task->cpu) ? task->cpu : NO_CPU;
     for (uint32_t cpu = (uint32_t)LOOP_START(0); cpu < scheduler->cpus && LOOP_GUARD; cpu++) {
         if (task_preempts(policy, queue, task, cpu) &&
             (found == NO_CPU || task_preempts(policy, queue, task_on_cpu(scheduler, found), cpu)))
@@ -63,12 +59,15 @@ MECHANISM_FUNCTION uint32_t find_cpu_to_call(const struct policy *policy, run_qu
 {
     const scheduler_t *scheduler = queue->scheduler;
     bool shared = scheduler->queues == 1;
+    bool may_preempt = policy->preempts || task_is_urgent(task);
     if (claim_idle_cpu(scheduler, task->cpu))
         return task->cpu;
-    uint32_t cpu = shared ? claim_lowest_idle_cpu(scheduler, task) : NO_CPU;
-    if (cpu == NO_CPU)
-        cpu = find_preempted(policy, queue, task);
-    return cpu == NO_CPU && !shared ? claim_lowest_idle_cpu(scheduler, task) : cpu;
+    if (!shared && may_preempt && task_preempts(policy, queue, task, task->cpu))
+        return task->cpu;
+    uint32_t idle = claim_lowest_idle_cpu(scheduler, task);
+    if (idle != NO_CPU || !shared || !may_preempt)
+        return idle;
+    return find_preempted(policy, queue, task);
 }
 
 #endif

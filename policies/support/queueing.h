@@ -101,7 +101,7 @@ MECHANISM_FUNCTION void run_queue_add(const struct policy *policy, run_queue_t *
 /* False: the task was not queued there. */
 MECHANISM_FUNCTION bool task_taken_out(run_queue_t *queue, task_t *task)
 {
-    if (!task_is_queued(task) || !task_is_known(task) || queue->queued == 0) {
+    if (!task_is_queued(task) || queue->queued == 0) {
         note_flaw(queue, task, FLAW_GIVEN);
         return false;
     }

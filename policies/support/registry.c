@@ -270,7 +270,7 @@ static bool has_slot(const char *sentence)
     return *sentence != '\0';
 }
 
-/* Of what it says of its queue to the people that watch it. */
+/* What is wrong with what the policy says of its queue to people; null: nothing. */
 static const char *words_flaw(const struct policy *policy)
 {
     if (!policy->order)

@@ -13,6 +13,7 @@ import pytest
 
 from chessboard import chessboard
 from guest_machine import TICK_NS, traced
+from played import play, simulated
 from schedlab import metrics, trace
 from schedlab.paths import ROOT
 from schedlab.trace import Kind
@@ -198,3 +199,45 @@ def test_lottery_draw_by_draw(tmp_path: Path) -> None:
     children = len(made) - 1  # the last is init's: the kernel's root prints, too
     assert children > 100
     assert made[:children] == wanted[:children]
+
+
+CHANGES = """
+program a
+  run 10ms
+  fork b
+  run 30ms
+  priority 5 b
+  run 2ms
+  policy rr
+  run 2ms
+  set slice=1
+  run 2ms
+  wait
+program b
+  run 100ms
+"""
+"""a, on CPU 1, changes what concerns b, on CPU 0."""
+
+
+def delays(events: trace.Trace) -> list[int]:
+    """Of each change: nanoseconds until the other CPU enters the scheduler."""
+    records = list(events.events.select("time_ns", "cpu", "kind").iter_rows())
+    kinds = (Kind.ATTRIBUTE, Kind.POLICY, Kind.TUNABLE)
+    begin = next(t for t, cpu, kind in records if kind == Kind.FORK and cpu == 1)
+    changes = [(t, cpu) for t, cpu, kind in records if kind in kinds and t > begin]
+    return [
+        next(
+            t for t, cpu, kind in records if t > told and kind == Kind.SCHEDULER_ENTER and cpu == 0
+        )
+        - told
+        for told, teller in changes
+        if teller == 1
+    ]
+
+
+def test_another_cpu_hears_of_a_change_when_it_does_on_the_kernel(tmp_path: Path) -> None:
+    """Of an attribute, the policy, a tunable: to a fifth of a turn."""
+    kernel = delays(play(tmp_path, CHANGES, "rr", 2))
+    found = delays(simulated(tmp_path, CHANGES, "rr", 2))
+    assert len(kernel) == len(found) == 3
+    assert all(abs(here - there) < 1000 for here, there in zip(found, kernel, strict=True))
