@@ -491,6 +491,16 @@ def test_pages_only_of_what_was_run(tmp_path: Path) -> None:
     assert page_maker(2)(collection) is None
 
 
+@pytest.mark.parametrize(
+    "only",
+    ["s1-timing-switch", "s1-priority-mixed", "s1-lottery-starve", "s1-lottery-original-mixed", 1],
+)
+def test_a_page_of_a_part_of_the_runs(everything: Collection, only: str | int) -> None:
+    """Of an experiment, or of a number of CPUs: no sentence asks for what is not there."""
+    runs = [run for run in everything if only in (run.setup.experiment, run.setup.cpus)]
+    assert page_maker(1)(Collection(runs))
+
+
 def test_nothing_but_failures(tmp_path: Path) -> None:
     """A page that says so, and claims nothing."""
     for cpus in ALL_CPUS:

@@ -16,7 +16,8 @@ from typing import ClassVar
 import polars as pl
 
 from schedlab.comparison.statistics import Within
-from schedlab.report.studies.texts import combined, how_measured, in_order, of_rows
+from schedlab.report.provenance import provenance
+from schedlab.report.studies.texts import combined, in_order, of_rows
 from schedlab.report.study_tables import Measured, measure
 from schedlab.report.wording import counted
 from schedlab.runs.collection import Collection, Repeated
@@ -112,8 +113,14 @@ class Queries:
         )
 
     def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:
-        """For a caption: on which machine, with what tick, how many seeds."""
-        return how_measured(self.collection, _several(experiments), policies)
+        """For a caption: on which machine, with what tick, how many seeds. No policies: any."""
+        wanted, whose = set(_several(experiments)), set(policies)
+        setups = [
+            each
+            for setup, each in self.collection.repeated.items()
+            if setup.experiment in wanted and (not whose or setup.policy in whose)
+        ]
+        return provenance(setups, brackets=False) if setups else ""
 
     def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
         """In all their runs: `1 ms`."""

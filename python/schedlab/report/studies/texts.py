@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,7 +12,6 @@ import polars as pl
 from schedlab.comparison.statistics import ANYWHERE, difference
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report.model import Cell, Column, Table, Tone
-from schedlab.report.provenance import provenance
 from schedlab.report.study_tables import NOTHING, Measured, Numbers, label_cells
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.trace import Trace
@@ -44,19 +43,6 @@ def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kep
     if not all((run.folder / TRACE_FILE).is_file() for run in repeated.runs):
         return []
     return [(run, run.trace()) for run in repeated.runs[:most]]
-
-
-def how_measured(
-    collection: Collection, experiments: Iterable[str], policies: Iterable[str] = ()
-) -> str:
-    """For a caption: on which machine, with what tick, and how many seeds. No policies: any."""
-    wanted, whose = set(experiments), set(policies)
-    setups = [
-        each
-        for setup, each in collection.repeated.items()
-        if setup.experiment in wanted and (not whose or setup.policy in whose)
-    ]
-    return provenance(setups, brackets=False) if setups else ""
 
 
 def number(value: object) -> float:
