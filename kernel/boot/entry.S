@@ -17,7 +17,7 @@ entry:
     .option push
     .option norelax
     csrw mie, zero
-    li t0, 64
+    li t0, 256
 1:  bgeu a0, t0, 1b                 # CPUS_MAX: more than the kernel can use
     la t0, machine_mode
     slli t1, a0, 5

@@ -61,7 +61,7 @@ ENTRY_KNOWS(machine_mode_state, halt, 16);
 ENTRY_KNOWS(machine_mode_state, halted, 24);
 _Static_assert(sizeof(struct boot_slot) == 16, "boot/entry.S shifts a hart's number by 4");
 _Static_assert(sizeof(struct machine_mode_state) == 32, "boot/entry.S shifts it by 5");
-_Static_assert(CPUS_MAX == 64, "boot/entry.S keeps harts from 64 on out");
+_Static_assert(CPUS_MAX == 256, "boot/entry.S keeps harts from 256 on out");
 
 __attribute__((aligned(4096))) uint64_t kernel_root[512];
 static __attribute__((aligned(4096))) uint64_t kernel_image_table[512];

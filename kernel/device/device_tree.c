@@ -280,7 +280,8 @@ static int read_cpu(struct reader *reader, const struct node *node, const struct
         if (machine->hart[cpu] == hart.start)
             return refuse("two CPUs have the same number");
     if (hart.start >= CPUS_MAX) {
-        print("device tree: CPU %lu is not used: its number is above 63\n", hart.start);
+        print("device tree: CPU %lu is not used: its number is above %u\n", hart.start,
+              CPUS_MAX - 1);
         return 0;
     }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CPUS_MAX 64
+#define CPUS_MAX 256
 
 struct device_range {
     uint64_t start; /* physical; 0 bytes: there is none */

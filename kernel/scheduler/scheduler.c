@@ -28,8 +28,10 @@ _Static_assert(sizeof(struct switch_frame) == 14 * 8, "scheduler/switch.S knows 
 
 void switch_context(struct switch_frame *from, const struct switch_frame *to);
 
-static uint64_t idle_cpus; /* a bit for each CPU in the idle loop; a hint, read without a lock */
-_Static_assert(CPUS_MAX <= 8 * sizeof(idle_cpus), "each CPU has a bit in idle_cpus");
+#define WORD_CPUS 64
+
+/* A bit for each CPU in the idle loop; a hint, read without a lock. */
+static uint64_t idle_cpus[CPUS_MAX / WORD_CPUS];
 _Static_assert(CPUS_MAX <= POLICY_CPUS_MAX, "a policy can count all CPUs");
 
 static uint32_t pid_of(const struct process *process)
@@ -54,23 +56,32 @@ void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
 
 static void set_idle(const struct cpu *cpu, bool idle)
 {
+    uint64_t *word = &idle_cpus[cpu->id / WORD_CPUS];
+    uint64_t bit = 1ul << cpu->id % WORD_CPUS;
     if (idle)
-        __atomic_or_fetch(&idle_cpus, 1ul << cpu->id, __ATOMIC_RELAXED);
+        __atomic_or_fetch(word, bit, __ATOMIC_RELAXED);
     else
-        __atomic_and_fetch(&idle_cpus, ~(1ul << cpu->id), __ATOMIC_RELAXED);
+        __atomic_and_fetch(word, ~bit, __ATOMIC_RELAXED);
 }
 
-/* One of these CPUs, the lowest that is idle and has not been called yet: it counts as called. */
-static uint32_t claim_idle(uint64_t among)
+/* The lowest idle CPU; NO_CPU: none is. */
+static uint32_t lowest_idle(void)
 {
-    for (;;) {
-        uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED) & among;
-        if (!idle)
-            return NO_CPU;
-        uint64_t lowest = idle & -idle;
-        if (__atomic_fetch_and(&idle_cpus, ~lowest, __ATOMIC_RELAXED) & lowest)
-            return (uint32_t)__builtin_ctzl(lowest);
+    for (uint32_t first = 0; first < scheduler.cpus; first += WORD_CPUS) {
+        uint64_t idle = __atomic_load_n(&idle_cpus[first / WORD_CPUS], __ATOMIC_RELAXED);
+        if (idle)
+            return first + (uint32_t)__builtin_ctzl(idle);
     }
+    return NO_CPU;
+}
+
+/* True: the CPU was idle, and had not been called yet. It counts as called now. */
+static bool claim_idle(uint32_t cpu)
+{
+    uint64_t *word = &idle_cpus[cpu / WORD_CPUS];
+    uint64_t bit = 1ul << cpu % WORD_CPUS;
+    return (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) &&
+           (__atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED) & bit);
 }
 
 /* Counts the time that the current process has run. Its run queue is locked. */
@@ -249,14 +260,17 @@ MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *unused, uint32_t cpu)
 {
     (void)unused;
-    return claim_idle(1ul << cpu) != NO_CPU;
+    return claim_idle(cpu);
 }
 
 MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *unused, const task_t *task)
 {
     (void)unused;
     (void)task;
-    return claim_idle(UINT64_MAX);
+    uint32_t cpu;
+    while ((cpu = lowest_idle()) != NO_CPU && !claim_idle(cpu))
+        ;
+    return cpu;
 }
 
 /* The process was queued: the CPU that should run it, or take it, is called. */
@@ -270,9 +284,10 @@ static void announce(struct queue *queue, const struct process *process)
 /* The one that it is on, which gives way, unless that is busy and another one idle. */
 static uint32_t choose_cpu_for_urgent(const struct process *process)
 {
-    uint64_t idle = __atomic_load_n(&idle_cpus, __ATOMIC_RELAXED);
-    bool stays = !idle || idle & 1ul << process->task.cpu;
-    return stays ? process->task.cpu : (uint32_t)__builtin_ctzl(idle);
+    uint32_t own = process->task.cpu;
+    uint64_t word = __atomic_load_n(&idle_cpus[own / WORD_CPUS], __ATOMIC_RELAXED);
+    uint32_t idle = word & 1ul << own % WORD_CPUS ? own : lowest_idle();
+    return idle == NO_CPU ? own : idle;
 }
 
 /* The first process begins where the machine boots, since no other CPU runs before it does. */

@@ -65,4 +65,4 @@ process_entry:
     .bss
     .align 12
 emergency_stacks:
-    .skip 64 * 4096                 # CPUS_MAX
+    .skip 256 * 4096                # CPUS_MAX

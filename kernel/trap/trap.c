@@ -21,7 +21,7 @@
 
 _Static_assert(offsetof(struct trap_frame, cpu) == 264, "trap/entry.S: FRAME_CPU");
 _Static_assert(offsetof(struct cpu, id) == 0, "trap/entry.S finds a CPU's number there");
-_Static_assert(CPUS_MAX == 64, "trap/entry.S has an emergency stack for each CPU");
+_Static_assert(CPUS_MAX == 256, "trap/entry.S has an emergency stack for each CPU");
 
 void trap_entry(void);
 void user_trap(struct trap_frame *frame);

@@ -27,7 +27,7 @@ from schedlab.units import format_time, parse_counts, parse_time
 
 WRONG = [
     ("--cpus", "0", "1 to 256"),
-    ("--cpus", "65", "1 to 64"),
+    ("--cpus", "257", "1 to 256"),
     ("--cpus", "4-1", "lowest first"),
     ("--cpus", "", "numbers and ranges"),
     ("--cpus", "1;2", "numbers and ranges"),

@@ -63,7 +63,7 @@ def test_a_wrong_boot_argument_is_named(tmp_path: Path, arguments: str) -> None:
 
 
 @pytest.mark.spike
-@pytest.mark.parametrize("cpus", [1, 3, 64])
+@pytest.mark.parametrize("cpus", [1, 3, 64, 256])
 def test_power_off_reaches_the_host(tmp_path: Path, cpus: int) -> None:
     """The status that a program gives is the machine's."""
     assert run_guest(tmp_path, "poweroff 42", cpus=cpus).status == 42

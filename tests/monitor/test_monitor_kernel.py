@@ -428,7 +428,7 @@ def test_a_panic_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"cpus": 65}, "--cpus 65: only 1 to 64"),
+        ({"cpus": 257}, "--cpus 257: only 1 to 256"),
         ({"policy": PolicyChoice("lotery")}, "did you mean 'lottery'"),
         ({"settings": (("slice", -1),)}, "--set slice=-1"),
         ({"workloads": ("mixt",)}, "did you mean 'mixed'"),

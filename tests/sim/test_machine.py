@@ -317,7 +317,7 @@ def test_statuses_of_the_simulator_are_outcomes() -> None:
             ("--machine", "sim", "--workload", "FILE", "--memory", "64"),
             ["--memory", "leave it out"],
         ),
-        (("--workload", "mixed", "--cpus", "65"), ["1 to 64", "--machine sim has more"]),
+        (("--workload", "mixed", "--cpus", "257"), ["1 to 256"]),
         (("--machine", "sim", "--workload", "FILE", "--policy", "none"), ["none"]),
     ],
     ids=str,

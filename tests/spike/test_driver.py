@@ -35,6 +35,7 @@ SETUPS = [
     (2, "rr", "cpu-bound", "limit=30ms"),
     (3, "rr", "sleepers", "inject=panic"),
     (64, "rr", "sleepers", "trace-queues=1"),
+    (256, "mlfq", "true", ""),
 ]
 
 

@@ -12,7 +12,6 @@ from click.core import ParameterSource
 
 from schedlab.display.names import json_text
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
-from schedlab.machines.sim import Simulator
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
 from schedlab.toolchain.policies import parse_choices, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
@@ -50,7 +49,6 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
-CPUS_OF_ANY = Parsed("CPUS", lambda text: parse_counts(text, 1, Simulator.cpus_max))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
 CHANGE = Parsed("PLACE=VALUE", parse_change)

@@ -11,7 +11,7 @@ import click
 from schedlab import __version__
 from schedlab.commands.options import (
     CHANGE,
-    CPUS_OF_ANY,
+    CPUS,
     LIMIT,
     MEMORY,
     POLICIES,
@@ -89,7 +89,7 @@ OF_A_WORKLOAD = {
     "--cpus",
     default="1-4",
     show_default=True,
-    type=CPUS_OF_ANY,
+    type=CPUS,
     help="How many CPUs: 4, 1,2,8 or 1-4.",
 )
 @click.option(

@@ -16,7 +16,7 @@ from schedlab.units import format_time
 from schedlab.workload.loading import COMMAND, TOOLS, check_room, make_disk
 
 KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
-KERNEL_CPUS_MAX = 64
+KERNEL_CPUS_MAX = 256
 BOOT_ARGUMENTS_MAX = 1023
 """Bytes; kernel/device/device_tree.h."""
 
