@@ -197,7 +197,7 @@ static void test_ramdisk_outside_of_memory(void)
 /* A tree of so many CPUs, the last one first. */
 static char *source_of_cpus(int cpus)
 {
-    char *source = malloc(20000);
+    char *source = malloc(60000);
     check(source);
     int length =
         sprintf(source, "/dts-v1/; / { #address-cells = <2>; #size-cells = <2>;"
@@ -216,17 +216,17 @@ static char *source_of_cpus(int cpus)
     return source;
 }
 
-static void test_64_cpus(void)
+static void test_all_cpus(void)
 {
-    char *source = source_of_cpus(64);
-    check(read_source(source) == 0 && machine.cpus == 64);
-    for (uint32_t cpu = 0; cpu < 64; cpu++)
+    char *source = source_of_cpus(CPUS_MAX);
+    check(read_source(source) == 0 && machine.cpus == CPUS_MAX);
+    for (uint32_t cpu = 0; cpu < CPUS_MAX; cpu++)
         check(machine.hart[cpu] == cpu && machine.interrupt_context[cpu] == 2 * cpu + 1);
     free(source);
 
-    source = source_of_cpus(66); /* the kernel has no room for the last two */
+    source = source_of_cpus(CPUS_MAX + 2); /* the kernel has no room for the last two */
     unsigned before = notes;
-    check(read_source(source) == 0 && machine.cpus == 64 && notes == before + 2);
+    check(read_source(source) == 0 && machine.cpus == CPUS_MAX && notes == before + 2);
     free(source);
 }
 
@@ -454,7 +454,7 @@ int main(void)
     run_test(test_refused);
     run_test(test_memory_out_of_reach);
     run_test(test_ramdisk_outside_of_memory);
-    run_test(test_64_cpus);
+    run_test(test_all_cpus);
     run_test(test_header);
     run_test(test_cut_short);
     run_test(test_damaged);

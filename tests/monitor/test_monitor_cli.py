@@ -102,7 +102,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         (["--policy", "rr,mlfq,lottery,stride,wrr"], "at most 4"),
         (["--workload", "nothing"], "no workload is called 'nothing'"),
         (["--workload", "no/such/file.json"], "there is no such file"),
-        (["--machine", "qemu", "--cpus", "257"], "1<=x<=256"),
+        (["--machine", "linux", "--cpus", "17"], "only 1 to 16"),
         (["--machine", "sim", "--memory", "64"], "has none"),
         (["--machine", "sim", "--ignore-limits"], "say --machine host"),
         ([".", "--ignore-limits"], "Leave out --ignore-limits"),
