@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import orjson
@@ -26,6 +27,8 @@ _HEADER_BYTES_MAX = 16 * 1024
 _READ_BYTES_MAX = 256 * 1024
 _SENT_BYTES_MAX = 64 << 20
 """The most that may wait in one connection to be sent."""
+_KERNEL_BYTES = 128 * 1024
+"""What the host's kernel may keep of a connection for the other side to read, which would otherwise be up to 4 MB."""
 _PATIENCE_S = 20
 """For a request, or the next one."""
 _WORDS_MAX = 1000
@@ -51,6 +54,7 @@ class BoundedServer(HTTPServer):
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
         """Each new connection."""
         stream.max_write_buffer_size = _SENT_BYTES_MAX
+        stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
         self._streams = [each for each in self._streams if not each.closed()]
         while len(self._streams) >= _CONNECTIONS_MAX:
             self._streams.pop(0).close()

@@ -291,9 +291,7 @@ class Vega(_Guarded):
         with suppress(StreamClosedError):
             for at in range(0, len(script), PIECE_BYTES):
                 self.write(bytes(script[at : at + PIECE_BYTES]))
-                await (
-                    self.flush()
-                )  # until it has been read: a page that does not read takes no memory
+                await self.flush()  # of a page that does not read, one piece is in memory
 
 
 class Published(_File):
