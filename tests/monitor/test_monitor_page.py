@@ -194,8 +194,33 @@ def test_side_by_side_each_has_its_own(browser: Browser) -> None:
             assert panel(page, "processes", system).is_visible()
         assert not page.locator("#tabs").is_visible()
         panel(page, "processes", "b").get_by_role("row").filter(has_text="compile").click()
+        panel(page, "processes", "b").locator(".row.selected").wait_for()  # drawn a frame later
         assert panel(page, "processes", "b").locator(".row.selected").count() == 1
         assert panel(page, "processes", "a").locator(".row.selected").count() == 0
+
+
+def test_a_click_means_what_was_pressed(browser: Browser) -> None:
+    """Its row is elsewhere, and another one in its place, before the press is let go."""
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+        stand_in.playing = False
+        made = stand_in.made[0]
+        table = panel(page, "processes")
+        table.get_by_label("Tickets: sort").click()
+        row = table.get_by_role("row").filter(has_text="compile")
+        row.locator(".name-words").hover()
+        place = row.get_attribute("data-place")
+
+        def change() -> None:
+            next(each for each in made.processes.values() if each.name == "compile").tickets = 1
+            made.fork("another", "another", 0)
+            stand_in.send_frames()
+
+        page.mouse.down()
+        stand_in.call(change)
+        moved = f"#processes-a .row:not([data-place='{place}'])"
+        page.locator(moved).filter(has_text="compile").wait_for()
+        page.mouse.up()
+        assert "compile" in table.locator(".row.selected").inner_text()
 
 
 def test_a_change_by_others_is_seen(browser: Browser) -> None:

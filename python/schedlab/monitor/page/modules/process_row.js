@@ -18,6 +18,7 @@ export class ProcessRow {
         this.kill = button("close", "Kill", () => {});
         this.kill.className = "kill only-icon";
         this.kill.tabIndex = -1; // by keyboard it is Delete
+        this.kill.hidden = true;
         delete this.kill.dataset.tip;
         this.killWords = this.kill.appendChild(element("span", { className: "kill-words" }));
         this.element.append(element("div", { className: "cell", role: "gridcell" }, this.kill));

@@ -38,6 +38,8 @@ class ProcessTable {
         this.foldedGroups = new Set();
         /** @type {ProcessRow[]} */
         this.rows = [];
+        /** @type {import("./process_acts.js").Target | null} what the last press met */
+        this.pressed = null;
         this.scheduled = 0;
         this.#build();
         this.editor = new AttributeEditor(this);
@@ -73,8 +75,11 @@ class ProcessTable {
             this.#move(1);
         });
         this.grid.addEventListener("scroll", () => this.#scroll(), { passive: true });
+        this.grid.addEventListener("pointerdown", (event) => {
+            this.pressed = this.#targetAt(event.target);
+        });
         this.grid.addEventListener("click", (event) => this.#click(event));
-        this.grid.addEventListener("dblclick", (event) => this.#edit(event.target.closest("[data-attribute]")));
+        this.grid.addEventListener("dblclick", (event) => this.#edit(this.pressed, event.target.closest("[data-attribute]")));
         this.grid.addEventListener("keydown", (event) => this.#key(event));
     }
 
@@ -181,10 +186,12 @@ class ProcessTable {
         this.rowHeight ||= this.head.offsetHeight || 24;
         const height = this.grid.clientHeight;
         const first = Math.max(0, Math.floor(this.grid.scrollTop / this.rowHeight) - SPARE_ROWS);
-        const wanted = Math.min(this.items.length - first, Math.ceil(height / this.rowHeight) + 2 * SPARE_ROWS);
+        const room = Math.ceil(height / this.rowHeight) + 2 * SPARE_ROWS;
+        const wanted = Math.min(this.items.length - first, room);
         const space = `${this.items.length * this.rowHeight}px`;
         if (this.space.style.height !== space) this.space.style.height = space;
-        while (this.rows.length < wanted) {
+        // Not only as many as there are processes: a new one would give each place to another element.
+        while (this.rows.length < room) {
             const row = new ProcessRow(this.columns, `${this.system}-row-${this.rows.length}`);
             this.rows.push(row);
             this.rowGroup.append(row.element);
@@ -205,25 +212,22 @@ class ProcessTable {
 
     // --- what one does with it
 
+    /** Means what its press met: a frame may have moved the rows since. Clicks of scripts have no press. */
     #click(event) {
-        const row = event.target.closest(".row:not(.row-head)");
-        if (!row) return;
-        const place = Number(row.dataset.place);
-        const item = this.items[place];
-        if (event.target.closest(".kill")) {
-            this.killer.press(this.targetOf(item));
-            return;
-        }
-        if (item < 0) {
-            if (event.target.closest("[data-attribute]")) this.#edit(event.target.closest("[data-attribute]"));
-            else this.#foldGroup(this.groups[-1 - item].group);
-            return;
-        }
-        const pid = this.state.frame.processes.pid[item];
-        const again = this.state.selected === pid;
+        if (!rowAround(event.target)) return;
+        const target = event.detail ? this.pressed : this.#targetAt(event.target);
         const cell = event.target.closest("[data-attribute]");
-        if (again && cell) this.#edit(cell);
-        else select(this.system, pid);
+        if (!target) return;
+        if (event.target.closest(".kill")) this.killer.press(target);
+        else if (cell && (target.pid === undefined || target.pid === this.state.selected)) this.#edit(target, cell);
+        else if (target.pid === undefined) this.#foldGroup(target.group);
+        else select(this.system, target.pid);
+    }
+
+    /** @returns {import("./process_acts.js").Target | null} what the row around an element shows now */
+    #targetAt(inner) {
+        const row = rowAround(inner);
+        return row && this.targetOf(this.items[Number(row.dataset.place)]);
     }
 
     #foldGroup(group) {
@@ -231,10 +235,8 @@ class ProcessTable {
         this.panel.redraw();
     }
 
-    #edit(cell) {
-        if (!cell || !this.state.can("attributes")) return;
-        const item = this.items[Number(cell.closest(".row").dataset.place)];
-        this.editor.begin(this.targetOf(item), cell.dataset.attribute);
+    #edit(target, cell) {
+        if (target && cell && this.state.can("attributes")) this.editor.begin(target, cell.dataset.attribute);
     }
 
     /** What is acted on: a process, or a group. */
@@ -297,6 +299,11 @@ class ProcessTable {
         if (top < this.grid.scrollTop) this.grid.scrollTop = top;
         else if (top > this.grid.scrollTop + room) this.grid.scrollTop = top - room;
     }
+}
+
+/** @param {Element} inner @returns {HTMLElement | null} */
+function rowAround(inner) {
+    return inner.closest(".row:not(.row-head)");
 }
 
 /** @param {string} widths of columns, each with one or two lengths @returns {number} rem in all */
