@@ -223,6 +223,26 @@ def test_a_click_means_what_was_pressed(browser: Browser) -> None:
         assert "compile" in table.locator(".row.selected").inner_text()
 
 
+def test_a_process_that_has_ended_is_not_acted_on(browser: Browser) -> None:
+    """Nor is what is shown in its place."""
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+        made = stand_in.made[0]
+        table = panel(page, "processes")
+        table.get_by_label("groups").check()
+        name = table.get_by_text("compile", exact=True)
+        name.click()
+        table.locator(".row.selected").wait_for()
+        pid = next(each.pid for each in made.processes.values() if each.name == "compile")
+        stand_in.call(lambda: stand_in.do_kill(made, {"pid": pid}))
+        name.wait_for(state="hidden")
+        for _ in range(2):
+            page.keyboard.press("Delete")
+        page.keyboard.press("Enter")
+        changes(page, ".strip-clock")
+        assert stand_in.asked_to("kill") == []
+        assert table.locator(".edit-field").is_hidden()
+
+
 def test_a_change_by_others_is_seen(browser: Browser) -> None:
     with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
         made = stand_in.made[0]

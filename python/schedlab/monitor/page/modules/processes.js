@@ -274,6 +274,7 @@ class ProcessTable {
         const pid = this.state?.selected;
         if (!pid) return acts;
         acts.Escape = () => select(this.system, 0);
+        if (this.state.row(pid) < 0) return acts; // it has ended
         acts.Delete = () => this.killer.press(this.targetOf(this.state.row(pid)));
         const edit = (attribute) => () => {
             if (this.state.can("attributes")) this.editor.begin(this.targetOf(this.state.row(pid)), attribute);
