@@ -426,11 +426,7 @@ def test_a_start_that_is_ended_leaves_nothing(host: Host) -> None:
     host.add("python3", f'{python}\nexec "{sys.executable}" "$@"')
     with host.popen("doctor") as process:
         wait_for(started)
-        # As a terminal does it: to all of the group's processes.
-        for child in children_of(process.pid):
-            with suppress(ProcessLookupError):  # the end of one may have ended it
-                os.kill(child, signal.SIGINT)
-        os.kill(process.pid, signal.SIGINT)
+        interrupt(process)
         process.wait(timeout=60)
         assert process.returncode not in (0, 2)
     host.add("python3", f'exec "{sys.executable}" "$@"')
@@ -445,14 +441,25 @@ def test_a_start_that_is_interrupted_tells_of_no_insides(host: Host) -> None:
     host.add("python3", f'{python}\nexec "{sys.executable}" "$@"')
     with host.popen("doctor") as process:
         wait_for(started)
-        for child in [*children_of(process.pid), process.pid]:
-            os.kill(child, signal.SIGINT)
+        interrupt(process)
         output, messages = process.communicate(timeout=60)
     _, interrupted = messages.splitlines()
     assert (output, interrupted) == (
         "",
         "schedlab: interrupted; nothing of the environment is left behind",
     )
+    assert host.environments() == []
+
+
+def test_what_makes_the_environment_is_interrupted_and_no_more(host: Host) -> None:
+    """As when its end comes before the launcher has heard of the interrupt."""
+    python = 'case "$*" in "-I -m venv "*) echo insides; kill -INT $$ ;; esac'
+    host.add("python3", f'{python}\nexec "{sys.executable}" "$@"')
+    status, output, messages = host.start("doctor")
+    assert (status, output) == (130, "")
+    assert messages.splitlines()[1:] == [
+        "schedlab: interrupted; nothing of the environment is left behind"
+    ]
     assert host.environments() == []
 
 
@@ -473,6 +480,14 @@ def wait_for(path: Path) -> None:
             return
         time.sleep(0.05)
     raise AssertionError(f"{path} did not appear")
+
+
+def interrupt(process: subprocess.Popen[str]) -> None:
+    """As a terminal does it: all of the group's processes."""
+    for child in children_of(process.pid):
+        with suppress(ProcessLookupError):  # the end of one may have ended it
+            os.kill(child, signal.SIGINT)
+    os.kill(process.pid, signal.SIGINT)
 
 
 def children_of(parent: int) -> list[int]:
