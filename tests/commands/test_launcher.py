@@ -490,6 +490,17 @@ def interrupt(process: subprocess.Popen[str]) -> None:
     os.kill(process.pid, signal.SIGINT)
 
 
+def waiting_for_the_lock(process: subprocess.Popen[str]) -> int:
+    """The process that waits for a start."""
+    for _ in range(600):
+        for child in children_of(process.pid):
+            with suppress(OSError):
+                if Path(f"/proc/{child}/comm").read_text() == "flock\n":
+                    return child
+        time.sleep(0.05)
+    raise AssertionError("it does not wait")
+
+
 def children_of(parent: int) -> list[int]:
     """All descendants."""
     found = []
@@ -511,6 +522,33 @@ def test_first_starts_side_by_side_make_one_environment(host: Host) -> None:
     assert [output for output, _ in ends] == [f"doctor|{number}\n" for number in range(4)]
     assert sum("making the Python environment" in messages for _, messages in ends) == 1
     assert len(host.environments()) == 1
+
+
+@pytest.mark.parametrize("interrupted", ["the one that makes", "the one that waits", "its wait"])
+def test_an_interrupt_ends_one_of_two_first_starts(
+    host: Host, template: Path, interrupted: str
+) -> None:
+    started, goes_on = host.folder / "started", host.folder / "goes-on"
+    held = f'touch "{started}"; until [ -e "{goes_on}" ]; do sleep 0.05; done'
+    host.add("python3", f'case "$*" in "-I -m venv "*) {held} ;; esac\n{python_with(template)}')
+    with host.popen("doctor", "makes") as makes:
+        wait_for(started)
+        with host.popen("doctor", "waits") as waits:
+            wait = waiting_for_the_lock(waits)
+            ends, other = (makes, waits) if interrupted.endswith("makes") else (waits, makes)
+            if interrupted == "its wait":
+                os.kill(wait, signal.SIGINT)
+            else:
+                interrupt(ends)
+            try:
+                assert ends.communicate(timeout=60)[0] == ""
+            finally:
+                goes_on.touch()
+            assert ends.returncode not in (0, 2)
+            output, messages = other.communicate(timeout=120)
+    assert output == f"doctor|{'waits' if other is waits else 'makes'}\n", messages
+    (name,) = host.environments()
+    assert "new" not in name
 
 
 def test_an_environment_whose_python_is_gone_is_made_anew(host: Host) -> None:
