@@ -28,7 +28,7 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 from schedlab import paths
 from schedlab.errors import WrongUsage
 from schedlab.monitor import limits
-from schedlab.monitor.limits import read_message
+from schedlab.monitor.limits import PIECE_BYTES, read_message
 from schedlab.monitor.way_in import way_in
 from schedlab.runs.parts import supply
 
@@ -364,6 +364,27 @@ def test_a_page_that_asks_and_does_not_read_is_heard_no_further(monitor: Monitor
 
     asyncio.run(ask())
     assert monitor.answers()
+
+
+def test_a_page_that_leaves_while_it_is_told_is_no_news() -> None:
+    """Neither one that says goodbye nor one that is there to the end has read its answers."""
+    monitor = Monitor()
+
+    async def ask(link: WebSocketClientConnection) -> None:
+        for number in range(limits.QUESTIONS_MAX):
+            await link.write_message(f'{{"id": {number}, "do": "history"}}')
+        while monitor.unread() < 2 * PIECE_BYTES:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+
+    async def come() -> str:
+        async with opened(monitor) as leaves, opened(monitor) as stays:
+            await ask(leaves)
+            leaves.close()
+            await ask(stays)
+            return await asyncio.to_thread(monitor.end)
+
+    assert asyncio.run(come()).splitlines()[1:] == []
 
 
 def test_pages_have_a_limit(monitor: Monitor) -> None:

@@ -48,6 +48,8 @@ THEME_FILES = f"/({'|'.join(THEME)})"
 LOCAL = "127.0.0.1"
 _REASON_MAX = 100
 """Characters of what a socket's end says: WebSockets have room for 123 bytes."""
+_GOODBYE_S = 1
+"""How long the monitor's end waits for a page to take notice."""
 _PING_S = 20
 """A page that has not answered by the next one is gone."""
 _OURS = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -129,11 +131,10 @@ class Server:
         """No page hears of anything after this."""
         self._stop_listening()
         self._http.stop()
-        for client in list(self.clients):
-            client.close(1001, "the monitor has ended")
+        leaving = [client.leave("the monitor has ended") for client in self.clients]
         for task in self.work:
             task.cancel()
-        await asyncio.gather(*self.work, return_exceptions=True)
+        await asyncio.gather(*leaving, *self.work, return_exceptions=True)
         await self._http.close_all_connections()
 
     def _application(self) -> Application:
@@ -327,6 +328,9 @@ class Socket(WebSocketHandler, _Quiet):
         self._questions = 0
         """How many questions have no answer yet."""
         self._sending: asyncio.Task[None] | None = None
+        self._gone = False
+        """Whether the page has left. The task that sends ends by itself then: to cancel what it writes would show a
+        traceback on the terminal."""
 
     def prepare(self) -> None:
         request = self.request
@@ -354,8 +358,18 @@ class Socket(WebSocketHandler, _Quiet):
 
     def on_close(self) -> None:
         self.server.clients.discard(self)
-        if self._sending:
-            self._sending.cancel()
+        self._gone = True
+        self._work.set()
+        self._read.set()
+
+    async def leave(self, reason: str) -> None:
+        """Ends the socket, by force if the page does not take notice."""
+        stream = self.ws_connection.stream if self.ws_connection else None
+        self.close(1001, reason)
+        if stream and self._sending:
+            await asyncio.wait([self._sending], timeout=_GOODBYE_S)
+            stream.close()
+            await self._sending
 
     # --- what it is told
 
@@ -383,6 +397,8 @@ class Socket(WebSocketHandler, _Quiet):
             while True:
                 await self._work.wait()
                 self._work.clear()
+                if self._gone:
+                    return
                 while self._hello or self._others or self._frames:
                     for data in self._next():
                         await self.write_message(data)
@@ -411,7 +427,7 @@ class Socket(WebSocketHandler, _Quiet):
 
     async def on_message(self, message: str | bytes) -> None:
         """The next one is not heard before this has ended."""
-        while self._unread > UNREAD_BYTES_MAX:
+        while self._unread > UNREAD_BYTES_MAX and not self._gone:
             self._read.clear()
             await self._read.wait()
         try:
