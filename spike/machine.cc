@@ -3,6 +3,7 @@
 #include "machine.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 #include <stdexcept>
 
@@ -12,7 +13,10 @@
 static constexpr uint64_t TIMER_TICK = sim_t::INSNS_PER_RTC_TICK; // instructions
 static constexpr int INTERRUPTED = 130;                           // as a shell has it
 static constexpr uint64_t LISTENS_EVERY = 1000000;                // instructions of a hart
-static constexpr size_t SOFTWARE_INTERRUPT_BYTES = 4;             // of its register in the CLINT
+// The library's console takes a character each time; where it found none, the 16 next times it does
+// not look.
+static constexpr int CONSOLE_LOOKS = 32;
+static constexpr size_t SOFTWARE_INTERRUPT_BYTES = 4; // of its register in the CLINT
 
 machine::machine(const machine_parts &parts)
     : sim_t(&parts.configuration, false, {{DRAM_BASE, &parts.memory}}, {}, false, {parts.program},
@@ -69,6 +73,7 @@ void machine::wake(size_t hart, uint64_t in_round)
     if (active.has(hart) || (held_up.has(hart) && in_round < wakes_at[hart]))
         return;
     held_up.remove(hart);
+    assert(in_round >= rested_since[hart]);
     hart_list[hart].rest(in_round - rested_since[hart], turn);
     wakes_at[hart] = NEVER;
     active.add(hart);
@@ -107,19 +112,21 @@ void machine::let_rest(size_t i)
 }
 
 // What this hart wrote to devices in its turn may call others: those behind it in this round, the
-// others in the next one.
+// others in the next one. In a mixed round none is behind.
 void machine::notice_devices(size_t by)
 {
+    auto joins = [&](size_t i) { return i > by && !order ? round : round + 1; };
+
     for (size_t i = poked.first(0); i < HARTS_MAX; i = poked.first(i + 1)) {
         poked.remove(i);
-        wake(i, i > by ? round : round + 1);
+        wake(i, joins(i));
     }
     if (!touched)
         return;
     touched = false;
     for (size_t i = 0; i < hart_list.size(); i++)
         if (hart_list[i].is_called())
-            wake(i, i > by ? round : round + 1);
+            wake(i, joins(i));
 }
 
 void machine::take_round()
@@ -170,9 +177,10 @@ void machine::take_mixed_round()
 // Lets the console take what was typed.
 void machine::listen()
 {
-    for (auto &device : devices)
-        if (device.get() != clint.get())
-            device->tick(turn / TIMER_TICK);
+    for (int look = 0; look < CONSOLE_LOOKS; look++)
+        for (auto &device : devices)
+            if (device.get() != clint.get())
+                device->tick(turn / TIMER_TICK);
     for (size_t i = 0; i < hart_list.size(); i++)
         if (hart_list[i].is_called())
             wake(i, round);
