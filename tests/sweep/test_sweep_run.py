@@ -146,6 +146,23 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
     assert dataset.read_table(out, "runs")["status"].to_list() == ["success"] * 10
 
 
+def test_of_finished_runs_no_copies_stay_in_memory(tmp_path: Path) -> None:
+    """Of their keys and statuses, that is: a long sweep has hundreds of thousands an hour."""
+    make = command.built({"sim"})
+    plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
+    by_key = plan.by_key(make)
+    tasks = [Task(key, point.run) for key, point in by_key.items()]
+    identities = {key: plan.identity(point, make) for key, point in by_key.items()}
+    with (
+        dataset.opened(tmp_path / "out", plan.dimensions, make.to_dict(), "") as data_set,
+        processes.local(1) as crew,
+    ):
+        execution.carry_out(tasks, identities, crew, make, data_set, Told())
+    planned = {id(key) for key in by_key}
+    assert {id(key) for key in data_set.statuses} == planned
+    assert len({id(status) for status in data_set.statuses.values()}) == 1
+
+
 def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     make = command.built({"sim"})
     other = replace(make, measuring={**make.measuring, "sources_sha256": "0" * 64})

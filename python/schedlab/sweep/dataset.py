@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ class DataSet:
         for identity, result in finished:
             if result.key in self.statuses:
                 continue
-            self.statuses[result.key] = result.outcome.status
+            self.statuses[result.key] = sys.intern(result.outcome.status)
             rows[RUNS].append(_row(identity, result))
             rows[GROUPS] += [{**row, "key": result.key} for row in result.rows.groups]
             rows[TOLD] += [{**row, "key": result.key} for row in result.rows.told]

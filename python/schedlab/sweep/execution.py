@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
@@ -199,7 +199,8 @@ class _Conductor:
     def take_results(self, batch: Batch, results: Sequence[Result]) -> None:
         for task, result in zip(batch.tasks, results, strict=True):
             self.learn(task, result.seconds)
-            self.take_result(task, result)
+            # With the plan's key: each result comes with a copy, of which a long sweep would keep many.
+            self.take_result(task, replace(result, key=task.key))
 
     def take_result(self, task: Task, result: Result) -> None:
         self.finished.append((self.identities[task.key], result))
