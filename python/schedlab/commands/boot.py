@@ -11,9 +11,10 @@ import click
 from schedlab.commands.options import POLICIES, TICK, memory_option
 from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
-from schedlab.machines import KERNEL_MACHINES
-from schedlab.machines.kernel import KERNEL_CPUS_MAX
-from schedlab.toolchain.policies import STANDARD, PolicyChoice
+from schedlab.machines import KERNEL_MACHINES, Boot, kernel_machine
+from schedlab.machines.kernel import KERNEL_CPUS_MAX, with_more_arguments
+from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
 from schedlab.units import format_time
 
 
@@ -53,11 +54,6 @@ def boot(
 
     What is written to its disk is gone when it ends.
     """
-    from schedlab.machines import Boot, kernel_machine
-    from schedlab.machines.kernel import with_more_arguments
-    from schedlab.toolchain.build import IMAGE, KERNEL, build
-    from schedlab.toolchain.policies import check_choices, read_catalogue
-
     if len(policies) > 1:
         raise WrongUsage(
             "--policy: one machine has one policy; `policy NAME` in its shell switches"

@@ -15,7 +15,7 @@ from schedlab.display.terminal import new_table, results, say
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.files.placing import check_file
 from schedlab.machines import KERNEL_MACHINES
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import STANDARD, PolicyChoice, read_catalogue
 
 if TYPE_CHECKING:
     from schedlab.benchmarks.calibration import Drift
@@ -84,8 +84,6 @@ def calibrate(
 
 def _all_policies() -> tuple[PolicyChoice, ...]:
     """Presets take what their policies do; the standard one's look for processes in other ways."""
-    from schedlab.toolchain.policies import STANDARD, read_catalogue
-
     known = read_catalogue()
     presets = (PolicyChoice(STANDARD, preset) for preset in known[STANDARD].presets)
     return (*map(PolicyChoice, known), *presets)

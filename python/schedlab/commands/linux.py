@@ -17,6 +17,7 @@ import click
 from schedlab.commands.options import SEED, SETTING, echo_json, json_option, no_kvm_option
 from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
+from schedlab.toolchain.policies import check_choices, parse_choices, read_catalogue
 
 FAIR = "fair"
 """The name of the kernel's own class, where a policy could stand."""
@@ -200,8 +201,6 @@ def build(as_json: bool) -> None:
 
 def check_policy(name: str) -> None:
     """WrongUsage says what is near to it."""
-    from schedlab.toolchain.policies import check_choices, parse_choices, read_catalogue
-
     if name == FAIR or name.partition(":")[0].isdecimal():
         return  # by its number: the program looks
     try:

@@ -13,8 +13,10 @@ import click
 from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, given, no_kvm_option
 from schedlab.commands.workload_run import one_value_each
 from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.toolchain.policies import FAIR, STANDARD, PolicyChoice
+from schedlab.workload.workload_files import is_workload_file
 
 if TYPE_CHECKING:
     from schedlab.monitor.making import Choices
@@ -218,8 +220,6 @@ def _workloads(
     request: _Request, given: dict[str, str]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Files of the user's own, and the names of all that is to run from the beginning."""
-    from schedlab.workload.workload_files import is_workload_file
-
     if "workloads" not in given:
         return (), () if request.run or request.machine == "host" else DEFAULT_WORKLOADS
     files = tuple(Path(each) for each in request.workloads if is_workload_file(each))
@@ -231,7 +231,6 @@ def _setups(
     request: _Request, choices: Choices, files: tuple[Path, ...], names: tuple[str, ...]
 ) -> list[Setup]:
     """One for each policy."""
-    from schedlab.machines import SIMULATOR
     from schedlab.monitor.system import Setup
 
     if request.machine == SIMULATOR and request.memory is not None:

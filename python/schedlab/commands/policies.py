@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from schedlab.commands.options import echo_json, json_option
+from schedlab.toolchain.policies import FAIR, read_catalogue, those_named
 
 
 @click.command()
@@ -16,7 +17,6 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     from dataclasses import asdict
 
     from schedlab.commands.policy_listing import listing
-    from schedlab.toolchain.policies import FAIR, read_catalogue, those_named
 
     catalogue = {**read_catalogue(), FAIR.name: FAIR}
     wanted = those_named(catalogue, names) if names else list(catalogue.values())

@@ -14,7 +14,7 @@ from schedlab.errors import WrongUsage
 from schedlab.files.placing import check_file
 from schedlab.machines import SIMULATOR
 from schedlab.runs.recording import Recording, recording
-from schedlab.toolchain.policies import FAIR
+from schedlab.toolchain.policies import FAIR, read_catalogue
 
 INSTEAD = {"workload": "--workload", "changes": "--with"}
 """Options that say what runs in another way."""
@@ -70,8 +70,6 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
 
 def check_policy(place: Path, found: Recording) -> None:
     """Linux, say, has policies that are not ours: then one must be chosen."""
-    from schedlab.toolchain.policies import read_catalogue
-
     ours = read_catalogue()
     if found.policy.name not in ours:
         raise WrongUsage(

@@ -12,6 +12,7 @@ from schedlab.commands.options import echo_json, given, json_option
 from schedlab.commands.perf import check_usage, from_perf_options, import_recording
 from schedlab.display.terminal import say, tell
 from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.files.whole import written
 
 Format = Literal["perfetto", "parquet", "csv"]
 
@@ -78,7 +79,6 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
     """Raises SchedlabError, in the end, if the trace is not sound."""
     from schedlab import trace as traces
     from schedlab.files import placing
-    from schedlab.files.whole import written
 
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()

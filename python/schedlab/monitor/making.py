@@ -15,6 +15,7 @@ from typing import Any
 from schedlab.errors import WrongUsage
 from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
+from schedlab.machines.linux.machine import Linux
 from schedlab.machines.sim import Simulator
 from schedlab.monitor.palette import Entry, palette
 from schedlab.monitor.system import Setup, System
@@ -144,8 +145,6 @@ def cpus_max(machine: str) -> int:
     if machine == SIMULATOR:
         return Simulator.cpus_max
     if machine == LINUX:
-        from schedlab.machines.linux.machine import Linux
-
         return Linux.cpus_max
     return os.cpu_count() or 1
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedlab.display.names import all_visible, visible, visible_frame
 from schedlab.errors import WrongUsage
-from schedlab.files.kept import checked, read_object
+from schedlab.files.kept import checked, read_object, read_tables
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.runs import results
 from schedlab.workload.changes import workload_title
@@ -239,7 +239,6 @@ def _read_tables(table: str, places: list[str]) -> pl.DataFrame:
     """All rows of many files, and their places."""
     import polars as pl
 
-    from schedlab.files.kept import read_tables
     from schedlab.metrics import schemas
 
     if not places:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab.display.terminal import say
 from schedlab.files.json_lines import Node
 from schedlab.machines import machine_named
+from schedlab.runs.carrying_out import Software, inputs
 from schedlab.runs.parts import supply
 from schedlab.sweep import dataset, expanding, reading
 from schedlab.sweep.make import Make, make_of
@@ -127,8 +128,6 @@ def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:
 
 def manifest_of(point: expanding.Point, make: Make, said: Mapping[str, Any]) -> dict[str, Any]:
     """What the manifest says of a run with a kept folder, as `./schedlab run` would say it."""
-    from schedlab.runs.carrying_out import Software, inputs
-
     facts = dict(make.machines[point.run.machine])
     version = facts.pop("machine_version")
     base = Software({}, {**said, **facts})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from schedlab.commands.options import echo_json
 from schedlab.display.terminal import new_table, results
+from schedlab.machines import kernel_machine
+from schedlab.toolchain.build import IMAGE, KERNEL, POLICY_COST, build
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 def show(of_host: bool, as_json: bool) -> None:
     from schedlab.benchmarks import instructions as benchmark
-    from schedlab.machines import kernel_machine
-    from schedlab.toolchain.build import IMAGE, KERNEL, POLICY_COST, build
 
     build("kernel", "image", "policy-cost")
     spike = kernel_machine("spike")

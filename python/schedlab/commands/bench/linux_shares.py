@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.commands.options import echo_json
 from schedlab.display.terminal import new_table, results
+from schedlab.machines import machine_named
 
 if TYPE_CHECKING:
     from schedlab.benchmarks.linux_shares import Row as ShareRow
@@ -36,7 +37,6 @@ def shares(setting: ShareSetting, out: Path | None, as_json: bool) -> None:
 def show(setting: ShareSetting, rows: list[ShareRow]) -> None:
     """A line a process, and one for each policy."""
     from schedlab.benchmarks import linux_shares
-    from schedlab.machines import machine_named
 
     title = f"Shares of the CPU time on Linux, in %, over {setting.seconds} s"
     figures = (">CPUs", ">seed", ">weight or tickets", ">share", ">ideal", ">error, points")

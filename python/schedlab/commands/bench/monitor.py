@@ -9,6 +9,8 @@ import click
 
 from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import new_table, results
+from schedlab.machines import kernel_machine
+from schedlab.toolchain.build import IMAGE, KERNEL, build
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,8 +27,6 @@ def monitor(as_json: bool) -> None:
     takes more than 5 % of a CPU, at one question for sched_status a second.
     """
     from schedlab.benchmarks import watching as monitor_bench
-    from schedlab.machines import kernel_machine
-    from schedlab.toolchain.build import IMAGE, KERNEL, build
 
     build("kernel", "image")
     rows = monitor_bench.measure(kernel_machine("spike"), KERNEL, IMAGE)

@@ -9,6 +9,7 @@ import click
 
 from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import new_table, results
+from schedlab.toolchain.build import build
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,7 +26,6 @@ def monitor_model(as_json: bool) -> None:
     than the aim.
     """
     from schedlab.benchmarks import live_model
-    from schedlab.toolchain.build import build
 
     build("simulator")
     measured = live_model.measure()

@@ -24,7 +24,7 @@ from schedlab.commands.options import (
 from schedlab.display.terminal import new_table, results
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import PolicyChoice, first_that_shares_by, read_catalogue
 from schedlab.units import parse_counts
 
 if TYPE_CHECKING:
@@ -162,7 +162,6 @@ def shares(context: click.Context, request: Request) -> None:
 def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
     """Returns what is measured, by the options that were given. Raises WrongUsage for options of Spike."""
     from schedlab.benchmarks.linux_shares import Setting as SharesOnLinux
-    from schedlab.toolchain.policies import first_that_shares_by, read_catalogue
 
     for option in given(context, OF_SPIKE).values():
         raise WrongUsage(

@@ -9,6 +9,7 @@ import click
 
 from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import new_table, results, say
+from schedlab.toolchain.policies import read_catalogue
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,7 +34,6 @@ def simulator(with_peers: bool, as_json: bool) -> None:
     when things happen at once, and after a pause.
     """
     from schedlab.benchmarks import simulator_speed as simulator_bench
-    from schedlab.toolchain.policies import read_catalogue
 
     measured = simulator_bench.measure()
     aims = simulator_bench.aims(measured, simulator_bench.process_bytes(list(read_catalogue())))

@@ -11,9 +11,9 @@ import click
 from schedlab.commands.carrying_out import carried_out, check_finished, out_option
 from schedlab.commands.options import POLICIES, echo_json, json_option, no_kvm_option
 from schedlab.display.terminal import new_table, results
-from schedlab.machines import LINUX_MACHINES
+from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import CONSOLE
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import STANDARD, PolicyChoice, first_that_shares_by, read_catalogue
 
 if TYPE_CHECKING:
     from schedlab.benchmarks.linux_throughput import Row, Setting
@@ -67,7 +67,6 @@ def throughput(
     status 1 if a policy's events a second are more than 5 % off those of the fair class.
     """
     from schedlab.benchmarks import linux_throughput
-    from schedlab.toolchain.policies import STANDARD, first_that_shares_by, read_catalogue
 
     policies = policies or (
         PolicyChoice(STANDARD),
@@ -91,7 +90,6 @@ def show(setting: Setting, rows: list[Row]) -> None:
     """Rates of all rounds, and their ratios to those of the fair class."""
     from schedlab.benchmarks import linux_throughput
     from schedlab.comparison.statistics import Quantity, estimate, in_column
-    from schedlab.machines import machine_named
     from schedlab.studies.linux_experiments import FAIR
 
     table = new_table(
