@@ -21,7 +21,6 @@ from kept_runs import MANIFEST
 from schedlab.commands import run as cli_run
 from schedlab.commands import study as study_run
 from schedlab.commands.study import Request, at_hand, reproduce
-from schedlab.commands.workload_run import Request as WorkloadRequest
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.files.placing import write_list
 from schedlab.machines.base import Release
@@ -30,6 +29,7 @@ from schedlab.machines.outcome import Outcome
 from schedlab.report.output import MARK
 from schedlab.runs import carrying_out as running
 from schedlab.runs import collection, perform, results
+from schedlab.runs.asked import Request as WorkloadRequest
 from schedlab.runs.collection import Collection
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan

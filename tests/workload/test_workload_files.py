@@ -474,7 +474,7 @@ def test_the_palettes_simple_ones_give_their_starter_nothing(name: str) -> None:
 
 
 def test_the_name_of_a_run_is_that_of_its_file() -> None:
-    from schedlab.commands.workload_run import folder_name
+    from schedlab.runs.asked import folder_name
 
     choice = (PolicyChoice("rr"),)
     assert folder_name("workloads/files/mixed.json", choice) == "mixed-rr"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, given, no_kvm_option
-from schedlab.commands.workload_run import one_value_each
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
+from schedlab.runs.asked import one_value_each
 from schedlab.toolchain.policies import FAIR, STANDARD, PolicyChoice
 from schedlab.workload.workload_files import is_workload_file
 

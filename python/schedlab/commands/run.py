@@ -24,10 +24,11 @@ from schedlab.commands.options import (
     no_kvm_option,
 )
 from schedlab.commands.replay import recorded, replay_option
-from schedlab.commands.workload_run import Request, run_workload
+from schedlab.commands.workload_run import run_workload
 from schedlab.display.terminal import results
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
+from schedlab.runs.asked import Request
 from schedlab.studies.pack import studies
 from schedlab.toolchain.policies import STANDARD
 

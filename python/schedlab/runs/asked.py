@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""What a user asks to be run, of a workload under policies, and the plan that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.display.terminal import say
+from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.machines.run import Run
+from schedlab.paths import new_runs_folder
+from schedlab.runs.plan import Plan, product
+from schedlab.runs.recording import Recording
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.workload import costs, workload_files
+from schedlab.workload.changes import Change
+from schedlab.workload.model import WorkloadFile
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is run, by the options' names."""
+
+    workload: str
+    changes: tuple[Change, ...]
+    policies: tuple[PolicyChoice, ...]
+    settings: tuple[tuple[str, int], ...]
+    cpus: tuple[int, ...]
+    machine: str
+    repeats: int
+    seed: int
+    tick: int
+    limit: int
+    costs: str | None
+    memory: int
+    kernel: Path | None
+    replay: Recording | None
+    out: Path | None
+
+    def base(self) -> Run:
+        """The first of the runs. Raises WrongUsage for what cannot be run."""
+        values = one_value_each(self.settings)
+        file = None if self.replay else workload_file(self.workload, self.changes)
+        recorded_costs = self.replay.costs if self.replay and not self.costs else None
+        return Run(
+            self.workload,
+            self.policies[0],
+            values,
+            self.cpus[0],
+            self.machine,
+            self.seed,
+            self.tick,
+            self.limit,
+            self.memory,
+            file=file,
+            costs=recorded_costs or costs.choose(self.costs or "kernel"),
+            changes=file.changes if file else (),
+            replay=self.replay,
+        )
+
+    def plan(self) -> Plan:
+        """Returns all runs, which may be carried out."""
+        if self.seed + self.repeats - 1 >= 2**63:
+            raise WrongUsage(
+                f"--seed {self.seed}: with --runs {self.repeats} the last seed is too large"
+            )
+        base = self.base()
+        folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
+        wanted = product(folder.absolute(), base, self.policies, self.cpus, self.repeats)
+        wanted.check()
+        wanted.check_new()
+        return wanted
+
+    def kernel_instead(self) -> dict[str, Path]:
+        """Returns the part that a kernel of the user's own takes the place of."""
+        if self.kernel is None:
+            return {}
+        for part in machine_named(self.machine).parts:
+            if part.endswith("kernel"):
+                return {part: self.kernel}
+        raise WrongUsage(f"--kernel: --machine {self.machine} has none; leave it out")
+
+
+def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
+    """Returns the file, or None if it is none, and says what in it has no effect."""
+    if not workload_files.is_workload_file(workload):
+        if changes:
+            raise WrongUsage(
+                f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"
+                " have options of their own"
+            )
+        return None
+    file = workload_files.read(Path(workload.strip()), changes)
+    for note in file.notes:
+        say(f"schedlab: {workload}, {note}")
+    return file
+
+
+def one_value_each(settings: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    """Returns the settings in the order given. The same tunable twice is a mistake."""
+    values = dict(settings)
+    if len(values) < len(settings):
+        names = [name for name, _ in settings]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise WrongUsage(f"--set {twice}: given more than once")
+    return settings
+
+
+def folder_name(workload: str, policies: tuple[PolicyChoice, ...]) -> str:
+    """Program and policies, in characters that are safe in names."""
+    first = workload.removesuffix(".json").split()[0:1]
+    program = "".join(
+        c if c.isalnum() or c in "-_" else "-" for c in first and first[0].rpartition("/")[2]
+    )
+    names = "+".join(dict.fromkeys(choice.name for choice in policies))[:40]
+    return f"{program or 'run'}-{names}"
