@@ -59,7 +59,11 @@ OF_A_WORKLOAD = {
 @click.command()
 @click.argument("what", nargs=-1, metavar="[STUDY]...", type=click.Choice((ALL_STUDIES, *STUDIES)))
 @click.option("--quick", is_flag=True, help="Of a study: what takes some minutes.  [default]")
-@click.option("--full", is_flag=True, help="Of a study: all that it ran, and more; study 5 also boots Linux 505 times.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Of a study: all that it ran, and more; study 5 also boots Linux 505 times.",
+)
 @click.option(
     "--workload",
     default="mixed -n 24 -g 80",
