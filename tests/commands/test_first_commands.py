@@ -110,8 +110,8 @@ def test_no_command_is_left_out() -> None:
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of programs that come first on the PATH; its Spike is taken instead of our driver."""
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of programs that come first on the PATH."""
     build("all", "simulator", "host-tests", "policy-cost")
     programs()
     folder = tmp_path_factory.mktemp("quick")
@@ -124,9 +124,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             f'#!/bin/sh\ncase "$*" in {asked}) exec "{real}" "$@" ;; esac\necho "{REFUSAL}"; exit 3\n'
         )
         program.chmod(0o755)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(SPIKE_VARIABLE, "spike")
-        yield folder
+    return folder
+
+
+def environment(prepared: Path) -> dict[str, str]:
+    """In which its programs come first, and its Spike is taken instead of our driver."""
+    return environment_of(prepared, **{SPIKE_VARIABLE: "spike"})
 
 
 @pytest.fixture(scope="session")
@@ -141,7 +144,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make(place: Path, prepared: Path, target: str) -> None:
     """Calls make as a user does who knows nothing of `./schedlab`."""
     command = ["make", "--silent", f"CLANG={Path(compiler().clang).name}", target]
-    subprocess.run(command, cwd=place, env=environment_of(prepared), check=True, timeout=300)
+    subprocess.run(command, cwd=place, env=environment(prepared), check=True, timeout=300)
 
 
 def test_a_first_start_keeps_what_make_has_built(prepared: Path, tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ def test_a_first_start_keeps_what_make_has_built(prepared: Path, tmp_path: Path)
     library = place / "build/sim/libschedlab-sim.so"
     before = library.stat()
     start = [str(place / "schedlab"), "policies"]
-    subprocess.run(start, env=environment_of(prepared), capture_output=True, check=True)
+    subprocess.run(start, env=environment(prepared), capture_output=True, check=True)
     assert (library.stat().st_ino, library.stat().st_mtime_ns) == (
         before.st_ino,
         before.st_mtime_ns,
@@ -194,7 +197,7 @@ def test_as_the_first_one(name: str, prepared: Path, recorded: Path, tmp_path: P
     with subprocess.Popen(
         [place / "schedlab", *name.split(), *words],
         cwd=place,
-        env=environment_of(prepared),
+        env=environment(prepared),
         stdin=theirs if first.terminal else subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
