@@ -6,7 +6,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import subprocess
 import sys
 import tempfile
 from functools import cache
@@ -15,7 +14,7 @@ from pathlib import Path
 from schedlab.errors import BuildFailed
 from schedlab.machines.spike_install import HEADERS, LIBRARY, VERSION, installed_spike
 from schedlab.paths import ROOT
-from schedlab.toolchain.tools import compiler
+from schedlab.toolchain.tools import compiler, complaint
 
 SOURCES = ROOT / "spike"
 _INTERFACES = [ROOT / "abi" / name for name in ("machine_hints.h", "machine_status.h")]
@@ -58,16 +57,9 @@ def compile_driver(package: Path, path: Path) -> None:
     print("schedlab: compiling the driver of Spike (once; 4 s)", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=package, prefix="compile-") as folder:
         made = Path(folder) / "driver"
-        done = subprocess.run(
-            command(package, made),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode:
-            raise BuildFailed(f"the driver of Spike was not compiled:\n{done.stderr.strip()}")
+        said = complaint(command(package, made))
+        if said is not None:
+            raise BuildFailed(f"the driver of Spike was not compiled:\n{said}")
         os.rename(made, path)
 
 

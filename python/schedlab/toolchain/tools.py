@@ -80,6 +80,22 @@ def output(*command: str, even_failing: bool = False) -> str:
     return done.stdout.strip()
 
 
+def complaint(command: list[str]) -> str | None:
+    """Returns what a program says as it fails, or why it cannot be started; None if it succeeds."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        return str(error)
+    return (done.stderr.strip() or f"status {done.returncode}") if done.returncode else None
+
+
 def version_in(text: str) -> tuple[int, ...]:
     """The first number with a dot in a text: (7, 2, 22)."""
     match = re.search(r"\d+(?:\.\d+)+", text)
