@@ -406,21 +406,16 @@ static void obey_next(void)
 
 /* ---- the cost of a record ---- */
 
-enum { ROUNDS = 8, CALLS = 16 };
+enum { ROUNDS = 64, CALLS = 16 };
 
-/* The least that some calls took in one of several rounds, in cycles. */
-static int64_t cycles_of(void (*call)(void))
+/* What some calls took, in cycles, or `least` if that is less. */
+static int64_t least_cycles(void (*call)(void), int64_t least)
 {
-    int64_t least = INT64_MAX;
-    for (int round = 0; round < ROUNDS; round++) {
-        int64_t begin = cycles();
-        for (int i = 0; i < CALLS; i++)
-            call();
-        int64_t took = cycles() - begin;
-        if (took > 0 && took < least)
-            least = took;
-    }
-    return least;
+    int64_t begin = cycles();
+    for (int i = 0; i < CALLS; i++)
+        call();
+    int64_t took = cycles() - begin;
+    return took > 0 && took < least ? took : least;
 }
 
 static void record_nothing(void)
@@ -450,14 +445,18 @@ static int64_t thousand_cycles(void)
  * What a record takes, in picoseconds: what a system call that does little but
  * record takes beyond one that does nothing. Told in time, since a cycle is what
  * the machine makes of it, but measured in cycles: Spike's clock moves in steps
- * that hundreds of records fit in. The least of some rounds is the one into which
- * no interrupt came, and QEMU's host did nothing else. Not in it: cold caches, and
- * that blocks leave.
+ * that hundreds of records fit in. The least of many rounds is one into which no
+ * interrupt came, and in which QEMU's host did nothing else. The two calls take
+ * turns: a host that is slow for a while is slow for both. Not in it: cold caches,
+ * and that blocks leave.
  */
 static int64_t record_cost(void)
 {
-    int64_t without = cycles_of(record_nothing);
-    int64_t with = cycles_of(record_mark);
+    int64_t without = INT64_MAX, with = INT64_MAX;
+    for (int round = 0; round < ROUNDS; round++) {
+        without = least_cycles(record_nothing, without);
+        with = least_cycles(record_mark, with);
+    }
     int64_t cost = (with - without) * thousand_cycles() / 1000 / CALLS;
     return cost > 0 ? cost : 0;
 }
