@@ -3,26 +3,26 @@
 #define LINUX_BPF_BLOCK_REASON_H
 
 /*
- * Why a thread of Linux is about to block, as well as it can be told cheaply at
- * the switch: from the system call that it is in, and the file that it reads.
- * What is not among these is BLOCK_OTHER: sockets, poll(), signals, a kernel
- * thread without work.
+ * Finds out why a thread of Linux is about to block, as far as that is cheap at a
+ * switch: from the thread's system call, and from the file that it reads or writes.
+ * All other reasons are BLOCK_OTHER: sockets, poll(), signals, a kernel thread
+ * without work.
  *
- * System calls have other numbers on each architecture: known here are those of
- * x86-64. Elsewhere all is BLOCK_OTHER, or BLOCK_DISK.
+ * System calls have different numbers on each architecture. Only those of x86-64 are
+ * known here: elsewhere the reason is BLOCK_DISK, BLOCK_LOCK or BLOCK_OTHER.
  */
 
 #include "abi/process_info.h"
 
 #define THREAD_OF_KERNEL      0x00200000u /* in task_struct.flags */
 #define STATE_UNINTERRUPTIBLE 0x0002u     /* in task_struct.__state */
-#define STATE_IDLE            0x0400u     /* … of what sleeps so without being busy */
+#define STATE_IDLE            0x0400u     /* added to that if the sleep is not counted as load */
 #define STATE_DEAD            0x0080u
 #define STATE_NEW             0x0800u
 
 #ifdef __TARGET_ARCH_x86
 
-#define CODE_SEGMENT_64 0x33 /* of a program; that of one with 32 bits has other system calls */
+#define CODE_SEGMENT_64 0x33 /* of a 64-bit program; a 32-bit one has other system call numbers */
 
 enum call_number {
     CALL_READ = 0,
@@ -45,7 +45,8 @@ enum call_number {
 #define FILE_KIND_PIPE  0010000u
 #define FILE_KIND_CHARS 0020000u
 
-/* Is it a terminal, or a console: by the major numbers of the kernel's list of devices. */
+/* Returns true for a terminal or a console, by the major numbers in the kernel's list of devices.
+ */
 static bool is_terminal(uint32_t device)
 {
     uint32_t major = device >> 20;
@@ -53,7 +54,7 @@ static bool is_terminal(uint32_t device)
            major == 229;
 }
 
-/* What a thread waits for that reads or writes a file. */
+/* Returns why a thread blocks that reads or writes a file. */
 static uint32_t file_reason(struct task_struct *task, uint32_t descriptor)
 {
     struct fdtable *table = BPF_CORE_READ(task, files, fdt);
@@ -72,11 +73,12 @@ static uint32_t file_reason(struct task_struct *task, uint32_t descriptor)
     return BLOCK_OTHER;
 }
 
-/* From the system call; BLOCK_NONE: the thread is in none, or it says nothing. */
+/* Returns the reason that the thread's system call gives; BLOCK_NONE if it gives none, or if there
+ * is no system call. */
 static uint32_t call_reason(struct task_struct *task)
 {
     struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
-    /* After a fault or an interrupt the kernel has put -1 there. */
+    /* -1 if the thread entered the kernel by a fault or an interrupt. */
     int64_t number = (int64_t)BPF_CORE_READ(registers, orig_ax);
     if (BPF_CORE_READ(registers, cs) != CODE_SEGMENT_64)
         return BLOCK_NONE;
@@ -86,7 +88,7 @@ static uint32_t call_reason(struct task_struct *task)
         return BLOCK_SLEEP;
     case CALL_WAIT4:
     case CALL_WAITID:
-    case CALL_VFORK: /* these three: until the child lets go of the memory that they share */
+    case CALL_VFORK: /* these three block until the child gives up the memory that both share */
     case CALL_CLONE:
     case CALL_CLONE3:
         return BLOCK_CHILD;
@@ -122,7 +124,9 @@ static uint32_t block_reason(struct task_struct *task, uint32_t state)
         reason = call_reason(task);
     if (reason != BLOCK_NONE && reason != BLOCK_OTHER)
         return reason;
-    /* What no signal ends, and what is not I/O, is short: a mutex of the kernel. */
+    /* A sleep that no signal ends and that is not I/O is short: it waits for a mutex of the kernel.
+     */
+
     return (state & STATE_UNINTERRUPTIBLE) && !(state & STATE_IDLE) ? BLOCK_LOCK : BLOCK_OTHER;
 }
 

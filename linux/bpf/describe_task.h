@@ -2,7 +2,7 @@
 #ifndef LINUX_BPF_DESCRIBE_TASK_H
 #define LINUX_BPF_DESCRIBE_TASK_H
 
-/* For iterators over threads: what every one of them says, whoever schedules. */
+/* For iterators over threads: the columns that do not depend on the scheduler. */
 
 #include "shared_maps.h"
 
@@ -23,7 +23,8 @@ static __attribute__((noinline, unused)) uint32_t host_task_state(const struct t
     return thread->__state == 0 ? HOST_TASK_RUNNABLE : HOST_TASK_BLOCKED;
 }
 
-/* Fills in all of the row; what only a policy knows is 0. */
+/* Fills in the whole row; the fields that only a policy knows are 0. */
+
 static __attribute__((always_inline, unused)) inline void describe_task(struct host_task *row,
                                                                         struct task_struct *thread)
 {

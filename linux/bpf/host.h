@@ -20,15 +20,15 @@
 /* Where a thread is, as far as the policy knows. Changes under the lock of its queue. */
 enum place {
     PLACE_NOWHERE, /* blocked, or not heard of yet */
-    PLACE_QUEUED,  /* in the policy's hands: enqueue() was called last */
+    PLACE_QUEUED,  /* in the policy's queue: enqueue() was called last */
     PLACE_CPU,     /* it has a CPU, or is on the way to one */
 };
 
 /*
- * Who holds a queued thread in the eyes of Linux. When a thread leaves its CPU,
- * the policy gets it first, by dispatch(), and picks the next one; only then does
- * Linux hand the thread over, by enqueue(). Another CPU may pick it in between.
- * It then leaves word here, and enqueue() sends the thread on to that CPU.
+ * Whether Linux has handed a queued thread over. When a thread leaves its CPU, the
+ * policy queues it first, by dispatch(), and picks the next one; only then does Linux
+ * hand the thread over, by enqueue(). Another CPU may pick the thread in between: that
+ * CPU leaves its number here, and enqueue() sends the thread on to it.
  */
 enum custody {
     CUSTODY_LINUX,   /* it is not queued */
@@ -41,13 +41,13 @@ struct thread_slot {
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
     uint64_t allowed[CPU_WORDS]; /* CPUs on which Linux lets it run */
-    uint64_t accounted;          /* up to when run_time counts; 0: it is not on a CPU */
+    uint64_t accounted;          /* run_time counts up to here; 0: the thread is on no CPU */
     uint32_t place;
     uint32_t custody; /* by atomic operations */
-    uint32_t known;   /* to the policy: by task_init() */
+    uint32_t known;   /* 1: the policy has had task_init() of it */
     uint32_t turn;    /* how its turn is to end: enum enqueue_reason + 1; 0: it goes on */
     uint32_t fresh;   /* it was forked and has not been queued yet */
-    uint32_t traced;  /* PID by which the trace calls it; if that is told of queues */
+    uint32_t traced;  /* its PID in the trace; kept only if queues are traced */
 };
 typedef struct thread_slot SHARED_MEMORY slot_t;
 
@@ -77,7 +77,7 @@ struct {
     __ulong(map_extra, 0x1ull << 44); /* where it lies for programs outside the kernel */
 } arena SEC(".maps");
 
-/* A spin lock that gives up, and says so, rather than hang: who cannot have it ends the policy. */
+/* A spin lock that fails rather than hang. A caller that cannot have it ends the policy. */
 struct lock {
     struct bpf_res_spin_lock spin;
 };
@@ -129,7 +129,8 @@ struct {
 /* Set once by init(), before any thread is known. */
 host_t *host;
 
-/* So that the verifier knows which arena a program's pointers lead to. */
+/* Tells the verifier to which arena a program's pointers lead. */
+
 #define USE_ARENA() asm volatile("" : : "r"(&arena))
 
 #endif

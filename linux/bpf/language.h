@@ -2,7 +2,7 @@
 #ifndef LINUX_BPF_LANGUAGE_H
 #define LINUX_BPF_LANGUAGE_H
 
-/* What policies expect of the language and vmlinux.h does not give: that has types, no macros. */
+/* Macros that policies need: vmlinux.h has types alone. */
 
 #ifndef NULL
 #define NULL ((void *)0)
@@ -30,11 +30,12 @@
     })
 
 /*
- * The same number, of which the verifier knows nothing: an atomic addition makes it
- * forget what lies on the stack. A loop whose counter or result it knows at each
- * turn it follows turn by turn, with all that comes after, and gives up; of a number
- * that it does not know it proves at once that every turn is safe.
+ * Returns the same number, but hides its value from the verifier: an atomic addition makes
+ * the verifier forget what is on the stack. If it knows a loop's counter or result, it
+ * follows the loop turn by turn, with all that comes after, until it gives up. If it does
+ * not know the number, it proves at once that every turn is safe.
  */
+
 static __attribute__((always_inline, unused)) uint64_t unseen(uint64_t number)
 {
     uint64_t place = number;

@@ -5,15 +5,15 @@
  * trace (docs/trace-format.md, docs/linux-trace.md). It also hands a thread's
  * attributes on to those that it forks, traced or not.
  *
- * What the trace says of a thread is kept beside that thread (`observed`): a
- * thread that the trace does not know yet is introduced by FOUND before anything
- * else is said of it. Who may write there:
+ * What the trace knows of a thread is kept in that thread's storage (`observed`).
+ * A thread that the trace does not know yet is introduced by FOUND before any other
+ * record names it. Three write to that storage:
  *
- *   - a switch: the CPU that switches, which holds its run queue's lock;
- *   - a wake-up: who wakes, which holds the thread's pi_lock;
- *   - `find_tasks`, which holds nothing: see introduce().
+ *   - at a switch, the CPU that switches, which holds its run queue's lock;
+ *   - at a wake-up, the waker, which holds the thread's pi_lock;
+ *   - `find_tasks`, which holds no lock: see introduce().
  *
- * Each program keeps interrupts off from the first to the last of its records.
+ * Each program keeps interrupts off from its first record to its last.
  */
 
 #include "vmlinux.h"
@@ -32,9 +32,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* What the trace knows of a CPU. Only that CPU touches it. */
 struct observed_cpu {
     uint32_t started;   /* 1: its START is written */
-    uint32_t current;   /* who runs; 0: idle */
+    uint32_t current;   /* the running thread's PID; 0: idle */
     uint32_t inside;    /* 1: the scheduler was entered, and not left */
-    uint32_t yielded;   /* 1: who runs has said so since it was switched to */
+    uint32_t yielded;   /* 1: the running thread has yielded since it was switched to */
     uint32_t asked;     /* the CPU that was last asked to pick again from here, + 1 */
     uint32_t forked_to; /* the CPU for which a thread was last forked here, + 1 */
     uint32_t padding[10];
@@ -42,10 +42,10 @@ struct observed_cpu {
 
 static struct observed_cpu observed_cpus[HOST_CPUS];
 
-/* What the kernel has tracepoints for; the loader looks. */
-const volatile bool told_visits; /* sched_entry_tp and sched_exit_tp */
+/* True if the kernel has the tracepoints sched_entry_tp and sched_exit_tp; the loader sets it. */
+const volatile bool told_visits;
 
-/* Wake-ups that no tracepoint told: for tests, which expect none. */
+/* Wake-ups that no tracepoint reported. Tests expect none. */
 uint64_t unexplained SEC(".data.unexplained");
 
 static struct observed_cpu *this_cpu(void)
@@ -60,9 +60,9 @@ extern const int __preempt_count __ksym __weak;
 #endif
 
 /*
- * The count's fields. That of interrupts lies in bits 16 to 19, or, in kernels that
- * count there how often interrupts were disabled, in bits 24 to 27, which the
- * others leave 0: so the first interrupt tells which kernel this is.
+ * The fields of the preempt count. The field of hard interrupts is bits 16 to 19. Kernels
+ * that count disabled interrupts there have it in bits 24 to 27, which are 0 in all other
+ * kernels: so the first hard interrupt shows which kind of kernel this is.
  */
 #define COUNT_SOFT_INTERRUPT  0x00000100u
 #define COUNT_INTERRUPTS      0x000f0000u
@@ -81,7 +81,7 @@ static uint32_t preempt_count(void)
     return 0;
 }
 
-/* In the handler of an interrupt, which is hard. */
+/* Returns true in the handler of a hard interrupt. */
 static bool in_hard_interrupt(void)
 {
     uint32_t count = preempt_count();
@@ -93,19 +93,20 @@ static bool in_hard_interrupt(void)
     return !counts_high && (count & COUNT_INTERRUPTS);
 }
 
-/* In that, or in what an interrupt has left to do. */
+/* Returns true in the handler of a hard or of a soft interrupt. */
 static bool in_interrupt(void)
 {
     return in_hard_interrupt() || (preempt_count() & COUNT_SOFT_INTERRUPT);
 }
 
-/* Who does what happens now: 0 for an interrupt, which serves nobody that runs. */
+/* Returns the PID of the thread that causes what happens now; 0 in an interrupt, which acts for no
+ * thread. */
 static uint32_t actor(void)
 {
     return in_interrupt() ? 0 : this_cpu()->current;
 }
 
-/* --- records that take several */
+/* --- entries of several records */
 
 #define TEXT_BYTES 12 /* of a record: eight in `second`, then four in `first` */
 
@@ -119,7 +120,7 @@ static __always_inline void fill_text(struct trace_record *record, uint64_t time
     trace_fill(record, time, sequence, kind, process, first, second);
 }
 
-/* A name as people write it: a kernel thread's in brackets. */
+/* A thread's name as it is usually written: a kernel thread's is in brackets. */
 #define NAME_BYTES (2 * TEXT_BYTES)
 struct name {
     uint8_t text[NAME_BYTES];
@@ -150,7 +151,7 @@ static void emit_attribute(uint32_t pid, enum attribute_kind kind, uint64_t valu
     trace_emit(TRACE_ATTRIBUTE, pid, kind, value);
 }
 
-/* What was set of a thread before the trace began. */
+/* Writes the attributes that were set before the trace began. */
 static void emit_attributes(struct task_struct *task, uint32_t pid)
 {
     struct task_attributes *set = bpf_task_storage_get(&attributes, task, 0, 0);
@@ -164,10 +165,11 @@ static void emit_attributes(struct task_struct *task, uint32_t pid)
 #define FOUND_RECORDS 3
 
 /*
- * Introduces a thread that lived before the trace: FOUND and its name. Two CPUs
- * may find it at the same time: one wins, and is told so. The records' numbers and
- * time are taken before it is decided who, so that all that others say of the
- * thread comes after them. Who loses writes something that means nothing instead.
+ * Introduces a thread that lived before the trace, by FOUND and its name. Two CPUs may
+ * find it at the same time: one of them wins. Returns true on that CPU. The records'
+ * sequence numbers and time are taken before the winner is decided, so that every other
+ * record of the thread comes after them. The CPU that loses writes LOST of no records
+ * into its room instead.
  */
 static __attribute__((noinline)) bool introduce(struct trace_state *state, struct task_struct *task,
                                                 struct observed *thread, uint32_t now)
@@ -210,7 +212,7 @@ static void emit_name(struct trace_state *state, uint32_t pid, const char *from,
     bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
 }
 
-/* What the trace knows of a thread; null: there was no memory to note it. */
+/* Returns what the trace knows of a thread, or null if there was no memory for it. */
 static struct observed *observed_of(struct trace_state *state, struct task_struct *task)
 {
     struct observed *thread =
@@ -246,8 +248,9 @@ static void emit_switch(struct observed_cpu *cpu, uint32_t next, uint32_t state_
 }
 
 /*
- * START, and who runs here: it is the current thread still while sched_switch is told.
- * If another CPU has introduced it already, as one that waits, it is switched to.
+ * Writes START, and the thread that runs here: even at sched_switch, that is still the
+ * current one. If another CPU has already introduced it, as a thread that waits, the
+ * trace switches to it.
  */
 static __attribute__((noinline)) int start_cpu(struct trace_state *state, struct observed_cpu *cpu)
 {
@@ -270,7 +273,7 @@ static __attribute__((noinline)) int start_cpu(struct trace_state *state, struct
     return 0;
 }
 
-/* This CPU, of which the trace knows. The caller has interrupts off. */
+/* Returns this CPU; its START is written. Interrupts are off. */
 static struct observed_cpu *started_cpu(struct trace_state *state)
 {
     struct observed_cpu *cpu = this_cpu();
@@ -279,7 +282,8 @@ static struct observed_cpu *started_cpu(struct trace_state *state)
     return cpu;
 }
 
-/* Why this CPU was asked to pick again; PREEMPT_NONE: nobody asked. */
+/* Returns why this CPU was asked to pick again, and forgets it; PREEMPT_NONE if it was not asked.
+ */
 #define PREEMPT_NONE 0
 static uint32_t take_preempt_reason(void)
 {
@@ -324,7 +328,7 @@ int BPF_PROG(observe_exit, bool switched)
 
 /* --- switches */
 
-/* A runnable thread leaves: of its own will, or not. */
+/* The running thread leaves and stays runnable: it has yielded, or is preempted. */
 static void emit_stop(struct observed_cpu *cpu)
 {
     uint32_t reason = take_preempt_reason();
@@ -332,14 +336,15 @@ static void emit_stop(struct observed_cpu *cpu)
         trace_emit(TRACE_PREEMPT, cpu->current, reason ? reason : PREEMPT_SLICE, 0);
 }
 
-/* As a parent sees it: what exit() was given, or the signal that killed it, negative. */
+/* Returns the status that a parent sees: the argument of exit(), or minus the signal that killed
+ * the task. */
 static uint32_t exit_status(struct task_struct *task)
 {
     uint32_t code = (uint32_t)task->exit_code;
     return code & 0x7f ? -(code & 0x7f) : (code >> 8) & 0xff;
 }
 
-/* Says why the current thread stops. Gives the state in which it leaves. */
+/* Writes why the current thread stops. Returns the state in which it leaves. */
 static uint32_t stop(struct observed_cpu *cpu, struct task_struct *task, bool preempted,
                      uint32_t state)
 {
@@ -356,7 +361,7 @@ static uint32_t stop(struct observed_cpu *cpu, struct task_struct *task, bool pr
     return PROCESS_BLOCKED;
 }
 
-/* A thread is about to run: the trace must know it, as one that is runnable. Gives its PID. */
+/* A thread is about to run: the trace must know it as runnable first. Returns its PID. */
 static uint32_t come(struct trace_state *state, struct task_struct *task, struct observed *thread)
 {
     if (thread->state == PROCESS_NEW)
@@ -385,11 +390,11 @@ int BPF_PROG(observe_switch, bool preempted, struct task_struct *previous, struc
     uint32_t pid = entered ? come(state, next, entered) : 0;
     if (pid != cpu->current)
         emit_switch(cpu, pid, state_left);
-    /* Only now: who wakes it may say so as soon as it sees this. */
+    /* Comes last: a waker that sees this state writes WAKEUP at once, which must follow SWITCH. */
     if (left)
         *(volatile uint32_t *)&left->state = state_left;
     if (entered && entered->fresh) {
-        /* It does not leave the scheduler as others do. */
+        /* A new thread returns from its first switch by another way, which has no sched_exit_tp. */
         entered->fresh = 0;
         leave_scheduler(cpu);
     }
@@ -403,7 +408,8 @@ static bool is_delayed(struct task_struct *task)
     return bpf_core_field_exists(task->se.sched_delayed) && task->se.sched_delayed;
 }
 
-/* Is a thread of which the trace knows nothing blocked? The caller holds its pi_lock. */
+/* Returns true if a thread that the trace does not know yet is blocked. The caller holds its
+ * pi_lock. */
 static bool is_blocked(struct task_struct *task)
 {
     return !task->on_cpu && (!task->on_rq || is_delayed(task));
@@ -417,8 +423,8 @@ static void wake(struct task_struct *task, struct observed *thread, uint32_t wak
 }
 
 /*
- * Somebody has decided to wake a thread: from here on it waits for a CPU. One
- * that has not left its CPU yet is noted in observe_woken(), or goes on running.
+ * A thread is going to be woken: from here on it waits for a CPU. If it has not left its
+ * CPU yet, observe_woken() writes the wake-up, or the thread goes on running.
  * Interrupts are off.
  */
 SEC("tp_btf/sched_waking")
@@ -440,7 +446,8 @@ int BPF_PROG(observe_waking, struct task_struct *task)
     return 0;
 }
 
-/* If the CPU of `task` was asked to pick again from here just now, that was because it came. */
+/* If this CPU has just asked the CPU of `task` to pick again, the wake-up of `task` was the reason.
+ */
 static void blame_wakeup(struct observed_cpu *cpu, struct task_struct *task)
 {
     uint32_t target = task->thread_info.cpu;
@@ -450,7 +457,8 @@ static void blame_wakeup(struct observed_cpu *cpu, struct task_struct *task)
     trace_preempt_reason(target, PREEMPT_WAKEUP);
 }
 
-/* The thread is on a run queue again; mostly observe_waking() has told. */
+/* The thread is on a run queue again. In most cases observe_waking() has already written its
+ * wake-up. */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(observe_woken, struct task_struct *task)
 {
@@ -472,9 +480,9 @@ int BPF_PROG(observe_woken, struct task_struct *task)
 }
 
 /*
- * A CPU is asked to pick again. Interrupts are off, and its run queue is locked. (There is a
- * tracepoint for this, sched_set_need_resched_tp, but no program may be attached to it: in Linux
- * 7.3 the kernel calls it, too, when it leaves a program, and so without end.)
+ * A CPU is asked to pick again. Interrupts are off, and its run queue is locked. (No program may
+ * be attached to the tracepoint for this, sched_set_need_resched_tp: Linux 7.3 also calls it on
+ * leaving a BPF program, which would run the program again, without end.)
  */
 static void note_request(struct rq *queue)
 {
@@ -487,7 +495,8 @@ static void note_request(struct rq *queue)
     if (cpu->forked_to == target + 1)
         *said = PREEMPT_WAKEUP;
     else if (in_hard_interrupt())
-        *said = PREEMPT_SLICE; /* the tick; observe_woken() says if it was a wake-up instead */
+        *said =
+            PREEMPT_SLICE; /* the tick; observe_woken() corrects it if a wake-up was the reason */
     else if (in_interrupt())
         *said = PREEMPT_WAKEUP; /* balancing has brought another thread here */
     else
@@ -501,7 +510,7 @@ int BPF_PROG(observe_request, struct rq *queue)
     return 0;
 }
 
-/* … at the next tick, or before it goes back to its program. */
+/* A CPU is asked to pick again at the next tick, or before it returns to user mode. */
 SEC("fentry/resched_curr_lazy")
 int BPF_PROG(observe_lazy_request, struct rq *queue)
 {
@@ -509,7 +518,7 @@ int BPF_PROG(observe_lazy_request, struct rq *queue)
     return 0;
 }
 
-/* --- threads come, move, and change */
+/* --- threads begin, move, and change */
 
 static bool same_name(struct task_struct *one, struct task_struct *other)
 {
@@ -520,7 +529,7 @@ static bool same_name(struct task_struct *one, struct task_struct *other)
            ((one->flags ^ other->flags) & THREAD_OF_KERNEL) == 0;
 }
 
-/* Tells of a new thread, once. Interrupts are off. */
+/* Writes FORK of a new thread, once. Interrupts are off. */
 static void tell_fork(struct trace_state *state, struct task_struct *task)
 {
     started_cpu(state);
@@ -536,7 +545,7 @@ static void tell_fork(struct trace_state *state, struct task_struct *task)
         emit_name(state, thread->pid, task->comm, task->flags);
 }
 
-/* A new thread may run. Interrupts are off. */
+/* A new thread has become runnable. Interrupts are off. */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(observe_fork, struct task_struct *task)
 {
@@ -548,8 +557,8 @@ int BPF_PROG(observe_fork, struct task_struct *task)
     return 0;
 }
 
-/* … and is about to be put into a queue, of which its policy tells: before that, the trace must
- * know it. Only where queues are told. */
+/* A new thread is about to be queued. Attached only if the trace has records of queues: FORK must
+ * come before the thread's first QUEUED. */
 SEC("fentry/wake_up_new_task")
 int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
 {
@@ -563,7 +572,7 @@ int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
     return 0;
 }
 
-/* What its parent was given, a child has, too; before a policy queues it for the first time. */
+/* A child inherits its parent's attributes before a policy queues it for the first time. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(inherit_attributes, struct task_struct *task)
 {
@@ -611,9 +620,9 @@ int BPF_PROG(observe_name, struct task_struct *task, const char *name)
 }
 
 /*
- * A thread that is not the first of its process and calls exec() takes that one's
- * PID; the others have ended. In the trace, the thread forks the one that goes on
- * under that PID, and ends.
+ * A thread that calls exec() and is not the first of its process takes the first one's
+ * PID; all its other threads have ended. In the trace, the caller forks a process of
+ * that PID, and ends.
  */
 static void change_pid(struct observed_cpu *cpu, struct observed *thread, uint32_t pid)
 {
@@ -657,7 +666,7 @@ int BPF_PROG(observe_mark, int operation, unsigned long kind, unsigned long valu
     return 0;
 }
 
-/* Where this is attached depends on what the compiler has left of it: see observer_fit(). */
+/* The compiler may have inlined this function: observer_fit() chooses what to attach this to. */
 SEC("fentry/do_sched_yield")
 int BPF_PROG(observe_yield)
 {
@@ -675,7 +684,7 @@ int BPF_PROG(observe_yield)
 
 /* --- what the loader asks for */
 
-/* All threads that live: those that nobody has introduced. */
+/* Introduces each living thread that the trace does not know yet. */
 SEC("iter/task")
 int find_tasks(struct bpf_iter__task *context)
 {
@@ -685,7 +694,7 @@ int find_tasks(struct bpf_iter__task *context)
     if (!state || !task || task->pid == 0 || task->exit_state)
         return 0;
     if (task->on_cpu || (task->__state & (STATE_NEW | STATE_DEAD)))
-        return 0; /* its CPU, its fork, nobody introduces it */
+        return 0; /* its CPU or its fork introduces it; a dead one needs no introduction */
     bpf_local_irq_save(&flags);
     started_cpu(state);
     struct observed *thread = observed_of(state, task);
@@ -695,7 +704,7 @@ int find_tasks(struct bpf_iter__task *context)
     return 0;
 }
 
-/* Text from `from` on, in as many TEXT as it takes. */
+/* Writes the text from byte `from` on, in as many TEXT records as it needs. */
 static void emit_text(const struct trace_told *told, uint32_t from)
 {
     for (uint32_t i = 0; i < TOLD_TEXT / TEXT_BYTES; i++) {
@@ -710,8 +719,9 @@ static void emit_text(const struct trace_told *told, uint32_t from)
     }
 }
 
-/* Starts this CPU, and writes what the loader has to say, if anything. 1: it is written, but
- * perhaps for the end of a text. */
+/* Starts this CPU, and writes the loader's record, if there is one. Returns 1 if it is written; the
+ * end of its text may be lost even so. */
+
 SEC("syscall")
 int tell(struct trace_told *told)
 {

@@ -6,14 +6,13 @@
  *     -DPOLICY_SOURCE='"policies/rr.c"' -DPOLICY=policy_rr -DPOLICY_NAME='"rr"'
  *
  * this maps the callbacks of sched_ext to the hooks of policies/policy.h. A
- * thread that the policy picks gets a slice without end: it is the policy's
- * tick() that ends its turn, by `turn` in its slot and a slice of 0, upon which
- * Linux asks dispatch() for the next.
+ * thread that the policy picks gets a slice without end. The policy's tick() ends
+ * its turn: it sets `turn` in the thread's slot and the slice to 0, and Linux then
+ * asks dispatch() for the next thread.
  *
- * What Linux does behind the policy's back is no decision of its, and not shown
- * to it: a kernel thread that runs for a moment, or a real-time thread, is to the
- * policy what an interrupt is on our own kernel. The thread that it pushed aside
- * goes on afterwards.
+ * The policy does not see what Linux schedules by itself: a kernel thread that runs
+ * for a moment, or a real-time thread, is to the policy what an interrupt is on our
+ * own kernel. The thread that was pushed aside goes on afterwards.
  *
  * docs/linux.md tells which callback does what, and which cases are special.
  */
@@ -51,7 +50,7 @@ _Static_assert(HOST_TUNABLES == POLICY_TUNABLES_MAX, "the loader gives each tuna
 #define PF_EXITING   0x4
 #define TASK_IS_DEAD 0x80
 
-/* Longer than any turn: what ends one is the policy. */
+/* Longer than any turn: the policy alone ends turns. */
 #define HOLD_NS 3600000000000ull
 
 #ifndef WATCHDOG_MS
@@ -59,15 +58,15 @@ _Static_assert(HOST_TUNABLES == POLICY_TUNABLES_MAX, "the loader gives each tuna
 #endif
 
 /*
- * A function that the verifier goes through once for each program, whatever it is
- * called with: so it may not be called with a lock held, and gives back numbers.
- * Others it goes through anew at each call. (Weak: so the compiler passes arguments
- * that some policy has no use for, too.)
+ * Marks a function that the verifier checks once for each program, whatever its arguments
+ * are; it checks all other functions anew at each call. Such a function may not be called
+ * with a lock held, and may return nothing but numbers. (It is weak because the compiler
+ * would otherwise drop the arguments that some policy does not use.)
  */
 #define PROVED __weak __noinline
-#define ARENA  __attribute__((btf_decl_tag("arg:arena"))) /* of a parameter that leads there */
+#define ARENA  __attribute__((btf_decl_tag("arg:arena"))) /* marks a pointer into the arena */
 
-#define PICKS_MAX 8 /* of one dispatch(), for threads that must run elsewhere */
+#define PICKS_MAX 8 /* in one dispatch(): a thread that is picked may have to run elsewhere */
 
 static __always_inline uint64_t clock_ns(void)
 {
@@ -121,7 +120,8 @@ static __always_inline void run_errand(uint64_t errand)
         preempt(ERRAND_CPU(errand), PREEMPT_WAKEUP);
 }
 
-/* Asks the loader. It may find no room: a thread that is to be killed is asked for at each tick. */
+/* Asks the loader, if the ring has room. A request that is lost does no harm: a kill is asked for
+ * anew at each tick. */
 static __noinline void ask_loader(enum host_request_kind kind, int32_t pid)
 {
     struct host_request *request = bpf_ringbuf_reserve(&requests, sizeof(*request), 0);
@@ -132,23 +132,24 @@ static __noinline void ask_loader(enum host_request_kind kind, int32_t pid)
     bpf_ringbuf_submit(request, 0);
 }
 
-/* ---- what the trace is told of queues ---- */
+/* ---- the trace's records of queues ---- */
 
-/* Is it told of each enqueue()? The loader says so before it loads this; if not, nothing is left of
- * what follows. */
+/* True if each enqueue() is traced. The loader sets it before it loads this object: if it is
+ * false, the verifier removes the code below as dead. */
 const volatile bool told_queues SEC(".rodata.trace");
 
 /*
- * A QUEUED in the making. Its number is taken while the queue is locked, so that
- * nobody who picks the thread can have a lower one; and since nothing of the
- * kernel's may be called then, its place in the ring is asked for before, and what
- * is to be in it is kept here. (By a dynptr, which is to be handed back whether or
- * not there is room: so the verifier has one case to go through instead of two.)
+ * A QUEUED record that is being made. Its sequence number is taken while the queue is
+ * locked, so that no CPU that picks the thread can write a record with a lower one. A BPF
+ * program may call no kernel function while it holds a lock: so room in the ring is
+ * reserved before, and the record is kept here until the lock is free. (The room is held
+ * by a dynptr, which must be given back even if there was no room: so the verifier has one
+ * case to check instead of two.)
  */
 struct queued {
     struct bpf_dynptr place;
     struct trace_state *state;
-    struct trace_record record; /* of kind 0: nothing is to be told */
+    struct trace_record record; /* of kind 0: no thread was queued */
     uint32_t has_place;
 };
 
@@ -190,8 +191,8 @@ static __always_inline void queued_end(struct queued *queued)
     }
 }
 
-/* A thread that calls exec() may have another PID before the trace says so. Not while it is queued.
- */
+/* Notes the PID by which the trace knows a thread: exec() may have given it another one, which the
+ * trace does not have yet. A queued thread calls no exec(). */
 static __always_inline void learn_traced_pid(slot_t *slot, struct task_struct *thread)
 {
     if (!told_queues)
@@ -200,10 +201,9 @@ static __always_inline void learn_traced_pid(slot_t *slot, struct task_struct *t
     slot->traced = known && known->pid ? known->pid : (uint32_t)thread->pid;
 }
 
-/* ---- a thread comes ---- */
+/* ---- a thread is queued and removed ---- */
 
-/* Puts it into the queue of `cpu`, out of whatever place it was in. False: no lock was to be had.
- */
+/* Puts a thread into the queue of `cpu`. Returns false if the lock could not be had. */
 PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
 {
     uint64_t now = clock_ns();
@@ -226,7 +226,8 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
     return true;
 }
 
-/* Takes it from the queue or the CPU that it has. */
+/* Removes a thread from its queue or its CPU. Returns false if the lock could not be had, or if
+ * the thread was moved to another queue before its own was locked. */
 static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
 {
     uint64_t now = clock_ns();
@@ -245,7 +246,7 @@ static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
     return !moved;
 }
 
-/* A queued thread may be moved to another queue until its own is locked: then once more. */
+/* Removes a thread, however often it is moved to another queue meanwhile. */
 PROVED void take_away(slot_t *slot ARENA, uint32_t stop)
 {
     while (can_loop) {
@@ -277,14 +278,16 @@ s32 BPF_PROG(host_select_cpu, struct task_struct *thread, s32 previous, u64 wake
     return (s32)place_thread(slot, reason, (uint32_t)previous);
 }
 
-/* Not of the policy's: it runs next on its CPU, at once if it has been woken. */
+/* Queues a thread that the policy does not schedule: it runs next on its CPU, at once if it has
+ * been woken. */
 static __always_inline void serve_directly(struct task_struct *thread, u64 flags)
 {
     u64 preempt = flags & SCX_ENQ_WAKEUP ? SCX_ENQ_PREEMPT : 0;
     scx_bpf_dsq_insert(thread, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags | preempt);
 }
 
-/* dispatch() gave it to the policy already. Another CPU may have picked it since. */
+/* The thread is in the policy's queue already, by dispatch(). If another CPU has picked it since,
+ * it goes to that CPU. */
 static __noinline void hand_over(struct task_struct *thread, slot_t *slot, u64 flags)
 {
     uint32_t custody = __sync_lock_test_and_set(&slot->custody, CUSTODY_OURS);
@@ -323,7 +326,7 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
     check();
 }
 
-/* Linux takes a thread back: to change it, or because it runs. */
+/* Linux takes a queued thread back, to change it or to run it. */
 SEC("struct_ops/dequeue")
 void BPF_PROG(host_dequeue, struct task_struct *thread, u64 flags)
 {
@@ -336,12 +339,12 @@ void BPF_PROG(host_dequeue, struct task_struct *thread, u64 flags)
     check();
 }
 
-/* ---- a CPU asks for the next ---- */
+/* ---- a CPU asks for its next thread ---- */
 
 struct choice {
-    slot_t *slot;    /* null: nobody */
+    slot_t *slot;    /* null: no thread */
     uint32_t cpu;    /* where it is to run */
-    uint32_t queued; /* how many were left */
+    uint32_t queued; /* how many threads stayed queued */
     uint64_t remark;
 };
 
@@ -359,7 +362,8 @@ static __always_inline void note_choice(struct choice *choice, queue_t *queue, s
     choice->remark = queue->view.remark;
 }
 
-/* The CPU's own queue. `leaving`: whose turn is over; null: nobody's. */
+/* Picks from the CPU's own queue, once `leaving` is back in it: the thread whose turn is over, or
+ * null. Returns false if the lock could not be had. */
 PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choice)
 {
     uint64_t now = clock_ns();
@@ -385,7 +389,8 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
     return true;
 }
 
-/* Moves one thread between the queues of two CPUs, the lower of which is locked first. */
+/* Moves one thread between the queues of two CPUs; that of the lower CPU is locked first. Returns
+ * what is to be done once no lock is held. */
 PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t high)
 {
     uint64_t errand = 0;
@@ -421,7 +426,8 @@ static __always_inline uint64_t move_between(uint32_t from, uint32_t to)
     return move_locked(from, to, from < to ? from : to, from < to ? to : from);
 }
 
-/* False: there is nobody to pull, or no lock. */
+/* Pulls a thread to `cpu` if the policy names a CPU to take it from. Returns false if it names
+ * none. */
 PROVED bool pull(uint32_t cpu, bool idle)
 {
     uint32_t from = unseen(policy_balance(&POLICY, &host->scheduler, cpu, idle));
@@ -433,7 +439,8 @@ PROVED bool pull(uint32_t cpu, bool idle)
     return true;
 }
 
-/* Gives the chosen thread to the CPU; if Linux has not handed it over yet, by leaving word. */
+/* Gives the chosen thread to its CPU. If host_enqueue() has yet to come for it, `custody` tells
+ * hand_over() to which CPU it goes. */
 static __noinline void send(const struct choice *choice, uint32_t cpu)
 {
     slot_t *slot = choice->slot;
@@ -457,11 +464,11 @@ static __always_inline void trace_choice(const struct choice *choice)
                    choice->queued, choice->remark);
 }
 
-/* May the policy have it now? Not if it is ending, or must stay on its CPU for a moment. */
+/* Returns false if a thread must stay on its CPU for now: it is ending, or may not migrate. */
 static __always_inline bool may_leave(struct task_struct *thread)
 {
     int held = thread->migration_disabled;
-    /* Linux itself counts one for the thread that a BPF program runs on. */
+    /* A BPF program that runs on a thread forbids migration itself: that counts one. */
     bool stuck = held > 1 || (held == 1 && thread != bpf_get_current_task_btf());
     return !(thread->flags & PF_EXITING) && !stuck;
 }
@@ -508,7 +515,8 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
 
 /* ---- a thread runs ---- */
 
-/* One that the policy did not pick: its class has just changed, or Linux ran it by itself. */
+/* A thread runs that the policy did not pick: its class has just changed, or Linux chose it by
+ * itself. */
 PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
 {
     struct lock *lock = lock_of(cpu);
@@ -596,9 +604,9 @@ void BPF_PROG(host_tick, struct task_struct *thread)
     uint32_t cpu = (uint32_t)scx_bpf_task_cpu(thread);
     if (judge(slot, cpu) == TICK_KILL)
         ask_loader(REQUEST_KILL, slot->task.pid);
-    /* Behind kernel threads, too, it waits for its next turn no longer than a tick. */
     if (slot->turn)
         trace_preempt_reason(cpu, slot->known ? PREEMPT_SLICE : PREEMPT_POLICY);
+    /* Kernel threads that wait for this CPU run within a tick; the policy's thread then goes on. */
     if (slot->turn || scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0)
         scx_bpf_task_set_slice(thread, 0);
     push(cpu);
@@ -748,7 +756,7 @@ void BPF_PROG(host_exit, struct scx_exit_info *information)
 
 /* ---- from outside ---- */
 
-/* For now, for those that it forks, and for whatever policy comes next. */
+/* Keeps an attribute with the thread: its children inherit it, and the next policy finds it. */
 static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
 {
     struct task_attributes *kept =
@@ -765,7 +773,8 @@ static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, 
     return 0;
 }
 
-/* Locked. A queued thread is queued anew; one that runs gives up its CPU, which picks again. */
+/* The queue is locked. A queued thread is queued anew; the CPU of a running one picks again.
+ * Returns what is to be done once no lock is held. */
 static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t kind, int64_t value)
 {
     if (slot->place == PLACE_QUEUED) {
@@ -782,7 +791,8 @@ static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t 
     return ERRAND(ERRAND_CHANGE, slot->task.cpu);
 }
 
-/* False: it was moved to another queue meanwhile. */
+/* Returns false if the thread was moved to another queue meanwhile, or the lock could not be had.
+ */
 static __noinline bool change_slot(slot_t *slot, uint32_t kind, int64_t value)
 {
     uint64_t now = clock_ns();
@@ -827,7 +837,7 @@ static __noinline int change_attribute(struct task_struct *thread, uint32_t kind
     return 0;
 }
 
-/* The loader asks for it: a user has set an attribute of a thread. */
+/* Run by the loader when a user sets an attribute of a thread. */
 SEC("syscall")
 int attribute_changed(struct attribute_change *change)
 {
@@ -845,7 +855,8 @@ int attribute_changed(struct attribute_change *change)
     return 0;
 }
 
-/* A row for each thread of a program; the loader makes sched_status of them. */
+/* Writes a row for each thread of a program, from which the loader makes sched_status. */
+
 SEC("iter/task")
 int describe_tasks(struct bpf_iter__task *context)
 {

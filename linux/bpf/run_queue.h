@@ -3,10 +3,10 @@
 #define LINUX_BPF_RUN_QUEUE_H
 
 /*
- * The run queues, and who hears of what is queued. All functions here except
- * place_thread() are called with the lock of `queue` held, and call nothing
- * of the kernel's: a BPF program may not while it holds a lock. What is to be
- * done about a decision is returned, as an errand.
+ * The run queues, and which CPU is told of a thread that is queued. All functions
+ * here except place_thread() are called with the lock of `queue` held, and call no
+ * kernel function: a BPF program may not while it holds a lock. What a decision
+ * requires is returned as an errand, which the caller runs once it holds no lock.
  */
 
 #include "policies/support/preemption.h"
@@ -16,7 +16,7 @@
 /* What went wrong under a lock (enum queue_flaw), to be reported after it. */
 uint32_t flaw;
 
-/* What the CPU that is named is to be told, when no lock is held any more. */
+/* What the named CPU is to be told once no lock is held. */
 enum errand_kind {
     ERRAND_NONE,
     ERRAND_WAKE,    /* it idles, and there is something to run */
@@ -43,7 +43,7 @@ static __always_inline slot_t *slot_of_task(task_t *task)
     return (slot_t *)task; /* its first member */
 }
 
-/* Up to now, if it is on a CPU. */
+/* Adds to run_time what has passed until `now`, if the thread is on a CPU. */
 static __always_inline void account(slot_t *slot, uint64_t now)
 {
     if (!slot->accounted)
@@ -88,14 +88,15 @@ MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
 
 /* ---- tasks in queues and on CPUs ---- */
 
-/* A thread that is forked inherits from its parent; null: it is adopted. */
+/* `parent` is null if the thread was not forked, but adopted. Returns the reason to queue it for.
+ */
 static __noinline uint32_t introduce(slot_t *slot, uint32_t reason, const slot_t *parent)
 {
     return task_introduce(&POLICY, &host->scheduler, &slot->task, (enum enqueue_reason)reason,
                           parent ? &parent->task : NULL);
 }
 
-/* One that was forked is known already. */
+/* A thread that the policy does not know yet is adopted; a forked one is known already. */
 static __noinline void queue_add(queue_t *queue, slot_t *slot, uint32_t reason)
 {
     if (!slot->known)
@@ -109,13 +110,13 @@ static __noinline void queue_remove(queue_t *queue, slot_t *slot)
     run_queue_remove(&POLICY, &queue->view, &slot->task);
 }
 
-/* Null: no task is queued. */
+/* Returns null if no task is queued. */
 static __noinline slot_t *queue_pick(queue_t *queue, uint32_t cpu)
 {
     return slot_of_task(run_queue_pick(&POLICY, &queue->view, cpu));
 }
 
-/* It gets the CPU. */
+/* The thread gets the CPU. */
 static __always_inline void enter(queue_t *queue, slot_t *slot, uint32_t cpu)
 {
     slot->place = PLACE_CPU;
@@ -126,7 +127,7 @@ static __always_inline void enter(queue_t *queue, slot_t *slot, uint32_t cpu)
         host->occupant[cpu % POLICY_CPUS_MAX] = slot;
 }
 
-/* It gives up the CPU that it had. */
+/* The thread gives up its CPU. */
 static __noinline void leave(queue_t *queue, slot_t *slot, uint32_t stop)
 {
     uint32_t cpu = slot->task.cpu % POLICY_CPUS_MAX;
@@ -150,19 +151,19 @@ MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
     return may_run_on((const slot_t *)task, cpu);
 }
 
-/* Linux runs urgent threads by itself: they have other classes. */
+/* Urgent threads are not the policy's: Linux runs them in other scheduling classes. */
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 {
     return false;
 }
 
-/* A CPU that was called counts as idle until it has picked: to call it again does no harm. */
+/* A CPU that was called counts as idle until it has picked: a second call does no harm. */
 MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
     return !host->occupant[cpu % POLICY_CPUS_MAX];
 }
 
-/* The lowest CPU without a thread on which `slot` may run; NO_CPU: there is none. */
+/* Returns the lowest idle CPU on which `slot` may run, or NO_CPU if there is none. */
 static __noinline uint32_t find_idle(const slot_t *slot)
 {
     for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
@@ -177,8 +178,8 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
     return unseen(find_idle((const slot_t *)task));
 }
 
-/* `slot` was queued: what is to be done about it. Of the CPUs without a thread, one of another
- * queue may have got one meanwhile: it is only woken. */
+/* Returns the errand for a thread that was queued. An idle CPU of another queue, which is not
+ * locked here, may have got a thread meanwhile: so it is only woken. */
 static __noinline uint64_t announce(queue_t *queue, slot_t *slot)
 {
     uint32_t cpu = unseen(find_cpu_to_call(&POLICY, &queue->view, &slot->task));
@@ -194,8 +195,8 @@ static __noinline uint64_t announce(queue_t *queue, slot_t *slot)
 }
 
 /*
- * Moves a queued thread from one queue to the other; both are locked. Null: the
- * policy has none to move, or chose one that Linux does not let run there.
+ * Moves a queued thread from one queue to the other; both are locked. Returns null if
+ * the policy has no thread to move, or chose one that Linux does not let run there.
  */
 static __noinline slot_t *move(queue_t *from, queue_t *to, uint32_t cpu)
 {
@@ -211,7 +212,8 @@ static __noinline slot_t *move(queue_t *from, queue_t *to, uint32_t cpu)
     return slot;
 }
 
-/* No lock. The CPU for a thread that is forked or woken. */
+/* Returns the CPU for a thread that is forked or woken. No lock is held. */
+
 static __noinline uint32_t place_thread(const slot_t *slot, uint32_t reason, uint32_t otherwise)
 {
     uint32_t cpu = otherwise;

@@ -11,12 +11,13 @@
 #define HOST_NAME     16 /* TASK_COMM_LEN */
 #define HOST_CPUS     1024
 
-/* Of a thread, whatever the policy; a forked one inherits them. All 0: nobody has set them. */
+/* A thread's attributes, whatever the policy; a forked thread inherits them. All 0: none was set.
+ */
 struct task_attributes {
     int32_t priority;
     uint32_t tickets;
     uint32_t weight;
-    uint32_t set; /* 1; 0 in memory that is fresh */
+    uint32_t set; /* 1; 0 in fresh memory */
 };
 
 /* What a policy is begun with; the loader writes it before it attaches the policy. */
@@ -28,7 +29,7 @@ struct host_settings {
     int64_t tunable[HOST_TUNABLES];
 };
 
-/* The trace's own numbers, which all that write records share. */
+/* The trace's own numbers, which all writers of records share. */
 struct trace_state {
     uint64_t sequence; /* of the next record */
     uint64_t lost;     /* records that the ring had no room for */
@@ -38,15 +39,15 @@ struct trace_state {
 
 /* What the trace knows of a thread. */
 struct observed {
-    uint32_t pid;   /* by which it calls it, also if exec() has changed it since */
-    uint32_t state; /* enum process_state; PROCESS_NEW: it knows nothing of it */
+    uint32_t pid;   /* its PID in the trace, even if exec() has changed it since */
+    uint32_t state; /* enum process_state; PROCESS_NEW: the trace does not know it yet */
     uint32_t waker; /* of a wake-up that came before the thread had left its CPU */
     uint32_t fresh; /* 1: has never run */
 };
 
 #define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */
 
-/* What the loader has to say in the trace: the context of the program `tell`. */
+/* A record that the loader writes: the context of the program `tell`. */
 struct trace_told {
     uint32_t kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE, LOST; 0: only this CPU's START */
     uint32_t process;
@@ -60,7 +61,7 @@ struct trace_told {
 /* What a policy asks of the loader. */
 enum host_request_kind {
     REQUEST_KILL = 1,   /* that the thread `pid` be killed */
-    REQUEST_EXITED = 2, /* nothing: the kernel has ended the policy, and exit_info says why */
+    REQUEST_EXITED = 2, /* asks for nothing: the kernel has ended the policy, exit_info says why */
 };
 
 struct host_request {
@@ -73,7 +74,7 @@ struct attribute_change {
     int32_t pid;
     uint32_t kind; /* enum attribute_kind */
     int64_t value;
-    int32_t result; /* 0, or -ESRCH: there is no such thread, -ERANGE: not that value */
+    int32_t result; /* 0; -ESRCH: there is no such thread; -ERANGE: the value is not allowed */
     uint32_t reserved;
 };
 
@@ -84,7 +85,8 @@ enum host_task_state {
     HOST_TASK_ZOMBIE = 4,
 };
 
-/* A thread, as the iterator `describe_tasks` tells it. */
+/* A thread, as the iterator `describe_tasks` describes it. */
+
 struct host_task {
     int32_t pid; /* of the thread */
     int32_t tgid;

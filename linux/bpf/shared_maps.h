@@ -33,8 +33,9 @@ struct {
     __type(value, struct trace_state);
 } trace_state SEC(".maps");
 
-/* Of each CPU, why it was last asked to pick again: enum preempt_reason; 0: since its last switch
- * nobody has. A hint, without a lock. */
+/* For each CPU, why it was last asked to pick again: enum preempt_reason; 0: it was not asked since
+ * its last switch. A hint, which no lock protects. */
+
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, HOST_CPUS);

@@ -7,8 +7,8 @@
 #include "host.h"
 
 /*
- * Null: Linux serves this thread by itself. The PID is read anew each time, since
- * a thread that calls exec() takes over that of its process's first thread.
+ * Returns null for a thread that Linux schedules by itself. The PID is read anew each time:
+ * a thread that calls exec() takes over the PID of its process's first thread.
  */
 static __always_inline slot_t *slot_of(struct task_struct *thread)
 {
@@ -20,7 +20,7 @@ static __always_inline slot_t *slot_of(struct task_struct *thread)
     return slot;
 }
 
-/* The number of a slot that was free; SLOTS_MAX: none was. Under slots_lock. */
+/* Returns the number of the slot that is taken, or SLOTS_MAX if none was free. Under slots_lock. */
 static __noinline uint32_t take_lowest_slot(void)
 {
     uint32_t words = unseen(SLOT_WORDS);
@@ -68,7 +68,7 @@ static __noinline void release_slot(uint32_t number)
     bpf_res_spin_unlock_irqrestore(&lock->spin, &flags);
 }
 
-/* Of a thread that nobody has set any for, too. */
+/* A thread without attributes of its own has the default ones. */
 static __always_inline void read_attributes(slot_t *slot, const struct task_attributes *attributes)
 {
     bool set = attributes && attributes->set;
@@ -92,7 +92,8 @@ static __always_inline bool may_run_on(const slot_t *slot, uint32_t cpu)
     return slot->allowed[cpu / 64 % CPU_WORDS] >> cpu % 64 & 1;
 }
 
-/* The lowest CPU on which it may run; 0 if there is none, which Linux does not let happen. */
+/* Returns the lowest CPU on which `slot` may run; 0 if there is none, which Linux prevents. */
+
 static __noinline uint32_t lowest_allowed(const slot_t *slot)
 {
     for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Tells of all threads while no policy of ours is loaded: the same rows that a
- * policy's own iterator gives, without what only a policy knows.
+ * Describes all threads while no policy of ours is loaded: the rows of a policy's own
+ * iterator, without the fields that only a policy knows.
  */
 
 #include "vmlinux.h"
