@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NEARNESS = 0.02
-"""Of the kernel's figure; or else a tick."""
+"""The part of the kernel's figure that a difference may be. A tick is near, too."""
 KERNEL, SIMULATOR = "spike", "sim"
 
 Verdict = Literal["near", "not told apart", "off", "failed"]
@@ -49,7 +49,7 @@ class Cell:
 
     key: Key
     kernel: tuple[float, ...]
-    """By seed; empty: a run failed, or there is no such figure."""
+    """A value for each seed; empty if a run failed, or if there is no such figure."""
     simulator: tuple[float, ...]
     paired: bool
     """The same seeds on both sides: what a seed does to both falls out of the difference."""
@@ -57,8 +57,8 @@ class Cell:
     """What one tick is of it: in a share, a tick of one CPU among all that ran."""
     failure: str = ""
     chance: float = 1.0
-    """That means are so far beyond what counts as near, if in truth they are near (corrected for
-    the number of cells). 0: nothing is left to chance, as each machine ran once."""
+    """The probability that means are so far beyond what counts as near, if in truth they are near
+    (corrected for the number of cells). 0: chance has no part in it, as each machine ran once."""
 
     @property
     def is_share(self) -> bool:

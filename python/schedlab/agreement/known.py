@@ -34,7 +34,7 @@ class Reason:
     """Why cells differ."""
 
     name: str
-    """As known.csv has it."""
+    """The name that known.csv has for it."""
     text: str
     """Markdown, a sentence or a few; what shows it in the traces."""
 
@@ -99,7 +99,8 @@ class Judged:
     cell: Cell
     known: Known | None = None
     range: Range | None = None
-    """Of the simulator's figure, if its costs were a little other (schedlab.agreement.variants)."""
+    """The range of the simulator's figure if its costs were a little different
+    (schedlab.agreement.variants)."""
 
     @property
     def reason(self) -> Reason | None:

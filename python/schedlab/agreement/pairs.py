@@ -18,7 +18,7 @@ SIZES = (2, 6, 20, 40)
 """CPU-bound processes of study 4's mixed benchmark, of those that were measured."""
 
 _TO_THE_MARK_NS = 5_000
-"""From waking to the mark, on Spike: the rest of a turn (docs/simulator.md)."""
+"""The time from waking to the mark on Spike: the rest of a turn (docs/simulator.md)."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from schedlab.studies.files import FILES
 from schedlab.toolchain.policies import PolicyChoice, known_policies
 
 Windows = Mapping[tuple[str, str, int], Window]
-"""On the kernel, by experiment, policy and CPUs."""
+"""The kernel's windows, by experiment, policy and CPUs."""
 MEMORY_MIB = 512
 _LIMIT_TICKS = 60_000
 _STUDIES = (1, 4)
-"""Whose experiments are run on both machines."""
+"""The studies whose experiments are run on both machines."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Setting:
     cpus: tuple[int, ...]
     pairs: tuple[Pair, ...]
     seeds: int
-    """Under policies that draw nothing: both machines draw the same work from it."""
+    """Seeds under policies that draw nothing: both machines draw the same work from each."""
     random_seeds: int
-    """Under those that draw."""
+    """Seeds under policies that draw."""
     simulated_seeds: int
     """The same on the simulator, where a run takes a second."""
 

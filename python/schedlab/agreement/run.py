@@ -25,7 +25,7 @@ from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
 
 STEM = "agreement"
-"""Of the files."""
+"""The beginning of the files' names."""
 
 
 def agreement(

@@ -38,7 +38,7 @@ CROWD_SIZE = 100
 """Processes; bench/guest/calibrate.c, which also has the numbers of the notes and of the pages."""
 _PAGES = 8
 _TRAPS_OF_FORK = 2
-"""Until the child is there: a page that the parent writes, and the call."""
+"""Traps until the child is there: a page that the parent writes, and the call."""
 _BURN_NS = 3_000_000
 _CYCLES_OF_BURN = 3_000_000
 YIELD, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END = range(1, 13)
@@ -57,7 +57,7 @@ class Stay:
 
     pid: int
     note: int
-    """Which part of the program it is in; 0: before the first."""
+    """The part of the program in which it is; 0: before the first."""
     begin_ns: int
     end_ns: int
     cycles: int
@@ -92,7 +92,7 @@ class Visit:
     """PIDs; 0: idle."""
     after: int
     cause: Kind | None
-    """Of the stay before it."""
+    """The cause of the stay before it."""
 
 
 @dataclass

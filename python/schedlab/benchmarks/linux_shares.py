@@ -54,7 +54,7 @@ class Row:
     cpus: int
     seed: int
     weight: int
-    """Or tickets."""
+    """Its weight, or its tickets."""
     share: float
     ideal: float
 

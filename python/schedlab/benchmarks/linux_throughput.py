@@ -22,7 +22,7 @@ from schedlab.studies.linux_experiments import FAIR
 from schedlab.toolchain.policies import PolicyChoice
 
 BOUND = 0.05
-"""Of the fair class's events a second, that a policy may have less, or more."""
+"""The part of the fair class's events a second by which a policy's may differ."""
 _MARK = "== round"
 _ROUND = re.compile(rf"^{_MARK} (\d+), (\S+)$", re.MULTILINE)
 
@@ -94,7 +94,7 @@ class Row:
     rates: tuple[float, ...]
     """Events a second, of each round."""
     ratio: Estimate
-    """To the fair class's of the same round: the mean, and its interval of 95 %."""
+    """Its ratio to the fair class's rate in the same round: the mean, and its interval of 95 %."""
 
     @property
     def verdict(self) -> str:

@@ -82,7 +82,7 @@ class Measured:
     records: int
     frames: int
     records_per_second: float
-    """Of CPU time, frames and all."""
+    """Records for each second of CPU time, frames included."""
     frame_ms: float
     """CPU time that a frame takes, on average."""
     aim: int

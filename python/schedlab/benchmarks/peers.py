@@ -25,7 +25,7 @@ from schedlab.toolchain.build import SIMULATOR
 from schedlab.toolchain.policies import STANDARD
 
 Ends = tuple[float | None, ...]
-"""When processes have ended, in units; None: never."""
+"""The times at which processes ended, in units; None: a process never ended."""
 
 FOLDER = ROOT / "bench" / "peers"
 RUNNER = FOLDER / "run.py"
@@ -36,7 +36,7 @@ PEERS = {
     "vance": (1,),
     "simso": (1, 4),
 }
-"""Of PyPI, with the numbers of CPUs that each can have."""
+"""Packages of PyPI, with the numbers of CPUs that each can have."""
 _LIMIT_SECONDS = 600
 _UNIT_NS = 1_000_000
 TIE = ((0, 4), (2, 4))

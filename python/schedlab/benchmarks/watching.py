@@ -20,7 +20,7 @@ from schedlab.machines.kernel import Boot, KernelMachine
 
 PROCESSES = (2, 500)
 PERIOD_MS = 100
-"""From a question to the next: more of them than a monitor asks, since each counts alone."""
+"""The time from one question to the next. A monitor asks less often; each question counts alone."""
 MOST = 0.05
 """The part of a CPU's time that watching may take, at one question a second."""
 _INSTRUCTIONS_PER_SECOND = 1_000_000_000
@@ -34,15 +34,15 @@ class Watching:
 
     processes: int
     plain: int
-    """With a trace."""
+    """Instructions of a run with a trace."""
     told: int
-    """And QUEUED in it, and blocks that leave in time."""
+    """Instructions with QUEUED in the trace, and with blocks that leave in time."""
     watched: int
-    """And steer."""
+    """Instructions with steer, too."""
     reads: int
     """Questions that it answered meanwhile."""
     record_instructions: float
-    """Of one record, as steer itself measures it."""
+    """Instructions for one record, as steer itself measures them."""
 
     @property
     def tracing(self) -> float:

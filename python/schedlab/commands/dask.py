@@ -13,7 +13,7 @@ from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder
 
 _PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
-"""Of Dask's options, those by which its programs would serve users that do not have the certificate."""
+"""Options of Dask by which its programs would serve users that do not have the certificate."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -89,7 +89,7 @@ class Match:
     before: Repeated
     after: Repeated
     seeds: tuple[int, ...]
-    """Of both sides, if `paired`; other seeds are left out."""
+    """The seeds of both sides, if `paired`; other seeds are left out."""
     paired: bool
     identical: bool
     """Each pair of runs has the same trace, byte for byte."""
@@ -242,7 +242,7 @@ def _corrected(
 
 
 Values = dict[tuple[str | None, str], tuple[list[float], float]]
-"""By group and metric: a value for each run, by seed; and how fine they are."""
+"""Values for each run, by group, metric and seed; and how fine they are."""
 
 
 def _values(table: pl.DataFrame, runs: int) -> Values:

@@ -44,10 +44,10 @@ class Measure:
     """One number that a run has, or each group of its processes."""
 
     name: str
-    """For programs and `--metric`."""
+    """The name for programs and for `--metric`."""
     title: str
     column: str
-    """Of a run's summary or groups, or of what `measured` adds to them."""
+    """The column of a run's summary or groups, or one that `measured` adds to them."""
     better: Better | None
     """None: more is neither good nor bad in itself."""
     ideal: str
@@ -59,7 +59,7 @@ class Measure:
 
 
 TOLD = "told-"
-"""Before the name of what a program told of itself, as a metric."""
+"""Stands before the name of a value that a program told of itself, where that value is a metric."""
 _KINDS: tuple[tuple[str, Quantity, Grain, Within], ...] = (
     ("fairness_.*", NUMBER, "none", PART),
     (".*_mean_ns", TIME, "mean of clock", POSITIVE),
@@ -71,7 +71,8 @@ _KINDS: tuple[tuple[str, Quantity, Grain, Within], ...] = (
     (f"{TOLD}.*", NUMBER, "none", ANYWHERE),
     (".*", NUMBER, "whole", POSITIVE),
 )
-"""By a column's name, the first that fits: quantity, grain, and what values are possible."""
+"""The first pattern that a column's name matches gives its quantity, its grain and its possible
+values."""
 
 
 def measure_of(name: str, title: str, column: str, better: Better | None, ideal: str) -> Measure:
@@ -193,7 +194,7 @@ MEASURES = (
         "what the program says that it got done (`cpubench`); at most what the CPUs' time allows",
     ),
 )
-"""Of a run as a whole."""
+"""Metrics of a run as a whole."""
 
 _OF_GROUPS = (
     "turnaround",
@@ -205,7 +206,8 @@ _OF_GROUPS = (
     "wakeup-max",
 )
 OF_ENDED = ("turnaround", "fairness")
-"""Over processes that ended. Where some go on, these are others under each policy: no value."""
+"""Metrics over processes that ended. Where some go on, each policy has other processes that ended:
+then there is no value."""
 BY_NAME = {measure.name: measure for measure in MEASURES}
 GROUP_MEASURES = (
     *(BY_NAME[name] for name in _OF_GROUPS),
@@ -215,7 +217,7 @@ GROUP_MEASURES = (
     ),
     measure_of("selections", "selections", "selections", None, "times picked"),
 )
-"""Of a group of a run's processes."""
+"""Metrics of a group of a run's processes."""
 
 
 def told(name: str) -> Measure:
@@ -225,7 +227,7 @@ def told(name: str) -> Measure:
 
 
 _DIGITS_OF_POINTS = 9
-"""Less is what floating point adds."""
+"""Digits beyond these come from floating point."""
 
 
 def measured(collection: Collection) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from schedlab.units import format_time
 from schedlab.workload.changes import workload_title
 
 DIMENSIONS = ("workload", "policy", "tunables", "CPUs", "tick", "machine")
-"""Of a setup: in all of them, partners are alike, or on each side there is one value."""
+"""The dimensions of a setup: in each, partners are alike, or each side has one value."""
 Key = tuple[str, ...]
 """A setup's values, in the order of DIMENSIONS."""
 

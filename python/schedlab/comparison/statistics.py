@@ -42,7 +42,7 @@ _EXACT = 20_000
 _SAMPLED = 10_000
 _SEED = 1
 _NOISE = 1e-12
-"""Of a value: what floating point may add."""
+"""The part of a value that floating point may add."""
 
 
 # --- estimates
@@ -202,7 +202,7 @@ class Difference:
     before: Estimate
     after: Estimate
     change: float
-    """After − before."""
+    """The value after, less the value before."""
     low: float
     high: float
     paired: bool
@@ -406,7 +406,8 @@ class Ranking:
     """Who is best, and who cannot be told from the best."""
 
     order: tuple[str, ...]
-    """By their means, the best first. Of equal means, the one that was named first."""
+    """All, by their means, the best first. Of equal means, the one that was named first comes
+    first."""
     beaten: Mapping[str, float]
     """How probable it is that somebody beats it so clearly, if it is the best (p-value)."""
     count: int
@@ -484,7 +485,7 @@ class Quantity:
 
 NUMBER = Quantity()
 TIME = Quantity("ns")
-"""In ns; printed in the unit that fits."""
+"""Nanoseconds; printed in the unit that fits."""
 SHARE = Quantity("%", 100)
 """A part of 1."""
 POINTS = Quantity("points")

@@ -28,7 +28,7 @@ _UNSEEN = (
 )
 _UNSHOWN = re.compile(rf"[{_UNSEEN}\ud800-\udfff]")
 _UNSHOWN_NOT_HALF = rf"[{_UNSEEN}]"
-"""For Polars, whose texts have no half characters."""
+"""The same for Polars, whose texts have no half characters."""
 _FORMULA = r"^[=@+\-\t\r\n]."
 """What a spreadsheet computes, unless it is a number."""
 _NUMBER = r"^[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"

@@ -28,7 +28,7 @@ class Field:
     """What a member of an object must be."""
 
     expected: str
-    """In words, for the message."""
+    """What was expected, in words, for the message."""
     sound: Sound
     required: bool = False
     """Otherwise it may be missing, or null, which is the same."""

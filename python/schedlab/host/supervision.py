@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _GRACE_SECONDS = 2.0
-"""Between asking a process to end and ending it."""
+"""The time between asking a process to end and killing it."""
 
 
 async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 TRACE_FILE = "trace.bin"
-"""Where a machine leaves the trace."""
+"""The file in which a machine leaves the trace."""
 WORKLOAD_TEXT = "workload.txt"
 """What a run of a workload file acts out."""
 WORKLOAD_FILE = "workload.json"

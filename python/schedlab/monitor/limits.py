@@ -14,15 +14,15 @@ from schedlab.errors import WrongUsage
 
 MESSAGE_BYTES_MAX = 64 * 1024
 QUESTIONS_MAX = 64
-"""Of one page, that have no answer yet."""
+"""Questions of one page that have no answer yet."""
 CLIENTS_MAX = 32
 """Pages at once."""
 UNREAD_BYTES_MAX = 16 << 20
-"""Of answers that a page has not read: until it does, it is heard no further."""
+"""Answers that a page has not read: until it does, it is heard no further."""
 PIECE_BYTES = 64 * 1024
-"""Of a file, that is sent at once."""
+"""The part of a file that is sent at once."""
 _CONNECTIONS_MAX = 128
-"""Besides those of pages."""
+"""Connections besides those of pages."""
 _HEADER_BYTES_MAX = 16 * 1024
 _READ_BYTES_MAX = 256 * 1024
 _SENT_BYTES_MAX = 64 << 20
@@ -30,7 +30,7 @@ _SENT_BYTES_MAX = 64 << 20
 _KERNEL_BYTES = 128 * 1024
 """What the host's kernel may keep of a connection for the other side to read, which would otherwise be up to 4 MB."""
 _PATIENCE_S = 20
-"""For a request, or the next one."""
+"""The time to wait for a request, or for the next one."""
 _WORDS_MAX = 1000
 _ID_MAX = 64
 

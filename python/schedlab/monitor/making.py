@@ -51,7 +51,7 @@ _ADAPTERS = {
     LINUX: ("linux", "LinuxGuestSystem"),
     HOST: ("linux", "LinuxHostSystem"),
 }
-"""Of each machine, the module and the class. Loaded when needed: most bring libraries with them."""
+"""Each machine's module and class. They are loaded when needed: most bring libraries with them."""
 
 
 def make_system(setup: Setup, folder: Path) -> System:

@@ -66,7 +66,7 @@ class HostClock:
         self._ran_s = 0.0
         self._since: float | None = None
         self._heard: deque[tuple[float, float]] = deque()
-        """When (in time that it ran), and how far its clock was beyond that."""
+        """Pairs: a time that it had run, and how far its clock was beyond that."""
 
     def runs(self, now_s: float) -> None:
         """Has the clock run from now on."""

@@ -23,7 +23,7 @@ from schedlab.runs import results
 from schedlab.trace.model import Header
 
 KIND = "monitor"
-"""In manifests: recorded while it was watched, and perhaps steered."""
+"""The kind in manifests: recorded while it was watched, and perhaps steered."""
 
 
 class Recorder:

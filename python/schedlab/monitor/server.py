@@ -315,7 +315,7 @@ class Socket(WebSocketHandler, _Quiet):
     def initialize(self) -> None:
         self.server: Server = self.settings["server"]
         self._frames: dict[str, bytes] = {}
-        """Of each system, the newest one that was not sent."""
+        """Each system's newest frame that was not sent."""
         self._missed: dict[str, int] = {}
         self._hello: bytes | None = None
         self._others: deque[bytes] = deque()

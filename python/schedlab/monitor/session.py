@@ -27,9 +27,9 @@ from schedlab.paths import new_runs_folder
 
 SYSTEMS_MAX = 4
 FRAME_S = 0.2
-"""From one frame to the next."""
+"""The time from one frame to the next."""
 _TURN_S = 0.02
-"""From one look at the systems to the next."""
+"""The time from one look at the systems to the next."""
 _AIM_S = 0.06
 """What a turn may take when paced systems go as fast as they can."""
 _FEED_S = 0.1
@@ -102,7 +102,7 @@ class Session:
         self._listeners: list[Listener] = []
         self._allowance = Allowance(_AIM_S)
         self._asking: dict[str, asyncio.Task[None]] = {}
-        """Of each system, the question that it is asked just now: how it is."""
+        """Each system's question that is being asked just now: how it is."""
         self._asked_s: dict[str, float] = {}
         self._skipped = dict.fromkeys(self.systems, 0)
         """Frames in a row."""

@@ -32,7 +32,7 @@ from schedlab.trace.writer import text_records
 Integers = npt.NDArray[np.int64]
 
 _SELDOM = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TEXT, *TEXT_OWNERS)
-"""And switches from those that have ended, and marks of groups."""
+"""Rare kinds of records. Switches from ended processes and marks of groups are rare, too."""
 
 
 @dataclass
@@ -44,9 +44,9 @@ class Person:
     group: int = 0
     """Its label, as the MARK has it; 0: none."""
     attributes: dict[int, int] = field(default_factory=dict)
-    """By AttributeKind."""
+    """Values by AttributeKind."""
     status: int = 0
-    """With which it is about to exit."""
+    """The status with which it is about to exit."""
 
     def child(self, thread_of: int) -> Person:
         """Returns what a fork hands on."""
@@ -83,16 +83,16 @@ class Standing:
         """Those that were set since this policy is in force."""
         self.people: dict[int, Person] = {}
         self.state: dict[int, int] = {}
-        """Of those that live: ProcessState, or EXITING."""
+        """States of the processes that live: ProcessState, or EXITING."""
         self.queued: dict[int, Queued] = {}
         self.count = 0
-        """Of records so far."""
+        """The number of records so far."""
         self.cpus = cpus
         self.running = np.zeros(cpus, np.int64)
         self.deciding = np.zeros(cpus, bool)
         """Is this CPU in its scheduler?"""
         self.cycles = np.zeros(cpus, np.uint64)
-        """As each CPU's cycle counter was last told."""
+        """Each CPU's cycle counter, as it was last told."""
         self.latest = np.zeros(cpus, np.int64)
         """Time of each CPU's last record."""
 

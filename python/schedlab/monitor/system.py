@@ -19,7 +19,7 @@ from schedlab.trace.format import AttributeKind
 from schedlab.trace.model import Header
 
 Records = npt.NDArray[np.void]
-"""Of dtype schedlab.trace.format.RECORD, in the order of their sequence."""
+"""Records of dtype schedlab.trace.format.RECORD, in the order of their sequence."""
 
 
 class Refused(SchedlabError):
@@ -50,7 +50,7 @@ class Life(str, Enum):
     RUNNING = "running"
     PAUSED = "paused"
     ENDED = "ended"
-    """As it should, or because it was asked to."""
+    """It ended as it should, or because it was asked to."""
     FAILED = "failed"
     """It panicked, was killed, or cannot be reached any more."""
 
@@ -59,9 +59,9 @@ class StepKind(str, Enum):
     """How far a step goes."""
 
     EVENT = "event"
-    """To the next time at which anything happens."""
+    """A step to the next time at which anything happens."""
     DECISION = "decision"
-    """Until a CPU has decided once more which process it runs."""
+    """A step until a CPU has decided once more which process it runs."""
     TICK = "tick"
     MILLISECOND = "millisecond"
 
@@ -80,7 +80,7 @@ class Setup:
     seed: int = 1
     memory_mib: int = 512
     costs: str = "kernel"
-    """Of the simulator."""
+    """The simulator's costs."""
     workloads: tuple[str, ...] = ()
     """Names of the palette, started at the beginning."""
     source: Path | None = None
@@ -88,7 +88,7 @@ class Setup:
     files: tuple[Path, ...] = ()
     """Workload files of the user's own, which the palette has besides ours."""
     ignore_limits: bool = False
-    """Of a host: policies take over although limits are in use that they do not honour."""
+    """On a host, policies take over although limits are in use that they do not honour."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Status:
     """Tunables that were set to something else than the policy or preset says."""
     rows: tuple[StatusRow, ...] = ()
     remark: str = ""
-    """Such as why Linux has thrown a policy out."""
+    """A remark, such as why Linux has thrown a policy out."""
 
 
 @dataclass(frozen=True)

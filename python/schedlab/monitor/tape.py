@@ -24,14 +24,14 @@ class Request:
     """What is to be recorded."""
 
     folder: Path
-    """Of all that is recorded together."""
+    """The folder of all that is recorded together."""
     prefix: str
-    """Of the run's name."""
+    """The beginning of the run's name."""
     label: str
     from_start: bool
     """Is it all that was started?"""
     software: Mapping[str, Any]
-    """For the manifest: schedlab's commit, the machine's version and origin."""
+    """Facts for the manifest: schedlab's commit, the machine's version and origin."""
 
 
 class Tape:

@@ -9,7 +9,8 @@ from functools import cache
 from schedlab.report.html import bundle
 
 _EXPORT = "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n"
-"""By these names modules of the page find them; `vegaEmbed` with `ast: true` needs no compiled code."""
+"""Modules of the page find the libraries by these names; `vegaEmbed` with `ast: true` needs no
+compiled code."""
 
 
 @cache

@@ -44,7 +44,7 @@ LOG_MAX = 2000
 _PIECE = 4096
 """Records that the model is given at once: it takes some 20 ms for them."""
 _PATIENCE_S = 30.0
-"""For an answer; adapters have limits of their own, which are shorter."""
+"""The time to wait for an answer; adapters have limits of their own, which are shorter."""
 _EXPORTS_MAX = 4
 """Files that were made for Perfetto: older ones go."""
 _NO_WORK = 20_000
@@ -102,7 +102,8 @@ class Watched:
         self.is_refused = False
         """It was given up because of what was asked for, or of the machine as it is."""
         self.origin_ns = 0
-        """Of its time, what is the beginning of the time that it has in common with others."""
+        """The point of its own time at which the time begins that it has in common with the other
+        systems."""
         self.clock = HostClock()
         self.speed, self.events = Rate(), Rate()
         self.log: deque[str] = deque(maxlen=LOG_MAX)

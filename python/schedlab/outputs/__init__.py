@@ -22,7 +22,7 @@ READERS: dict[str, Callable[[str], Figures]] = {
     "hackbench": hackbench.figures,
     "stress-ng": stress_ng.figures,
 }
-"""By the program's name."""
+"""Readers by the program's name."""
 
 
 def figures(command: str, text: str) -> Figures:

@@ -20,7 +20,7 @@ _COLUMNS = (
     "bogo_ops_per_second",
     "bogo_ops_per_cpu_second",
 )
-"""Of a stressor's line, behind its name. The rate is by real time, then by CPU time."""
+"""The columns of a stressor's line, behind its name. The rate is by real time, then by CPU time."""
 _LINE = re.compile(r"^stress-ng: metrc: +\[\d+\] +(.*)$", re.MULTILINE)
 
 

@@ -23,11 +23,11 @@ from schedlab.runs.carrying_out import evaluate
 from schedlab.toolchain.versions import commit
 
 MACHINE = "linux-recording"
-"""In manifests: a machine that schedlab has not run."""
+"""The machine in manifests: one that schedlab has not run."""
 POLICY = "fair"
 """What Linux has for all that is not told to be scheduled otherwise."""
 TICK_NS = 4_000_000
-"""At 250 ticks a second, as most distributions have it."""
+"""A tick of 4 ms: most distributions have 250 ticks a second."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def _written(file: Path) -> str:
 
 
 _MUCH, _FEW = 0.05, 10
-"""Of the switches: if more had to be put in, and nothing says that events were lost, it was not all
-of a CPU's events that were recorded."""
+"""The part of the switches, and their number: if more had to be put in, and nothing says that
+events were lost, not all of a CPU's events were recorded."""
 
 
 def _notes(recording: Recording, story: Story) -> Iterator[str]:

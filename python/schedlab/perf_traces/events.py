@@ -16,7 +16,8 @@ class Switch(NamedTuple):
     previous_name: str
     previous_priority: int
     state: str
-    """In which the previous one leaves, by Linux's letters: R, S, D, X, … A + was preempted."""
+    """The state in which the previous thread leaves, by Linux's letters: R, S, D, X, … A + marks
+    preemption."""
     next: int
     next_name: str
     next_priority: int
@@ -31,7 +32,8 @@ class Wakeup(NamedTuple):
     name: str
     target_cpu: int
     in_interrupt: bool
-    """As far as the tool tells: the thread that ran on the CPU had nothing to do with it."""
+    """True if the thread that ran on the CPU had nothing to do with it, as far as the tool tells.
+    """
 
 
 class Start(NamedTuple):
@@ -51,7 +53,7 @@ class Fork(NamedTuple):
     parent: int
     child: int
     by_recorder: bool = False
-    """Not a tracepoint tells, but perf itself."""
+    """True if perf itself tells of it, and no tracepoint."""
 
 
 class Move(NamedTuple):
@@ -80,9 +82,9 @@ class Events:
     """What a tool printed of a recording."""
 
     events: list[Event] = field(default_factory=list)
-    """In the order of their times."""
+    """The events, in the order of their times."""
     leader: dict[int, int] = field(default_factory=dict)
-    """Of threads that are not the first of their process: that process."""
+    """For threads that are not the first of their process, the PID of that process."""
     of_kernel: set[int] = field(default_factory=set)
     """Threads that are known to be the kernel's own."""
     seen: dict[str, int] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class Tool:
 
     program: str
     packages: tuple[str, ...]
-    """That have it: of Debian, then of others."""
+    """Packages that have it: Debian's, then those of other distributions."""
     file: str
     """What its recordings are called."""
     report: tuple[str, ...]
@@ -43,7 +43,7 @@ class Tool:
     as_text: str
     """The same for a person, on another machine."""
     elsewhere: str = ""
-    """Where else programs of that name may be, as a pattern of paths."""
+    """A pattern of paths at which other programs of that name may be."""
 
     def find(self) -> str | None:
         """The path of the first one that runs; None if there is none.
@@ -85,7 +85,8 @@ class Recording:
     events: Events
     cpus: int
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Of the machine, as far as the file tells: host, release, architecture, command."""
+    """Facts about the machine, as far as the file has them: host, release, architecture, command.
+    """
     tool: str = "text"
     """What read it, with its version."""
 

@@ -66,25 +66,26 @@ class Story:
         self.begin_ns = next(
             event.time_ns for event in events.events if not isinstance(event, Loss)
         )
-        """Since the recorded machine's boot. The trace counts from here: a replay would otherwise
-        wait for as long as the machine had been up."""
+        """The time since the recorded machine's boot from which the trace counts: a replay would
+        otherwise wait for as long as the machine had been up."""
         self.end_ns = events.events[-1].time_ns
         self.mended = 0
         self.lost = 0
         self.current: list[int] = [0] * cpus
         self.state: dict[int, ProcessState] = {}
         self.cpu_of: dict[int, int] = {}
-        """Where each running thread runs."""
+        """The CPU of each running thread."""
         self.name: dict[int, str] = {}
         self.priority: dict[int, int] = {}
         self.parent: dict[int, int] = {}
-        """Of threads that were forked, and have not started."""
+        """The parents of threads that were forked, and have not started."""
         self.ready_since: dict[int, int] = {}
         self.running_since: dict[int, int] = {}
         self.woken_early: dict[int, tuple[int, int]] = {}
         """Waker and target of a wake-up that came while the thread ran."""
         self.place_of_wakeup: dict[int, tuple[int, tuple[int, int, int, int]]] = {}
-        """Where it belongs if it was for the wait that followed: time, CPU, waker, target."""
+        """The place of each last wake-up, should it prove to be for the wait that followed: time,
+        CPU, waker, target."""
         self.has_starts = "sched_wakeup_new" in events.seen
 
     def write(self, path: Path) -> int:
@@ -312,7 +313,7 @@ class _Present(NamedTuple):
     priority: int | None
     """None: it is not known yet."""
     cpu: int = 0
-    """Where it ran, if it ran."""
+    """The CPU that it ran on, if it ran."""
 
 
 def _there_at_first(events: Events) -> list[_Present]:

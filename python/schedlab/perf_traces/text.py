@@ -54,7 +54,7 @@ _RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
 _IN_INTERRUPT = re.compile(r"[hHsZz]")
 _UNREADABLE_KEPT = 3
 _LINE_FEEDS = 4
-"""In an event. Names with more of them are not read."""
+"""The most line feeds in one event. An event whose names have more is not read."""
 _KTHREADD = 2
 """PID of the parent of all threads of the kernel."""
 _OF_A_CPU = re.compile(r"(ksoftirqd|kworker|migration|cpuhp|swapper)/|rcu_|irq/")
@@ -73,7 +73,7 @@ class _Parser:
         self.found = Events()
         self.wakeup_name = WAKEUPS[0]
         self.time_ns = 0
-        """Of the line before."""
+        """The time of the line before."""
         self.makers: dict[str, tuple[tuple[re.Pattern[str], ...], Callable[..., None]]] = {
             "sched_switch": (_SWITCH, self.switch),
             "sched_waking": (_WAKEUP, self.wakeup),

@@ -23,7 +23,7 @@ class Replayed:
     """What a recording's processes wanted."""
 
     text: str
-    """In the simulator's form."""
+    """The program in the simulator's form."""
     processes: int
     notes: tuple[str, ...]
     """What of the recording is not in it, and why."""
@@ -97,7 +97,7 @@ class _Programs:
             if "@" in line
         }
         self.program: dict[int, int] = {}
-        """By life: the first life that does the same."""
+        """For each life, the first life that does the same."""
         known: dict[tuple[str, ...], int] = {}
         self.lines: dict[int, list[str]] = {}
         for life, lines in bodies.items():  # children before their parents

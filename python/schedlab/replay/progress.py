@@ -19,9 +19,9 @@ Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 _ROW_BITS = 40
 _CALLS_MAX = 8
-"""Of what other CPUs did last, this many are looked at for a call."""
+"""How many of the last acts of other CPUs are looked at for a call."""
 _ENDING_MAX = 64
-"""Of processes that one interrupt wakes, at most, that are looked for."""
+"""How many of the processes that one interrupt wakes are looked for, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +74,15 @@ class Stays:
     life: Integers
     cpu: Integers
     row: Integers
-    """Of the record with which it begins."""
+    """The rows of the records with which each begins."""
     decided_ns: Integers
-    """When the CPU began to pick the process, or who ran before called the kernel and let go of it:
-    ticks count from there."""
+    """The time when the CPU began to pick the process, or when the process that ran before called
+    the kernel and let go of it: ticks count from there."""
     begin_ns: Integers
     end_ns: Integers
     end_row: Integers
     called_ns: Integers
-    """Of each record of the trace: when the kernel was called for it."""
+    """For each record of the trace, the time when the kernel was called for it."""
     end_called_ns: Integers
     """The same of a stay's end."""
     before: Integers

@@ -17,7 +17,8 @@ INIT = 1
 """PID of the process that the simulator has of itself."""
 READY = (ProcessState.RUNNABLE, ProcessState.RUNNING)
 _GROUPS_MAX = 20_000
-"""Of processes that are woken at once: each takes a channel, which the simulator has to find."""
+"""Groups of processes that are woken at once: each takes a channel, which the simulator has to
+find."""
 
 
 class Story:

@@ -26,9 +26,9 @@ NOTHING = Cell("–", "muted")
 _NAMED = 3
 """Up to this many that cannot be told from the best are named in a cell."""
 _MARK = "•"
-"""Of the policies that may be the best."""
+"""The mark of the policies that may be the best."""
 _FEW_POLICIES = 3
-"""With fewer, a suite does not say which policy is best for what."""
+"""A suite with fewer policies does not say which policy is best for what."""
 
 
 def page(collection: Collection) -> Page | None:

@@ -20,7 +20,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
 
 Resolve = Callable[[str], str]
-"""Of the target of a link, what the link says."""
+"""Returns the text of a link, given its target."""
 
 
 def literal(text: str) -> str:

@@ -11,7 +11,7 @@ class Numbering:
 
     def __init__(self, report: Report) -> None:
         self.labels: dict[str, str] = {}
-        """By name: `Table 3`, `Figure 1`."""
+        """Labels by name: `Table 3`, `Figure 1`."""
         self._pages: dict[str, Page] = {}
         tables = figures = 0
         for page in report.pages:

@@ -13,7 +13,7 @@ from schedlab.files import placing
 from schedlab.runs import results
 
 MARK = "report.json"
-"""In each report: what is in it."""
+"""The file in each report that says what is in it."""
 
 
 def check_place(place: Path) -> None:

@@ -26,7 +26,7 @@ from schedlab.units import format_duration
 from schedlab.workload.changes import workload_title
 
 _DRAWN = 6
-"""Of this many workloads there are charts here; those of the studies are on their pages."""
+"""The number of workloads that have charts here; those of the studies are on their pages."""
 
 
 def page(collection: Collection) -> Page:

@@ -17,7 +17,7 @@ VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
 """The release that Altair writes for, as vl-convert names it: 6.4."""
 
 _LAYOUT = {"axis": {"maxExtent": 400}}
-"""Of its own, Vega sets an axis' title at most 200 pixels away: into labels that are longer."""
+"""By itself, Vega sets an axis's title at most 200 pixels away: into labels that are longer."""
 
 
 def for_page(chart: Chart) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Measured:
     within: Within = (0, math.inf)
     """What is possible: no interval goes beyond."""
     runs: tuple[float | None, ...] = ()
-    """For charts: the number of each run, or None if it failed or has none."""
+    """For charts, the number of each run, or None if it failed or has none."""
 
     @cached_property
     def estimate(self) -> Estimate | None:
@@ -105,7 +105,7 @@ class Comparison:
     rerun: Figure | None = None
     """The study's own programs, run again."""
     decimals: int = 1
-    """Of ours and of the ideal; published figures are as they were printed."""
+    """Decimals of our figures and of the ideal; published figures are as they were printed."""
     near: float | None = None
     """Up to this far from the ideal, ours is called good, and beyond it bad; None: neither."""
     shows_ideal: bool = True

@@ -32,7 +32,7 @@ COMPARED: tuple[Measure, ...] = (
 MARGIN = 1.01
 """A policy that is less than 1 % worse than the best is as good, whatever the seeds tell."""
 _FLOORS = {"share-error": 0.1, "overhead": 1e-5}
-"""By metric: less is not looked at (points; part of the CPUs' time)."""
+"""Smaller differences are not looked at, by metric (points; part of the CPUs' time)."""
 
 _OTHER_IDEAL = 0.02
 """Ideal shares that differ by more than that are of other weights, not of other demands."""
@@ -52,12 +52,12 @@ class Suite:
     title: str
     """The command that was run; the commands, where seeds or policies had others."""
     policies: tuple[str, ...]
-    """In the order of all tables."""
+    """The policies in the order of all tables."""
     seeds: tuple[int, ...]
     failed: Mapping[str, str]
     """Policies of which a run failed, and how."""
     samples: Mapping[tuple[str, str], Sample]
-    """By policy and metric, where every seed has a value."""
+    """Samples by policy and metric, where every seed has a value."""
     means: Mapping[tuple[str, str], Estimate]
 
     @property
@@ -214,7 +214,8 @@ def _own_ideals(groups: pl.DataFrame) -> pl.Series:
 
 
 Samples = dict[tuple[str, int, int, str, str, str], dict[int, tuple[float, float]]]
-"""By experiment, CPUs, tick, machine, policy and metric: by seed, value and resolution."""
+"""Values by experiment, CPUs, tick, machine, policy and metric: for each seed, the value and its
+resolution."""
 
 
 def _samples(table: pl.DataFrame) -> Samples:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from schedlab.report.model import Table, Tone
 
 SIGNS: dict[Tone, str] = {"good": "✓", "bad": "≠", "failed": "✕"}
-"""Before a cell's text."""
+"""Signs that stand before a cell's text."""
 MEANINGS: dict[Tone, str] = {
     "good": "near its ideal",
     "bad": "off its ideal",

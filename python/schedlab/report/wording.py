@@ -44,7 +44,7 @@ class Unit:
 
 PLAIN = Unit(1)
 COUNT = Unit(1, digits=0)
-"""Of one run; the mean of several is as any number."""
+"""The count of one run; a mean of several is written as any other number."""
 INDEX = Unit(1, digits=3, within=(0, 1))
 PERCENT = Unit(100, "%", within=(0, 1))
 PERCENT_OF_SHARES = Unit(100, "%", digits=1, within=(0, 1))

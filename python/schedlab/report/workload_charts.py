@@ -20,9 +20,9 @@ from schedlab.units import format_time
 _GANTTS = 4
 _PROCESSES_IN_GANTT = 12
 _TRACES = 60
-"""At most this many are read for the latencies of one workload."""
+"""The most traces that are read for the latencies of one workload."""
 _WIDE_RANGE = 50
-"""Between the smallest and the greatest value; beyond it an axis is logarithmic."""
+"""The ratio of the greatest value to the smallest beyond which an axis is logarithmic."""
 
 
 def workload_charts(collection: Collection, workload: Workload) -> Iterator[Chart]:

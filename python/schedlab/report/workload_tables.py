@@ -35,7 +35,7 @@ NOTABLE_POINTS = 1.0
 """A share is off its ideal from this many percentage points."""
 _GROUPS_SHOWN = 6
 _PROCESSES_SHOWN = 12
-"""Of one run; those of larger ones are in the data of the run."""
+"""The most processes of one run that are shown; all of a larger one are in the data of the run."""
 _SETUPS_SHOWN = 8
 _WHO = (Column("policy", align="left"), Column("CPUs"))
 
@@ -45,9 +45,9 @@ class Workload:
     """Setups of one table: what differs in them is the policy and the number of CPUs."""
 
     setups: tuple[Repeated, ...]
-    """By CPUs, then by policy."""
+    """The setups, by CPUs, then by policy."""
     stem: str
-    """For the names of its tables and charts."""
+    """The beginning of the names of its tables and charts."""
 
     @property
     def first(self) -> Setup:

@@ -54,7 +54,7 @@ class Software:
     """What all runs of a plan start from."""
 
     parts: Parts
-    """With the tools, if a run has a workload file."""
+    """The parts of all machines, and the tools if a run has a workload file."""
     facts: dict[str, Any]
 
 

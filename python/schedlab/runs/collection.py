@@ -53,7 +53,7 @@ class Kept:
     folder: Path
     manifest: Mapping[str, Any]
     metrics_folder: Path | None = None
-    """Where its metrics are, if not where they were written when it was run."""
+    """The folder of its metrics, if they are not where they were written when it was run."""
     apart: str = ""
     """What it is made of, where others of the same names are made of something else."""
 
@@ -120,7 +120,7 @@ class Repeated:
 
     setup: Setup
     runs: tuple[Kept, ...]
-    """By seed."""
+    """The runs, by seed."""
 
     @property
     def failed(self) -> tuple[Kept, ...]:

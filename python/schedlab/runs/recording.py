@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from schedlab.trace import Trace
 
 STANDARD_LIMIT_NS = 60_000_000_000
-"""Of a recording that does not say its own."""
+"""The limit of a recording that does not say its own."""
 STANDARD_TICK_NS = 1_000_000
-"""Of a recording of a machine that has no ticks."""
+"""The tick of a recording of a machine that has no ticks."""
 _PROCESSES = (4096, 2**24)
 
 
@@ -35,7 +35,7 @@ class Recording:
     """What is replayed, and how it was recorded."""
 
     path: Path
-    """Of its trace."""
+    """The path of its trace."""
     sha256: str
     workload: str
     """What ran, in words."""
@@ -47,7 +47,8 @@ class Recording:
     tick_ns: int
     limit_ns: int
     costs: Costs
-    """Of the machine, as far as they are known; those of our kernel on Spike if they are not."""
+    """The machine's costs, as far as they are known; those of our kernel on Spike if they are not.
+    """
     keep_switches: bool = False
     """Policies and tunables that were switched while it ran are switched again."""
 

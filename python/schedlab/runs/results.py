@@ -43,7 +43,8 @@ DECISIVE = {
     "memory_mib": "memory",
     "measuring": "measuring code",
 }
-"""Of a manifest: what a run's figures depend on, in words. Not every machine has all of it."""
+"""Members of a manifest that a run's figures depend on, in words. Not every machine has all of
+them."""
 MADE_OF = {
     "workload": "workload",
     **{key: what for key, what in DECISIVE.items() if key not in ("boot_arguments", "cpus")},
@@ -148,4 +149,4 @@ FIELDS: Mapping[str, Field] = {
                      "commit", "costs", "machine_version", "machine_origin", "boot_arguments",
                      "mode", "host", "started", "schedlab"), _TEXT),
 }  # fmt: skip
-"""Of a run's manifest: what each member must be."""
+"""What each member of a run's manifest must be."""

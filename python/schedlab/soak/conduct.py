@@ -23,11 +23,11 @@ SHORTEST_PERIOD_S, LONGEST_PERIOD_S = 0.5, 30.0
 SAMPLES = 600
 """So many are wanted of each figure."""
 PATIENCE_S = 180.0
-"""For a part to end once its time is over."""
+"""The time that a part has to end once its own time is over."""
 GRACE_S = 5.0
-"""For what a part has started, once the part itself has ended."""
+"""The time that processes of a part have to end once the part itself has ended."""
 _LOOK_S = 0.05
-"""From one look for a signal, or for an end, to the next."""
+"""The time from one look for a signal, or for an end, to the next."""
 _TERMINATED = (-signal.SIGTERM, 128 + signal.SIGTERM)
 """Statuses of a part that has obeyed SIGTERM."""
 TEMPORARY = "temporary"
@@ -41,7 +41,7 @@ class Sample:
     load: str
     part: str
     seconds: float
-    """Since the soak began."""
+    """Seconds since the soak began."""
     figure: str
     value: float
 
@@ -73,11 +73,11 @@ class Soak:
     """How long it lasted."""
     samples: list[Sample] = field(default_factory=list)
     problems: dict[str, list[str]] = field(default_factory=dict)
-    """By the name of the load: what went wrong; []: nothing."""
+    """What went wrong, by the name of the load; []: nothing did."""
     left: dict[str, list[str]] = field(default_factory=dict)
-    """By the name of the load: temporary files that its parts left behind."""
+    """Temporary files that the parts of a load left behind, by the name of the load."""
     signal: int = 0
-    """That ended it early; 0: none did."""
+    """The signal that ended it early; 0: none did."""
 
 
 @dataclass

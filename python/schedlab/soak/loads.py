@@ -28,7 +28,7 @@ class Part:
     ends_by: signal.Signals | None = None
     """None: by itself, when the time is over."""
     statuses: tuple[int, ...] = (0,)
-    """With which it may end then."""
+    """The statuses with which it may end then."""
     told_in: str = ""
     """The file in which it tells figures of its own; "": its log."""
 
@@ -40,9 +40,9 @@ class Load:
     name: str
     summary: str
     make: Callable[[float, Path], list[Part]]
-    """Of the seconds that it is to last, and its folder; builds what it needs."""
+    """Makes the parts, given its seconds and its folder, and builds what they need."""
     steady: tuple[str, ...] = ()
-    """Of the figures that its parts tell: those that should stay as they are. Others count."""
+    """Those figures of its parts that should stay as they are. The others count."""
 
 
 def page(seconds: float, folder: Path) -> list[Part]:

@@ -12,7 +12,7 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 WARM_UP = 0.25
-"""Of the time: caches fill, and that is no leak."""
+"""The part of the time in which caches fill, which is no leak."""
 BATCHES = 20
 """Neighbouring samples depend on each other; means of this many stretches do so less."""
 
@@ -24,7 +24,7 @@ class Trend:
     per_hour: float
     low: float
     high: float
-    """Between these the slope lies with a confidence of 95 %."""
+    """The slope lies between `low` and this with a confidence of 95 %."""
 
     @property
     def grows(self) -> bool:

@@ -23,7 +23,7 @@ PATIENCE_S = 300
 SIZE = (1500, 2000)
 """All panels are to be seen, and so drawn."""
 PANEL = "#policy-a"
-"""Of the first system's policy."""
+"""The panel of the first system's policy."""
 TELL_S, STEER_S = 5.0, 60.0
 _ADDRESS = re.compile(r"^https?://\S+$", re.MULTILINE)
 

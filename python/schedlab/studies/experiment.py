@@ -26,7 +26,7 @@ class Part:
     """Policies that are run alike."""
 
     policies: tuple[str, ...]
-    """With their settings: `priority aging_interval=0`."""
+    """Policies with their settings: `priority aging_interval=0`."""
     share: Share
 
 
@@ -43,7 +43,7 @@ class Experiment:
     """Policies that are like those that the study ran it under."""
     quick: tuple[Part, ...]
     full: tuple[Part, ...]
-    """Where a policy is in several parts, the first counts."""
+    """The parts. If a policy is in several of them, the first counts."""
     scaled: bool = True
     """Does it take -w, the iterations that fill a tick?"""
     tick_ns: int | None = None

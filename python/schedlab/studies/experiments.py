@@ -9,7 +9,7 @@ from schedlab.studies.experiment import Experiment, Part, Share
 from schedlab.studies.linux_experiments import linux_experiments
 
 OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid")
-"""As we ship them: what all studies' suites are compared under."""
+"""The policies as we ship them, under which all studies' suites are compared."""
 
 
 ALL_CPUS = (1, 2, 3, 4, 5)
@@ -22,9 +22,9 @@ TIMING_TESTS = {
     "short": "Low Process Count",
     "starvation": "Starvation Check",
 }
-"""By the program's name: what study 1's tables 1 and 2 call it."""
+"""Names in study 1's tables 1 and 2, by the program's name."""
 PRIORITY_TESTS = ("io-bound", "mixed", "starvation")
-"""In these `prioritytest` sets priorities; its others are those of `timingtests`."""
+"""The tests in which `prioritytest` sets priorities; its others are those of `timingtests`."""
 LOTTERY_TESTS = {
     "low": 3,
     "basic": 4,
@@ -33,7 +33,7 @@ LOTTERY_TESTS = {
     "grouped": 7,
     "mixed": 8,
 }
-"""By the program's name: its table in study 1."""
+"""Tables of study 1, by the program's name."""
 _LOTTERY_TESTS_OTHERS_QUICK = ("basic", "starve")
 _STUDY_TICK_NS = 10_000_000
 _AS_LONG_AS_THEIRS = "-t 50 -y 8300"
@@ -94,7 +94,7 @@ def _priority_suite() -> Iterable[Experiment]:
 
 
 _SLOW_ORIGINALS = ("switch",)
-"""Of the study's lottery programs: those that take a minute on three to five CPUs."""
+"""Those of the study's lottery programs that take a minute on three to five CPUs."""
 
 
 def _lottery_test(test: str) -> Iterable[Experiment]:
@@ -256,4 +256,4 @@ EXPERIMENTS = {
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
     for each in of_study()
 }
-"""By name, in the order in which they are run and told."""
+"""All experiments by name, in the order in which they are run and told."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 PUBLISHED = "published.csv"
-"""Of each study's folder."""
+"""The file of published figures in each study's folder."""
 
 Kind = Literal["measurement", "expectation", "claim", "setting"]
 """A result; what a study expects of a fair scheduler; what its text derives from its results;
@@ -57,7 +57,8 @@ class Figure:
     quantity: str
     unit: str
     text: str
-    """As it was printed: 33.0 has one digit more than 33. `not finished` is no number."""
+    """The figure as it was printed: 33.0 has one digit more than 33. `not finished` is no number.
+    """
     cpus: int | None
     """None where the study does not say."""
     policy: str | None

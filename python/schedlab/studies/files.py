@@ -23,13 +23,13 @@ class Described:
     """An experiment as a workload file."""
 
     name: str
-    """Of the file, without `.json`."""
+    """The name of the file, without `.json`."""
     changes: tuple[Change, ...] = ()
     """What is other than in the file."""
     quick: tuple[Change, ...] = ()
-    """And what, beside that, makes it as short as the experiment's quick run."""
+    """Changes that, besides those, make it as short as the experiment's quick run."""
     remark: str = ""
-    """In what it is not the program's work: a sentence."""
+    """A sentence that says in what it differs from the program's work."""
 
     @property
     def workload(self) -> str:
@@ -143,7 +143,7 @@ FILES: dict[str, Described] = {
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
     for name, described in of_study()
 }
-"""By the experiment's name (schedlab.studies.experiments)."""
+"""Workload files by the experiment's name (schedlab.studies.experiments)."""
 
 WITHOUT: dict[str, str] = {
     "s5-wakeups": "Rounds begin until a time is over, and a file has no loop that the clock ends.",

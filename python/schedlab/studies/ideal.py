@@ -86,13 +86,13 @@ class TimingTest:
     computing: int
     """Processes in a batch that compute."""
     iterations: float = 0
-    """Of one of them, each time."""
+    """Iterations of one of them, each time."""
     rounds: int = 1
     """So many times."""
     pause: float = 0
     """Ticks that it sleeps after each time."""
     light_iterations: float = 0
-    """Of one process more, which computes once."""
+    """Iterations of one more process, which computes once."""
     sleeping: float = 0
     """Ticks that others in the batch sleep, and do nothing else."""
     tells_sleepers: bool = False

@@ -21,7 +21,7 @@ SYSBENCH_FREE = "s5-linux-sysbench-free"
 WAKEUPS = "s5-linux-wakeups"
 HACKBENCH = "s5-linux-hackbench"
 STRESSORS = {"cpu": "computes", "switch": "switches by pipe", "pipe": "fills a pipe"}
-"""Of stress-ng, and what each of them does."""
+"""Stressors of stress-ng, and what each of them does."""
 SUITES = {
     "timing-cpu-heavy": ("timingtests cpu-heavy", "study 1: ten that compute"),
     "timing-mixed": ("timingtests mixed", "study 1: mixed load"),
@@ -32,7 +32,7 @@ SUITES = {
     "study4-mixed-6": ("study4 mixed -c 6", "study 4: interactive beside six that compute"),
     "study4-sleeper": ("study4 sleeper -d 200", "study 4: the sleeper, 200 ticks later"),
 }
-"""Of the other studies: by name, the program and what it is."""
+"""The other studies' suites: by name, the program and what it is."""
 
 _ONE = 1
 """CPU, for all. Where instructions are counted, CPUs share one clock; and QEMU before 8.1 may leave

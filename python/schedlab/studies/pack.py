@@ -33,9 +33,10 @@ class Statement:
     """`table 3` or `section 5.3`."""
     says: str
     numbers: tuple[str, ...] = ()
-    """As they stand there: in this row of the table, in one paragraph of the section."""
+    """The numbers that stand together there: in this row of the table, or in one paragraph of the
+    section."""
     row: str = ""
-    """Of a table; empty: anywhere in it."""
+    """The row of a table; empty: anywhere in it."""
     words: tuple[str, ...] = ()
     """Terms that stand in that paragraph."""
 

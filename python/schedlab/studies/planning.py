@@ -18,7 +18,7 @@ from schedlab.toolchain.policies import PolicyChoice, parse_choices, parse_setti
 
 _LIMIT_TICKS = 60_000
 _LIMIT_ON_LINUX_NS = 120_000_000_000
-"""Whose tick cannot be chosen."""
+"""The limit on Linux, whose tick cannot be chosen."""
 _SEED_MAX = 2**63 - 1
 
 

@@ -111,7 +111,7 @@ class Setting:
     yield_work: int = 0
     """Iterations from one yield to the next; 0: processes do not yield."""
     original: bool = False
-    """As the study's program has it: no common start, its yields, its finite work."""
+    """True for the study's own program: no common start, its yields, its finite work."""
 
     def command(self, test: LotteryTest) -> str:
         """What runs in the guest."""
@@ -135,7 +135,7 @@ class Row:
     selections: float
     """Share of the times that a process of the workload was picked."""
     draws: int
-    """Of which the share would be the outcome if they were independent."""
+    """The share would be the outcome of this many draws, were they independent."""
     published: float | None
     """The study's share of selections."""
     judged: bool

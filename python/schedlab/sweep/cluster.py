@@ -27,7 +27,7 @@ _CONNECT_SECONDS = 20
 _AHEAD = 2
 """Batches for each thread of the workers: one is done, the next lies ready."""
 _THREADS_SECONDS = 2.0
-"""After which it is asked again how many workers there are."""
+"""The time after which it is asked again how many workers there are."""
 
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "100MB",

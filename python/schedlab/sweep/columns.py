@@ -114,7 +114,7 @@ _MEANINGS = {
     "throughput_per_second": "processes finished",
     "throughput_per_million_cycles": "processes finished",
 }
-"""Of the metrics' columns; of others, see `_STATISTICS`."""
+"""Meanings of the metrics' columns; those of the others are in `_STATISTICS`."""
 _STATISTICS = {"_median_ns": "median", "_max_ns": "maximum", "_p99_ns": "99th percentile"}
 
 

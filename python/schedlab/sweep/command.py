@@ -47,7 +47,7 @@ class Done:
 
     folder: Path
     runs: int
-    """Of the sweep."""
+    """The number of the sweep's runs."""
     already: int
     """Those that were there before."""
     failed: int

@@ -17,7 +17,7 @@ class Ended:
 
     key: str
     results: tuple[Result, ...] | None
-    """In the order of its tasks; None: its worker is gone."""
+    """The results in the order of its tasks; None: its worker is gone."""
     died: bool = False
     """Its worker died of it, perhaps. Otherwise what is not done is to be given again."""
 

@@ -63,7 +63,7 @@ class DataSet:
     dimensions: tuple[str, ...]
     """Columns of what only this data set has: tunables, changes of the workload."""
     statuses: dict[str, str] = field(default_factory=dict)
-    """By key, of all runs that are in it."""
+    """Statuses by key, of all runs that are in it."""
     edited: list[str] = field(default_factory=list)
     """Workload files that were others in a sitting before."""
 

@@ -47,11 +47,11 @@ class WorkloadEntry:
 
     kind: Literal["file", "experiment", "command"]
     name: str
-    """As in the table: the file's place, the experiment's name, the command."""
+    """The name in the table: the file's place, the experiment's name, the command."""
     place: Path | None
     """The file."""
     changes: Mapping[str, Values]
-    """Of values within the file, by their paths."""
+    """Changes of values within the file, by their paths."""
     machines: tuple[str, ...]
 
 
@@ -68,4 +68,4 @@ class Description:
     costs: tuple[str, ...]
     limit_ns: int
     memory_mib: int
-    """Of the kernel's machine."""
+    """The memory of the kernel's machine."""

@@ -26,7 +26,7 @@ BATCH_SECONDS = 0.5
 BATCH_MAX = 500
 _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0
-"""Without workers, until that is said."""
+"""Seconds without workers before that is said."""
 _KEEP_SECONDS = (0.3, 30.0)
 """Finished runs are kept after so long: the first soon, those of a long sweep in larger parts."""
 _KEEP_ROWS = 5000

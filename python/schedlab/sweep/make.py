@@ -26,9 +26,9 @@ class Make:
 
     measuring: Facts
     machines: Mapping[str, Facts]
-    """By machine: hashes of its programs, and its version."""
+    """Facts by machine: hashes of its programs, and its version."""
     programs: Mapping[str, bytes]
-    """By the names of schedlab.runs.parts: what workers are given to run."""
+    """Programs that workers are given to run, by the names of schedlab.runs.parts."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns it for the data set's manifest, which says what does not fit."""

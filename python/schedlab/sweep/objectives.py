@@ -35,7 +35,7 @@ class Objective:
     """A metric of a run as a whole or of a group, and what is better."""
 
     text: str
-    """As it was named."""
+    """The objective as it was named."""
     title: str
     column: str
     group: str | None

@@ -13,7 +13,7 @@ SIMPLE = {
     "machines": "--machine", "cpus": "--cpus", "seeds": "--seeds", "tick": "--tick",
     "costs": "--costs", "limit": "--limit", "memory": "--memory",
 }  # fmt: skip
-"""By the keys of a file."""
+"""Options by the keys of a file."""
 
 
 def nodes(
@@ -44,7 +44,7 @@ def nodes(
 
 
 _LISTS = ("machines", "tick")
-"""Of these, commas stand between several; costs have commas of their own."""
+"""Options whose values are separated by commas; costs have commas of their own."""
 
 
 def _node(option: str, value: Value) -> Node:

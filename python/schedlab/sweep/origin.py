@@ -12,7 +12,7 @@ from schedlab.sweep.plan import Row, SweepPlan
 from schedlab.toolchain.versions import sitting
 
 MADE_OF = "made_of"
-"""Of the manifest: by the column of this name, what it stands for."""
+"""The member of the manifest that says what the column of this name stands for."""
 SITTINGS = "sittings"
 _SHOWN = 12
 

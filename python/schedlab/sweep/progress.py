@@ -25,7 +25,7 @@ class Board:
         self.done = self.failed = 0
         self.began = time.monotonic()
         self.first: float | None = None
-        """When a run had ended for the first time: what came before tells nothing of the rate."""
+        """The time when the first run had ended: what came before says nothing of the rate."""
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
         self.bar = Progress(
             *columns, console=messages(), transient=True, disable=not messages().is_terminal

@@ -13,7 +13,7 @@ from schedlab.sweep.yaml_lines import scalar_of
 from schedlab.workload.workload_files import by_key, whole, wrong
 
 VALUES_MAX = 100_000
-"""Of one dimension of a grid."""
+"""The most values of one dimension of a grid."""
 NUMBER_MAX = 10**18
 _KEYS = ("from", "to", "step", "factor", "log")
 _RANGE = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})(?:([+*])(\d{1,18}))?")

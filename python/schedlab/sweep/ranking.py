@@ -58,7 +58,7 @@ class Values:
     values: Floats
     """Objectives × choices × seeds."""
     resolutions: tuple[float, ...]
-    """Of each objective: no two values differ by less."""
+    """Resolutions of the objectives: no two values of one differ by less."""
     left_out: dict[Choice, str]
     """Choices that lack a value, and why."""
     apart: str = ""
@@ -88,11 +88,11 @@ class Front:
     """Choices of a scene that no other surpasses in everything."""
 
     members: tuple[Choice, ...]
-    """By the first objective, the best first."""
+    """The members, by the first objective, the best first."""
     estimates: dict[Choice, tuple[Estimate, ...]]
-    """Of all choices of the scene: an estimate for each objective."""
+    """For all choices of the scene, an estimate for each objective."""
     perhaps: tuple[Choice, ...]
-    """Not on it, but that may be chance."""
+    """Choices that are not on it, but that may be chance."""
 
 
 def title_of(choice: Choice) -> str:

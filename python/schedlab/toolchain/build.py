@@ -24,7 +24,7 @@ SIMULATOR = BUILD / "sim" / "schedlab-sim"
 PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": SIMULATOR, "mkfs": BUILD / "mkfs"}
 """What machines start from, by the names that manifests have for them; and what makes disks."""
 SIMULATOR_LIBRARY = "build/sim/libschedlab-sim.so"
-"""Of its Python binding."""
+"""The library that the Python binding of the simulator loads."""
 POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
 POLICY_ANSWERS = BUILD / "policy_answers.so"

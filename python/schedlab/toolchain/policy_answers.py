@@ -81,7 +81,7 @@ class PolicyAnswers:
         self.shared_queue = bool(answer.shared_queue)
         """Does one queue serve all CPUs?"""
         self.ticket_parts: int = answer.ticket_parts
-        """Into how many parts a draw divides a ticket."""
+        """The number of parts into which a draw divides a ticket."""
 
     def standing(self, tasks: Iterable[WaitingTask], now_ns: int) -> list[Standing]:
         """Of tasks that wait, in their order."""

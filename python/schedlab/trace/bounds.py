@@ -14,7 +14,7 @@ PROCESS_MAX = (1 << 31) - 1
 CYCLES_MAX = (1 << 63) - 1
 
 _OTHERS = {"first": (Kind.FORK, Kind.SWITCH, Kind.WAKEUP), "second": (Kind.FORK, Kind.FOUND)}
-"""Where else than in `process` there is one, too."""
+"""Fields, other than `process`, that have a PID, and the kinds in which they do."""
 _COUNTERS = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
 
 

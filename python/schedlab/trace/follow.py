@@ -19,7 +19,7 @@ from schedlab.trace.model import Header, Integers
 from schedlab.trace.reader import gather, header_of
 
 Records = npt.NDArray[np.void]
-"""Of dtype RECORD."""
+"""Records of dtype RECORD."""
 
 POLL_RECORDS = 262_144
 """At most this many are read at once (8 MiB)."""
@@ -52,7 +52,7 @@ class Follower:
         self._opener = opener
         self._descriptor = -1
         self._offset = 0
-        """Of the first byte that was not read."""
+        """The place of the first byte that was not read."""
         self._punched = 0
         """Bytes before here were given back, except the header's block."""
         self._held = np.empty(0, RECORD)

@@ -121,7 +121,8 @@ class AttributeKind(IntEnum):
 
 
 SHARE_ATTRIBUTES = (0, AttributeKind.TICKETS, AttributeKind.WEIGHT)
-"""By what a policy shares the CPU out: `process` of POLICY and TUNABLE; 0: by no attribute."""
+"""The attribute by which a policy shares the CPU out, as `process` of POLICY and TUNABLE has it; 0:
+no attribute."""
 
 
 class MarkKind(IntEnum):

@@ -32,11 +32,11 @@ _EVENTS_PER_BUNDLE = 8192
 _PRIORITY = 120
 """Linux's standard one: the trace has no priority that means the same under all policies."""
 _THREAD = 0x10000
-"""In clone_flags: the new task is a thread of its maker's process."""
+"""A bit of clone_flags: the new task is a thread of its maker's process."""
 _FROM_INTERRUPT = 0x08
-"""In an event's common_flags: a hardware interrupt was being served."""
+"""A bit of an event's common_flags: a hardware interrupt was being served."""
 _RELEASE = "5.10.0"
-"""Of Linux; Perfetto reads the states below as that release numbers them."""
+"""A release of Linux; Perfetto reads the states below as that release numbers them."""
 _RUNNABLE, _PREEMPTED, _SLEEPING, _SLEEPING_IN_KERNEL, _ZOMBIE = 0x00, 0x100, 0x01, 0x02, 0x20
 _IN_KERNEL = {BlockReason.DISK, BlockReason.LOCK, BlockReason.JOURNAL}
 _BOOT_CLOCK = 6
@@ -61,7 +61,7 @@ class _Converter:
         self.told_as: dict[int, str] = {}
         """The name by which a process tells values now."""
         self.groups: dict[int, int] = {}
-        """Of a thread, the process of which it is one."""
+        """The process of each thread."""
         self.stops_as: dict[int, int] = {}
         """The state in which a process is about to leave its CPU, if it is not plainly runnable."""
         self.out = protobuf.Trace()

@@ -229,9 +229,10 @@ class OrderedRecords:
 
     header: Header
     records: Records
-    """As the file has them."""
+    """The records as the file has them."""
     order: Integers | None
-    """Where the record of each place in the order is to be found; None: they are in order."""
+    """For each place in the order, where its record is to be found; None: the records are in order.
+    """
     missing: int
     """Sequence numbers between the first and the last that are not there."""
     whole: bool

@@ -453,7 +453,7 @@ _UNKNOWN = 6
 """The state of a PID before its first step."""
 
 _ALLOWED = np.zeros((len(Step), 128), bool)
-"""Which steps may follow which state."""
+"""The steps that may follow each state."""
 _ALLOWED[Step.BORN, [_UNKNOWN, ProcessState.ZOMBIE]] = True
 _ALLOWED[Step.FOUND, _UNKNOWN] = True
 _ALLOWED[Step.IN, ProcessState.RUNNABLE] = True

@@ -60,9 +60,10 @@ class Costs:
     """Those of a run."""
 
     name: str
-    """For people, and for a run's manifest; of a file, with the beginning of its hash."""
+    """The name for people, and for a run's manifest; that of a file has the beginning of its hash.
+    """
     text: str
-    """For `schedlab-sim --costs`."""
+    """The text that `schedlab-sim --costs` takes."""
 
 
 KERNEL = Costs("kernel", "kernel")
@@ -76,7 +77,7 @@ class Cost:
     spread_ns: int = 0
     """Interquartile range of what it was taken from."""
     events: int = 0
-    """From how many events it was taken; 0: not said."""
+    """The number of events from which it was taken; 0: not said."""
     source: str = ""
 
 
@@ -89,7 +90,7 @@ class Profile:
     description: str = ""
     machine: str = ""
     tick_ns: int = 0
-    """Of the runs that it was measured in; 0: not said."""
+    """The tick of the runs that it was measured in; 0: not said."""
 
     def text(self) -> str:
         """As the simulator reads it."""

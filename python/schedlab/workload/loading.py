@@ -13,7 +13,7 @@ from schedlab.errors import WrongUsage
 from schedlab.workload.model import WorkloadFile
 
 TOOLS = ("simulator", "mkfs")
-"""Of schedlab.toolchain.build.PARTS: what compiles a file, and what adds it to a disk."""
+"""Parts of schedlab.toolchain.build.PARTS: what compiles a file, and what adds it to a disk."""
 FILE = "workload"
 """Its name on the disk."""
 COMMAND = f"play /{FILE}"
@@ -25,7 +25,8 @@ PROCESS_KIB = 30
 """A process of `play` that waits takes 29 KiB: what 64 MiB more of memory have room for, counted
 until a fork failed."""
 OTHER_MIB = 40
-"""Of the memory: the kernel, the disk of `make image`, programs that are not the workload's."""
+"""Memory for all else: the kernel, the disk of `make image`, programs that are not the workload's.
+"""
 
 
 def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:

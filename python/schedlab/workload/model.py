@@ -232,7 +232,7 @@ class WorkloadFile:
     """A file that was read and found good."""
 
     sha256: str
-    """Of the file as it lies there."""
+    """The hash of the file as it is on the disk."""
     changes: tuple[Change, ...]
     """Values that it was given beside those of the file."""
     duration_ns: int | None
@@ -242,7 +242,7 @@ class WorkloadFile:
     notes: tuple[str, ...]
     """What in it has no effect."""
     source: str = field(default="", compare=False, repr=False)
-    """As it lies there, whole."""
+    """The whole file as it is on the disk."""
 
     @property
     def bodies(self) -> tuple[tuple[Item, ...], ...]:

@@ -52,7 +52,7 @@ ARRIVALS_MAX = 10**17
 """Nanoseconds, three years, that arrivals may go on, on the mean, at a tick of a second."""
 NANOSECONDS_MAX = 10**18
 LINES_MAX = 2_000_000
-"""Of a text in the simulator's form: what is drawn at random makes it long."""
+"""The most lines of a text in the simulator's form: random draws make it long."""
 TIMERS_MAX = 8
 """A process has; sim/simulator.h."""
 
@@ -71,7 +71,7 @@ NOT_BEHAVIOUR = {
     "io_device": "there are no devices here",
     "mem_buffer_size": "there is no memory here",
 }
-"""Of `global`: what does not change what tasks do, and why. The reader says so."""
+"""Keys of `global` that do not change what tasks do, and why. The reader says so."""
 
 REFUSED = {
     "mem": "memory is not modelled; say `run` with the time that it takes",
@@ -396,7 +396,7 @@ class _TaskReader:
         self.node = node
         self.tasks = tasks
         self.startable = {task.name: task for task in startable}
-        """Of the starter: all tasks."""
+        """The tasks that the starter can start: all of them."""
         self.timers: dict[str, int] = {}
         """Its own: their numbers."""
         self.barriers: set[str] = set()

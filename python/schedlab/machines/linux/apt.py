@@ -20,12 +20,13 @@ from schedlab.machines.linux.mirror import stanzas
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TRUST = f"signed-by={KEYRING}"
-"""Of an entry in a list of sources: whose signature makes packages good ones."""
+"""The option of an entry in a list of sources that names the keys whose signature makes packages
+good ones."""
 ARCHITECTURE = "amd64"
 _HOST_SETTINGS = re.compile(
     r"Acquire::(?:https?|tor|Retries|Check-Valid-Until|Check-Date|Force\w+|Queue-Mode)\b"
 )
-"""Of the host's own settings of apt: how to reach a mirror. Hooks are none of ours."""
+"""The host's own settings of apt that are used: how to reach a mirror. Its hooks are not."""
 
 _TERMINAL = 2
 """Standard error: what a command prints itself stays readable for programs."""

@@ -48,14 +48,14 @@ NANOSECONDS_SHIFT = 2
 
 _RAMDISK = "ramdisk.cpio"
 _STARTING_SECONDS = 120
-"""Of the host, for the boot, before the script's own time begins."""
+"""Seconds of the host for the boot, before the script's own time begins."""
 _SLOWEST = 20
 """Seconds of a busy host that one second of the guest takes at most."""
 SILENT_SECONDS = 30.0
-"""Of the host, after which a guest under KVM that has not come to its init is started without."""
+"""Seconds of the host after which a guest that has not come to its init is started without KVM."""
 _SIGN, _MARK = "alive", "without-kvm"
 _SIGN_PORT = 9
-"""As in linux/guest/init."""
+"""The same number as in linux/guest/init."""
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,21 @@ class GuestJob:
     """What a guest is to do."""
 
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
-    """By name, below /job; all are executable."""
+    """Files by their names below /job; all are executable."""
     script: str = ""
-    """For sh, run by root in /job, which is on the PATH; leaves its results in /result."""
+    """A script for sh, which root runs in /job, with /job on the PATH; it leaves its results in
+    /result."""
     cpus: int = 1
     memory_mib: int = 1024
     repeatable: bool = True
     seed: int = 1
     """Stirs the kernel's random numbers; the script has it as $schedlab_seed."""
     limit_s: float = 60
-    """Of the guest's time, for the script."""
+    """Seconds of the guest's time for the script."""
     kernel: Path | None = None
     """None: the one of the packages."""
     programs: Sequence[str] = image.BENCHMARKS
-    """Of those, the ones that the script calls."""
+    """The benchmarks that the script calls."""
     kvm: bool = True
     """A free-running guest uses it, if the host has it."""
 
@@ -88,7 +89,7 @@ class Wiring:
     options: tuple[str, ...]
     """QEMU's, of the console and the ports."""
     words: tuple[str, ...] = ()
-    """Of the kernel's command line: init knows by them what to do."""
+    """Words of the kernel's command line: they tell init what to do."""
     kvm_words: tuple[str, ...] = ()
     """Besides, under KVM."""
 

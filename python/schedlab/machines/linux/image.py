@@ -23,7 +23,7 @@ from schedlab.paths import ROOT
 
 INIT = ROOT / "linux" / "guest" / "init"
 _FORMAT = "1"
-"""Of the archives' making: another number makes all of them anew."""
+"""The version of the way in which archives are made: another one makes all of them anew."""
 
 _KEPT_SECONDS = 7 * 24 * 3600
 

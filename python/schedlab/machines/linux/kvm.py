@@ -22,7 +22,7 @@ OFF = "SCHEDLAB_NO_KVM"
 """Set to anything but 0 or nothing: no guest uses KVM."""
 DEVICE = Path("/dev/kvm")
 PROBE_SECONDS = 5.0
-"""For the guest that tries it, which takes a tenth of a second where it runs at all."""
+"""The time for the guest that tries it, which takes a tenth of a second where it runs at all."""
 ANSWER = b"a guest runs\n"
 ANSWERED = 0x10 << 1 | 1
 """QEMU's exit status when a guest has written 0x10 to its isa-debug-exit."""
@@ -48,7 +48,7 @@ _CODE = bytes.fromhex(
 """What alive.S is assembled to, without the jump at its end: a test compares them."""
 _BIOS_BYTES = 0x10000
 _RESET = bytes.fromhex("ea000000f0")
-"""At the address that a processor begins at: a jump to the image's own beginning."""
+"""A jump to the image's own beginning, placed where a processor begins."""
 
 _given_up: list[str] = []
 

@@ -20,7 +20,7 @@ from schedlab.paths import ROOT
 
 LIVE_SCRIPT = ROOT / "linux" / "guest" / "live.sh"
 WORKLOADS = "workloads"
-"""Where the guest has what can be started, below /job."""
+"""The folder, below /job, of what the guest can start."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LiveJob:
     memory_mib: int = 1024
     seed: int = 1
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
-    """By name, below /job/workloads, which is on the PATH of what is started."""
+    """Files by their names below /job/workloads, which is on the PATH of what is started."""
     objects: Path | None = None
     """The folder that has schedlab-linux and its BPF objects; None: those of this house, made if
     need be."""

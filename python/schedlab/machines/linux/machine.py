@@ -31,12 +31,12 @@ _POLICY_FAILED = {
     103: "the policy could not be brought to the kernel",
     104: "the kernel threw the policy out while the workload ran",
 }
-"""By exit statuses of linux/guest/run.sh."""
+"""Messages, by exit statuses of linux/guest/run.sh."""
 _SERVER, _OUTPUT = "server", "output"
 """What it leaves beside the trace: what the server of the policy said, and what the workload did."""
 _EVEN_QEMU = (8, 1)
 _LOADING_SECONDS = 200
-"""Of the guest, more than a policy can take to be brought to the kernel."""
+"""Seconds of the guest: more than the kernel can take to load a policy."""
 _SLOWEST = 20
 """Seconds of a busy host for one of the guest."""
 
@@ -50,10 +50,10 @@ class Linux(Machine):
     tools = ("simulator",)
     cpus_max = _CPUS_MAX
     tick_ns = 4_000_000
-    """Of the guest's kernel, whose HZ is 250."""
+    """The tick of the guest's kernel, whose HZ is 250."""
     begin_s = 40
-    """When the workload begins, after the machine, at the earliest: later than any policy is loaded.
-    To wait costs nothing: where instructions are counted, idle time is over at once."""
+    """The earliest time of the machine at which the workload begins: later than any policy is
+    loaded. Waiting costs nothing: where instructions are counted, idle time is over at once."""
     memory_mib = 1024
     """The trace is kept in it until the run has ended."""
 

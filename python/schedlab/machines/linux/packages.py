@@ -60,7 +60,7 @@ MEGABYTES = 60
 
 _FORMAT = 1
 Pins = dict[str, list[Package]]
-"""By group: kernel, sdk, programs."""
+"""Packages by group: kernel, sdk, programs."""
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,12 @@ class Choice:
     sign: str
     """The file that the first one's guest writes as soon as it lives."""
     seconds: float
-    """Of the host, within which it has to."""
+    """Seconds of the host within which the guest has to write that file."""
     mark: str
     """The file that then tells why there was a second one: one line."""
     tie: list[str] = field(default_factory=list)
-    """By which each ends with whoever makes the choice (schedlab.host.tied)."""
+    """The words that end each of the two with the process that makes the choice
+    (schedlab.host.tied)."""
 
     def command(self) -> list[str]:
         """That makes the choice."""

@@ -25,7 +25,8 @@ class Shares:
     workload: npt.NDArray[np.bool_]
     """Those of whom metrics speak: not the monitor's own, nor who is outside."""
     share: npt.NDArray[np.float64]
-    """Of the workload's running time; of others, too, though they are no part of it."""
+    """Parts of the workload's running time; processes outside the workload have one, too, though
+    they are no part of it."""
     ideal: npt.NDArray[np.float64]
     """-1: not defined."""
     waiting_mean_ns: float | None

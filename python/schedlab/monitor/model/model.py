@@ -45,7 +45,7 @@ WINDOW_NS = 10_000_000_000
 PROCESSES_SHOWN = 65_536
 DECISIONS_SHOWN = 100
 MARKS_SHOWN = 200
-"""At most so many of each are new in one frame: the last ones."""
+"""At most this many of each kind are new in one frame: the last ones."""
 _AT_ONCE = 65_536
 """So many records are taken before what they say is put away."""
 
@@ -73,7 +73,7 @@ class Alive:
     reason: int
     """Why it is blocked: BlockReason; 0: it is not."""
     cpu: int
-    """Where it runs, is queued, or ran last; -1: nowhere yet."""
+    """The CPU that runs or queues it, or that ran it last; -1: none yet."""
     level: int
     attributes: Mapping[AttributeKind, int] = field(default_factory=dict)
     """Those that were set, for it or for who forked it."""
@@ -87,11 +87,11 @@ class InForce:
     policy: str
     """name or name:preset."""
     shares_by: int
-    """As `process` of POLICY: 2 tickets, 3 weight, 0 no attribute."""
+    """The same number as `process` of POLICY: 2 tickets, 3 weight, 0 no attribute."""
     tunables: Mapping[str, int]
     """Those that were set since the policy came into force."""
     processes: tuple[Alive, ...]
-    """In the order of PIDs."""
+    """The processes, in the order of their PIDs."""
     queues: tuple[tuple[int, ...], ...]
     """PIDs waiting at each CPU, in the order in which they came."""
     running: tuple[int, ...]
@@ -140,7 +140,7 @@ class Model:
         self._drawing = Drawing()
         self._window_ns = window_ns
         self._begin: int | None = None
-        """Of the window; None: nothing has come yet. It never goes back."""
+        """The window's beginning; None: nothing has come yet. It never goes back."""
         self._now = 0
         self._counts: deque[tuple[int, int]] = deque()
         """Times and numbers of the records that came at once."""

@@ -79,25 +79,25 @@ class Process:
         self.named: bool = bool(parent and parent.named)
         """The trace has said the name."""
         self.label: str = parent.label if parent else ""
-        """By which it told its group; "": it did not."""
+        """The name that it told of its group; "": it told none."""
         self.state = RUNNABLE
         self.blocked_for = 0
         """BlockReason, as it said last."""
         self.cpu = -1
-        """Where it runs or ran last."""
+        """The CPU that runs it, or ran it last."""
         self.queue = 0
-        """Of which CPU, while it waits."""
+        """The CPU in whose queue it waits."""
         self.sure = False
         """The trace has said so; else it is a guess."""
         self.told = False
         """A QUEUED has said so since it ran last. (Who is urgent is in no queue of the policy's.)"""
         self.level = 0
         self.next_level = 0
-        """At which it runs from its next turn on."""
+        """The level at which it runs from its next turn on."""
         self.since = time
-        """When its run, or its wait in this queue, began."""
+        """The time when its run, or its wait in this queue, began."""
         self.wait_since = time
-        """When it began to wait, in whatever queue."""
+        """The time when it began to wait, in whatever queue."""
         self.why = FORKED
         self.stops = 0
         """How it is about to stop: a GOES_ON …; 0: it has not said so."""
@@ -108,9 +108,9 @@ class Process:
         self.ran = False
         self.exited = False
         self.run_ns = 0
-        """Of runs that are over."""
+        """The time of runs that are over."""
         self.waiting_ns = 0
-        """Of waits that are over."""
+        """The time of waits that are over."""
         self.selections = 0
         """Times the scheduler left towards it."""
         self.picks = 0
@@ -143,14 +143,14 @@ class Slots:
         self.exit_at = np.zeros(self.capacity, np.int64)
         """NEVER: it lives."""
         self.gone_at = np.zeros(self.capacity, np.int64)
-        """When it left its CPU for the last time; NEVER: it has not."""
+        """The time when it left its CPU for the last time; NEVER: it has not."""
         self.tickets = np.zeros(self.capacity, np.int64)
         self.weight = np.zeros(self.capacity, np.int64)
         self.used = np.zeros(self.capacity, bool)
         self.outside = np.zeros(self.capacity, bool)
         """It is no part of the workload."""
         self.names: dict[int, str] = {}
-        """Of those that have ended."""
+        """Names of processes that have ended."""
         self._free = list(range(self.capacity - 1, -1, -1))
         self._ended: deque[tuple[int, int]] = deque()
 

@@ -18,7 +18,8 @@ COLUMNS = 7
 """Slot, RUN or WAIT, CPU (of a wait: whose queue), level, detail (how a run ended, or why it had to
 wait), begin, end."""
 SPELLS_MAX = 2_000_000
-"""At most so many are kept (54 bytes each at most); if the window has more, it becomes shorter."""
+"""At most this many are kept (54 bytes each at most); if the window has more, it becomes shorter.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,13 @@ class Sums:
     """Nanoseconds in the window."""
 
     run: Integers
-    """Of each slot."""
+    """A sum for each slot."""
     wait: Integers
     busy: Integers
-    """Of each CPU."""
+    """A sum for each CPU."""
     unseen: Integers
-    """Of each slot: it was running when its CPU's trace ended, and nobody knows what it did then."""
+    """A sum for each slot: it was running when its CPU's trace ended, and what it did then is not
+    known."""
 
 
 class SpellLog:

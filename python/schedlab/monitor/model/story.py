@@ -74,11 +74,11 @@ class Story:
         self.by_pid: dict[int, Process] = {}
         self.running: list[Process | None] = [None] * cpus
         self.since = [0] * cpus
-        """When the CPU began to run whom it runs, or to idle."""
+        """The time when each CPU began to run its process, or to idle."""
         self.started_at = [NEVER] * cpus
         self.ended_at = [NEVER] * cpus
         self.queues: list[dict[int, Process]] = [{} for _ in range(cpus)]
-        """In the order in which they came."""
+        """Each queue's processes, in the order in which they came."""
         self._shared = policy.shared_queue
         self.in_the_middle = False
         """The trace begins in the middle of things: it has found somebody."""

@@ -31,7 +31,7 @@ class Scene:
     runs: list[Integers]
     """A table for each CPU."""
     there_since: list[int]
-    """When each CPU's story begins: before that it does not idle, but is not known."""
+    """The time when each CPU's story begins: before that it does not idle, but is not known."""
     there_until: list[int]
     slot_name: Callable[[int], tuple[int, str]]
     """PID and name of a slot."""

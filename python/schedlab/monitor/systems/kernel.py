@@ -58,7 +58,7 @@ INIT = 1
 """The PID of the first process, which reaps what no other process does."""
 START_PATIENCE_S = 120.0
 TRACE_DELAY = "50ms"
-"""Of the machine's time, until a record leaves it."""
+"""The machine's time until a record leaves it."""
 _SILENT_S = 2.0
 _LONG_TEXT = 20_000
 """Characters of a text that takes milliseconds to be read."""
@@ -87,9 +87,9 @@ class KernelSystem(GuestSystem):
         self._steering = Steering(self._console, self._process.write)
         self._steering.explain_silence = self._explain_silence
         self._last_sequence = -1
-        """Of the last record that was taken."""
+        """The sequence number of the last record that was taken."""
         self._records_s = time.monotonic()
-        """When there were records last."""
+        """The time when there were records last."""
         self._prepared: Prepared | None = None
 
     @property

@@ -37,9 +37,9 @@ from schedlab.runs.parts import supply
 from schedlab.trace.format import AttributeKind
 
 TICK_NS = 4_000_000
-"""Of the guest's kernel: its HZ is 250."""
+"""The tick of the guest's kernel, whose HZ is 250."""
 START_PATIENCE_S = 300.0
-"""Of ours, for the boot and the first policy: 6 s on a host that has nothing else to do."""
+"""Our time for the boot and the first policy: 6 s on a host that has nothing else to do."""
 _SERVER = "schedlab-linux"
 _READ_BYTES = 1 << 16
 

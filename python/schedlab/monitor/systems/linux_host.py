@@ -47,9 +47,10 @@ from schedlab.trace.follow import Follower
 from schedlab.trace.format import AttributeKind
 
 START_PATIENCE_S = 150.0
-"""Of ours: a policy may take the kernel's verifier up to two minutes before it is given up."""
+"""Our time for a start: a policy may take the kernel's verifier up to two minutes before it is
+given up."""
 _REFUSED = 2
-"""With which the server ends where the machine, or what it was asked for, is unfit."""
+"""The server's exit status if the machine, or what it was asked for, is unfit."""
 _OWN_PERIOD_S = 1.0
 
 
@@ -72,7 +73,7 @@ class LinuxHostSystem(RealSystem):
         """Workloads, by their PIDs, which are their sessions, too."""
         self._own: frozenset[int] = frozenset()
         self._own_s = 0.0
-        """When `_own` was found out."""
+        """The time when `_own` was found out."""
 
     @property
     def own_pids(self) -> frozenset[int]:

@@ -20,7 +20,7 @@ class Compiled:
     """What can be started."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """By the palette's names."""
+    """Files by their names in the palette."""
     problems: dict[str, str] = field(default_factory=dict)
     """Those that cannot, and why."""
 

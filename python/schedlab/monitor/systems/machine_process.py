@@ -21,7 +21,7 @@ from schedlab.host.tied import tied
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _REST_S = 0.002
-"""Between reading and reading: machines write a character at a time, and each would be an event."""
+"""The pause between reads: machines write a character at a time, and each would be an event."""
 
 
 class MachineProcess:

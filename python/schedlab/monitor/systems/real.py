@@ -35,7 +35,7 @@ class RealSystem(ABC):
     """See System. `folder` is empty and there."""
 
     repeatable = False
-    """When a command reaches it is the host's affair."""
+    """The host decides when a command reaches the machine."""
     name = "system"
     """What messages call it."""
 
@@ -53,7 +53,7 @@ class RealSystem(ABC):
         self._follower: Follower | None = None
         self._all_taken = False
         self._taken_bytes = 0
-        """Of the trace, since blocks of it were last given back."""
+        """Bytes of the trace that were taken since blocks of it were last given back."""
         self._record_cost_ns = 0.0
 
     # --- what it is
@@ -190,7 +190,7 @@ class GuestSystem(RealSystem):
         {Ability.POLICY, Ability.ATTRIBUTES, Ability.START, Ability.PAUSE, Ability.SETUP}
     )
     end_patience_s = 5.0
-    """Of ours, for a machine that was asked to end."""
+    """Our time that a machine has to end after it was asked to."""
 
     def __init__(self, setup: Setup, folder: Path) -> None:
         super().__init__(setup, folder)
@@ -200,7 +200,7 @@ class GuestSystem(RealSystem):
         self._steering: Steering | None = None
         self._steer_pid = 0
         self._costs: dict[int, SteeringCost] = {}
-        """By the PIDs of all that answers us."""
+        """Costs by the PIDs of the processes that answer us."""
         self._follower = Follower(self.folder / TRACE_FILE)
 
     @abstractmethod

@@ -35,11 +35,12 @@ from schedlab.trace.model import Header
 from schedlab.trace.reader import read_records
 
 CHECKED_BYTES_MAX = 256 << 20
-"""Of a trace that is checked before it is played: a larger one would take seconds, and gigabytes."""
+"""The largest trace that is checked before it is played: a larger one would take seconds, and
+gigabytes."""
 PIECE = 262_144
 """Records that are taken, or looked at, at once."""
 STANDARD_TICK_NS = 1_000_000
-"""Of a step by a tick, where a machine has none."""
+"""The length of a step by a tick, where a machine has no ticks."""
 _OUR_MACHINES = ("spike", "qemu", "sim")
 
 Wanted = Callable[[Records], npt.NDArray[np.bool_]]
@@ -204,7 +205,7 @@ class _Tape:
         self.begin_ns = 0
         self.end_ns = 0
         self.tells_exits = False
-        """From the scheduler; else switches stand for its decisions."""
+        """True if decisions come from the scheduler's exits; otherwise switches stand for them."""
         flaw = _flaw(path)
         remarks = self._look_through(flaw.record if flaw else None)
         if flaw:

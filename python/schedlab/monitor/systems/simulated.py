@@ -22,14 +22,14 @@ program monitor
     sleep 1000000000s
   end
 """
-"""Of the first process, which does nothing for 31 years: with its end the machine would end."""
+"""The first process's program. It does nothing for 31 years: the machine would end with it."""
 _NEVER_NS = 900_000_000 * 1_000_000_000
 """What happens later than that is the end of that sleep."""
 OWN_PIDS = frozenset({1, 2})
-"""Of init, and of the process that sleeps."""
+"""The PIDs of init, and of the process that sleeps."""
 PROCESSES = 65_536
 ADDED_STEPS = 1 << 20
-"""Of workloads: of the longest of ours, some hundreds."""
+"""Room for the steps of workloads that are added: the longest of ours has some hundreds."""
 _EVENTS_MAX = 100_000
 """The most that a step looks at, such as ticks of a process that goes on."""
 

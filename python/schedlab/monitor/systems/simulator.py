@@ -49,15 +49,15 @@ from schedlab_simulator import (
 )
 
 UNREAD_BYTES_MAX = 64 << 20
-"""Of its trace: beyond that, the machine waits for its reader."""
+"""Bytes of its trace that are not read: beyond that, the machine waits for its reader."""
 PUNCH_BYTES = 64 << 20
 """What was read of the trace leaves the disk in pieces of this size."""
 SEEK_RECORDS_MAX = 10_000_000
-"""Of a trace that is made, and read, once more."""
+"""Records of a trace that is made, and read, once more."""
 SEEK_SECONDS_MAX = 20.0
-"""Of ours: centuries in which nothing happens have no records."""
+"""Seconds of our time: centuries in which nothing happens have no records."""
 _PATIENCE_S = 0.02
-"""Of a seek, between two looks at whether it has become too long."""
+"""The time between two looks at whether a seek has become too long."""
 
 Result = TypeVar("Result")
 

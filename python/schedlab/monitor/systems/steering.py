@@ -16,7 +16,7 @@ from schedlab.monitor.systems.console import Answer, Console, Done, Failed, Line
 from schedlab.monitor.systems.guest_errors import GuestError
 
 PATIENCE_S = 20.0
-"""Of ours, while the machine runs, without a sign of an answer."""
+"""Seconds of our time without a sign of an answer, while the machine runs."""
 PAUSED_PATIENCE_S = 2.0
 """While it is paused all the time, and so cannot answer."""
 COMMAND_MAX = 120

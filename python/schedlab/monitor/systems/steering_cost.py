@@ -12,11 +12,11 @@ from schedlab.monitor.system import Records
 from schedlab.trace.format import Kind
 
 SHARE_MAX = 0.02
-"""Of one CPU, for the program that steers."""
+"""The part of one CPU that the program that steers may take."""
 BUSY_MAX = 0.25
-"""Of our time, until the status has been answered: commands wait for each other."""
+"""The part of our time that may pass in waiting for the status: commands wait for each other."""
 PERIOD_S = (1.0, 60.0)
-"""Of ours, from asking to asking."""
+"""The least and the greatest time, in seconds of ours, from one question to the next."""
 
 
 class SteeringCost:
@@ -30,7 +30,7 @@ class SteeringCost:
         self._now_ns = 0
         self._asked: _Moment | None = None
         self._period_s = 0.0
-        """By the share alone."""
+        """The period that follows from the share alone."""
         self._answer_s = 0.0
         """How long the last answer took."""
 

@@ -27,7 +27,7 @@ from schedlab.monitor.terminal.kept import Kept
 from schedlab.monitor.terminal.process_table import ProcessTable
 
 _SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
-"""Of the time line, from 10 µs to 50 s."""
+"""The lengths of the time line, from 10 µs to 50 s."""
 _SPEEDS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, 0.0)
 """0: as fast as it goes."""
 _ATTRIBUTES = (

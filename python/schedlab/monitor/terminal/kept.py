@@ -8,7 +8,7 @@ from collections import deque
 from schedlab.monitor.frames import Decision, Frame, Mark
 
 RUNS_MAX = 5_000
-"""Of each CPU."""
+"""Runs that are kept of each CPU."""
 LOG_MAX = 2_000
 
 Run = tuple[int, int, int, int]
@@ -27,7 +27,7 @@ class Kept:
         self.marks: deque[Mark] = deque(maxlen=200)
         self.log: deque[str] = deque(maxlen=LOG_MAX)
         self.lines = 0
-        """Of the log, all that there ever were."""
+        """All lines that the log ever had."""
 
     def take(self, frame: Frame) -> None:
         """Takes the next frame. If its time is before the last frame's, the system has begun anew."""

@@ -13,7 +13,7 @@ from schedlab.monitor.terminal.kept import Kept
 from schedlab.monitor.terminal.words import duration, moment, per_second, percent, times
 
 _COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
-"""Of processes, by PID. A letter beside it tells apart those that look alike."""
+"""Colours of processes, by PID. A letter beside the colour tells processes of one colour apart."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _LEVELS_MAX = 16
 _QUEUE_MAX = 24

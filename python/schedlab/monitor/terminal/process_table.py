@@ -30,10 +30,10 @@ class Column:
 
     title: str
     key: str
-    """Of ProcessColumns, by which it is sorted."""
+    """The column of ProcessColumns that it is sorted by."""
     width: int
     show: Callable[[Columns, int], str]
-    """Of the process in that row."""
+    """Returns the text of the process in that row."""
     left: bool = False
 
 

@@ -16,7 +16,7 @@ REASONS = (
     "exit",
     "other",
 )
-"""As enum block_reason of the trace."""
+"""Words for enum block_reason of the trace, in its order."""
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 

@@ -30,7 +30,8 @@ ROW_HEIGHT = 26
 WHISKER = 1.5
 """Interquartile ranges that a whisker reaches at most (Tukey, Exploratory Data Analysis, 1977)."""
 POINTS_MOST = 150
-"""Of a box: more of the values beyond the whiskers are thinned out, the outermost kept."""
+"""The most points of a box: if more values lie beyond the whiskers, they are thinned out, and the
+outermost are kept."""
 
 
 def boxes(

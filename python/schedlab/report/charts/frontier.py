@@ -25,7 +25,7 @@ from schedlab.report.model import Chart
 
 HEIGHT = 420
 _APART = 0.01
-"""Of an axis' length: points that are nearer to each other share one label."""
+"""The part of an axis's length: points that are nearer to each other share one label."""
 
 
 def frontier(

@@ -32,7 +32,7 @@ FINEST_NS = 1000
 """No axis begins below a microsecond, however fine a clock is."""
 _POOLED = (1 / 600, 1 / 400)
 _EACH = (1 / 250, 1 / 150)
-"""Of the width and height: points of a curve that are closer to each other are not drawn."""
+"""Parts of the width and height: points of a curve that are closer to each other are not drawn."""
 Floats = npt.NDArray[np.float64]
 
 

@@ -21,11 +21,11 @@ from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
 LETTER_WIDTH = 7
 """About what a letter of a legend takes, in pixels."""
 STROKE_SIZE = 320
-"""Of a legend's stroke: long enough to show its dashes."""
+"""The length of a legend's stroke: long enough to show its dashes."""
 DIGITS = 5
 """Significant digits of what is drawn; the data behind a chart has all."""
 ROOM = 0.06
-"""Of an axis's length, beyond the outermost value."""
+"""The part of an axis's length that is free beyond the outermost value."""
 NUMBERS = ",.6~g"
 """How axes write numbers: as they are, never as powers of ten."""
 FADED = 0.12

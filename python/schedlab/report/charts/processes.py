@@ -109,7 +109,7 @@ Colouring = Literal["group", "process"]
 
 
 PIECES_MOST = 4000
-"""Of a chart: more make a page slow."""
+"""The most pieces of a chart: more make a page slow."""
 
 
 def drawable(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataFrame, str]:

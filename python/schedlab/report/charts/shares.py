@@ -29,11 +29,11 @@ from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
 PLACES = 300
-"""At this many times a share is drawn."""
+"""The number of times at which a share is drawn."""
 SLIDING_TICKS = 50
 GROUPS_MOST = 8
 SETTLED = 0.04
-"""Of the length: before it shares jump about, and need not fit into the picture."""
+"""The part of the length before which shares jump about, and need not fit into the picture."""
 IDEAL_DASH = [5, 3]
 Floats = npt.NDArray[np.float64]
 

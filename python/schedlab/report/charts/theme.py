@@ -22,7 +22,8 @@ TEXT_SIZE = 12
 SMALL_TEXT_SIZE = 11
 """The smallest there is."""
 WIDTH = 720
-"""Of a chart's view on paper, in pixels. A page makes it fit its place (templates/charts.js)."""
+"""The width of a chart's view on paper, in pixels. A page makes it fit its place
+(templates/charts.js)."""
 
 IDEAL = "schedlab-ideal"
 """Style: the line of what should be."""
@@ -41,9 +42,9 @@ differ for people without red, green or blue cones, too.
 """
 
 POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, PURPLE, RUST)
-"""By a policy's number."""
+"""Colours by a policy's number."""
 OTHER_COLOUR = ORCHID
-"""Of a policy that has no number, or a higher one."""
+"""The colour of a policy that has no number, or a higher one."""
 
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")

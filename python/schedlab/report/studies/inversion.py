@@ -30,7 +30,7 @@ class Wait:
     end_ns: int
     length: float
     hogs: float
-    """Of it, how long hogs had the CPU."""
+    """The part of that time for which hogs had the CPU."""
     longest_turn: float
     """How long one of them had it without a break, at most."""
 

@@ -15,7 +15,7 @@ from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.linux_experiments import OWN
 
 POLICIES = tuple(dict.fromkeys((*OWN, *OTHERS)))
-"""In the order of all tables."""
+"""The policies in the order of all tables."""
 
 
 class LinuxQueries(queries.Queries):

@@ -24,7 +24,7 @@ from schedlab.studies.shares import BOUND, TESTS
 THESIS, SHIPPED = "lottery:thesis", "lottery"
 _PERCENT: Within = (0, 100)
 _OFF_POINTS = 2.0
-"""From this difference on between their share and ours, a reason is given."""
+"""If their share and ours differ by this much or more, a reason is given."""
 _IDLE_POINTS = 10
 """So much more idle than need be is told of."""
 _LEAST_POINTS = 0.1

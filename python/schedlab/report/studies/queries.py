@@ -44,9 +44,9 @@ class Queries:
     its scheduler."""
 
     cpus = 0
-    """On which its experiments run, if nothing else is said; 0: on however many they ran."""
+    """The number of CPUs on which its experiments run, if nothing else is said; 0: any number."""
     schedulers: ClassVar[Mapping[str, str]] = {}
-    """As the study calls them, and the presets that are like them."""
+    """The study's names of schedulers, and the presets that are like them."""
     shipped: tuple[str, ...] = OTHERS
     """The policies as we ship them."""
 

@@ -40,10 +40,10 @@ class Metric:
 
     table: int
     value: pl.Expr
-    """Of the row of the summary."""
+    """The value, from the row of the summary."""
     digits: int
     best: Callable[..., str]
-    """Of several: `min` or `max`."""
+    """The function that finds the best of several: `min` or `max`."""
 
 
 METRICS = {
@@ -83,7 +83,7 @@ class Queries(queries.Queries):
         "MLFQ": "mlfq:four-quanta",
     }
     workloads: ClassVar = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
-    """As the study's tables call them, and our experiments."""
+    """The names in the study's tables, and our experiments."""
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
     """What is ideal if the 40 CPU-bound processes come all at once."""

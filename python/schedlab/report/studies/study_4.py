@@ -28,7 +28,7 @@ from schedlab.trace import Trace
 
 TRACE = "s4-trace"
 _SHOWN_TICKS = 60
-"""Of a trace under round-robin, where these say all."""
+"""The ticks that are shown of a trace under round-robin, where these say all."""
 _SEVERAL = 2
 
 
@@ -47,7 +47,7 @@ class Queries(queries.Queries):
         "s4-sleeper": "right after the others",
         "s4-sleeper-late": "200 ticks after the others",
     }
-    """And when the sleeper starts."""
+    """Experiments, and when the sleeper of each starts."""
 
     # --- figures 7 and 8
 

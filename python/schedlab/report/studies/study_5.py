@@ -38,7 +38,7 @@ _PRINTED = {
     "mean latency": "latency_mean_ms",
     "maximum latency": "latency_max_ms",
 }
-"""By the published figures' quantity: what sysbench calls it."""
+"""Sysbench's names, by the quantity of published figures."""
 _RARE = 0.05
 """How probable a difference is by chance, where it counts as more than that."""
 _HARDLY_EVER = 0.001
@@ -55,7 +55,7 @@ class Queries(LinuxQueries, EventQueries):
         "mean latency": "mean latency, ms",
         "maximum latency": "longest latency, ms",
     }
-    """And what our tables call them."""
+    """Quantities, and the names that our tables have for them."""
     pairs = tuple(combinations(schedulers, 2))
     stressors: ClassVar = {f"s5-linux-stress-{name}": name for name in STRESSORS}
     benchmarks: ClassVar = {

@@ -34,9 +34,9 @@ class Suite:
     name: str
     """`timing` or `priority`: part of the experiments' names."""
     place: str
-    """Where the study has the figures."""
+    """The place of the figures in the study."""
     policy: str
-    """Of ours, which is like the one measured there."""
+    """Our policy that is like the one measured there."""
     tests_of: int = 1
     """The table of study 1 whose tests these are."""
     tells_sleepers: bool = True
