@@ -19,7 +19,7 @@ def parse_time(text: str) -> int:
 
 
 def format_time(nanoseconds: int) -> str:
-    """As the kernel reads it: the largest of s, ms, us, ns that leaves a whole number."""
+    """The time as the kernel reads it: in the largest of s, ms, us, ns that leaves a whole number."""
     for unit in ("s", "ms", "us"):
         if nanoseconds % _NANOSECONDS[unit] == 0:
             return f"{nanoseconds // _NANOSECONDS[unit]}{unit}"

@@ -32,7 +32,7 @@ SHARE = "share of "
 
 @dataclass(frozen=True)
 class Key:
-    """Of which setup, and what of it."""
+    """What identifies a cell: the setup, and the figure."""
 
     experiment: str
     policy: str
@@ -95,7 +95,8 @@ class Cell:
 
     @property
     def half_width(self) -> float | None:
-        """Of the change's interval of 95 %; None: a machine ran once, there is none."""
+        """Half the width of the change's interval of 95 %; None: a machine ran once, so there is
+        none."""
         if min(len(self.kernel), len(self.simulator)) < 2:
             return None
         found = difference(self.kernel, self.simulator, self.paired)
@@ -110,7 +111,7 @@ class Cell:
         return "off" if self.chance < 1 - CONFIDENCE else "not told apart"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, CSV and Parquet."""
+        """The cell for JSON, CSV and Parquet."""
         known = not self.failure
         return {
             "experiment": self.key.experiment,
@@ -131,7 +132,7 @@ class Cell:
 
 
 def cells(collection: Collection) -> list[Cell]:
-    """Of all setups that both machines ran, in the order of the kernel's runs."""
+    """The cells of all setups that both machines ran, in the order of the kernel's runs."""
     simulated = {_same(each): each for each in _of(collection, SIMULATOR)}
     found: list[Cell] = []
     frames = _Frames(collection)
@@ -239,7 +240,8 @@ def _ran(summary: pl.DataFrame, groups: pl.DataFrame) -> float:
 
 
 def with_chances(found: Sequence[Cell]) -> list[Cell]:
-    """Of all cells that are not near: may chance explain it? Holm's correction for all cells."""
+    """Says of all cells that are not near whether chance may explain it, with Holm's correction for
+    all cells."""
     chances = [1.0 if each.failure or _is_near(each) else _chance(each) for each in found]
     return [replace(each, chance=chance) for each, chance in zip(found, holm(chances), strict=True)]
 

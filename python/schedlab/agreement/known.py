@@ -104,7 +104,7 @@ class Judged:
 
     @property
     def reason(self) -> Reason | None:
-        """Of a class, only for those of its cells that are off."""
+        """The reason for a cell. A class of cells has one only for those that are off."""
         if self.known and (not self.known.is_class or self.judgement == "known"):
             return self.known.reason
         return None
@@ -132,7 +132,7 @@ class Judged:
 
 @cache
 def known() -> tuple[Known, ...]:
-    """Those of FILE."""
+    """The differences that FILE lists."""
     return read(FILE)
 
 

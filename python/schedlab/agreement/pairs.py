@@ -23,7 +23,7 @@ _TO_THE_MARK_NS = 5_000
 
 @dataclass(frozen=True)
 class Window:
-    """Of a run."""
+    """A run's window."""
 
     begin_ns: int
     end_ns: int
@@ -53,7 +53,7 @@ class Pair:
         return FILES[self.experiment]
 
     def file(self, on_kernel: Window | None = None) -> WorkloadFile:
-        """With the window that it had on the kernel."""
+        """The workload file with the window that it had on the kernel."""
         changes = dict(self.described.changed(self.depth))
         if on_kernel is not None:
             changes.update(self._gate(on_kernel) if self.competition else _begin(on_kernel))

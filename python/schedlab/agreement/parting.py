@@ -81,7 +81,7 @@ def _on_cpu(cpu: int, kernel: list[Pick], simulator: list[Pick]) -> Parting | No
 
 
 def _picks(trace: Trace, cpu: int) -> list[Pick]:
-    """From the window's begin to its end, each except the one that idles."""
+    """Each pick from the window's begin to its end, except those of the process that idles."""
     begin, end, groups = _window(trace)
     kinds, times = trace.column("kind"), trace.column("time_ns")
     processes = trace.column("process")

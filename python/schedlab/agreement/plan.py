@@ -76,7 +76,8 @@ def setting(
     cpus: Sequence[int] = (),
     experiments: Sequence[str] = (),
 ) -> Setting:
-    """As the command has it: `full` or in short, and less of it. WrongUsage for an unknown name."""
+    """The setting by the command's word for it: `full` or short. Raises WrongUsage for an unknown
+    name."""
     return Setting(
         policies=tuple(policies) or policies_compared(full),
         cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
@@ -114,7 +115,7 @@ class Case:
 
     @property
     def setup(self) -> tuple[str, str, int]:
-        """Without the seed."""
+        """The setup without the seed."""
         return self.pair.experiment, str(self.policy), self.cpus
 
 

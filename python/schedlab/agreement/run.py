@@ -60,7 +60,7 @@ def _vary(
     on_simulator: Sequence[Case],
     on_kernel: Windows,
 ) -> variants.Ranges:
-    """Of what is off: what it would be with other costs. These runs are not kept."""
+    """Finds what the cells that are off would be with other costs. These runs are not kept."""
     off = {_setup(each.cell) for each in judged(found) if each.judgement in ("off", "known")}
     if not off:
         return {}
@@ -91,7 +91,7 @@ def _perform(wanted: Plan) -> None:
 
 
 def windows(kernel: Plan) -> Windows:
-    """Those of the first seeds: until then, the seed decides nothing."""
+    """The windows of the first seeds: until the window begins, the seed decides nothing."""
     found: dict[tuple[str, str, int], Window] = {}
     for run in kernel.runs:
         setup = run.label, str(run.policy), run.cpus
@@ -113,7 +113,7 @@ def _missing(wanted: Plan, machine: Machine, base: Software) -> Plan:
 
 
 def _throw_away_others(wanted: Plan, machine: Machine, base: Software) -> None:
-    """Of the simulator: runs of another make."""
+    """Throws away the simulator's runs of another make."""
     for run in wanted.runs:
         place = wanted.folder / run.name
         if results.is_whole(place):

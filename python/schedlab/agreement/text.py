@@ -25,7 +25,7 @@ NOTHING = "–"
 
 
 def row(each: Judged) -> tuple[str, ...]:
-    """In the order of HEADINGS. Times in ms, shares in percent; ± is of the ticks."""
+    """A row in the order of HEADINGS. Times are in ms, shares in percent; ± is that of the ticks."""
     cell = each.cell
     who = (cell.key.experiment, cell.key.policy, str(cell.key.cpus), cell.key.what)
     if cell.failure:
@@ -47,7 +47,7 @@ def amount(value: float, is_share: bool) -> str:
 
 
 def verdict(each: Judged) -> str:
-    """With the reason's name, or between what figures microseconds decide."""
+    """The verdict, with the reason's name, or with the figures between which microseconds decide."""
     if each.judgement == "microseconds" and each.range:
         least, most = (
             amount(value, each.cell.is_share) for value in (each.range.least, each.range.most)

@@ -35,7 +35,7 @@ _COLUMNS = ["experiment", "policy", "cpus", "what", "least", "most"]
 
 @dataclass(frozen=True)
 class Range:
-    """Of a figure, over all variants."""
+    """A figure's range over all variants."""
 
     least: float
     most: float
@@ -61,7 +61,7 @@ def varied_costs(number: int) -> profiles.Costs:
 
 
 def shift(number: int) -> int:
-    """Of the begin, in nanoseconds."""
+    """The shift of the begin, in nanoseconds."""
     return round(SHIFT_NS * random.Random(-number).uniform(-1, 1))
 
 
@@ -76,7 +76,7 @@ def varied_runs(cases: Iterable[Case], windows: Windows, number: int) -> tuple[R
 
 
 def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
-    """Of the cells of each variant. The mean over seeds is one figure of a variant."""
+    """Ranges of the cells over all variants. The mean over seeds is one figure of a variant."""
     figures: dict[Key, list[float]] = {}
     for cells in variants:
         for cell in cells:
@@ -86,7 +86,7 @@ def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
 
 
 def write(folder: Path, found: Ranges) -> None:
-    """Beside the runs: a report of them reads it."""
+    """Writes the ranges beside the runs: a report of them reads the file."""
     with written(folder / FILE) as new, new.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(_COLUMNS)

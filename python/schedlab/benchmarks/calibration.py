@@ -53,7 +53,8 @@ class Unmeasurable(ValueError):
 
 @dataclass(frozen=True)
 class Stay:
-    """Of a process, or of the idle loop (pid 0), on a CPU between two visits to the scheduler."""
+    """A stay of a process, or of the idle loop (pid 0), on a CPU between two visits to the
+    scheduler."""
 
     pid: int
     note: int
@@ -76,13 +77,13 @@ class Stay:
         return sum(1 for each, _ in self.events if each == kind)
 
     def time_of(self, kind: Kind) -> int:
-        """Of its first event of the kind."""
+        """The time of its first event of the kind."""
         return next(time for each, time in self.events if each == kind)
 
 
 @dataclass(frozen=True)
 class Visit:
-    """To the scheduler."""
+    """A visit to the scheduler."""
 
     note: int
     begin_ns: int
@@ -271,7 +272,7 @@ def switch_cost(seen: Observed, scheduler: Cost) -> Cost:
 
 
 def tick_cost(seen: Observed, call: Cost) -> Cost:
-    """Of known work: what it takes longer, by the ticks that came."""
+    """The cost of a tick: how much longer known work takes, by the number of ticks that came."""
     source = "work of 3 ms between two yields: what it takes longer, less visits, by its ticks"
     if not seen.turn:
         return _late_tick_cost(seen)
@@ -285,7 +286,7 @@ def tick_cost(seen: Observed, call: Cost) -> Cost:
 
 
 def _computings(seen: Observed) -> Iterator[list[Stay]]:
-    """From yield to yield, the stays of the process that computes."""
+    """The stays of the process that computes, each from one yield to the next."""
     parts: list[Stay] = []
     for stay in seen.stays:
         if stay.note != COMPUTE or not stay.pid:
@@ -298,7 +299,7 @@ def _computings(seen: Observed) -> Iterator[list[Stay]]:
 
 
 def _late_tick_cost(seen: Observed) -> Cost:
-    """By the clock: from when the tick is due to the visit that it leads to."""
+    """The cost of a tick by the clock: from when it is due to the visit that it leads to."""
     late = [
         stay.end_ns % seen.tick_ns
         for stay in seen.stays
@@ -308,7 +309,7 @@ def _late_tick_cost(seen: Observed) -> Cost:
 
 
 def wakeup_cost(seen: Observed) -> Cost:
-    """Of each process more that the same tick of an idle CPU wakes."""
+    """The cost of each process more that the same tick of an idle CPU wakes."""
     source = "an idle CPU's tick that wakes 8 processes, less one that wakes 1, by 7"
     idle = [stay for stay in seen.stays if stay.note == WAKE and not stay.pid]
     many = [stay for stay in idle if stay.count(Kind.WAKEUP) == 8]
@@ -340,7 +341,7 @@ def reap_cost(seen: Observed, call: Cost) -> Cost:
 
 
 def interrupt_cost(seen: Observed) -> Cost:
-    """By cycles: all that an idle CPU does in which nothing else happens."""
+    """The cost of an interrupt by cycles: all that an idle CPU does while nothing else happens."""
     quiet = [
         (woken, stay)
         for woken, stay in seen.called
@@ -356,7 +357,7 @@ def interrupt_cost(seen: Observed) -> Cost:
 
 @dataclass(frozen=True)
 class _Forks:
-    """Of the children that a parent forks one after the other."""
+    """The costs of children that a parent forks one after the other."""
 
     each: Cost
     """What the parent does for each of them."""
@@ -366,7 +367,7 @@ class _Forks:
 
 
 def copy_cost(calls: Observed) -> Cost:
-    """Of a page that parent and child share, when one of them writes to it."""
+    """The cost of a page that parent and child share, when one of them writes to it."""
     touched = [s for s in calls.quiet(TOUCH) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
     plain = [s for s in calls.quiet(FORK) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
     base = _measured(map(calls.work, plain), "a fork between two yields")
@@ -421,7 +422,7 @@ def _forks(creation: Observed, wait: Cost) -> _Forks:
 
 
 def new_cost(calls: Observed) -> Cost:
-    """Of a fork, where no process has been yet."""
+    """The additional cost of a fork into a slot that no process has had yet."""
     works = []
     for note in (NEW, USED):
         stays = [stay for stay in calls.quiet(note) if stay.count(Kind.FORK) > 1]
@@ -460,7 +461,7 @@ def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Co
 
 
 def _exits(calls: Observed) -> list[float]:
-    """Of processes that do nothing else in their last stay."""
+    """The cost of an exit, by processes that do nothing else in their last stay."""
     return [
         calls.work(stay)
         for stay in calls.quiet(CROWD)
@@ -472,7 +473,7 @@ def _exits(calls: Observed) -> list[float]:
 
 
 def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str, Cost]:
-    """Those of OF_POLICY, from the two runs under a policy."""
+    """The costs of OF_POLICY, from the two runs under a policy."""
     call = call_cost(calls)
     scheduler = scheduler_cost(calls)
     measure: dict[str, Callable[[], Cost]] = {
@@ -510,7 +511,7 @@ def reference_costs(calls: Observed, creation: Observed, several: Observed) -> d
 
 
 def profile_of_runs(runs: Sequence[Run], traces: Sequence[Trace], machine: str) -> Profile:
-    """Of the runs of plan(). Raises Unmeasurable."""
+    """The profile that the runs of plan() give. Raises Unmeasurable."""
     by_run = dict(zip(((run.label, run.policy, run.cpus > 1) for run in runs), traces, strict=True))
     header = by_run["calls", REFERENCE, False].header
     calls = observe(by_run["calls", REFERENCE, False])
@@ -532,7 +533,8 @@ def profile_of_runs(runs: Sequence[Run], traces: Sequence[Trace], machine: str) 
 def plan(
     folder: Path, machine: str, policies: Sequence[PolicyChoice], cpus: int, tick_ns: int
 ) -> Plan:
-    """Of each policy `calibrate` and process creation on one CPU; of REFERENCE also on several."""
+    """The runs: for each policy, `calibrate` and process creation on one CPU; for REFERENCE also on
+    several."""
     base = Run(CALLS, REFERENCE, (), 1, machine, 1, tick_ns, 60_000_000_000, 512, "calls")
     creation = replace(base, workload=CREATION, label="creation", tick_ns=_CREATION_TICKS * tick_ns)
     several = replace(base, cpus=cpus)

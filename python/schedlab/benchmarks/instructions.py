@@ -71,7 +71,7 @@ class PolicyRow:
 
     @property
     def verdict(self) -> str:
-        """Of the policies as shipped that promise what they cost; presets say it only."""
+        """The verdict on the policies as shipped that promise what they cost; presets have none."""
         known = known_policies().get(self.policy)
         allowed = GROWTH_ALLOWED.get(known.cost) if known else None
         if allowed is None or not {64, 4096} <= set(self.mean):
@@ -171,13 +171,14 @@ def console_of(machine: KernelMachine, boot: Boot) -> str:
 
 
 def read_baselines() -> dict[str, dict[str, Any]]:
-    """By operation: meaning, baseline, aim."""
+    """Meaning, baseline and aim by operation."""
     rows: dict[str, dict[str, Any]] = json.loads(BASELINES.read_text())["rows"]
     return rows
 
 
 def kernel_rows(console: str, baselines: dict[str, dict[str, Any]]) -> list[Row]:
-    """Of lines "bench NAME ITERATIONS INSTRUCTIONS"; the instructions are of one iteration."""
+    """Reads lines "bench NAME ITERATIONS INSTRUCTIONS"; the instructions are those of one
+    iteration."""
     counts = {name: int(count) for name, _, count in _OPERATION.findall(console)}
     if "yield-in-turn" in counts and "getpid" in counts:
         counts["switch"] = counts["yield-in-turn"] // 2 - counts["getpid"]
@@ -201,7 +202,7 @@ def measure_tracing(machine: KernelMachine, kernel: Path, disk: Path) -> Tracing
 
 
 def policy_rows(console: str) -> list[PolicyRow]:
-    """Of lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
+    """Reads lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
     rows: dict[str, PolicyRow] = {}
     for worst, policy, tasks, count in _POLICY.findall(console):
         row = rows.setdefault(policy, PolicyRow(policy, {}, {}))

@@ -67,7 +67,7 @@ class Row:
         return "met" if abs(self.error_points) <= BOUND_POINTS else "off"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The row for JSON."""
         return {**asdict(self), "error_points": self.error_points, "verdict": self.verdict}
 
 
@@ -95,7 +95,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
 
 
 def evaluate(finished: Iterable[Finished]) -> list[Row]:
-    """Of the runs that succeeded: a row for each process, by its weight."""
+    """A row for each process of the runs that succeeded, by its weight."""
     rows = [
         Row(
             str(each.run.policy),

@@ -46,7 +46,8 @@ class Setting:
         return tuple(dict.fromkeys((FAIR, *map(str, self.policies))))
 
     def command(self) -> str:
-        """For the guest's shell: each policy in each round; every round begins with another."""
+        """The command for the guest's shell: each policy in each round; each round begins with
+        another policy."""
         order = " ".join(
             f"{number}/{name}"
             for number in range(1, self.rounds + 1)
@@ -101,7 +102,7 @@ class Row:
         return "met" if abs(self.ratio.mean - 1) <= BOUND else "off"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The row for JSON."""
         ratio = {"mean": self.ratio.mean, "low": self.ratio.low, "high": self.ratio.high}
         return {"policy": self.policy, "rates": self.rates, "ratio": ratio, "verdict": self.verdict}
 
@@ -124,7 +125,7 @@ def evaluate(console: str) -> list[Row]:
 
 
 def read_rates(console: str) -> Mapping[str, list[float]]:
-    """By policy, the fair class first: events a second, in the order of rounds."""
+    """Events a second by policy, the fair class first, in the order of rounds."""
     found: dict[str, list[tuple[int, float]]] = {FAIR: []}
     for number, policy, output in _rounds(console.replace("\r", "")):
         rate = figures("sysbench", output)["events_per_second"]

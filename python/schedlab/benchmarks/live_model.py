@@ -124,7 +124,7 @@ def simulate(scene: Scene, trace: Path) -> None:
 
 
 def follow(scene: Scene, trace: Path) -> Measured:
-    """As a monitor does it, at the rate with which it must keep up."""
+    """Follows the trace as a monitor does, at the rate with which it must keep up."""
     follower = Follower(trace)
     model: Model | None = None
     records = frames = 0

@@ -60,7 +60,8 @@ class Peer:
 
     @property
     def schedule_of_tie(self) -> str:
-        """Which task runs when in the case TIE; it is one of two, or a mistake."""
+        """The task that runs at each time in the case TIE; the schedule is one of two, or a
+        mistake."""
         return _TIES.get(self.tie, "neither") if self.tie else ""
 
     @property
@@ -138,7 +139,7 @@ def new_folder(place: Path) -> Iterator[Path]:
 
 
 def install(folder: Path, lock: Path) -> None:
-    """Those versions and no others: pip checks their hashes."""
+    """Installs those versions and no others: pip checks their hashes."""
     clean = {key: text for key, text in os.environ.items() if not key.startswith("PYTHON")}
     python = folder / "bin" / "python"
     for command in (

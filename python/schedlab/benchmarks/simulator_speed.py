@@ -60,7 +60,7 @@ def measure() -> list[Decision]:
 
 
 def decisions(text: str) -> list[Decision]:
-    """Of lines "bench simulator-NAME PROCESSES NANOSECONDS"."""
+    """Reads lines "bench simulator-NAME PROCESSES NANOSECONDS"."""
     found = [Decision(name, int(count), float(time)) for name, count, time in _LINE.findall(text)]
     if not found:
         raise SchedlabError(f"{SPEED} printed no line `bench simulator-NAME PROCESSES NANOSECONDS`")
@@ -98,7 +98,7 @@ def process_bytes(policies: Sequence[str]) -> int:
 
 
 def count(name: str, text: str) -> int:
-    """Of what `schedlab-sim` prints."""
+    """A count in the output of `schedlab-sim`."""
     found = re.search(rf"^{name} (\d+)$", text, re.MULTILINE)
     if not found:
         raise SchedlabError(f"schedlab-sim printed no line `{name} NUMBER`")

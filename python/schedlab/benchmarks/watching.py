@@ -56,7 +56,7 @@ class Watching:
 
     @property
     def share(self) -> float:
-        """Of a CPU's time, if it is asked once a second."""
+        """The part of a CPU's time that watching takes, at one question a second."""
         return self.tracing + self.read_instructions / _INSTRUCTIONS_PER_SECOND
 
     @property
@@ -88,7 +88,7 @@ def measure(
 
 
 def watching(processes: int, plain: str, told: str, watched: str) -> Watching:
-    """Of what the three runs printed."""
+    """Reads the output of the three runs."""
     ready = _READY.search(watched)
     reads = printed("status-reads", watched)
     if not ready or reads == 0:

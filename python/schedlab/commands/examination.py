@@ -266,7 +266,7 @@ def recorders() -> Iterator[Finding]:
 
 
 def recorder_advice(tool: Tool) -> str:
-    """Which package has it here."""
+    """Names the package that has the recorder here."""
     package = package_here(*tool.packages)
     if package:
         return install(package)

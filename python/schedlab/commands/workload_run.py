@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run_workload(request: Request, as_json: bool) -> None:
-    """Under policies, on numbers of CPUs, with seeds; prints tables of what they did."""
+    """Runs a workload under policies, on numbers of CPUs, with seeds; prints tables of what it did."""
     instead = request.kernel_instead()
     finished = perform(request.plan(), request.machine, instead=instead)
     show(finished, as_json)

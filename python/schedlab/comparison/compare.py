@@ -56,7 +56,7 @@ class Row:
         return (self.found.change < 0) == (self.measure.better == "lower")
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON. Numbers are as stored: ns, parts of 1."""
+        """The row for JSON. Numbers are as stored: ns, parts of 1."""
         found = self.found
         return {
             "metric": self.measure.name,
@@ -101,7 +101,7 @@ class Match:
 
     @property
     def failed(self) -> tuple[Kept, ...]:
-        """Of the runs that would be compared."""
+        """Failed runs among those that would be compared."""
         runs = (*self.before.failed, *self.after.failed)
         return tuple(run for run in runs if not self.paired or run.seed in self.seeds)
 
@@ -246,7 +246,7 @@ Values = dict[tuple[str | None, str], tuple[list[float], float]]
 
 
 def _values(table: pl.DataFrame, runs: int) -> Values:
-    """Of metrics that all runs have."""
+    """Values of the metrics that all runs have."""
     if table.is_empty():
         return {}
     parts = table.sort("seed").partition_by("group", "measure", as_dict=True, maintain_order=True)
@@ -271,7 +271,7 @@ def _only(own: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...
 
 
 def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
-    """Of both sides: the whole first, then each of several groups."""
+    """Parts of both sides in order: the whole first, then each of several groups."""
     common = sides[0].keys() & sides[1].keys()
     groups = sorted({group for group, _ in common if group is not None})
     if len(groups) == 1:
@@ -287,14 +287,14 @@ def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
 
 
 def _same(found: Difference) -> bool:
-    """With each seed."""
+    """True if the traces are the same with each seed."""
     return found.before == found.after and found.low == found.high == 0
 
 
 def verdict(
     measure: Measure, found: Difference, chance: float | None, repeatable: bool = True
 ) -> Verdict:
-    """In a word."""
+    """The verdict in a word."""
     if _same(found):
         return "same"
     if chance is None:

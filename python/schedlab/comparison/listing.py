@@ -88,7 +88,7 @@ def _explanations(found: Comparison) -> Iterator[Text]:
 
 
 def _name(setup: Repeated, dimensions: Sequence[str]) -> str:
-    """Of those dimensions that say something."""
+    """The values of these dimensions in words; tunables only if there are any."""
     told = dict(zip(DIMENSIONS, key_of(setup), strict=True))
     words = []
     for name in dimensions:
@@ -113,7 +113,8 @@ def title(match: Match, across: Sequence[str]) -> str:
 
 
 def failure(match: Match, across: Sequence[str]) -> Text:
-    """Not compared: a mean over those that succeeded would be none of the setup."""
+    """Why setups are not compared: a mean over the runs that succeeded would not be one of the
+    setup."""
     text = Text(f"{title(match, across)}: not compared, as runs failed", "red")
     for run in match.failed:
         side = "before" if run in match.before.runs else "after"

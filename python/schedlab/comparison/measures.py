@@ -76,7 +76,7 @@ values."""
 
 
 def measure_of(name: str, title: str, column: str, better: Better | None, ideal: str) -> Measure:
-    """Of a column, which says by its name what kind of number it has."""
+    """The measure of a column, whose name says what kind of number it has."""
     found = next(kind for kind in _KINDS if re.fullmatch(kind[0], column))
     return Measure(name, title, column, better, ideal, *found[1:])
 
@@ -221,7 +221,8 @@ GROUP_MEASURES = (
 
 
 def told(name: str) -> Measure:
-    """Of a name such as `told-ticks`: the run's mean of it. Only the program knows what is good."""
+    """The measure of a name such as `told-ticks`: the run's mean of it. Only the program knows what
+    is good."""
     title = f"told by the program: {name.removeprefix(TOLD)}"
     return measure_of(name, title, name, None, "what the program says")
 
@@ -268,7 +269,8 @@ def measured(collection: Collection) -> pl.DataFrame:
 
 
 def _events(values: pl.DataFrame) -> pl.DataFrame:
-    """Of the runs whose program told once how many `events` it did in how many ns (`elapsed`)."""
+    """Rates of the runs whose program told once how many `events` it did in how many ns
+    (`elapsed`)."""
     import polars as pl
 
     def told_once(name: str) -> pl.Expr:
@@ -298,7 +300,7 @@ def _told(values: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows(frame: pl.DataFrame, measures: Sequence[Measure]) -> Iterable[pl.DataFrame]:
-    """Of each measure that the frame has a column of. `completion_ns` may be missing."""
+    """Rows for each measure that the frame has a column of. `completion_ns` may be missing."""
     import polars as pl
 
     who = [*SETUP, "seed", "status", "run", "group"]
@@ -346,6 +348,6 @@ def _spread(processes: pl.DataFrame) -> pl.DataFrame:
 
 
 def interquartile_range(values: Floats) -> float:
-    """Of at least one value."""
+    """The interquartile range of at least one value."""
     low, high = np.quantile(values, (0.25, 0.75))
     return float(high - low)

@@ -100,7 +100,8 @@ def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> s
 
 
 def _hash(name: str) -> Callable[[Kept], str]:
-    """Of a manifest; its beginning tells enough. "" where the machine has no such thing."""
+    """The beginning of a hash in a manifest, which identifies it well enough; "" if the machine has
+    no such part."""
     return lambda run: str(run.manifest.get(f"{name}_sha256") or "")[:12]
 
 

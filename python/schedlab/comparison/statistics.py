@@ -122,7 +122,7 @@ def _checked(values: Sequence[float] | Floats) -> Floats:
 
 
 def _estimate(value: float, low: float, high: float, count: int, within: Within) -> Estimate:
-    """With bounds that are possible, and hold the value whatever rounding did."""
+    """An estimate whose bounds are possible, and hold the value whatever rounding did."""
     lowest, highest = within
     return Estimate(value, min(max(low, lowest), value), max(min(high, highest), value), count)
 
@@ -133,7 +133,7 @@ def _student(freedom: float) -> float:
 
 
 def _mean_bounds(samples: Floats) -> tuple[Floats, Floats]:
-    """Of samples × values: bounds of each sample's mean."""
+    """Bounds of each sample's mean; the values are samples × values."""
     count = samples.shape[1]
     mean = samples.mean(axis=1)
     low, high = mean.copy(), mean.copy()
@@ -176,7 +176,7 @@ def _bca_piece(samples: Floats) -> tuple[Floats, Floats]:
 
 
 def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
-    """Of each sorted row, the quantile of its own level, interpolated linearly."""
+    """Quantiles of sorted rows, each at its own level, interpolated linearly."""
     place = levels * (rows.shape[1] - 1)
     left = np.floor(place).astype(np.int64)
     right = np.minimum(left + 1, rows.shape[1] - 1)
@@ -284,7 +284,8 @@ def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
 
 
 def _standard_errors(differences: Floats, resolution: float) -> Floats:
-    """Of the means along the last axis. Two roundings to a step add a sixth of its square."""
+    """Standard errors of the means along the last axis. Two roundings to a step add a sixth of its
+    square."""
     variance = np.maximum(differences.var(axis=-1, ddof=1), resolution**2 / 6)
     found: Floats = np.sqrt(variance / differences.shape[-1])
     return found
@@ -340,7 +341,7 @@ def probability_beyond(
 
 
 def _unpaired(before: Floats, after: Floats, resolution: float, noise: float) -> Outcome:
-    """Welch's t (1947), and permutations of who is on which side."""
+    """Welch's t (1947), and permutations of the values' sides."""
     change = float(after.mean() - before.mean())
     if len(before) == 1 or len(after) == 1:
         return change, change, None, None
@@ -373,7 +374,7 @@ def _permutations(before: Floats, after: Floats, noise: float) -> float:
 
 @cache
 def _deals(first: int, second: int) -> Floats:
-    """Deals × values: 1 for who is on the first side; the first deal is what was seen."""
+    """Deals × values: 1 for a value on the first side; the first deal is what was seen."""
     count = first + second
     if math.comb(count, first) <= _EXACT:
         chosen = np.array(list(itertools.combinations(range(count), first)))
@@ -403,7 +404,7 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who is best, and who cannot be told from the best."""
+    """The best policy, and those that cannot be told from the best."""
 
     order: tuple[str, ...]
     """All, by their means, the best first. Of equal means, the one that was named first comes
@@ -419,7 +420,8 @@ class Ranking:
 
     @property
     def possible(self) -> tuple[str, ...]:
-        """Who may be the best over all seeds: with 95 % confidence, the true best is among them."""
+        """Policies that may be the best over all seeds: with 95 % confidence, the true best is
+        among them."""
         return tuple(name for name in self.order if self.beaten[name] >= 1 - CONFIDENCE)
 
 
@@ -448,7 +450,8 @@ def ranking(
 
 
 def _worse(costs: Floats, resolution: float) -> Floats:
-    """Of policies × seeds: the p-value that one (row) does not cost more than another (column)."""
+    """The p-value, for policies × seeds, that one policy (row) does not cost more than another
+    (column)."""
     policies, count = costs.shape
     if count == 1:
         return np.ones((policies, policies))

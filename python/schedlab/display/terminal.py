@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @cache
 def messages() -> Console:
-    """For progress and messages."""
+    """The console for progress and messages."""
     return _console(stderr=True)
 
 
 @cache
 def results() -> Console:
-    """For tables. What is not a terminal is wide enough for all of a table."""
+    """The console for tables. One that is no terminal is wide enough for a whole table."""
     console = _console()
     return console if console.is_terminal else _console(width=200)
 

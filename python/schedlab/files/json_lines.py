@@ -66,7 +66,7 @@ class _Parser:
         return node
 
     def line(self) -> int:
-        """Of the present place. Places only grow."""
+        """The line of the present place. Places only grow."""
         self.lines += self.text.count("\n", self.counted, self.place)
         self.counted = self.place
         return self.lines

@@ -19,7 +19,7 @@ LIST = "made.sha256"
 
 
 def write_list(folder: Path) -> None:
-    """Of all files that are in it now."""
+    """Writes the list of all files that are in the folder now."""
     _write(folder, {name: file_hash(folder / name) for name in _entries(folder)})
 
 

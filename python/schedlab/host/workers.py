@@ -35,7 +35,8 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def prepare() -> None:
-    """Before it loads Polars: one thread is all that small tables need, and the other workers
-    have the other CPUs. An interrupt from the keyboard is for the parent, which ends the work."""
+    """Prepares a worker before it loads Polars: one thread is all that small tables need, and the
+    other workers have the other CPUs. An interrupt from the keyboard is for the parent, which ends
+    the work."""
     os.environ["POLARS_MAX_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -25,16 +25,16 @@ class Replay(Protocol):
 
     @property
     def sha256(self) -> str:
-        """Of what was recorded."""
+        """The hash of what was recorded."""
         ...
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """For the run's manifest."""
+        """Facts for the run's manifest."""
         ...
 
     def processes(self) -> int:
-        """For how many there must be room."""
+        """The number of processes for which there must be room."""
         ...
 
     def text(self, seed: int, tick_ns: int) -> str:
@@ -68,7 +68,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Of its folder: what tells it from the others of its plan."""
+        """The name of its folder: what distinguishes it from the other runs of its plan."""
         policy = str(self.policy).replace(":", "-")
         parts = [
             self.label or self._changes_name(),
@@ -80,7 +80,7 @@ class Run:
         return "-".join(part for part in parts if part)
 
     def _settings_name(self) -> str:
-        """As they are, or a number for many of them: a name has at most 255 bytes."""
+        """The settings themselves, or a number for many of them: a name has at most 255 bytes."""
         text = self.settings_text
         return text if len(text) <= _SETTINGS_NAME_MAX else _number("set", text)
 
@@ -96,14 +96,14 @@ class Run:
 
     @property
     def title(self) -> str:
-        """For tables and progress."""
+        """The title in tables and progress."""
         policy = " ".join(part for part in (str(self.policy), self.settings_text) if part)
         title = f"{policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         return f"{self.label}, {title}" if self.label else title
 
     @property
     def workload_title(self) -> str:
-        """With what is changed in its file."""
+        """The workload's name, with what is changed in its file."""
         changed = changes_text(self.changes)
         return f"{self.workload} with {changed}" if changed else self.workload
 
@@ -123,5 +123,5 @@ class Run:
 
 
 def _number(word: str, text: str) -> str:
-    """For a text that is too much for a name."""
+    """A number for a text that is too long for a name."""
     return f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -42,7 +42,7 @@ class Simulator:
             )
 
     def arguments(self, run: Run) -> str:
-        """With them a run can be repeated by hand, in its folder."""
+        """Arguments with which a run can be repeated by hand, in its folder."""
         given = run.given
         if not given:
             raise ValueError(f"{run.workload} is no workload file")

@@ -54,7 +54,7 @@ def installed_spike() -> Path:
 
 
 def remove_remains(folder: Path) -> None:
-    """Of a fetch that was killed. No other is under way now."""
+    """Removes the remains of a fetch that was killed. No other fetch is under way now."""
     for remains in folder.glob("fetch-*"):
         shutil.rmtree(remains, ignore_errors=True)
 

@@ -109,7 +109,7 @@ def schemas() -> Mapping[str, pl.Schema]:
 
 @cache
 def _of_nothing() -> Metrics:
-    """Of an empty trace."""
+    """The metrics of an empty trace."""
     nothing = Trace(
         path=Path(),
         header=Header(cpus=1, tick_ns=1, cycles_per_second=1, seed=0),
@@ -352,7 +352,7 @@ def _chosen_weights(trace: Trace, window: Window) -> Weights:
 
 
 def _shares_by(trace: Trace, window: Window) -> int:
-    """By which attribute the policy shares when the window ends; 0: by none."""
+    """The attribute by which the policy shares when the window ends; 0: by none."""
     said = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
     said = said[said <= window.end_row]
     return int(trace.column("process")[said.max()]) if len(said) else 0
@@ -399,7 +399,7 @@ def _population() -> list[pl.Expr]:
 
 
 def _completion() -> pl.Expr:
-    """From the first fork to the last end; null unless all have ended, and were forked."""
+    """The time from the first fork to the last end; null unless all have ended, and were forked."""
     fork, end = pl.col("fork_ns"), pl.col("exit_ns")
     return (
         pl.when(end.is_not_null().all() & fork.is_not_null().all())

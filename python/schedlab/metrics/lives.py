@@ -81,7 +81,7 @@ def _first_row(steps: Timeline, step: Step, count: int) -> Integers:
 
 
 def descendants(who: Lives, root: int) -> Mask:
-    """Which lives come from `root` by forks, without itself."""
+    """The lives that come from `root` by forks, without `root` itself."""
     mark = np.full(len(who), _NONE)
     if root < 0:
         return np.zeros(len(who), bool)

@@ -38,7 +38,8 @@ class Window:
 
 
 def measured_window(trace: Trace) -> Window:
-    """From the first MARK_BEGIN to the first MARK_END after it, or as far as the trace goes."""
+    """The window from the first MARK_BEGIN to the first MARK_END after it, or to the end of the
+    trace."""
     marks = trace.rows(Kind.MARK)
     kind = trace.column("first")[marks]
     begins = marks[kind == MarkKind.BEGIN]

@@ -67,7 +67,8 @@ class ProcessColumns(TypedDict):
 
 
 class Metrics(TypedDict):
-    """Over the window, by the definitions of docs/metrics.md. None: nothing to compute it from."""
+    """Metrics over the window, by the definitions of docs/metrics.md. None: there is nothing to
+    compute one from."""
 
     window_ns: int
     turnaround_ns: float | None

@@ -104,7 +104,7 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
 
 
 def _written(file: Path) -> str:
-    """When the recording ended, if the file was not touched since."""
+    """The time when the recording ended, if the file was not touched since."""
     written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
     return written.isoformat(timespec="seconds")
 

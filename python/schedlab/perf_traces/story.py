@@ -45,7 +45,8 @@ BLOCKED, ZOMBIE = ProcessState.BLOCKED, ProcessState.ZOMBIE
 
 
 def weight_of(priority: int) -> int:
-    """By which the fair class shares CPUs out; real-time threads, above it, get its highest."""
+    """The weight by which the fair class shares CPUs out; real-time threads, above it, get its
+    highest."""
     nice = max(priority, _FAIR_PRIORITIES.start) - NICE_0
     return max(round(WEIGHT_OF_NICE_0 * STEP**-nice), 1)
 

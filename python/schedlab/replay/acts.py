@@ -65,7 +65,8 @@ class Acts:
 
 
 def acts(trace: Trace, who: Lives, on_cpu: Stays, charges: Charges, omitted: Integers) -> Acts:
-    """All acts of all lives but those that are omitted; who is woken by these wakes by itself."""
+    """All acts of all lives, except those that are omitted; a process that these wake wakes by
+    itself."""
     kind = trace.column("kind")
     row = _rows(trace)
     actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
@@ -148,7 +149,7 @@ def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
 
 
 def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
-    """Who is forked, woken, given an attribute."""
+    """The process that is forked, woken, or given an attribute."""
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
     forked = kinds == Kind.FORK
@@ -160,7 +161,7 @@ def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
 
 
 class _Waits:
-    """What each wait was for, and who ended it."""
+    """What each wait was for, and which process ended it."""
 
     def __init__(self, trace: Trace, who: Lives, charges: Charges, omitted: Integers) -> None:
         self.trace, self.who, self.charges = trace, who, charges
@@ -175,7 +176,7 @@ class _Waits:
         self.reason = self._reasons()
 
     def _reasons(self) -> Integers:
-        """Of each wake-up: why the process was blocked."""
+        """Why the process was blocked, for each wake-up."""
         block = self.trace.rows(Kind.BLOCK)
         pid = self.trace.column("process")[block].astype(np.int64)
         reason = np.zeros(len(self.wake_row), np.int64)
@@ -205,7 +206,7 @@ class _Waits:
         return found
 
     def for_child(self, row: Integers) -> Flags:
-        """Which records are such wake-ups: nothing that the child does by itself."""
+        """Records that are such wake-ups: not acts of the child itself."""
         place = np.searchsorted(self.wake_row, row)
         inside = place < len(self.wake_row)
         at = np.minimum(place, max(len(self.wake_row) - 1, 0))
@@ -303,7 +304,7 @@ class Start:
 
 
 def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]:
-    """Of lives that the trace does not see begin, and that wait at first."""
+    """First waits of lives that the trace does not see begin, and that wait at first."""
     waits, at = _woken_at_first(who)
     row = who.steps.row[at]
     pid = trace.column("first")[row].astype(np.int64)
@@ -331,7 +332,7 @@ def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
 
 
 def texts(trace: Trace) -> dict[int, str]:
-    """Of POLICY and TUNABLE records, by row."""
+    """Texts of POLICY and TUNABLE records, by row."""
     rows = trace.rows(Kind.POLICY, Kind.TUNABLE)
     found = trace.texts.filter(pl.col("row").is_in(rows))
     return dict(zip(found["row"].to_list(), found["text"].to_list(), strict=True))

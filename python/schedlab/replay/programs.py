@@ -86,7 +86,7 @@ def _starter(story: Story, tops: Sequence[int], programs: _Programs) -> list[str
 
 
 class _Programs:
-    """Which processes play one program, and what it is called."""
+    """The processes that play each program, and the program's name."""
 
     def __init__(self, story: Story, bodies: Mapping[int, list[str]]) -> None:
         self.of = story

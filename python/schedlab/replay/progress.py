@@ -26,7 +26,7 @@ _ENDING_MAX = 64
 
 @dataclass(frozen=True, eq=False)
 class Interrupts:
-    """Those of timers and devices that wake a process, sorted by CPU and row."""
+    """Interrupts of timers and devices that wake a process, sorted by CPU and row."""
 
     cpu: Integers
     row: Integers
@@ -131,7 +131,7 @@ class Stays:
 
 
 def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
-    """From SCHEDULER_EXIT to SCHEDULER_ENTER; in a trace without them, from SWITCH to SWITCH."""
+    """Stays from SCHEDULER_EXIT to SCHEDULER_ENTER; in a trace without them, from SWITCH to SWITCH."""
     kind, time = trace.column("kind"), trace.column("time_ns")
     scheduler = trace.rows(Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
     bounds = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT) if len(scheduler) else (Kind.SWITCH,)
@@ -175,7 +175,7 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
 
 
 def life_of(who: Lives, pid: Integers, row: Integers) -> Integers:
-    """As Timeline.life_at, also for processes that were there before the trace began."""
+    """As Timeline.life_at, but also for processes that were there before the trace began."""
     life = who.steps.life_at(pid, row)
     unknown = np.flatnonzero((life < 0) & (pid != 0))
     if len(unknown) == 0 or len(who) == 0:
@@ -265,7 +265,7 @@ def _called_away(found: Stays) -> Integers:
 
 
 def _gave_way(found: Stays) -> Flags:
-    """Which stays another process ended, not their time slice."""
+    """The stays that another process ended, not their own time slice."""
     trace = found.trace
     rows = trace.rows(Kind.PREEMPT, Kind.SCHEDULER_EXIT)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]

@@ -67,7 +67,7 @@ class Story:
         return frozenset(row[most[1:] > most[:-1]].tolist())
 
     def _first_runs(self) -> dict[int, int]:
-        """When each life that the trace sees begin was first let run."""
+        """The time when each life that the trace sees begin ran first."""
         stays = self.on_cpu
         order = np.argsort(stays.row, kind="stable")[::-1]
         first = dict(zip(stays.life[order].tolist(), stays.begin_ns[order].tolist(), strict=True))
@@ -81,7 +81,7 @@ class Story:
         return int(first[0]) if len(first) else -1
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
-        """Of each life: the rows where children ended, with the child, in order."""
+        """The children of each life: the rows where they ended, with the child, in order."""
         found: dict[int, list[tuple[int, int]]] = {}
         for child in np.argsort(self.who.exit_row, kind="stable").tolist():
             parent, row = int(self.who.parent[child]), int(self.who.exit_row[child])
@@ -143,6 +143,6 @@ class Story:
         return found
 
     def begin_ns(self, life: int) -> int:
-        """When it was forked; the trace's begin, if it was there before."""
+        """The time when it was forked, or the trace's begin if it was there before."""
         row = int(self.who.fork_row[life])
         return int(self.trace.column("time_ns")[row]) if row >= 0 else self.trace.begin_ns

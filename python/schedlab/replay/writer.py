@@ -136,7 +136,7 @@ class Writer:
             lines.append(until if start.deed == Deed.SLEEP_UNTIL else f"take {self._channel(-1)}")
 
     def _channel(self, row: int) -> str:
-        """From which it takes when it waits from a row on."""
+        """The channel from which it takes when it waits from a row on."""
         wakes = self.wakes.get(self.life, [])
         at = bisect_left(wakes, row)
         together = self.of.channel_of.get((self.life, wakes[at])) if at < len(wakes) else None
@@ -193,7 +193,7 @@ class Writer:
             self.program.spent += int(of.trapped(self.time)) + of.fork_return
 
     def _line(self, deed: int, row: int, other: int, detail: int, number: int) -> str:
-        """Of an act that is one step, whatever else there is. "": none."""
+        """The line of an act that is one step, whatever else there is. "": it is not one."""
         if deed == Deed.SLEEP:
             return f"sleep {number}ns"
         if deed == Deed.SLEEP_TICKS:

@@ -194,7 +194,7 @@ def _contents(report: Report) -> dict[str, Any]:
 
 
 class _Counter:
-    """Of one kind of work."""
+    """Counts work of one kind."""
 
     def __init__(self, progress: Progress, what: str, of: int) -> None:
         self.progress = progress

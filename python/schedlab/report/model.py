@@ -33,7 +33,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Column:
-    """Of a table. Neighbours of the same `group` have it as a common heading."""
+    """A column of a table. Neighbours of the same `group` have it as a common heading."""
 
     title: str
     group: str = ""

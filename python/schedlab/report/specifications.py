@@ -21,7 +21,8 @@ _LAYOUT = {"axis": {"maxExtent": 400}}
 
 
 def for_page(chart: Chart) -> dict[str, Any]:
-    """On the page's own ground, in the page's own colour. templates/charts.js makes it fit."""
+    """The chart on the page's own ground, in the page's own colour. templates/charts.js makes it
+    fit."""
     specification = _specification(chart, theme.page_config())
     specification["background"] = None
     return specification

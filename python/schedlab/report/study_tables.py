@@ -66,7 +66,7 @@ class Measured:
 def measure(
     repeated: Repeated | None, numbers: Numbers, within: Within = (0, math.inf)
 ) -> Measured:
-    """Of all seeds of a setup. If one run failed or has no number, there is none."""
+    """The measure of all seeds of a setup. If one run failed or has no number, there is none."""
     if repeated is None:
         return Measured()
     runs = tuple(numbers.get(run.folder) if run.succeeded else None for run in repeated.runs)
@@ -225,8 +225,8 @@ def compared_table(
 
 
 def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, ...]]:
-    """Of rows: the first label only where it changes; and before which rows a line is drawn, if
-    that is not each."""
+    """Label cells of rows: the first label stands only where it changes; and the rows before which
+    a line is drawn, if that is not each."""
     starts = [
         number
         for number, own in enumerate(labels)

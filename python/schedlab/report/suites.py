@@ -84,7 +84,8 @@ class Suite:
 
     @cached_property
     def rankings(self) -> dict[str, Ranking]:
-        """By metric. There are none for a single seed, which cannot tell the best from another policy."""
+        """Rankings by metric. There are none for a single seed, which cannot tell the best from
+        another policy."""
         if len(self.seeds) < 2:
             return {}
         return {each.name: self._ranking(each) for each in self.measures}
@@ -184,7 +185,7 @@ def _common(setups: Sequence[Repeated]) -> tuple[int, ...]:
 
 
 def _place(suite: Suite) -> tuple[int, int]:
-    """As the studies have them; other workloads last, in the order of the runs."""
+    """The place in the studies' order; other workloads come last, in the order of the runs."""
     names = list(EXPERIMENTS)
     known = suite.experiment in EXPERIMENTS
     return (names.index(suite.experiment), suite.cpus) if known else (len(names), 0)

@@ -59,7 +59,7 @@ def time_unit(nanoseconds: Iterable[float | None]) -> Unit:
 
 
 def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
-    """Over seeds; None if any seed has no such value: its mean would be one of the others."""
+    """The mean over seeds; None if any seed has no such value: its mean would be one of the others."""
     there = [float(value) for value in values if value is not None]
     return estimate(there, unit.within) if there and len(there) == len(values) else None
 

@@ -107,7 +107,7 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
 
 
 def _gantts(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Which process ran when: the first seed's run, where few setups have few processes."""
+    """Charts of which process ran when: the first seed's run, where few setups have few processes."""
     if len(workload.setups) > _GANTTS:
         return
     stems = unique_slugs(

@@ -69,7 +69,7 @@ class Workload:
         )
 
     def rows_of(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Of a frame of the whole collection, its own rows."""
+        """Its own rows in a frame of the whole collection."""
         return rows_of(frame, self.setups)
 
 
@@ -99,7 +99,7 @@ def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
 
 
 def rows_of(frame: pl.DataFrame, setups: Sequence[Repeated]) -> pl.DataFrame:
-    """Of a frame of the whole collection, the rows of these setups."""
+    """The rows of these setups in a frame of the whole collection."""
     keys = ("experiment", "policy", "cpus", "machine", "tick_ns")
     wanted = pl.DataFrame(
         [{key: runs.identity(each.runs[0])[key] for key in keys} for each in setups]

@@ -248,7 +248,8 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
 
 
 def _given(run: Run) -> dict[str, Any]:
-    """Of a run of a file: which it is; on the simulator: what things took, what it is a replay of."""
+    """What a run of a file is given: the file; on the simulator, the costs and the recording that
+    it replays."""
     given = run.given
     if not given:
         return {}
@@ -308,7 +309,7 @@ def measure(folder: Path, place: Path | None = None) -> Metrics:
 
 
 def as_json(finished: list[Finished]) -> str:
-    """For programs."""
+    """The results for programs."""
     runs = [
         {
             "folder": str(each.folder),
@@ -321,7 +322,7 @@ def as_json(finished: list[Finished]) -> str:
 
 
 def label(run: Run, several_seeds: bool) -> str:
-    """Of the run's column in a table."""
+    """The label of the run's column in a table."""
     seed = f", seed {run.seed}" if several_seeds else ""
     repeatable = machine_named(run.machine).repeatable
     mark = "" if repeatable else f" ({run.machine}: not repeatable)"

@@ -41,7 +41,7 @@ class Setup:
 
     @property
     def policy_title(self) -> str:
-        """With what was set on top of it."""
+        """The policy's name, with what was set besides."""
         changed = ",".join(f"{name}={value}" for name, value in self.settings)
         return f"{self.policy} {changed}" if changed else self.policy
 
@@ -146,7 +146,7 @@ class Collection:
 
     @cached_property
     def repeated(self) -> dict[Setup, Repeated]:
-        """By setup, in the order of the runs."""
+        """Runs by setup, in the order of the runs."""
         by_setup: dict[Setup, list[Kept]] = {}
         for run in self.runs:
             by_setup.setdefault(run.setup, []).append(run)
@@ -330,7 +330,7 @@ def _once_each(runs: Iterable[Kept], passed_over: Sequence[str] = ()) -> Iterato
 
 
 def _check_same(one: Kept, other: Kept, passed_over: Sequence[str]) -> None:
-    """Of one setup and seed, on a repeatable machine."""
+    """Checks that runs of one setup and seed are the same on a repeatable machine."""
     for key, what in results.DECISIVE.items():
         if key not in passed_over and one.manifest.get(key) != other.manifest.get(key):
             _refuse(one, other, what)
@@ -349,7 +349,8 @@ def _is_sweep(run: Kept) -> bool:
 
 
 def _runs_in(place: Path) -> Iterator[Kept]:
-    """With data sets of sweeps; those may hold the folders of their runs, too."""
+    """The runs in a folder, and in data sets of sweeps; those may hold the folders of their runs,
+    too."""
     if results.is_whole(place):
         found = _kept(place)
         if not _is_sweep(found):

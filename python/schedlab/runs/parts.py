@@ -17,7 +17,7 @@ Instead = Mapping[str, Path]
 
 
 def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Path]:
-    """In the order of the names."""
+    """Supplies the parts in the order of the names."""
     own = dict(instead or {})
     for name, path in own.items():
         check_own(name, path)

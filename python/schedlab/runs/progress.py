@@ -57,7 +57,8 @@ class Durations:
         return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
 
     def of(self, run: Run) -> float | None:
-        """That of the same run with another seed; else the mean of others of the same workload."""
+        """The time of the same run with another seed; otherwise the mean of others of the same
+        workload."""
         known = self.seconds.get(self.key(run))
         if known is not None:
             return known

@@ -54,7 +54,7 @@ class Recording:
 
     @property
     def title(self) -> str:
-        """For a replay's manifest and tables."""
+        """The title for a replay's manifest and tables."""
         how = f"{self._policy_title} on {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         return f"replay of {self.workload} ({self.machine}, {how}, seed {self.seed})"
 
@@ -65,7 +65,7 @@ class Recording:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For a replay's manifest."""
+        """Facts for a replay's manifest."""
         return {
             "trace_sha256": self.sha256,
             "workload": self.workload,
@@ -94,12 +94,12 @@ class Recording:
         return self.replayed.notes
 
     def processes(self) -> int:
-        """For how many the simulator must have room."""
+        """The number of processes for which the simulator must have room."""
         least, most = _PROCESSES
         return min(max(least, self.replayed.processes), most)
 
     def text(self, seed: int, tick_ns: int) -> str:
-        """In the simulator's form. It depends on neither: nothing in it is random."""
+        """The text in the simulator's form. It depends on neither: nothing in it is random."""
         return self.replayed.text
 
     def with_switches(self) -> Recording:
@@ -108,7 +108,8 @@ class Recording:
 
 
 def recording(place: Path) -> Recording:
-    """Of a run's folder, a folder that holds one run, or a trace alone. WrongUsage: it is none."""
+    """The recording in a run's folder, in a folder that holds one run, or a trace alone. Raises
+    WrongUsage if it is none."""
     from schedlab import trace
 
     folder = None if place.is_file() else results.find_run(place)
@@ -162,7 +163,7 @@ def _choice(name: str) -> PolicyChoice:
 
 
 def _costs(manifest: Mapping[str, Any]) -> Costs:
-    """Those that the simulator was told; of a kernel, those that were measured on ours."""
+    """The costs that the simulator was told; for a kernel, those that were measured on ours."""
     if manifest.get("machine") != SIMULATOR:
         return KERNEL
     try:

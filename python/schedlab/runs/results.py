@@ -77,7 +77,7 @@ def new_folder(place: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """For people too: indented, in the order given."""
+    """Writes JSON for people, too: indented, in the order given."""
     path.write_text(json_text(content, indent=2) + "\n")
 
 
@@ -110,7 +110,7 @@ def shown(key: str, manifest: Mapping[str, Any]) -> str:
 
 
 def is_whole(folder: Path) -> bool:
-    """Not one that is being filled."""
+    """False for a folder that is being filled."""
     return not folder.name.startswith(UNFINISHED) and (folder / MANIFEST).is_file()
 
 

@@ -37,7 +37,7 @@ class Row:
 
 
 def rows(soak: Soak, loads: Sequence[Load]) -> list[Row]:
-    """In the order in which the figures came first."""
+    """The rows, in the order in which the figures came first."""
     series: dict[tuple[str, str, str], list[Sample]] = {}
     for sample in soak.samples:
         series.setdefault((sample.load, sample.part, sample.figure), []).append(sample)

@@ -51,7 +51,7 @@ class Told:
     _rest: bytes = field(default=b"")
 
     def read(self) -> Iterator[dict[str, float]]:
-        """Those of each line since the last call."""
+        """The figures of each line since the last call."""
         with suppress(FileNotFoundError), self.log.open("rb") as stream:
             stream.seek(self._position)
             data = stream.read()

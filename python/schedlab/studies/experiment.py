@@ -55,7 +55,7 @@ class Experiment:
     """The only one that can run it. None: our kernel, and mostly the simulator."""
 
     def policies(self, depth: Depth) -> dict[str, Share]:
-        """By policy: how much of it is run. Those of the study come first."""
+        """How much is run under each policy. Those of the study come first."""
         shares: dict[str, Share] = {}
         for part in self.quick if depth == "quick" else self.full:
             for policy in part.policies:

@@ -98,8 +98,8 @@ _SLOW_ORIGINALS = ("switch",)
 
 
 def _lottery_test(test: str) -> Iterable[Experiment]:
-    """As a competition, whose shares can be held against the ideal; and as the study's program has
-    it: 50 ticks, processes that yield, and end."""
+    """The test as a competition, whose shares can be held against the ideal; and as the study's
+    program has it: 50 ticks, processes that yield, and end."""
     own = ("lottery:thesis", "lottery")
     thesis = own[:1]
     compared = OTHERS if test in _LOTTERY_TESTS_OTHERS_QUICK else ()
@@ -169,8 +169,8 @@ def _study_3() -> Iterable[Experiment]:
 
 
 def _study_4() -> Iterable[Experiment]:
-    """On one CPU: there 20 others let the sleeper wait for 20 ticks. It was run once; only the
-    trace needs no more."""
+    """Study 4 on one CPU: there 20 others let the sleeper wait for 20 ticks. It was run once; only
+    the trace needs no more."""
     own = ("rr:table-scan", "mlfq:allotment-boost")
     once = (Part(own, Share((1,), 1)),)
     yield Experiment(

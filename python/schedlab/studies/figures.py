@@ -121,7 +121,7 @@ def _selected(
 
 
 def all_published() -> list[Figure]:
-    """In the order of the file."""
+    """All published figures, in the order of the file."""
     return list(_published())
 
 
@@ -150,7 +150,7 @@ def frame() -> pl.DataFrame:
 
 
 def read(path: Path, study: int) -> list[Figure]:
-    """Of a study's file. Raises FileRefused."""
+    """The figures of a study's file. Raises FileRefused."""
     try:
         return read_figures(io.StringIO(read_text(path), newline=""), study)
     except (ValueError, csv.Error) as error:
@@ -158,7 +158,8 @@ def read(path: Path, study: int) -> list[Figure]:
 
 
 def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
-    """From a CSV file with the columns of COLUMNS; ValueError names the line that is wrong."""
+    """The figures of a CSV file with the columns of COLUMNS; ValueError names the line that is
+    wrong."""
     reader = csv.DictReader(lines, restkey="too many", strict=True)
     if tuple(reader.fieldnames or ()) != COLUMNS:
         raise ValueError(f"the columns must be {','.join(COLUMNS)}")

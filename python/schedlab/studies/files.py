@@ -33,7 +33,7 @@ class Described:
 
     @property
     def workload(self) -> str:
-        """For `--workload`, from the project's folder."""
+        """The file for `--workload`, from the project's folder."""
         return f"{FOLDER}/{self.name}.json"
 
     @property
@@ -41,7 +41,7 @@ class Described:
         return ROOT / self.workload
 
     def changed(self, depth: Depth = "full") -> tuple[Change, ...]:
-        """For `--with`."""
+        """The changes for `--with`."""
         values = dict(self.changes)
         if depth == "quick":
             values.update(self.quick)

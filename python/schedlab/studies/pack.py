@@ -41,7 +41,7 @@ class Statement:
     """Terms that stand in that paragraph."""
 
     def __str__(self) -> str:
-        """With those numbers that `says` leaves out."""
+        """The statement, with those numbers that `says` leaves out."""
         more = [each for each in self.numbers if each not in re.findall(r"[\d.]*\d", self.says)]
         return f"{self.place}: {self.says}" + (f" ({', '.join(more)})" if more else "")
 
@@ -73,7 +73,7 @@ class Study:
 
     @property
     def number(self) -> int:
-        """By which it is known everywhere."""
+        """The number by which the study is known everywhere."""
         return int(self.folder.name)
 
     @property
@@ -96,7 +96,7 @@ class Study:
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """In the order of the file. Raises FileRefused."""
+        """The figures, in the order of the file. Raises FileRefused."""
         return tuple(read(self.folder / PUBLISHED, self.number))
 
     @cached_property

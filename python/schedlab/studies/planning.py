@@ -100,6 +100,6 @@ def _bases(
 
 
 def _policy(text: str) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-    """Of "priority:thesis slice=2"."""
+    """The policy of a text such as "priority:thesis slice=2"."""
     name, *settings = text.split()
     return parse_choices(name)[0], tuple(parse_setting(each) for each in settings)

@@ -147,7 +147,7 @@ class Row:
 
     @property
     def standard_error(self) -> float:
-        """Of the part of `draws` independent draws that fall to something of this probability."""
+        """The standard error of the part of `draws` independent draws that has this probability."""
         return math.sqrt(max(self.ideal * (1 - self.ideal), 0) / max(self.draws, 1))
 
     @property
@@ -164,7 +164,7 @@ class Row:
         return "met" if abs(self.deviation) <= BOUND else "off"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The row for JSON."""
         derived = {
             "error": self.error,
             "standard_error": self.standard_error,
@@ -217,7 +217,7 @@ def evaluate(setting: Setting, finished: Iterable[Finished]) -> list[Row]:
 def cell_rows(
     setting: Setting, test: LotteryTest, policy: str, cpus: int, runs: Sequence[Metrics]
 ) -> list[Row]:
-    """Of the runs that differ in their seeds alone."""
+    """Rows of the runs that differ in their seeds alone."""
     groups = [{row["group"]: row for row in run.groups.to_dicts()} for run in runs]
     picked = [sum(row["selections"] for row in run.values()) for run in groups]
     ticks = sum(cpus * run.summary["elapsed_ns"][0] / setting.tick_ns for run in runs)
@@ -243,7 +243,7 @@ def cell_rows(
 
 @cache
 def published_table(table: int) -> dict[tuple[str, str], float]:
-    """By row and column."""
+    """The published table, by row and column."""
     return {(each.row, each.column): each.value / 100 for each in published(STUDY, table)}
 
 

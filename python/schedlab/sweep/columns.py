@@ -22,7 +22,7 @@ CHANGE = "with_"
 
 @dataclass(frozen=True)
 class Column:
-    """Of a table."""
+    """A column of a table."""
 
     name: str
     dtype: Any

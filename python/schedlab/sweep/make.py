@@ -110,7 +110,8 @@ _hashes: dict[int, tuple[WorkloadFile, str]] = {}
 
 
 def _hash_of_file(file: WorkloadFile) -> str:
-    """Of what was read from it: values that were changed included. Each file once."""
+    """The hash of what was read from a file, values that were changed included. Each file is read
+    once."""
     known = _hashes.get(id(file))
     if known is None or known[0] is not file:
         known = _hashes[id(file)] = (file, sha256(repr(file).encode()))

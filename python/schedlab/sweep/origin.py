@@ -19,7 +19,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class Origin:
-    """Of one sitting: a call of `./schedlab sweep` that runs something."""
+    """The origin of rows: one call of `./schedlab sweep` that ran something."""
 
     sitting: Row = field(default_factory=dict)
     made_of: Mapping[str, Row] = field(default_factory=dict)

@@ -18,7 +18,7 @@ _SOME = 20
 
 
 class Board:
-    """On standard error."""
+    """The board on standard error."""
 
     def __init__(self, total: int) -> None:
         self.total = total

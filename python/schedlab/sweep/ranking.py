@@ -50,7 +50,7 @@ Choice = tuple[str, str]
 
 @dataclass(frozen=True)
 class Values:
-    """Of one scene: what each choice measured, with the same seeds."""
+    """The values of one scene: what each choice measured, with the same seeds."""
 
     scene: Scene
     seeds: tuple[int, ...]

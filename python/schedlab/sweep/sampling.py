@@ -43,7 +43,7 @@ def _engine(method: str, dimensions: int, seed: int) -> qmc.QMCEngine:
 
 
 class _Independent:
-    """As scipy's engines."""
+    """Independent draws, with the interface of scipy's engines."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
         import numpy as np

@@ -32,7 +32,7 @@ class Stopped(Exception):
 
 
 class Laboratory:
-    """Of one sweep, on one worker."""
+    """A worker's laboratory for one sweep."""
 
     def __init__(self, make: Make, kept: Path | None) -> None:
         """`kept`: where the folders of runs go; it must be the same folder for all workers."""

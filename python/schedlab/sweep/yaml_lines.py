@@ -41,7 +41,7 @@ def _parsed(text: str) -> Node:
 
 
 class _Converter:
-    """From PyYAML's nodes to ours."""
+    """Converts PyYAML's nodes to ours."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -61,7 +61,7 @@ def build_lock() -> Iterator[None]:
 
 
 def make_command(targets: tuple[str, ...]) -> list[str]:
-    """Without the jobs: a dry run needs none."""
+    """The make command without the jobs: a dry run needs none."""
     return ["make", "--no-print-directory", "--trace", f"CLANG={compiler().clang}", *targets]
 
 

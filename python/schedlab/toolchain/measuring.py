@@ -26,7 +26,8 @@ Facts = dict[str, str]
 
 @cache
 def measuring_code(*more: str) -> Facts:
-    """Of this checkout and this Python. `more`: other sources that count, as patterns."""
+    """The measuring code of this checkout and this Python. `more`: other sources that count, as
+    patterns."""
     digest = hashlib.sha256()
     package = ROOT / "python" / "schedlab"
     for pattern in (*SOURCES, *more):

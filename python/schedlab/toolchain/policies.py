@@ -94,11 +94,11 @@ class Policy:
         return self.remark_kind == "ticket"
 
     def shares_under(self, preset: str) -> str:
-        """By what the preset shares the CPU; without one, the policy itself."""
+        """The attribute by which the preset shares the CPU; without one, the policy's own."""
         return self.presets[preset].shares_by if preset else self.shares_by
 
     def value(self, preset: str, tunable: str) -> int:
-        """Of a tunable, as the preset has it; of no preset, or an unknown one: the default."""
+        """The preset's value of a tunable; without a preset, or with an unknown one: the default."""
         known = self.presets.get(preset)
         return known.values[tunable] if known else self.tunables[tunable].default
 
@@ -120,7 +120,7 @@ FAIR = Policy(
 
 
 def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
-    """Of "rr,lottery:thesis", each once."""
+    """The choices in a text such as "rr,lottery:thesis", each once."""
     choices: dict[PolicyChoice, None] = {}
     for part in text.split(","):
         match = _CHOICE.fullmatch(part.strip())
@@ -131,12 +131,12 @@ def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
 
 
 def is_choice(text: str) -> bool:
-    """Of the form POLICY or POLICY:PRESET."""
+    """True for a text of the form POLICY or POLICY:PRESET."""
     return _CHOICE.fullmatch(text) is not None
 
 
 def parse_setting(text: str) -> tuple[str, int]:
-    """Of "slice=5"."""
+    """The name and value in a text such as "slice=5"."""
     match = _SETTING.fullmatch(text.strip())
     if not match:
         raise ValueError(f"'{text}' is not of the form NAME=VALUE with a whole number")
@@ -187,7 +187,7 @@ def _tunables(entries: list[dict[str, Any]]) -> dict[str, Tunable]:
 
 
 def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
-    """In the order of the names, each once."""
+    """The policies of these names, in the order of the names, each once."""
     names = dict.fromkeys(names)
     for name in names:
         if name not in catalogue:

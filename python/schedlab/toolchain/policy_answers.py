@@ -60,13 +60,13 @@ class Standing(NamedTuple):
 
 
 class PolicyAnswers:
-    """Of a policy or preset (name or name:preset) under tunables."""
+    """The answers of a policy or preset (name or name:preset) under tunables."""
 
     def __init__(
         self, catalogue: Catalogue, text: str, set_values: Mapping[str, int], tick_ns: int
     ) -> None:
-        """Of a policy that the catalogue does not have, or that is not ours, nothing is known: each
-        CPU has a queue, and a level is what it was."""
+        """Of a policy that is not in the catalogue, or not ours, nothing is known: each CPU has a
+        queue, and a level is what it was."""
         name, _, preset = text.partition(":")
         policy = catalogue.get(name)
         self._question: _Question | None = None
@@ -84,7 +84,7 @@ class PolicyAnswers:
         """The number of parts into which a draw divides a ticket."""
 
     def standing(self, tasks: Iterable[WaitingTask], now_ns: int) -> list[Standing]:
-        """Of tasks that wait, in their order."""
+        """The standing of tasks that wait, in their order."""
         rows = list(tasks)
         if self._question is None or not rows:
             return [Standing(row.level, row.tickets) for row in rows]

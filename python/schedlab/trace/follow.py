@@ -176,7 +176,7 @@ class Follower:
             cpus.update(records["cpu"][records["kind"] == kind].tolist())
 
     def _unwrap(self, sequence: npt.NDArray[np.uint32]) -> Integers:
-        """As 64-bit numbers that do not wrap: those nearest to what comes next."""
+        """The sequence numbers as 64-bit numbers that do not wrap: those nearest to the next one."""
         near = self._next
         if near is None:
             near = int(self._held_sequence[0]) if len(self._held) else int(sequence[0]) + (1 << 32)

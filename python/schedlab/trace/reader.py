@@ -242,7 +242,7 @@ class OrderedRecords:
         return len(self.records)
 
     def piece(self, begin: int, end: int) -> Records:
-        """Those at the places from `begin` to before `end` in the order."""
+        """The records at the places from `begin` to before `end` in the order."""
         if self.order is None:
             return np.array(self.records[begin:end])
         return gather(self.records, self.order[begin:end])

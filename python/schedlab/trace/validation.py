@@ -260,7 +260,7 @@ def _stories(trace: Trace) -> _Stories:
 
 
 def _last_before(which: Mask, index: Integers) -> Integers:
-    """For each index the last one before it at which `which` is true; -1: there is none."""
+    """For each index, the last one before it at which `which` is true; -1: there is none."""
     last = np.maximum.accumulate(np.where(which, index, -1))
     return np.concatenate(([-1], last[:-1]))
 

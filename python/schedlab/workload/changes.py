@@ -14,7 +14,7 @@ NOT_OF_THE_FILE = 0
 
 
 def parse_change(text: str) -> Change:
-    """Of "tasks.cpu.instance=40". ValueError says what is wrong."""
+    """The change in a text such as "tasks.cpu.instance=40". ValueError says what is wrong."""
     place, equals, value = text.partition("=")
     if not equals or not place.strip() or not value.strip():
         raise ValueError("expected PLACE=VALUE, such as tasks.cpu.instance=40")
@@ -22,7 +22,7 @@ def parse_change(text: str) -> Change:
 
 
 def checked(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """In the order given. ValueError: a place is named twice."""
+    """The changes in the order given. Raises ValueError if a place is named twice."""
     found: dict[str, str] = {}
     for place, value in changes:
         if place in found:
@@ -96,7 +96,7 @@ def _value(text: str, path: str) -> Node:
 
 
 def _moved(node: Node, path: str) -> Node:
-    """As if it stood there."""
+    """The node as if it stood at `path`."""
     value: Value = node.value
     if isinstance(value, Object):
         value = Object(

@@ -57,7 +57,7 @@ _COST_KEYS = ("ns", "spread_ns", "events", "source")
 
 @dataclass(frozen=True)
 class Costs:
-    """Those of a run."""
+    """The costs of a run."""
 
     name: str
     """The name for people, and for a run's manifest; that of a file has the beginning of its hash.
@@ -93,11 +93,11 @@ class Profile:
     """The tick of the runs that it was measured in; 0: not said."""
 
     def text(self) -> str:
-        """As the simulator reads it."""
+        """The cost as the simulator reads it."""
         return ",".join([self.base, *(f"{name}={cost.ns}" for name, cost in self.costs.items())])
 
     def costs_as_dicts(self) -> dict[str, dict[str, int | str]]:
-        """By name, as in the file."""
+        """The costs by name, as in the file."""
         return {
             name: {
                 "ns": cost.ns,
@@ -121,7 +121,8 @@ class Profile:
 
 
 def choose(text: str) -> Costs:
-    """Of "kernel", "kernel,fork=20000" or "profile.json,fork=20000". WrongUsage says what is wrong."""
+    """The costs of "kernel", "kernel,fork=20000" or "profile.json,fork=20000". WrongUsage says what
+    is wrong."""
     first, *changes = (part.strip() for part in text.split(","))
     if first in BUILT_IN:
         base = Costs(first, first)

@@ -204,7 +204,7 @@ class Task:
     """What each instance does."""
 
     def starts(self, seed: int, tick_ns: int) -> Iterator[int]:
-        """When each instance begins, in nanoseconds since the machine's begin."""
+        """The time at which each instance begins, in nanoseconds since the machine's begin."""
         time = self.delay.nanoseconds(tick_ns)
         generator = random.Random(f"{seed}/{self.name}")
         for _ in range(self.instances):
@@ -246,13 +246,13 @@ class WorkloadFile:
 
     @property
     def bodies(self) -> tuple[tuple[Item, ...], ...]:
-        """Of all, the starter's too."""
+        """The bodies of all tasks, and the starter's."""
         own = (self.starter.body,) if self.starter else ()
         return (*own, *(task.body for task in self.tasks))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those that some process is given."""
+        """The attributes that some process is given."""
         return tuple(
             name
             for name in ATTRIBUTES
@@ -274,7 +274,7 @@ class WorkloadFile:
         return frozenset(found)
 
     def processes(self) -> int:
-        """For how many the simulator must have room."""
+        """The number of processes for which the simulator must have room."""
         least, unknown, most = PROCESSES
         total = self.total()
         return unknown if math.isinf(total) else min(max(least, int(total) + 2), most)

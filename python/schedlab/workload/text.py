@@ -46,11 +46,11 @@ class Numbers:
         return value ^ (value >> 31)
 
     def below(self, limit: int) -> int:
-        """From 0 to limit - 1."""
+        """A number from 0 to limit - 1."""
         return self.next() % limit
 
     def child(self) -> Numbers:
-        """Those of the next child."""
+        """The numbers of the next child."""
         self.children += 1
         return Numbers(self.next() + self.children)
 
@@ -108,7 +108,7 @@ def _is_drawn(body: tuple[Item, ...], drawing: frozenset[str]) -> bool:
 
 
 def _is_unrolled(loop: Loop) -> bool:
-    """Of a process that draws: do its rounds differ? A fork draws, too: the child's seed."""
+    """True if the rounds of a process that draws differ. A fork draws, too: the child's seed."""
     return draws_itself(loop.body) or any(isinstance(item, Fork) for item in everything(loop.body))
 
 
@@ -182,7 +182,7 @@ class _Writer:
         yield from (f"{line} {name}" for line in self.attributes(task))
 
     def others_ended(self) -> Iterator[str]:
-        """Those that tasks have started."""
+        """Steps that wait until the processes that tasks have started have ended."""
         yield from repeated(sum(self.forked.values()), [f"take {FINISHED}"])
 
     def starter(self, starter: Starter) -> Iterator[str]:

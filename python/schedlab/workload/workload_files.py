@@ -95,7 +95,8 @@ def is_workload_file(workload: str) -> bool:
 
 
 def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
-    """With other values, if any: (("tasks.cpu.instance", "40"), …).
+    """Reads a workload file with other values, if any: (("tasks.cpu.instance", "40"), …).
+    WrongUsage says what is wrong in the file or in a change, and where.
 
     WrongUsage says what is wrong in the file or in a change, and where.
     """
@@ -140,14 +141,14 @@ def _shown(node: Node) -> str:
 
 
 def members(node: Node, expected: str) -> tuple[tuple[str, Node], ...]:
-    """Of an object."""
+    """The members of an object."""
     if not isinstance(node.value, Object):
         raise wrong(node, expected)
     return node.value.members
 
 
 def by_key(node: Node, expected: str, keys: tuple[str, ...]) -> dict[str, Node]:
-    """Of an object that has these keys at most, each once."""
+    """The members of an object that has these keys at most, each once."""
     found: dict[str, Node] = {}
     for key, value in members(node, expected):
         if key not in keys:
@@ -365,7 +366,7 @@ class _Reader:
                 )
 
     def check_barriers(self, tasks: tuple[Task, ...]) -> None:
-        """As in rt-app: it must be known how many will come."""
+        """Checks barriers as rt-app does: it must be known how many tasks will come."""
         forked = {each for task in tasks for each in forks(task.body)}
         for task, node in self.barriers.items():
             if task in forked:
@@ -546,7 +547,7 @@ class _TaskReader:
         return self.channel("of", name(node, "the name of what is given and taken"), 0)
 
     def lasting(self, what: str, node: Node) -> Step:
-        """Of `run` and `sleep`: so long, or until then."""
+        """The step for `run` and `sleep`: for so long, or until then."""
         if isinstance(node.value, Object) and [key for key, _ in node.value.members] == ["until"]:
             return Step(f"{what} until", time(node.value.members[0][1]))
         return Step(what, drawn(node))

@@ -164,7 +164,7 @@ def host_settings() -> str:
 
 
 def newest_first(packages: Iterable[Package]) -> list[Package]:
-    """In the order of Debian's versions."""
+    """Packages in the order of Debian's versions, the newest first."""
 
     def compare(one: Package, other: Package) -> int:
         return -1 if is_newer(one.version, other.version) else 1

@@ -168,7 +168,7 @@ def clean(folder: Path) -> None:
 
 @contextmanager
 def signals_raised() -> Iterator[None]:
-    """In the main thread: a signal that would end schedlab at once unwinds it instead."""
+    """In the main thread, a signal that would end schedlab at once unwinds it instead."""
     numbers = (signal.SIGTERM, signal.SIGHUP)
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -321,7 +321,8 @@ def interact(job: GuestJob, folder: Path) -> int:
 
 
 def outcome(prepared: Prepared, folder: Path, exit_status: int | None) -> GuestOutcome:
-    """From what the machine has left in its folder. `exit_status` None: it was ended."""
+    """The outcome, by what the machine has left in its folder. `exit_status` is None if it was
+    ended."""
     console = read_console(folder / CONSOLE)
     place = folder / RESULTS
     word = unpack(folder / _PACKED, place)
@@ -349,7 +350,7 @@ def ending(word: str, exit_status: int | None, seconds: float, console: str) -> 
 
 
 def panic_lines(console: str) -> list[str]:
-    """From what it says first on: what came before is often the reason."""
+    """The panic's lines, and a few before: what came before is often the reason."""
     lines = console.splitlines()
     for number, line in enumerate(lines):
         if "Kernel panic" in line or "BUG:" in line or "Oops:" in line:

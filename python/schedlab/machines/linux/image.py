@@ -135,7 +135,7 @@ def write(entries: Iterable[Entry], path: Path) -> None:
 
 
 def base_entries(packages: Packages, programs: Iterable[str]) -> Iterator[Entry]:
-    """In the order that they are unpacked in: folders before what is in them."""
+    """The entries in the order in which they are unpacked: a folder before what is in it."""
     yield from map(directory, _FOLDERS)
     yield Entry("dev/console", stat.S_IFCHR | 0o600, device=_CONSOLE)
     yield file("init", INIT)

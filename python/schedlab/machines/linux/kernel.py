@@ -75,7 +75,7 @@ def kernel_in(tree: Path) -> Kernel:
 
 
 def config_problem(text: str) -> str:
-    """Which options a configuration lacks; "" if none."""
+    """The options that a configuration lacks; "" if none."""
     options = set(text.split("\n"))
     lacking = [name for name in NEEDED if f"{name}=y" not in options]
     return f"without {', '.join(lacking)}" if lacking else ""
@@ -124,7 +124,7 @@ def config_beside(path: Path, release: str) -> str:
 
 
 def embedded_config(content: bytes) -> str:
-    """From within the kernel (CONFIG_IKCONFIG); "" if it is not there."""
+    """The configuration within the kernel itself (CONFIG_IKCONFIG); "" if it is not there."""
     program = decompressed(payload(content))
     begin = program.find(_CONFIG_BEGIN)
     end = program.find(_CONFIG_END, begin)

@@ -63,12 +63,13 @@ def switched_off() -> bool:
 
 
 def switch_off() -> None:
-    """For this process, and those that it starts."""
+    """Switches KVM off for this process, and for those that it starts."""
     os.environ[OFF] = "1"
 
 
 def give_up(why: str) -> None:
-    """For this process: a guest has shown that it does not do, whatever the probe said. "": it has not."""
+    """Gives KVM up for this process, because a guest has shown that it does not work, whatever the
+    probe said. An empty `why` takes that back."""
     _given_up[:] = [why] if why else []
 
 

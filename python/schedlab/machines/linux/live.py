@@ -74,7 +74,7 @@ def wiring(steering: int, control: int) -> Wiring:
 
 
 def programs(folder: Path) -> dict[str, Path]:
-    """Those that a live guest needs, by their names below /job."""
+    """The programs that a live guest needs, by their names below /job."""
     return {
         LIVE_SCRIPT.name: LIVE_SCRIPT,
         "schedlab-linux": folder / "schedlab-linux",
@@ -89,7 +89,7 @@ def workloads(files: Mapping[str, bytes | Path]) -> dict[str, bytes | Path]:
 
 
 def arguments(job: LiveJob) -> list[str]:
-    """Of linux/guest/live.sh."""
+    """The arguments of linux/guest/live.sh."""
     words = [str(job.seed), job.policy]
     for name, value in job.settings:
         words += ["--set", f"{name}={value}"]

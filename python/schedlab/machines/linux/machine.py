@@ -63,12 +63,12 @@ class Linux(Machine):
         return f"repeatable (instruction-counted time), emulated by QEMU{uneven}"
 
     def _note_of(self, mode: str) -> str:
-        """Of a run that was in this mode; "": there is but one."""
+        """The note of a run that was in this mode; "": there is only one mode."""
         return ""
 
     def _serves_evenly(self) -> bool:
-        """Before 8.1, QEMU may leave one of several CPUs out for a while when it counts
-        instructions; docs/linux-measuring.md."""
+        """True if QEMU serves all CPUs evenly. Before 8.1 it may leave one of several out for a
+        while when it counts instructions; docs/linux-measuring.md."""
         try:
             release = self.release()
         except MachineUnfit:
@@ -101,7 +101,7 @@ class Linux(Machine):
             )
 
     def arguments(self, run: Run) -> str:
-        """Of linux/guest/run.sh, as a shell reads them."""
+        """The arguments of linux/guest/run.sh, as a shell reads them."""
         seconds = f"{run.limit_ns / 1e9:g}"
         words = [str(run.seed), seconds, str(run.policy), command_of(run)]
         for name, value in run.settings:

@@ -68,7 +68,7 @@ def host_sources(etc: Path) -> Iterator[Source]:
 
 
 def line_sources(text: str) -> Iterator[Source]:
-    """Of the one-line form: deb [options] URI SUITE COMPONENT…"""
+    """Sources in the one-line form: deb [options] URI SUITE COMPONENT…"""
     for line in text.splitlines():
         content = re.sub(r"^\s*deb\s+\[[^]]*\]", "deb ", line.partition("#")[0])
         words = content.split()
@@ -77,7 +77,7 @@ def line_sources(text: str) -> Iterator[Source]:
 
 
 def stanza_sources(text: str) -> Iterator[Source]:
-    """Of the form of stanzas (deb822)."""
+    """Sources in the form of stanzas (deb822)."""
     for fields in stanzas(text):
         if "deb" not in fields.get("types", "").split():
             continue

@@ -207,7 +207,7 @@ def versions(pins: Pins) -> set[str]:
 
 
 def from_a_mirror() -> Packages:
-    """From the first that has all."""
+    """Packages from the first mirror that has all of them."""
     problems = []
     for address in mirror.mirrors():
         with tempfile.TemporaryDirectory(dir=folder(), prefix="fetch-") as scratch:
@@ -230,7 +230,7 @@ def need_keyring() -> None:
 
 
 def fetch(address: str, scratch: Path) -> Packages:
-    """From one mirror, by way of a folder that is thrown away."""
+    """Fetches packages from one mirror, by way of a folder that is thrown away."""
     say(f"finding the guest's packages (once; about {MEGABYTES} MB)")
     of_kernel = PrivateApt(scratch / "kernel-apt", address, [KERNEL_SUITE])
     of_programs = PrivateApt(scratch / "program-apt", address, [PROGRAM_SUITE, NEWER_SUITE])
@@ -395,7 +395,7 @@ class Store:
         self.files.mkdir()
 
     def fetch(self, source: PrivateApt, entries: Iterable[Package]) -> None:
-        """Those that are not here yet."""
+        """Fetches the packages that are not here yet."""
         missing = [each for each in entries if not self.place(each).exists()]
         if not missing:
             return

@@ -69,7 +69,7 @@ def programs() -> Path:
 
 
 def contents() -> dict[str, Path]:
-    """Of the archive, by their names in it."""
+    """The contents of the archive, by their names in it."""
     workloads = [*ROOT.glob("workloads/*.c"), *ROOT.glob("workloads/linux/*.c")]
     return {
         "run.sh": RUN_SCRIPT,

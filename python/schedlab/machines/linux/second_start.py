@@ -41,7 +41,7 @@ class Choice:
     (schedlab.host.tied)."""
 
     def command(self) -> list[str]:
-        """That makes the choice."""
+        """The command that makes the choice."""
         return [sys.executable, "-IS", __file__, json.dumps(asdict(self))]
 
     def tied(self, way: list[str]) -> list[str]:

@@ -107,7 +107,7 @@ def thin_idle(rows: Integers, most: int) -> Integers:
 def _first_of_stretches(
     cpu: Integers, begin: Integers, end: Integers, most: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which of these, sorted by CPU and begin, are the first that begin in their stretch of time."""
+    """Which runs, sorted by CPU and begin, are the first that begin in their stretch of time."""
     cpus = len(np.unique(cpu))
     stretches = max(most // cpus, 1)
     origin = int(begin.min())

@@ -20,7 +20,7 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Shares:
-    """Of who lived in the window; arrays with an element for each slot."""
+    """Shares of the processes that lived in the window; arrays with an element for each slot."""
 
     workload: npt.NDArray[np.bool_]
     """Those of whom metrics speak: not the monitor's own, nor who is outside."""

@@ -178,7 +178,7 @@ class Model:
                 process.priority = row.priority
 
     def set_window(self, window_ns: int) -> None:
-        """Over how much of the past metrics go. A longer one fills as time goes on."""
+        """Sets how much of the past the metrics cover. A longer window fills as time goes on."""
         self._window_ns = window_ns
 
     def frame(self, max_runs: int = 2000) -> ModelFrame:
@@ -237,7 +237,7 @@ class Model:
         return explain(pid, name, self._waits_of(slot, process), self._scene())
 
     def alive(self) -> InForce:
-        """Who lives, and what holds, so that a recording can begin here."""
+        """The processes that live and the state that holds, so that a recording can begin here."""
         story = self._story
         return InForce(
             now_ns=self._now,
@@ -340,7 +340,7 @@ class Model:
         ]
 
     def _levels_now(self, living: list[Process]) -> dict[int, int]:
-        """By PID: the level at which each is served by now. Empty under a policy without levels."""
+        """The level at which each is served by now, by PID. Empty under a policy without levels."""
         if not self._policy.levels:
             return {}
         waiting = [process for process in living if process.state == RUNNABLE]

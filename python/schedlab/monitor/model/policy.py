@@ -81,7 +81,7 @@ class PolicyNow:
         return self.draws or (not self.levels and self.shares_by == "tickets")
 
     def standing(self, waiting: list[Process], now_ns: int) -> list[Standing]:
-        """Of processes that wait, as the policy itself says."""
+        """The standing of processes that wait, as the policy itself says it."""
         return self._answers.standing(
             (
                 WaitingTask(

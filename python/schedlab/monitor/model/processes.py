@@ -176,7 +176,7 @@ class Slots:
         self._ended.append((time, slot))
 
     def expire(self, begin_ns: int) -> None:
-        """The window begins here: who was gone before is forgotten."""
+        """The window begins here: processes that were gone before are forgotten."""
         ended = self._ended
         while ended and ended[0][0] < begin_ns:
             slot = ended.popleft()[1]

@@ -36,7 +36,7 @@ class Spells:
 
     @classmethod
     def of(cls, rows: array[int]) -> Spells:
-        """From rows of COLUMNS numbers, as one flat array."""
+        """Spells from rows of COLUMNS numbers, given as one flat array."""
         table = np.frombuffer(rows, np.int64).reshape(-1, COLUMNS)
         return cls(
             table[:, 0].astype(np.int32),
@@ -49,7 +49,7 @@ class Spells:
         )
 
     def where(self, which: npt.NDArray[np.bool_]) -> Spells:
-        """Those of them."""
+        """The spells for which `which` is true."""
         return Spells(*(column[which] for column in vars(self).values()))
 
     def __len__(self) -> int:

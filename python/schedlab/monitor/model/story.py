@@ -179,7 +179,8 @@ class Story:
         return [_nothing, *(found.get(kind, _nothing) for kind in Kind)]
 
     def _plan_details(self, records: Records) -> None:
-        """From which time on decisions are kept with their details: only the last are shown."""
+        """Chooses the time from which on decisions are kept with their details: only the last are
+        shown."""
         kinds = records["kind"]
         choices = (kinds == Kind.DECISION).nonzero()[0]
         if len(choices) < DETAILED_DECISIONS:
@@ -227,7 +228,8 @@ class Story:
         return process
 
     def _take_off(self, process: Process, time: int) -> None:
-        """Records were lost: it has left its CPU; nobody knows when, nor in which state."""
+        """Records were lost: the process has left its CPU, at a time and in a state that are not
+        known."""
         cpu = process.cpu
         self.running[cpu] = None
         self.since[cpu] = time
@@ -406,7 +408,7 @@ class Story:
             self._occupy(process.queue, -1, time)
 
     def _occupy(self, queue: int, change: int, time: int) -> None:
-        """Somebody is in the queue now (1), or nobody any more (-1)."""
+        """The queue has a process in it now (1), or none any more (-1)."""
         if time < self.clock:
             time = self.clock
         else:
@@ -494,7 +496,7 @@ class Story:
         )
 
     def _tickets_in_draw(self, winner: Standing, others: list[Standing], waited: int) -> int | None:
-        """Of all among which was drawn; None: not all of them are known."""
+        """The tickets of all processes among which was drawn; None: not all of them are known."""
         if len(others) != waited:
             return None
         by_level = self.policy.draws_by_level
@@ -548,7 +550,8 @@ class Story:
         self._begin_text(cpu, Kind.FOUND, 0, 0, name)
 
     def _appear(self, pid: int, time: int, state: int, cpu: int) -> Process:
-        """One of whom the trace has not said how it began: it was found, or records were lost."""
+        """A process appears whose beginning is not in the trace: it was found, or records were
+        lost."""
         process = self._add(pid, time, None, cpu)
         process.why = FOUND
         process.state = state

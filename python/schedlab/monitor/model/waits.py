@@ -38,7 +38,7 @@ class Scene:
 
 
 def explain(pid: int, name: str, waits: Integers, scene: Scene) -> Explanation:
-    """Who ran meanwhile. All times are cut to the window."""
+    """Explains waits by the processes that ran meanwhile. All times are cut to the window."""
     waits = waits.copy()
     waits[:, WAIT_BEGIN] = np.maximum(waits[:, WAIT_BEGIN], scene.begin)
     waits = waits[waits[:, WAIT_END] > waits[:, WAIT_BEGIN]]
@@ -64,7 +64,7 @@ def _told(wait: Integers, scene: Scene, idle: list[Integers]) -> Wait:
 
 
 def _parts(waits: Integers, scene: Scene, idle: list[Integers]) -> list[WaitPart]:
-    """Who had the CPUs for which it waited, the longest first."""
+    """The processes that had the CPUs for which it waited, the longest first."""
     parts: list[WaitPart] = []
     for cpu, runs in enumerate(scene.runs):
         here = waits if scene.shared else waits[waits[:, WAIT_CPU] == cpu]
@@ -107,7 +107,7 @@ def _waited_until(waits: Integers, time: Integers) -> Integers:
 
 
 def _idle(scene: Scene, cpu: int) -> Integers:
-    """Rows of begin and end: where nobody ran on a CPU in the window."""
+    """Rows of begin and end in which a CPU of the window ran no process."""
     runs = scene.runs[cpu]
     first = max(scene.begin, scene.there_since[cpu])
     last = max(min(scene.now, scene.there_until[cpu]), first)
@@ -117,7 +117,8 @@ def _idle(scene: Scene, cpu: int) -> Integers:
 
 
 def _idle_elsewhere(waits: Integers, scene: Scene, idle: list[Integers]) -> int:
-    """Of the waits, while another CPU than that of the queue idled; with one queue: any CPU."""
+    """The part of the waits in which a CPU other than that of the queue idled; with one queue: any
+    CPU."""
     total = 0
     queues = [-1] if scene.shared else np.unique(waits[:, WAIT_CPU]).tolist()
     for queue in queues:

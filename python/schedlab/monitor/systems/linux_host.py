@@ -153,7 +153,7 @@ class LinuxHostSystem(RealSystem):
         return Server(self._process.pid, trace, CONTROL)
 
     def _flows(self) -> bool:
-        """And has what we have started begun to serve?"""
+        """True if the trace has begun, and what we have started serves."""
         serves = not self._process or (self._server.control / "sched_status").exists()
         return self.header is not None and serves
 

@@ -215,7 +215,8 @@ class _Tape:
         self.remark = "; ".join(remarks)
 
     def _look_through(self, stop: RecordName | None) -> list[str]:
-        """For all that must be known before. What is to be said of the trace."""
+        """Looks through the whole trace for what must be known before. Returns what is to be said
+        of it."""
         times: list[int] = []
         ended: set[int] = set()
         numbers = ""

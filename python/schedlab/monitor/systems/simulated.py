@@ -87,7 +87,7 @@ class SimulatedMachine:
 
     @property
     def records(self) -> int:
-        """Of its trace, so far."""
+        """The records of its trace, so far."""
         return self._machine.counts().records
 
     def status(self) -> str:

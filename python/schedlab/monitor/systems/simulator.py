@@ -118,7 +118,7 @@ class SimulatorSystem(PacedSystem):
         self._thread.shutdown(wait=False)
 
     def _fail(self, machine: SimulatedMachine, error: RunFailed) -> None:
-        """In its thread. The machine stands; its trace ends here."""
+        """The machine stands, and its trace ends here. Runs in the machine's thread."""
         self._stands_ns = machine.now_ns
         self.life = Life.FAILED
         self.message = str(error)

@@ -40,7 +40,7 @@ class Stopwatch:
 
     @property
     def standing_s(self) -> float:
-        """For how long it has been paused; 0: it runs."""
+        """The time for which it has been paused; 0: it runs."""
         return 0.0 if self._paused_since is None else time.monotonic() - self._paused_since
 
     def pause(self) -> None:

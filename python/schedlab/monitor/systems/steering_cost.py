@@ -80,7 +80,7 @@ class SteeringCost:
 
 @dataclass(frozen=True)
 class _Moment:
-    """When the status was asked for."""
+    """The moment when the status was asked for."""
 
     ours_s: float
     theirs_ns: int

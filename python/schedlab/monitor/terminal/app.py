@@ -166,7 +166,7 @@ class MonitorApp(App[None]):
 
     @property
     def pictures(self) -> dict[str, Callable[[int], RenderableType]]:
-        """By tab: what draws it, in a number of columns."""
+        """What draws each tab, given a number of columns."""
         return {
             "timeline": lambda width: pictures.time_line(self.here, width, _SPANS_NS[self.span]),
             "queues": lambda width: pictures.queues(self.here),

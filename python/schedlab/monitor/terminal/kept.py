@@ -16,7 +16,7 @@ Run = tuple[int, int, int, int]
 
 
 class Kept:
-    """Of one system."""
+    """What is kept of one system."""
 
     def __init__(self, letter: str) -> None:
         self.letter = letter

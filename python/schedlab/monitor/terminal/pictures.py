@@ -157,7 +157,7 @@ def _axis(begin: int, span_ns: int, size: int) -> Text:
 
 
 def _legend(kept: Kept, begin: int) -> Text:
-    """Which sign is which process, what was steered, and what the signs mean."""
+    """Says which sign is which process, what was steered, and what the signs mean."""
     ran: dict[int, int] = {}
     for runs in kept.runs.values():
         for pid, start, end, _ in runs:

@@ -146,7 +146,7 @@ class ProcessTable(ScrollView, can_focus=True):
         return any(self.filter in str(text) for text in texts)
 
     def pids(self) -> list[int]:
-        """In the order shown."""
+        """The PIDs in the order shown."""
         return [int(self.columns["pid"][row]) for row in self.order.tolist()]
 
     def value_of(self, pid: int, key: str) -> Any:

@@ -21,7 +21,7 @@ _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 
 def duration(ns: float | None) -> str:
-    """Such as 12.3 ms, of three digits; –: not known."""
+    """A duration such as 12.3 ms, of three digits; –: not known."""
     if ns is None or ns < 0:
         return "–"
     if ns == 0:
@@ -33,7 +33,7 @@ def duration(ns: float | None) -> str:
 
 
 def percent(part: float | None) -> str:
-    """Such as 12.5 %; –: not known."""
+    """A part such as 12.5 %; –: not known."""
     return "–" if part is None or part < 0 else f"{100 * part:.1f} %"
 
 
@@ -48,7 +48,7 @@ def times(speed: float) -> str:
 
 
 def per_second(rate: float) -> str:
-    """Such as 12.3/s."""
+    """A rate such as 12.3/s."""
     return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.1f}/s"
 
 

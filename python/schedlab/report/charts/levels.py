@@ -42,7 +42,7 @@ def _name() -> pl.Expr:
 
 
 def _order(stays: pl.DataFrame) -> str:
-    """In which levels are served: "lowest first", "highest first"; "": there are none."""
+    """The order in which levels are served: "lowest first", "highest first"; "": there are none."""
     first = str(stays["policy"][0]).partition(":")[0] if len(stays) else ""
     return next((policy.level_order for name, policy in _level_policies() if name == first), "")
 
@@ -174,7 +174,7 @@ def boosts(stays: pl.DataFrame) -> pl.DataFrame:
 
 
 def policy_changes(people: People) -> pl.DataFrame:
-    """When the policy became another, after the first (time_ns, what)."""
+    """The times when the policy became another, after the first (time_ns, what)."""
     policies = _policies(people)[1:]
     times = people.trace.column("time_ns")[policies["row"].to_numpy()]
     return pl.DataFrame({"time_ns": times, "what": policies["policy"]}, schema=MARKS)
@@ -185,7 +185,8 @@ def span_marks(marks: pl.DataFrame, span: Span) -> pl.DataFrame:
 
 
 def _named(stays: pl.DataFrame) -> pl.DataFrame:
-    """With the row that each is drawn in, the line in it, and the series that gives its colour."""
+    """Rows with the place that each is drawn in, the line in it, and the series that gives its
+    colour."""
     few = _few(stays)
     return stays.with_columns(
         row=_row_name(),

@@ -109,7 +109,7 @@ class Looks:
         return channel("series:N", scale=scale, legend=None)
 
     def only(self, series: Sequence[str]) -> Looks:
-        """Of some of the series, which look as before."""
+        """The styles of some of the series, which look as before."""
         fewer = copy(self)
         fewer.series = list(series)
         fewer.looks = [self.looks[self.series.index(each)] for each in series]

@@ -74,7 +74,7 @@ class People:
         )
 
     def running(self) -> pl.DataFrame:
-        """Which process ran on which CPU from when to when."""
+        """The process that ran on each CPU, with begin and end."""
         return self.intervals().filter(pl.col("state") == "running")
 
     def idle(self) -> pl.DataFrame:

@@ -53,7 +53,7 @@ PUBLISHED_DASH = (2, 3)
 
 @dataclass(frozen=True)
 class Look:
-    """Of a series: a colour, and what tells it apart without one."""
+    """The look of a series: a colour, and what distinguishes it without one."""
 
     colour: str
     dash: tuple[int, ...]

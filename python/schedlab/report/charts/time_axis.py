@@ -69,7 +69,7 @@ class TimeAxis:
         ]
 
     def intervals(self, chart: alt.Chart) -> Any:
-        """With `from_`, `to` and `length` in the axis's unit, of `begin` and `end`."""
+        """Intervals with `from_`, `to` and `length` in the axis's unit, made of `begin` and `end`."""
         return chart.transform_calculate(
             from_=self.in_units("begin"),
             to=self.in_units("end"),

@@ -11,19 +11,19 @@ from schedlab.studies.pack import Contradiction, Study
 
 
 class Doubts:
-    """Of a study: hands each contradiction out once, at the first place that asks for it."""
+    """A study's contradictions: each is handed out once, at the first place that asks for it."""
 
     def __init__(self, study: Study) -> None:
         self.all = study.contradictions
         self.told: set[str] = set()
 
     def at(self, *places: str) -> tuple[Text, ...]:
-        """Those that concern a table or section, and have not been told yet."""
+        """The contradictions that concern a table or section, and have not been told yet."""
         found = {each.name: each for place in places for each in self.all if each.concerns(place)}
         return self._tell(found.values(), "**What does not fit together there:**\n\n")
 
     def named(self, *names: str) -> tuple[Text, ...]:
-        """Those of these names."""
+        """The contradictions of these names."""
         found = [each for each in self.all if each.name in names]
         return self._tell(found)
 

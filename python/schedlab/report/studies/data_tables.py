@@ -135,7 +135,7 @@ class DescribedTable(Described):
         )
 
     def _cell(self, said: Any, statement: Mapping[str, Any], row: Values) -> tuple[Cell, Any]:
-        """And what stands behind it."""
+        """A cell, and what stands behind it."""
         if said is None:
             return Cell(NOTHING), NOTHING
         if isinstance(said, str):

@@ -59,7 +59,7 @@ class Described:
             yield from self._combined(others, where, {**row, name: value})
 
     def filled(self, text: str, row: Values) -> str:
-        """On one line."""
+        """The text on one line, with its slots filled."""
         filled = self._fill(text, self._own | row) if "{" in text else text
         return " ".join(filled.split())
 

@@ -35,11 +35,11 @@ class EventQueries(queries.Queries):
         return self.of(experiment, policy, rate, self.collection.values)
 
     def latency(self, experiment: str, policy: str, which: str) -> Measured:
-        """Of an event, in ms: the mean, the longest, the 95th percentile."""
+        """An event's latency in ms: the mean, the longest, or the 95th percentile."""
         return self.of(experiment, policy, _LATENCIES[which], self._latencies)
 
     def _latencies_of(self, experiment: str, policies: Sequence[str]) -> pl.DataFrame:
-        """Of all events of all runs whose setup has no failure. Columns: policy, ms."""
+        """Latencies of all events of all runs whose setup has no failure. Columns: policy, ms."""
         rows = self._latencies
         setups = {policy: self.setup(experiment, policy) for policy in policies}
         whole = [policy for policy, setup in setups.items() if setup and setup.succeeded]

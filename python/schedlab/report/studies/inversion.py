@@ -52,14 +52,14 @@ class Story:
 
 
 def story_of(repeated: Repeated) -> Story:
-    """Of all runs of a setup."""
+    """The stories of all runs of a setup."""
     return Story(
         repeated, tuple((run, trace, waits_in(run, trace)) for run, trace in traces(repeated))
     )
 
 
 def waits_in(run: Kept, trace: Trace) -> tuple[Wait, ...]:
-    """From when the reader blocks on the pipe until it runs again."""
+    """Waits from when the reader blocks on the pipe until it runs again."""
     groups = dict(run.metrics().processes.select("pid", "group").iter_rows())
     intervals = state_intervals(trace)
     running = intervals.filter(pl.col("state") == "running").select("pid", "begin_ns", "end_ns")
@@ -92,7 +92,7 @@ def _wait(begin: int, end: int, hogs: pl.DataFrame, tick_ns: int) -> Wait:
 
 
 def hogs_part(waits: tuple[Wait, ...]) -> float:
-    """Of the reader's waits together, in how much of the time hogs ran, in percent."""
+    """The part of the reader's waits together in which hogs ran, in percent."""
     return 100 * sum(wait.hogs for wait in waits) / sum(wait.length for wait in waits)
 
 

@@ -26,7 +26,7 @@ class LinuxQueries(queries.Queries):
         return any(self.ran(name) for name, each in EXPERIMENTS.items() if each.machine)
 
     def linux_policies(self, experiments: Iterable[str] | str) -> list[str]:
-        """Those that any of the experiments was run under; the study's own first."""
+        """The policies under which any of the experiments was run; the study's own first."""
         names = [experiments] if isinstance(experiments, str) else list(experiments)
         return [p for p in POLICIES if any(self.ran(name, p) for name in names)]
 

@@ -23,7 +23,7 @@ _KERNEL_THREAD = "["
 
 @dataclass(frozen=True)
 class Waits:
-    """Of the thread that computes, in the measured window."""
+    """The waits of the thread that computes, in the measured window."""
 
     count: int
     whole_ms: float
@@ -38,7 +38,7 @@ class Waits:
 
 
 def waits_of(run: Kept, trace: Trace) -> Waits:
-    """By its states in the trace; of the workload's thread that ran most."""
+    """The waits of the workload's thread that ran most, by its states in the trace."""
     metrics = run.metrics()
     people = metrics.processes
     thread = people.filter(pl.col("role") == "workload").sort("running_ns")["pid"][-1]
@@ -59,7 +59,7 @@ def waits_of(run: Kept, trace: Trace) -> Waits:
 
 
 def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) -> dict[str, float]:
-    """Who ran in that time, and how long; those first who ran longest."""
+    """The threads that ran in that time, and how long; the one that ran longest first."""
     overlap = pl.min_horizontal("end_ns", pl.lit(end)) - pl.max_horizontal(
         "begin_ns", pl.lit(begin)
     )

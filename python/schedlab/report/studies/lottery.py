@@ -73,7 +73,7 @@ class LotteryQueries(queries.Queries):
     def share_printed(
         self, test: str, group: str, count: int, source: Source = "study"
     ) -> Figure | None:
-        """Of the selections."""
+        """The printed share of the selections."""
         own = self.lotteries[test]
         return self.figure(f"table {own.table}", own.rows[group], cpus_text([count]), source)
 
@@ -92,7 +92,8 @@ class LotteryQueries(queries.Queries):
         return max(abs(got.value - should.value) for got, should in pairs if got and should)
 
     def unmeetable(self, test: str) -> dict[int, list[str]]:
-        """On each number of CPUs where there are any: groups whose expectation cannot be met."""
+        """The groups whose expectation cannot be met, for each number of CPUs on which there are
+        any."""
         found = {
             count: list(unmeetable(self.lotteries[test].table, count)) for count in self.counts
         }
@@ -114,14 +115,14 @@ class LotteryQueries(queries.Queries):
     # --- what was measured
 
     def picked(self, test: str, group: str, count: int) -> Measured:
-        """Of the selections, by the study's own program under its own lottery."""
+        """The share of the selections, by the study's own program under its own lottery."""
         selections = pl.col("selections")
         own = selections.filter(pl.col("group") == group).first()
         value, rows = 100 * own / selections.sum(), self.collection.groups
         return self.of(self.original(test), THESIS, value, rows, _PERCENT, count)
 
     def share(self, test: str, group: str, policy: str, count: int) -> Measured:
-        """Of the CPU time, while all compete."""
+        """The share of the CPU time, while all compete."""
         value, rows = 100 * first("share"), self._group(group)
         return self.of(self.competition(test), policy, value, rows, _PERCENT, count)
 
@@ -140,8 +141,8 @@ class LotteryQueries(queries.Queries):
         return self._of_original(first("selections") / first("processes"), test, group, count)
 
     def ideal_share(self, test: str, group: str, policy: str, count: int) -> float:
-        """By tickets and demands; where these differ, by what the processes of these very runs asked
-        for, if that is known."""
+        """The ideal share by tickets and demands; where these differ, by what the processes of
+        these very runs asked for, if that is known."""
         value, rows = 100 * first("ideal_share"), self._group(group)
         own = self.of(self.competition(test), policy, value, rows, cpus=count).mean
         if own is None or self.all_compute(test):
@@ -149,7 +150,7 @@ class LotteryQueries(queries.Queries):
         return own
 
     def ideal_group_share(self, test: str, group: str, count: int) -> float:
-        """By tickets and demands."""
+        """The ideal share of a group, by tickets and demands."""
         own = self.lotteries[test]
         return 100 * ideal_group_shares(own.table, count)[own.rows[group]]
 
@@ -165,7 +166,7 @@ class LotteryQueries(queries.Queries):
         )
 
     def _draws(self, experiment: str, policy: str, count: int) -> tuple[float, ...]:
-        """Of each run: each tick of each CPU."""
+        """The draws of each run: each tick of each CPU."""
         ticks = in_ticks(first("elapsed_ns"))
         return self.of(experiment, policy, first("cpus") * ticks, cpus=count).values
 
@@ -212,8 +213,8 @@ class LotteryQueries(queries.Queries):
     # --- what comes out
 
     def idle_without_need(self, test: str) -> SimpleNamespace | None:
-        """On the most CPUs where the study's lottery leaves them idle while all want to compute; and
-        how much of that the processes could not use. None if it does not."""
+        """The greatest number of CPUs that the study's lottery leaves idle while all want to
+        compute, and the idle part that the processes could not use. None if it leaves none idle."""
         if not self.all_compute(test):
             return None
         processes, found = self.members(test), None
@@ -229,17 +230,17 @@ class LotteryQueries(queries.Queries):
         return sum(each.processes for each in LOTTERY_GROUPS[self.lotteries[test].table])
 
     def worst_of_shipped(self, test: str) -> int:
-        """On how many CPUs ours is farthest off the ideal; 0 if it was not run."""
+        """The number of CPUs on which ours is farthest off the ideal; 0 if it was not run."""
         off = {n: self.off_ideal_share(test, SHIPPED, n).mean for n in self.counts}
         known = {count: points for count, points in off.items() if points is not None}
         return max(known, key=lambda count: (known[count], count), default=0)
 
     def shipped_ran(self, test: str) -> bool:
-        """With a result?"""
+        """True if policies as shipped were run, with a result."""
         return bool(self.worst_of_shipped(test))
 
     def why_off(self, test: str, group: str, count: int) -> Why:
-        """Which note explains a share that is off theirs; none if it is not."""
+        """The note that explains a share that is off theirs; none if it is not."""
         ours, theirs = self.picked(test, group, count).mean, self.share_printed(test, group, count)
         if ours is None or theirs is None or abs(ours - theirs.value) < _OFF_POINTS:
             return ""
@@ -258,8 +259,8 @@ class LotteryQueries(queries.Queries):
         return "laid_out" if test == _LAYOUT and self.laid_out_as_theirs() else "places"
 
     def never_picked(self, test: str, count: int) -> list[SimpleNamespace]:
-        """Of each group: processes that did not get to set their tickets. None, if it is less than
-        one in all, or not known."""
+        """The number of processes in each group that did not get to set their tickets. Empty if it
+        is less than one in all, or not known."""
         found = []
         groups = LOTTERY_GROUPS[self.lotteries[test].table]
         for group, whole in zip(self.lotteries[test].rows, groups, strict=True):
@@ -278,7 +279,7 @@ class LotteryQueries(queries.Queries):
         return self.members(test) * created.value / _CREATED if created else math.nan
 
     def chance_of_share(self, test: str, group: str) -> SimpleNamespace | None:
-        """On one CPU, with as many draws as ours had: how many points chance allows."""
+        """The points that chance allows on one CPU, with as many draws as ours had."""
         setup = self.setup(self.original(test), THESIS, 1)
         part = self.picked(test, group, 1).mean
         counts = [self._mean("selections", test, each, 1) for each in self.lotteries[test].rows]
@@ -296,7 +297,8 @@ class LotteryQueries(queries.Queries):
         return bool(abs(ours - theirs.value) <= chance.points)
 
     def laid_out_as_theirs(self) -> bool:
-        """On two CPUs, when all compete: has B one for itself, and do A and C share by tickets?"""
+        """True if, on two CPUs when all compete, B has one for itself, and A and C share the other
+        by tickets."""
         a, b, c = (self.share(_LAYOUT, group, THESIS, 2).mean for group in "ABC")
         return bool(a and b and c and abs(b - 50) <= 1 and 2.5 < a / c < 3.5)
 
@@ -315,7 +317,7 @@ class LotteryQueries(queries.Queries):
         return found
 
     def work_runs_out(self, test: str) -> bool:
-        """On one CPU?"""
+        """True if work runs out on one CPU."""
         return bool(self.ended(test, 1))
 
     def picked_there(self, group: str, count: int) -> SimpleNamespace | None:

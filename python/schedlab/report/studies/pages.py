@@ -56,7 +56,7 @@ def page_of(study: Study, collection: Collection) -> Page | None:
 
 
 def _queries_of(number: int) -> type[Queries]:
-    """Those of the study's module; what all have, if there is no such module."""
+    """The queries of the study's module, or those that all studies have if there is no such module."""
     name = f"schedlab.report.studies.study_{number}"
     try:
         found: type[Queries] = importlib.import_module(name).Queries
@@ -74,7 +74,7 @@ class _Printed(str):
 
 
 class _Unknown(float):
-    """In place of an answer of which something is missing: no text with it is kept."""
+    """Stands in place of an answer of which something is missing: no text with it is kept."""
 
     def __getattr__(self, name: str) -> float:
         if name.startswith("__"):
@@ -282,7 +282,7 @@ def _are_measured(values: Iterable[Any]) -> bool:
 
 
 def _spread_percent(values: Any) -> float:
-    """By how much the greatest is more than the least; of what is missing, nothing."""
+    """By how much the greatest is more than the least; missing values have no such figure."""
     if not isinstance(values, dict):
         return math.nan
     return float(100 * (max(values.values()) / min(values.values()) - 1))
@@ -306,7 +306,7 @@ def _to(value: float, decimals: int = 0) -> str:
 
 
 def _line_of(error: BaseException) -> int:
-    """Of the page, in which it was raised: Jinja's code has its template's lines."""
+    """The line of the page in which it was raised: Jinja's code has its template's lines."""
     found, trace = 0, error.__traceback__
     while trace:
         if trace.tb_frame.f_code.co_filename == "<template>":

@@ -30,18 +30,18 @@ POSITIVE: Within = (0, float("inf"))
 
 
 def first(column: str) -> pl.Expr:
-    """Of one row."""
+    """The value of one row."""
     return pl.col(column).first()
 
 
 def in_ticks(time: pl.Expr) -> pl.Expr:
-    """Of one that is in ns."""
+    """The value in ticks of a column in ns."""
     return time / first("tick_ns")
 
 
 class Queries:
-    """Of one study, and of the runs that a report is made of. A policy may be named as the study names
-    its scheduler."""
+    """Queries about one study, and about the runs that a report is made of. A policy may be named
+    as the study names its scheduler."""
 
     cpus = 0
     """The number of CPUs on which its experiments run, if nothing else is said; 0: any number."""
@@ -80,7 +80,7 @@ class Queries:
         return self.collection.one(experiment, own, cpus or self.cpus or None)
 
     def first_trace(self, experiment: str, policy: str, cpus: int = 0) -> Trace | None:
-        """Of the first seed; None if that was not run, failed, or its trace was not kept."""
+        """The trace of the first seed; None if that was not run, failed, or its trace was not kept."""
         setup = self.setup(experiment, policy, cpus)
         if setup is None or not setup.runs[0].succeeded:
             return None
@@ -113,7 +113,7 @@ class Queries:
         )
 
     def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:
-        """For a caption: on which machine, with what tick, how many seeds. No policies: any."""
+        """Words for a caption: the machine, the tick, the number of seeds. No policies: any."""
         wanted, whose = set(_several(experiments)), set(policies)
         setups = [
             each
@@ -123,7 +123,7 @@ class Queries:
         return provenance(setups, brackets=False) if setups else ""
 
     def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
-        """In all their runs: `1 ms`."""
+        """The lengths of a tick in all their runs: `1 ms`."""
         wanted = set(experiments)
         lengths = {s.tick_ns for s in self.collection.repeated if s.experiment in wanted}
         return [f"{length / 1e6:g} ms" for length in sorted(lengths)]
@@ -161,15 +161,15 @@ class Queries:
         return self.collection.summary.filter(pl.col("status") == "success")
 
     def _processes(self, column: str, value: str) -> pl.DataFrame:
-        """Of all runs: those processes whose column has this value."""
+        """The processes of all runs whose column has this value."""
         return _only(self.collection.processes, column, value)
 
     def _group(self, name: str) -> pl.DataFrame:
-        """Of all runs: the row of a group of processes."""
+        """The row of a group of processes, of all runs."""
         return _only(self.collection.groups, "group", name)
 
     def _told(self, name: str) -> pl.DataFrame:
-        """Of all runs: what programs told under a name, as `value`."""
+        """What programs told under a name, of all runs, as `value`."""
         return _only(self.collection.values, "name", name)
 
     # --- what follows from numbers

@@ -74,7 +74,7 @@ class Queries(TimingQueries, LotteryQueries):
         )
 
     def _parents_picks(self, suite: str, test: str) -> Measured:
-        """Of the program that starts the processes."""
+        """The picks of the program that starts the processes."""
         own = pl.col("selections").filter(pl.col("role") == "root").sum()
         return self._of(own, suite, test, 1, rows=self.collection.processes)
 
@@ -96,7 +96,8 @@ class Queries(TimingQueries, LotteryQueries):
         return again is not None and again.finished
 
     def why_time_off(self, suite: str, test: str, count: int, whole: bool) -> WhyTime:
-        """Which note explains a time that is off theirs, or off the ideal; none if it needs none."""
+        """The note that explains a time that is off theirs, or off the ideal; none if it needs
+        none."""
         off_ideal = self.off_ideal(suite, test, count, whole)
         if whole:
             return "sleepers_wait_first" if off_ideal and self.waits_of_sleepers(suite) else ""
@@ -132,7 +133,8 @@ class Queries(TimingQueries, LotteryQueries):
         return found
 
     def farthest_from_ideal(self, suite: str, test: str) -> SimpleNamespace | None:
-        """On which number of CPUs it takes longest, beside the ideal; None if it was not run."""
+        """The number of CPUs on which it takes longest, compared with the ideal; None if it was not
+        run."""
         known = [
             SimpleNamespace(count=count, ticks=mean, ideal=self.ideal(suite, test, count))
             for count in self.counts
@@ -141,7 +143,8 @@ class Queries(TimingQueries, LotteryQueries):
         return max(known, key=lambda each: each.ticks / each.ideal, default=None)
 
     def turnarounds(self, policies: Sequence[str]) -> SimpleNamespace | None:
-        """Of processes of priority 0 and 5 in I/O-bound, on the CPUs where most policies were run."""
+        """Turnarounds of processes of priority 0 and 5 in I/O-bound, on the CPUs where most
+        policies were run."""
         by_count = {count: list(self._turnarounds(policies, count)) for count in self.counts}
         count = max(by_count, key=lambda each: len(by_count[each]))
         return SimpleNamespace(count=count, of=by_count[count]) if by_count[count] else None
@@ -235,18 +238,18 @@ class Queries(TimingQueries, LotteryQueries):
         return [found for pair in pairs if (found := self._account(whose, *pair))]
 
     def accounted(self, whose: str) -> int:
-        """In how many tests these are known."""
+        """The number of tests whose switches can be accounted for."""
         return len(self._accounts(whose))
 
     def accounted_well(self, whose: str) -> int:
-        """In how many of them the sum is near what was counted."""
+        """The number of those tests in which the sum is near what was counted."""
         return sum(
             abs(each["sum"] - each["counted"]) <= NEAR * each["counted"]
             for each in self._accounts(whose)
         )
 
     def switches_are_known(self) -> bool:
-        """Of any test?"""
+        """True if the switches of any test are known."""
         return bool(self._accounts("study") and self._accounts("here"))
 
     # --- how it was run
@@ -276,18 +279,19 @@ class Queries(TimingQueries, LotteryQueries):
     # --- all policies
 
     def policies_run(self, experiment: str) -> list[str]:
-        """Those of the study, and then all that we ship, if they were run on any number of CPUs."""
+        """The policies of the study, and then all that we ship, if they were run on any number of
+        CPUs."""
         names = dict.fromkeys((*EXPERIMENTS[experiment].own, *OTHERS))
         return [each for each in names if any(self.ran(experiment, each, n) for n in self.counts)]
 
     def another_ran(self, test: str, count: int) -> bool:
-        """Of a priority test: under anything but the study's policy?"""
+        """True if a priority test was run under any policy but the study's."""
         experiment = self.experiment("priority", test)
         return any(self.ran(experiment, each, count) for each in self.proposed[1:])
 
     def changes(self, before: str, after: str) -> SimpleNamespace:
-        """Of the priority tests, from one policy to another: in how many setups, in how many of them
-        it is notably shorter and longer, and those that change most."""
+        """Changes of the priority tests from one policy to another: the number of setups, of those
+        that are notably shorter and longer, and those that change most."""
         found = []
         for test in self.tests:
             for count in self.counts:

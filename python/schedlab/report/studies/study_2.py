@@ -37,13 +37,13 @@ class Queries(TimingQueries):
     lists: ClassVar = {"before": "before (section 3), ticks", "after": "after (section 5), ticks"}
 
     def printed(self, suite: str, test: str, count: int = cpus) -> Figure | None:
-        """On the CPUs that it is taken to have; None on others."""
+        """The printed figure, on the CPUs that it is taken to have; None on others."""
         place = self.suites[suite].place
         found = self.figure(place, self.rows[test], "average", quantity="completion")
         return found if count == self.cpus else None
 
     def why_time_off(self, suite: str, test: str, count: int) -> Why:
-        """Which note explains a time that is off theirs; none if it is not."""
+        """The note that explains a time that is off theirs; none if it is not."""
         if self._tells_sleepers(suite, test, False):
             return "constant"
         return self._why_off_study(suite, test, count)
@@ -53,19 +53,20 @@ class Queries(TimingQueries):
         return (suite, test) == ("before", "creation")
 
     def fork_there(self) -> float:
-        """In ticks."""
+        """The time of one fork in the notes, in ticks."""
         created = self.printed("after", "creation")
         return created.value / _CREATED if created else float("nan")
 
     # --- what comes out
 
     def fewer_ticks_after(self) -> int:
-        """Of how many tests the study prints that."""
+        """The number of tests that took fewer ticks after than before, as printed."""
         pairs = [[self.printed(suite, test) for suite in self.suites] for test in self.tests]
         return sum(bool(old and new and new.value < old.value) for old, new in pairs)
 
     def changes(self) -> list[SimpleNamespace]:
-        """Of each test that stayed the same: by how many percent priorities change it, least first."""
+        """By how many percent priorities change each test that stayed the same, the least change
+        first."""
         found = []
         for test in _UNCHANGED:
             old, new = (self.told(suite, test, self.cpus).mean for suite in self.suites)
@@ -89,7 +90,7 @@ class Queries(TimingQueries):
         )
 
     def sleepers_waited(self) -> bool:
-        """At all, under priorities?"""
+        """True if sleepers waited at all under priorities."""
         return bool(self.sleepers_wait("after", self.cpus).mean)
 
     def study_1_is_there(self) -> bool:
@@ -99,11 +100,11 @@ class Queries(TimingQueries):
     # --- how it was measured
 
     def all_experiments(self) -> list[str]:
-        """Of both lists."""
+        """The experiments of both lists."""
         return [each for suite in self.suites for each in self.experiments(suite)]
 
     def counts(self) -> list[int]:
-        """Of CPUs."""
+        """The numbers of CPUs."""
         own = set(self.all_experiments())
         ran = {setup.cpus for setup in self.collection.repeated if setup.experiment in own}
         return sorted(ran | {self.cpus})

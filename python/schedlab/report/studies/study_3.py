@@ -132,7 +132,7 @@ class Queries(queries.Queries):
         return measure(self.setup(self.workloads["CPU-bound"], scheduler), folders)
 
     def part_of_time(self, column: str, workload: str, scheduler: str) -> Measured:
-        """Of all CPUs' time in the window, in percent."""
+        """A part of all CPUs' time in the window, in percent."""
         value = first(column) * 100 / (first("cpus") * first("elapsed_ns"))
         return self._of(workload, scheduler, value)
 
@@ -145,25 +145,25 @@ class Queries(queries.Queries):
         return self._of(workload, scheduler, _SPREAD_OF_FORKS, self._children)
 
     def parent_waits(self, workload: str, scheduler: str) -> Measured:
-        """For a CPU, in ticks."""
+        """The parent's waits for a CPU, in ticks."""
         value = in_ticks(pl.col("waiting_ns").mean())
         return self._of(workload, scheduler, value, self._processes("role", "root"))
 
     def mean_time(self, column: str, workload: str, scheduler: str) -> Measured:
-        """Of a process, in ticks."""
+        """The mean time of a process, in ticks."""
         return self._of(workload, scheduler, in_ticks(pl.col(column).mean()), self._children)
 
     def group_turnaround(self, group: str, scheduler: str) -> Measured:
-        """Of a process of this group of the mixed workload, in ticks."""
+        """The turnaround of a process of this group of the mixed workload, in ticks."""
         own = pl.col("turnaround_ns").filter(pl.col("group") == group)
         return self._of("Mixed", scheduler, in_ticks(own.mean()), self._children)
 
     def thousandths(self, name: str, workload: str, scheduler: str) -> Measured:
-        """Of a tick."""
+        """A time in thousandths of a tick."""
         return self._of(workload, scheduler, METRICS[name].value * 1000)
 
     def throughput_of_ideal(self, scheduler: str) -> Measured:
-        """In percent, of the CPU-bound workload."""
+        """The throughput of the CPU-bound workload, in percent of the ideal."""
         value = METRICS["throughput"].value * 100 / self.batch.throughput
         return self._of("CPU-bound", scheduler, value)
 
@@ -171,7 +171,7 @@ class Queries(queries.Queries):
         return next(iter(traces(self.setup(self.workloads[workload], scheduler), most=1)), None)
 
     def mostly_blocked_on(self) -> SimpleNamespace | None:
-        """Of the IO-bound processes under round-robin: the cause, and its percent of the time."""
+        """What blocks the IO-bound processes most under round-robin, and its percent of the time."""
         kept = self._first_trace("IO-bound", "RR")
         if kept is None:
             return None
@@ -192,7 +192,8 @@ class Queries(queries.Queries):
         return SimpleNamespace(cause=cause, part=first["part"], seed=run.seed)
 
     def waits_below_the_top(self) -> SimpleNamespace | None:
-        """Under MLFQ, in percent of the time that those that compute wait for a CPU."""
+        """The part of the wait for a CPU, of those that compute under MLFQ, below the top level, in
+        percent."""
         kept = self._first_trace("Mixed", "MLFQ")
         if kept is None:
             return None
@@ -206,7 +207,7 @@ class Queries(queries.Queries):
         return SimpleNamespace(part=part, seed=run.seed)
 
     def turnaround_chart(self) -> list[Block]:
-        """Of the IO-bound workload; nothing if it was not run."""
+        """The chart of the IO-bound workload; nothing if it was not run."""
         measured = [
             {"scheduler": name, "ticks": value}
             for name in self.schedulers
@@ -240,7 +241,7 @@ class Queries(queries.Queries):
         return self._of(workload, scheduler, _QUARTILES, self._children)
 
     def response_chart(self, workload: str, figure: int) -> list[Block]:
-        """Of all processes of all runs whose setup has no failure."""
+        """The chart of all processes of all runs whose setup has no failure."""
         rows = self._children
         if rows.is_empty():
             return []
@@ -284,7 +285,7 @@ class Queries(queries.Queries):
     # --- what it claims
 
     def gain_printed(self, name: str, workload: str, more: str, less: str) -> float:
-        """By how many percent the first's figure is more."""
+        """By how many percent the first's printed figure is more."""
         above, below = (self._printed_value(name, workload, each) for each in (more, less))
         return (above / below - 1) * 100
 
@@ -295,18 +296,18 @@ class Queries(queries.Queries):
         return figure.value
 
     def order_there(self, name: str, workload: str, falling: bool) -> str:
-        """Of the three, as printed."""
+        """The order of the three, as printed."""
         figures = {each: self.printed(name, workload, each) for each in self.schedulers}
         return self.order_printed({each: f for each, f in figures.items() if f}, falling)
 
     def order_here(self, name: str, workload: str, falling: bool) -> str | Measured:
-        """Of the three, as measured; or the first that is missing."""
+        """The order of the three, as measured; or the first that is missing."""
         return self.order(
             {each: self.metric(name, workload, each) for each in self.schedulers}, falling
         )
 
     def whose_spread(self, rank: str) -> str:
-        """Who has the narrowest or the widest, as the study says."""
+        """The scheduler with the narrowest or the widest spread, as the study says."""
         wanted = {"narrowest": "1", "widest": "3"}[rank]
         ranks = (self.figure("figure 4", each, "Mixed") for each in self.schedulers)
         return next(each.row for each in ranks if each and each.text == wanted)
@@ -331,7 +332,8 @@ class Queries(queries.Queries):
         return f"Interquartile ranges in ticks: {', '.join(told)}."
 
     def best_printed(self, scheduler: str) -> int:
-        """In how many cells of tables 1 to 5 it has the best of the three values printed."""
+        """The number of cells of tables 1 to 5 in which it has the best of the three printed
+        values."""
         return self._count_best(scheduler, self._printed_value)
 
     def best(self, scheduler: str) -> Measured:
@@ -365,11 +367,11 @@ class Queries(queries.Queries):
         }
 
     def inversion_was_run(self) -> bool:
-        """Under any policy?"""
+        """True if it was run under any policy."""
         return bool(self._stories)
 
     def inverted_policies(self) -> list[str]:
-        """Those under which it was run."""
+        """The policies under which it was run."""
         return list(self._stories)
 
     def inverted(self, policy: str) -> bool:
@@ -377,7 +379,7 @@ class Queries(queries.Queries):
         return policy in self._stories
 
     def wait(self, policy: str, which: str) -> Measured:
-        """Of the reader for a byte, in ticks: the mean, first, last or longest."""
+        """The reader's wait for a byte, in ticks: the mean, first, last or longest."""
         pick: dict[str, Callable[[list[float]], float]] = {
             "mean": fmean,
             "longest": max,
@@ -393,7 +395,7 @@ class Queries(queries.Queries):
         return self._stories[policy].measure(lambda waits: waits[0].hogs)
 
     def hogs_part(self, policy: str) -> Measured:
-        """Of the reader's waits together, in how much of the time hogs ran, in percent."""
+        """The part of the reader's waits together in which hogs ran, in percent."""
         return self._stories[policy].measure(inversion.hogs_part, (0.0, 100.0))
 
     def hogs_part_of_first(self, policy: str) -> Measured:
@@ -405,7 +407,7 @@ class Queries(queries.Queries):
         return self._stories[policy].measure(lambda waits: max(wait.longest_turn for wait in waits))
 
     def readers_response(self, policy: str) -> Measured:
-        """From its fork until it first runs, in ticks."""
+        """The time from the reader's fork until it first runs, in ticks."""
         value, rows = in_ticks(first("response_mean_ns")), self._group("reader")
         return self.of(_INVERSION, policy, value, rows, cpus=1)
 

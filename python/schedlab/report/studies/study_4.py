@@ -71,7 +71,7 @@ class Queries(queries.Queries):
         return at_ticks(trace, _pids(run, "cpu"))
 
     def shown_until(self) -> int:
-        """Under round-robin; in ns."""
+        """The time up to which a trace under round-robin is shown, in ns."""
         ((_, trace),) = self._traced("RR")
         return (begin_tick(trace) + _SHOWN_TICKS) * trace.header.tick_ns
 
@@ -89,7 +89,7 @@ class Queries(queries.Queries):
         return bool(self._boosts)
 
     def run_begins(self) -> int:
-        """At which tick of the machine."""
+        """The tick of the machine at which the run begins."""
         ((_, trace),) = self._traced("MLFQ")
         return begin_tick(trace)
 
@@ -160,11 +160,11 @@ class Queries(queries.Queries):
         return self.figure("section 4.2", f"{size} CPU-bound", f"{scheduler} {kind}", source)
 
     def ideal(self, kind: str, size: int) -> float:
-        """In ticks."""
+        """The ideal in ticks."""
         return dict(zip(self.kinds, ideal_mixed_benchmark(size), strict=True))[kind]
 
     def _sizes_run(self, scheduler: str) -> list[int]:
-        """Without a failure."""
+        """The sizes that were run without a failure."""
         return [
             size
             for size in self.sizes
@@ -172,7 +172,7 @@ class Queries(queries.Queries):
         ]
 
     def _by_seed(self, scheduler: str, kind: str) -> dict[int, tuple[float, ...]]:
-        """By size: a value for each of the seeds that all sizes have."""
+        """A value by size, for each of the seeds that all sizes have."""
         found = {
             size: self.turnaround(kind, scheduler, size).values
             for size in self._sizes_run(scheduler)
@@ -181,14 +181,14 @@ class Queries(queries.Queries):
         return {size: values[:seeds] for size, values in found.items()} if seeds else {}
 
     def shape_title(self, shape: str) -> str:
-        """Of the columns that compare it."""
+        """The title of the columns that compare the shape."""
         if shape == "slope":
             return "ticks for each CPU-bound process more"
         sizes = self._by_seed("RR", "interactive")
         return f"times as long, {_ends(sizes)} CPU-bound" if len(sizes) > 1 else "times as long"
 
     def rerun_sizes(self) -> str:
-        """From the fewest to the most."""
+        """The sizes of the rerun, from the fewest to the most."""
         return _ends(self._points("RR", "interactive", "rerun"))
 
     def _points(self, scheduler: str, kind: str, source: Source) -> dict[int, float]:
@@ -211,7 +211,7 @@ class Queries(queries.Queries):
         return Measured((), NOTHING) if found is None else Measured((found,), within=ANYWHERE)
 
     def authors_growth(self, scheduler: str, kind: str) -> Measured:
-        """From the fewest to the most."""
+        """The authors' growth from the fewest to the most."""
         return self.curve("growth", "authors", scheduler, kind)
 
     def growth_to_most(self) -> Measured:
@@ -223,7 +223,8 @@ class Queries(queries.Queries):
         )
 
     def authors_outlasting(self) -> int:
-        """In how many of the authors' rows interactive processes take longer under round-robin."""
+        """The number of the authors' rows in which interactive processes take longer under
+        round-robin."""
         pairs = [
             [self.authors(kind, "RR", size) for kind in ("interactive", "CPU-bound")]
             for size in self.sizes
@@ -320,7 +321,7 @@ class Queries(queries.Queries):
         )
 
     def sizes_of_shipped(self) -> list[int]:
-        """Beside how many CPU-bound processes."""
+        """The numbers of CPU-bound processes beside which policies as shipped were run."""
         return [size for size in self.sizes if self.shipped_run(f"s4-mixed-{size}")]
 
     def experiments_of_shipped(self) -> list[str]:
@@ -335,24 +336,26 @@ class Queries(queries.Queries):
         return self.of(experiment, scheduler, ticks, rows)
 
     def slept(self, experiment: str, scheduler: str) -> Measured:
-        """From the call of sleep() until it runs again: all that it does after it first ran."""
+        """The time from the call of sleep() until it runs again: all that it does after it first
+        ran."""
         value = pl.col("turnaround_ns") - pl.col("response_ns")
         return self._of_sleeper(experiment, scheduler, value)
 
     def from_fork(self, experiment: str, scheduler: str) -> Measured:
-        """Until its end."""
+        """The time from its fork until its end."""
         return self._of_sleeper(experiment, scheduler, pl.col("turnaround_ns"))
 
     def waited(self, experiment: str, scheduler: str) -> Measured:
-        """After its wake-up."""
+        """The time that it waits after its wake-up."""
         return self._of_sleeper(experiment, scheduler, pl.col("wakeup_latency_max_ns"))
 
     def rerun_of_sleeper(self, scheduler: str) -> Figure | None:
-        """From its fork to its end."""
+        """The rerun's time from the sleeper's fork to its end."""
         return self.figure("section 4.3", "sleeper", scheduler, "rerun")
 
     def sleeps_that_come_out(self) -> list[str]:
-        """When it starts, where it sleeps as many ticks under MLFQ as the study says."""
+        """When it starts in those experiments in which it sleeps as many ticks under MLFQ as the
+        study says."""
         asked = self.figure("section 4.3", "sleeper", "MLFQ")
         means = {name: self.slept(name, "MLFQ").mean for name in self.sleepers}
         return [
@@ -362,7 +365,7 @@ class Queries(queries.Queries):
         ]
 
     def sleep_comes_out(self) -> bool:
-        """In one of the experiments?"""
+        """True if the study's sleep comes out in one of the experiments."""
         return bool(self.sleeps_that_come_out())
 
 
@@ -378,7 +381,7 @@ def _sleeps(trace: Trace, pids: list[int]) -> pl.DataFrame:
 
 
 def _times_away(trace: Trace, pids: list[int]) -> pl.DataFrame:
-    """When one of them begins to sleep or to wait for the disk, and when it runs again."""
+    """The times when one of them begins to sleep or to wait for the disk, and when it runs again."""
     intervals = state_intervals(trace).filter(pl.col("pid").is_in(pids)).sort("pid", "begin_ns")
     runs = pl.when(pl.col("state") == "running").then(pl.col("begin_ns"))
     return (

@@ -82,7 +82,7 @@ class Queries(LinuxQueries, EventQueries):
     # --- tables 5 and 6
 
     def theirs(self, quantity: str, name: str, run: str = "") -> Figure | None:
-        """Of one run, by table 5; without one: the mean, by table 6."""
+        """The figure of one run, by table 5; without a run: the mean, by table 6."""
         for each in self.study.figures:
             where = (each.place, each.row) if run else (each.place, each.column)
             wanted = ("table 5", f"{name} {run}") if run else ("table 6", name)
@@ -101,7 +101,8 @@ class Queries(LinuxQueries, EventQueries):
         return 2 if quantity == "throughput" or experiment != ONE else 3
 
     def ours(self, quantity: str, name: str, experiment: str, run: str = "") -> Measured | None:
-        """Of the seed of that number; without one: of all. None on our kernel for CFS."""
+        """Our figure of the seed of that number; without one: of all seeds. None on our kernel for
+        CFS."""
         policy = self.schedulers[name]
         if experiment != ONE:
             found = self.told_by(experiment, policy, _PRINTED[quantity])
@@ -125,14 +126,14 @@ class Queries(LinuxQueries, EventQueries):
         return self.summary(experiment, policy, "overhead_share", 100)
 
     def printed_means(self, quantity: str) -> dict[str, float]:
-        """By table 6."""
+        """The means that table 6 prints."""
         return {name: figure.value for name, figure in self._means(quantity).items()}
 
     def _means(self, quantity: str) -> dict[str, Figure]:
         return {name: f for name in self.schedulers if (f := self.theirs(quantity, name))}
 
     def longest_printed(self) -> SimpleNamespace:
-        """Of the longest latencies of three runs: the worst, whose it is, and all medians."""
+        """The worst of the longest latencies of three runs, its scheduler, and all medians."""
         runs = {
             name: [f.value for run in "123" if (f := self.theirs("maximum latency", name, run))]
             for name in self.schedulers
@@ -144,7 +145,8 @@ class Queries(LinuxQueries, EventQueries):
     # --- one thread
 
     def slowest_and_fastest(self) -> dict[str, Measured] | SimpleNamespace:
-        """By throughput, in percent; what the schedulers take of it; or those that are missing."""
+        """The slowest and the fastest by throughput, their distance in percent, and what the
+        schedulers take of it; or the policies that are missing."""
         rates = {policy: self.throughput(ONE, policy) for policy in self.shown(ONE)}
         shares = {policy: self.overhead(ONE, policy) for policy in rates}
         if missing := _missing(rates) | _missing(shares):
@@ -164,20 +166,22 @@ class Queries(LinuxQueries, EventQueries):
         )
 
     def own_work_explains_little(self) -> bool:
-        """Less than half of what the slowest and the fastest policy differ by?"""
+        """True if the schedulers' own work is less than half of what the slowest and the fastest
+        policy differ by."""
         found = self.slowest_and_fastest()
         return isinstance(found, SimpleNamespace) and bool(found.work < found.apart / 2)
 
     def clock_step(self, policy: str) -> Measured:
-        """In µs."""
+        """The clock's step in µs."""
         return self.summary(ONE, policy, "clock_step_ns", 1e-3)
 
     def clock_step_of_tick(self, policy: str) -> Measured:
-        """In percent."""
+        """The clock's step in percent of a tick."""
         return self.of(ONE, policy, in_ticks(100 * first("clock_step_ns")))
 
     def steps_lost(self) -> list[float]:
-        """Of the clock, in each tick, under the slowest and the fastest; nothing without traces."""
+        """The clock's steps that are lost in each tick under the slowest and the fastest; nothing
+        without traces."""
         found = self.slowest_and_fastest()
         if not isinstance(found, SimpleNamespace):
             return []
@@ -188,17 +192,17 @@ class Queries(LinuxQueries, EventQueries):
         return [self.throughput(ONE, policy).values for policy in self.shown(ONE)]
 
     def has_several_seeds(self) -> bool:
-        """Under each policy?"""
+        """True if each policy was run with several seeds."""
         return all(len(each) > 1 for each in self._rates_by_seed())
 
     def same_for_all_seeds(self) -> int:
-        """Under how many policies the throughput is."""
+        """The number of policies under which the throughput is the same for all seeds."""
         return sum(len(set(each)) == 1 for each in self._rates_by_seed())
 
     # --- eight threads
 
     def latencies_chart(self) -> list[Block]:
-        """Of all events; nothing without any."""
+        """The chart of all events' latencies; nothing if there are none."""
         latencies = self._latencies_of(EIGHT, _SHIPPED)
         if not len(latencies):
             return []
@@ -227,14 +231,15 @@ class Queries(LinuxQueries, EventQueries):
         return median(lengths) if lengths else 0.0
 
     def setting(self, row: str) -> Figure | None:
-        """Of the study's time slices."""
+        """A setting of the study's time slices."""
         found = (each for each in self.study.figures if each.place == "section 3.3.3")
         return next((each for each in found if each.row == row), None)
 
     # --- sysbench on Linux
 
     def linux_figures(self, experiment: str, figure: str) -> dict[str, Measured]:
-        """Of the study's three schedulers; of eight threads, under all policies that were run."""
+        """Figures of the study's three schedulers; of eight threads, under all policies that were
+        run."""
         own = list(self.schedulers.values())
         policies = self.linux_policies(experiment) if experiment == SYSBENCH_8 else own
         return {policy: self.told_by(experiment, policy, figure) for policy in policies}
@@ -270,7 +275,7 @@ class Queries(LinuxQueries, EventQueries):
         return f"{_signed(found.change, 2)} [{low}, {high}]"
 
     def chance_of_difference(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
-        """In words, with how probable one as large is by chance."""
+        """The difference in words, with the probability of one as large by chance."""
         found = self._difference(quantity, pair, experiment)
         if found is None:
             return NOTHING
@@ -291,11 +296,11 @@ class Queries(LinuxQueries, EventQueries):
         return linux_waits.table_of(self, experiment, self._waits(experiment))
 
     def waits_known(self, experiment: str) -> int:
-        """Of how many runs."""
+        """The number of runs whose waits are known."""
         return len(self._waits(experiment))
 
     def waits_for_kernel(self, experiment: str) -> int:
-        """In how many of them only threads of the kernel ran during the longest wait."""
+        """The number of runs in which only threads of the kernel ran during the longest wait."""
         found = (waits for _, _, waits in self._waits(experiment))
         return sum(waits.only_kernel for waits in found if waits.meanwhile)
 
@@ -306,11 +311,11 @@ class Queries(LinuxQueries, EventQueries):
         return self.of(experiment, policy, first(column) * 1e-6, self._group("worker"))
 
     def rounds(self, experiment: str, policy: str) -> Measured:
-        """Of all message processes."""
+        """The rounds of all message processes."""
         return self.of(experiment, policy, pl.col("value").sum(), self._told("rounds"))
 
     def share_of_computing(self, experiment: str, policy: str) -> Measured:
-        """In percent."""
+        """The CPU share of the processes that compute, in percent."""
         return self.of(experiment, policy, first("share") * 100, self._group("cpu"))
 
     def wakeups(self, experiment: str) -> dict[str, Measured]:
@@ -345,7 +350,7 @@ class Queries(LinuxQueries, EventQueries):
         return self.told_by(experiment, policy, figure)
 
     def fair_class_ran(self, experiment: str) -> bool:
-        """With a result?"""
+        """True if the fair class was run, with a result."""
         return bool(self.result(experiment, FAIR).mean)
 
     def unlike_fair_class(self, experiment: str) -> list[tuple[str, float]]:
@@ -360,7 +365,7 @@ class Queries(LinuxQueries, EventQueries):
         return told
 
     def suites_run(self) -> list[str]:
-        """Those of the other studies."""
+        """The suites of the other studies that were run."""
         return [name for name in self.suites if self.ran(name)]
 
     def title_of(self, experiment: str) -> str:
@@ -368,17 +373,17 @@ class Queries(LinuxQueries, EventQueries):
         return EXPERIMENTS[experiment].title
 
     def mean_turnaround(self, experiment: str, policy: str) -> Measured:
-        """In ms."""
+        """The mean turnaround in ms."""
         return self.summary(experiment, policy, "turnaround_mean_ns", 1e-6)
 
     # --- what it claims
 
     def order_theirs(self, quantity: str, falling: bool) -> str:
-        """As printed: `CFS = WRR < Lottery`."""
+        """The order as printed: `CFS = WRR < Lottery`."""
         return self.order_printed(self._means(quantity), falling)
 
     def order_ours(self, quantity: str, experiment: str, falling: bool) -> str | Measured:
-        """Or the first that is missing; a dash if it was not run on Linux."""
+        """The order as measured, or the first that is missing; a dash if it was not run on Linux."""
         if experiment != ONE and not self.ran(experiment):
             return NOTHING
         found = {name: self.ours(quantity, name, experiment) for name in self.schedulers}

@@ -37,7 +37,7 @@ def combined(first: Measured, second: Measured, make: Callable[[float, float], f
 
 
 def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kept, Trace]]:
-    """Of the setup's runs, or the first of them, if all succeeded and kept their traces."""
+    """The traces of the setup's runs, or the first of them, if all succeeded and kept their traces."""
     if repeated is None or repeated.failed:
         return []
     if not all((run.folder / TRACE_FILE).is_file() for run in repeated.runs):
@@ -90,7 +90,7 @@ class MeasuredCell:
     """Is it of less weight?"""
 
     def cell(self) -> Cell:
-        """Of a table."""
+        """A cell of a table."""
         return cell(self.measured, self.digits, "muted" if self.muted else "plain")
 
 
@@ -102,7 +102,7 @@ def measured_table(
     rows: Sequence[tuple[Sequence[str], Sequence[MeasuredCell]]],
     caption: str = "",
 ) -> Table:
-    """Of what was measured alone: rows with their labels, and a cell for each column."""
+    """A table of measured figures alone: rows with their labels, and a cell for each column."""
     behind = [
         {
             **dict(zip(labels, own, strict=True)),

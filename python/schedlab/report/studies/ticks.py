@@ -19,7 +19,7 @@ def begin_tick(trace: Trace) -> int:
 
 
 def at_ticks(trace: Trace, pids: list[int], cpu: int = 0) -> pl.DataFrame:
-    """Of the ticks in the window at whose middle one of these processes ran.
+    """The ticks in the window at whose middle one of these processes ran.
 
     Columns: tick (from the window's beginning), machine_tick (from the machine's start), pid,
     level: what the policy remarked when it picked it. A remark of 0 is not recorded, so level is
@@ -75,7 +75,7 @@ def usual(values: pl.Series) -> tuple[int, float]:
 
 
 def boosts(ticks: pl.DataFrame) -> list[int]:
-    """The machine's ticks from which on somebody ran on the top level again, after a lower one."""
+    """The machine's ticks from which on a process ran on the top level again, after a lower one."""
     levels = ticks["level"]
     if levels.null_count() == len(levels):
         return []
@@ -119,7 +119,8 @@ def _window(trace: Trace) -> tuple[int, int]:
 
 
 def _picks(trace: Trace, cpu: int) -> tuple[Integers, Integers, Integers]:
-    """Times at which a CPU left the scheduler, whom for, and the policy's remark; 0: none."""
+    """The times at which a CPU left the scheduler, the process that it chose, and the policy's
+    remark; 0: none."""
     rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.DECISION, Kind.SCHEDULER_EXIT)
     rows = rows[trace.column("cpu")[rows] == cpu]
     kind, second = trace.column("kind")[rows], trace.column("second")[rows].astype(np.int64)

@@ -59,7 +59,7 @@ class TimingQueries(queries.Queries):
         return f"s{self.study.number}-{self.suites[suite].name}-{test}"
 
     def experiments(self, suite: str) -> list[str]:
-        """Of all its tests."""
+        """The experiments of all its tests."""
         return [self.experiment(suite, test) for test in self.tests]
 
     def suite_ran(self, suite: str) -> bool:
@@ -89,7 +89,7 @@ class TimingQueries(queries.Queries):
         return self._of(_in_ticks(column), suite, test, count)
 
     def completion(self, suite: str, test: str, count: int, policy: str = "") -> Measured:
-        """From the first fork of the workload to its last exit."""
+        """The time from the first fork of the workload to its last exit."""
         return self._of(_in_ticks("completion_ns"), suite, test, count, policy)
 
     def processes(self, suite: str, test: str, count: int) -> Measured:
@@ -109,7 +109,7 @@ class TimingQueries(queries.Queries):
     def group_time(
         self, column: str, group: str, suite: str, test: str, count: int, policy: str = ""
     ) -> Measured:
-        """Of a group of processes."""
+        """The time of a group of processes."""
         return self._of(_in_ticks(column), suite, test, count, policy, self._group(group))
 
     def sleepers_wait(self, suite: str, count: int) -> Measured:
@@ -117,14 +117,14 @@ class TimingQueries(queries.Queries):
         return self.group_time("waiting_max_ns", "mix-io", suite, SLEEPERS, count)
 
     def busiest(self, suite: str, test: str, count: int) -> Measured:
-        """For which that CPU ran processes that did so longest."""
+        """The running time of the CPU that ran processes longest."""
         most = in_ticks(pl.col("running_ns").max())
         return self._of(most, suite, test, count, rows=self.collection.cpus)
 
     # --- how it compares
 
     def ideal(self, suite: str, test: str, count: int, whole: bool = False) -> float:
-        """Of what is told."""
+        """The ideal of the figure that the study tells."""
         least = ideal_told if self._tells_sleepers(suite, test, whole) else ideal_completion
         return least(self.suites[suite].tests_of, TIMING_TESTS[test], count)
 
@@ -149,7 +149,7 @@ class TimingQueries(queries.Queries):
         return mean is not None and near is not None and abs(mean - ideal) > near
 
     def _why_off_study(self, suite: str, test: str, count: int) -> Why:
-        """Which note explains a time that is off theirs; none if it is not."""
+        """The note that explains a time that is off theirs; none if it is not."""
         if not self.off_study(suite, test, count):
             return ""
         if test in FORKING:
@@ -181,7 +181,7 @@ class TimingQueries(queries.Queries):
     # --- ticks
 
     def tick_ms(self) -> float:
-        """Of the studies' machine, by their own account."""
+        """The tick of the studies' machine, by their own account."""
         (tick,) = select(study=2, place="section 2", quantity="tick")
         return tick.value
 
