@@ -31,6 +31,10 @@ static constexpr char USAGE[] =
     "  --turn=N          instructions of a hart in a round: a multiple of 100 (5000)\n"
     "  --interleave=SEED harts alternate within each round after some instructions, in an order "
     "that the seed draws\n"
+    "  --branch-at=NS    from this time of the kernel on, the machine goes on in branches\n"
+    "  --branch=FOLDER   one of them; FOLDER/commands is what the kernel is told then, and\n"
+    "                    console.log, the trace and status are written there. May be repeated\n"
+    "  --jobs=N          branches that go on side by side (1)\n"
     "  --pace=X          with input: nanoseconds of the machine for each of ours; 0, as many as it "
     "can (0)\n"
     "  --tree            prints the machine's device tree as text, and ends\n"
@@ -46,6 +50,9 @@ struct options {
     const char *disk = nullptr;
     size_t turn = 5000;
     std::optional<interleaving> order;
+    std::optional<uint64_t> branch_at;
+    std::vector<std::string> branch_folders;
+    size_t jobs = 1;
     double pace = 0;
     bool tree = false;
     const char *kernel = nullptr;
@@ -90,7 +97,15 @@ static void take(options &options, const char *argument)
         uint64_t seed;
         take_number<uint64_t>("--interleave=", text, 0, UINT64_MAX, seed);
         options.order.emplace(seed);
-    } else if ((text = value_of(argument, "--pace=")))
+    } else if ((text = value_of(argument, "--branch-at="))) {
+        uint64_t ns;
+        take_number<uint64_t>("--branch-at=", text, 0, INT64_MAX, ns);
+        options.branch_at = ns;
+    } else if ((text = value_of(argument, "--branch=")))
+        options.branch_folders.push_back(text);
+    else if ((text = value_of(argument, "--jobs=")))
+        take_number<size_t>("--jobs=", text, 1, 1024, options.jobs);
+    else if ((text = value_of(argument, "--pace=")))
         take_number<double>("--pace=", text, 0, 1e6, options.pace);
     else if (strcmp(argument, "--tree") == 0)
         options.tree = true;
@@ -109,6 +124,10 @@ static options read_options(int count, char *arguments[])
         throw wrong_usage("no kernel is named");
     if (options.turn % sim_t::INSNS_PER_RTC_TICK)
         throw wrong_usage("--turn: not a multiple of 100");
+    if (options.branch_at.has_value() == options.branch_folders.empty())
+        throw wrong_usage("--branch-at and --branch: one needs the other");
+    if (options.branch_at && console_is_live())
+        throw wrong_usage("--branch: the console must not be live; give it no input");
     return options;
 }
 
@@ -171,9 +190,12 @@ static int run(const options &options)
                            options.turn,
                            options.order,
                            boot_argument(options.arguments, "trace"),
+                           {},
                            {}};
     if (console_is_live())
         parts.console.emplace(options.pace);
+    if (options.branch_at)
+        parts.futures.emplace(*options.branch_at, options.jobs, options.branch_folders, parts.file);
     // Never destroyed: the process ends with it.
     auto *whole = new machine(parts);
     if (options.tree) {

@@ -26,6 +26,12 @@ class host_calls
     // was.
     void serve(volatile uint64_t *tohost, volatile uint64_t *fromhost);
 
+    // What the kernel writes its file to, or the negative error with which it was not opened.
+    int64_t descriptor() const
+    {
+        return opened;
+    }
+
     // With what status the machine has ended; nothing as long as it goes on.
     std::optional<int> ended() const
     {

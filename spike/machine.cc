@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
 
+#include "abi/machine_commands.h"
 #include "abi/machine_status.h"
 #include "hints.h"
 
@@ -29,8 +31,8 @@ machine::machine(const machine_parts &parts)
               return inside ? memory.contents(address - DRAM_BASE) : nullptr;
           },
           parts.file),
-      order(parts.order), console(parts.console), rested_since(procs.size()),
-      wakes_at(procs.size(), NEVER), left(procs.size())
+      order(parts.order), console(parts.console), futures(parts.futures),
+      rested_since(procs.size()), wakes_at(procs.size(), NEVER), left(procs.size())
 {
     for (size_t i = 0; i < procs.size(); i++) {
         procs[i]->register_extension(new hints_extension);
@@ -196,7 +198,7 @@ bool machine::find_round()
         return true;
     if (next_wake == NEVER)
         return false;
-    round = next_wake;
+    round = std::min(next_wake, branching_round());
     wake_due();
     return true;
 }
@@ -222,14 +224,72 @@ bool machine::find_live_round()
     return true;
 }
 
+void machine::load_symbols(std::map<std::string, uint64_t> &found)
+{
+    symbols = found;
+    sim_t::load_symbols(found);
+}
+
+// The host's address of what the kernel has at the address of a symbol.
+char *machine::place_of(const char *symbol)
+{
+    auto found = symbols.find(symbol);
+    char *place = found == symbols.end() ? nullptr : addr_to_mem(found->second);
+    if (!place)
+        throw std::runtime_error(std::string("the kernel has no symbol ") + symbol);
+    return place;
+}
+
+// The first round at or after the moment at which the branches begin, by the kernel's clock. That
+// begins a moment after the machine.
+uint64_t machine::branching_round() const
+{
+    if (!futures)
+        return NEVER;
+    return round_of(*clock_began + (futures->begin_ns() + TIMER_TICK - 1) / TIMER_TICK);
+}
+
+// Lays the commands where the kernel looks for them, and calls its first CPU.
+void machine::tell_kernel(const std::string &text)
+{
+    memcpy(commands, text.c_str(), text.size() + 1);
+    was_told = true;
+    procs[0]->get_state()->mip->backdoor_write_with_mask(MIP_SEIP, MIP_SEIP);
+    wake(0, round);
+}
+
+// Forks, in the machine's own process. True: this is a branch.
+bool machine::begin_branch()
+{
+    const branch *own = futures->begin(static_cast<int>(calls.descriptor()));
+    bool is_branch = own;
+    if (own && !own->commands.empty())
+        tell_kernel(own->commands);
+    futures.reset();
+    return is_branch;
+}
+
+// The status with which it ends, if nothing was left undone.
+int machine::checked(int status) const
+{
+    if (futures)
+        throw std::runtime_error("the machine ended before its branches began");
+    if (!was_told || !*commands)
+        return status;
+    fprintf(stderr, "spike: the kernel did not take what it was told\n");
+    return MACHINE_REFUSED;
+}
+
 int machine::run_to_end()
 {
     set_expected_xlen(64);
     start();
-    if (get_tohost_addr() == 0 || get_fromhost_addr() == 0)
-        throw std::runtime_error("the kernel has no symbols tohost and fromhost");
-    tohost = reinterpret_cast<uint64_t *>(addr_to_mem(get_tohost_addr()));
-    fromhost = reinterpret_cast<uint64_t *>(addr_to_mem(get_fromhost_addr()));
+    tohost = reinterpret_cast<uint64_t *>(place_of("tohost"));
+    fromhost = reinterpret_cast<uint64_t *>(place_of("fromhost"));
+    if (futures) {
+        clock_began = reinterpret_cast<uint64_t *>(place_of(MACHINE_CLOCK_SYMBOL));
+        commands = place_of(MACHINE_COMMANDS_SYMBOL);
+    }
 
     for (; !calls.ended(); round++) {
         // The library has handlers for the signals that ask a process to end.
@@ -237,10 +297,12 @@ int machine::run_to_end()
             return INTERRUPTED;
         if (!find_round()) {
             fprintf(stderr, "spike: every CPU sleeps, and nothing can wake one\n");
-            return MACHINE_STUCK;
+            return checked(MACHINE_STUCK);
         }
+        if (round >= branching_round() && !begin_branch())
+            return 0;
         clint->mtime = time_of(round);
         order ? take_mixed_round() : take_round();
     }
-    return *calls.ended();
+    return checked(*calls.ended());
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <sim.h>
 
+#include "branches.h"
 #include "hart.h"
 #include "hart_set.h"
 #include "host_calls.h"
@@ -21,6 +24,7 @@ struct machine_parts {
     std::optional<interleaving> order; // none: harts have whole turns, in their order
     std::string file;                  // that the kernel may write, as host_calls has it
     std::optional<live> console;       // none: no person types, and time passes as fast as it can
+    std::optional<branches> futures;   // none: there is one, its own
 };
 
 // Spike's machine, whose harts have turns as in Spike: in each round each hart has one, in their
@@ -31,7 +35,8 @@ class machine : public sim_t
   public:
     explicit machine(const machine_parts &parts);
 
-    // Runs the machine to its end. Returns its status (abi/machine_status.h).
+    // Runs the machine to its end. Returns its status (abi/machine_status.h); with branches, in the
+    // process that has forked, 0 once they have ended.
     int run_to_end();
 
   private:
@@ -46,6 +51,12 @@ class machine : public sim_t
     void wake(size_t hart, uint64_t in_round);
     void wake_due();
     void listen();
+    void load_symbols(std::map<std::string, uint64_t> &found) override;
+    uint64_t branching_round() const;
+    bool begin_branch();
+    char *place_of(const char *symbol);
+    void tell_kernel(const std::string &text);
+    int checked(int status) const;
     uint64_t time_of(uint64_t round) const;
     uint64_t round_of(uint64_t time) const;
 
@@ -54,6 +65,8 @@ class machine : public sim_t
     host_calls calls;
     std::optional<interleaving> order;
     std::optional<live> console;
+    std::optional<branches> futures; // as long as they have not begun
+    std::map<std::string, uint64_t> symbols;
 
     uint64_t round = 0;
     hart_set active;                    // these take part in the round
@@ -65,6 +78,9 @@ class machine : public sim_t
     hart_set poked;                 // whose software interrupt was written in this turn
     uint64_t listened = 0;          // the round in which the console was looked at
     bool touched = false;           // another device was written in this turn
+    char *commands = nullptr;       // where the kernel looks for them; it empties what it has taken
+    bool was_told = false;          // there were some
+    const volatile uint64_t *clock_began = nullptr; // the timer when the kernel's clock began
     volatile uint64_t *tohost = nullptr;
     volatile uint64_t *fromhost = nullptr;
 };

@@ -25,7 +25,7 @@ struct handler {
     void *context;
 };
 
-/* Written at boot, before the source is let in. */
+/* Written at boot, before the source is let in. That of source 0 is for no source. */
 static struct handler handlers[INTERRUPT_SOURCES];
 
 /* The CPU's registers there; 0: it cannot be interrupted by devices. */
@@ -75,14 +75,21 @@ void interrupt_enable(uint32_t source, void (*handler)(void *context), void *con
     mmio_write_32(word, mmio_read_32(word) | 1u << source % 32);
 }
 
+void interrupt_unclaimed(void (*handler)(void *context), void *context)
+{
+    handlers[0] = (struct handler){handler, context};
+}
+
 void interrupt_controller_handle(void)
 {
     physical_t registers = context_registers(this_cpu()->id);
     if (registers == 0)
         return;
 
-    uint32_t source;
-    while ((source = mmio_read_32(registers + CONTEXT_CLAIM)) != 0) {
+    uint32_t source = mmio_read_32(registers + CONTEXT_CLAIM);
+    if (source == 0 && handlers[0].function)
+        handlers[0].function(handlers[0].context);
+    for (; source != 0; source = mmio_read_32(registers + CONTEXT_CLAIM)) {
         if (source < INTERRUPT_SOURCES && handlers[source].function)
             handlers[source].function(handlers[source].context);
         mmio_write_32(registers + CONTEXT_CLAIM, source);

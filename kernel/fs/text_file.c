@@ -128,6 +128,15 @@ const struct text_file *text_file_numbered(uint32_t number)
     return number < text_file_count ? &text_files[number] : NULL;
 }
 
+const struct text_file *text_file_named(const char *name)
+{
+    for (uint32_t i = 0; i < text_file_count; i++) {
+        if (strcmp(text_files[i].name, name) == 0)
+            return &text_files[i];
+    }
+    return NULL;
+}
+
 int text_file_make(const struct text_file *file, struct text *text)
 {
     file->make(text);

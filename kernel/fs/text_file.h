@@ -46,6 +46,7 @@ struct text_file {
 void text_files_init(const struct text_file *files, uint32_t count);
 /* Null: there is none of that number. */
 const struct text_file *text_file_numbered(uint32_t number);
+const struct text_file *text_file_named(const char *name);
 
 /* The whole of a text file. 0 or -ENOMEM. */
 int text_file_make(const struct text_file *file, struct text *text);

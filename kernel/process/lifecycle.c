@@ -19,6 +19,7 @@
 #include "memory/object.h"
 #include "memory/page.h"
 #include "memory/user_copy.h"
+#include "process/machine_commands.h"
 #include "process/process_table.h"
 #include "process/scheduler_files.h"
 #include "scheduler/cpu.h"
@@ -126,6 +127,7 @@ static void become_init(void)
     if (error)
         panic("no file system: error %d. Is there a disk, made by `make image`?", -error);
     scheduler_files_init();
+    machine_commands_init();
     current_process()->files = file_table_create();
     error = execute("/init", arguments);
     if (error < 0)

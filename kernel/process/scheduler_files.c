@@ -78,29 +78,74 @@ static void make_status(struct text *text)
         preemption_point();
 }
 
-static int set_priority_shown(const char *pid_text, const char *value_text)
+/* As the column PRIORITY has it. */
+static enum attribute_kind attribute_shown(void)
 {
     struct policy_in_use use;
     struct scheduler_view view;
+    view_scheduler(&view, &use);
+    return scheduler_shows_weight(&view) ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY;
+}
+
+/* False: there is none of that name. */
+static bool find_attribute(const char *name, enum attribute_kind *kind)
+{
+    static const struct {
+        const char *name;
+        enum attribute_kind kind;
+    } attributes[] = {{"priority", ATTRIBUTE_PRIORITY},
+                      {"tickets", ATTRIBUTE_TICKETS},
+                      {"weight", ATTRIBUTE_WEIGHT}};
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+        if (strcmp(attributes[i].name, name) == 0) {
+            *kind = attributes[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `name`: null, if it is the attribute that is shown. */
+static int set_attribute(const char *pid_text, const char *name, const char *value_text)
+{
+    enum attribute_kind kind;
     int64_t pid;
     int64_t value;
     if (!text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
         return -EINVAL;
     if (pid < 1 || pid > INT32_MAX)
         return -ESRCH;
-    view_scheduler(&view, &use);
-    return (int)process_set_attribute(
-        (int)pid, scheduler_shows_weight(&view) ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY, value);
+    if (!name)
+        kind = attribute_shown();
+    else if (!find_attribute(name, &kind))
+        return -EINVAL;
+    return (int)process_set_attribute((int)pid, kind, value);
 }
 
-/* "POLICY[:PRESET]" or "PID VALUE" */
+static int set_seed(const char *text)
+{
+    int64_t seed;
+    if (!text_to_number(text, &seed))
+        return -EINVAL;
+    if (seed < 0)
+        return -ERANGE;
+    scheduler_set_seed((uint64_t)seed);
+    return 0;
+}
+
+/* "POLICY[:PRESET]", "seed VALUE", "PID VALUE" or "PID ATTRIBUTE VALUE" */
 static int obey_status(char *line)
 {
-    char *first;
-    char *second;
-    if (text_take_two(line, " \t", &first, &second))
-        return set_priority_shown(first, second);
-    return second ? -EINVAL : scheduler_set_policy(first);
+    const char *word[3];
+    for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+        word[i] = text_take_word(&line, " \t");
+    if (text_take_word(&line, " \t"))
+        return -EINVAL;
+    if (!word[1])
+        return scheduler_set_policy(word[0]);
+    if (word[2])
+        return set_attribute(word[0], word[1], word[2]);
+    return strcmp(word[0], "seed") == 0 ? set_seed(word[1]) : set_attribute(word[0], NULL, word[1]);
 }
 
 /* ---- sched_tunables ---- */

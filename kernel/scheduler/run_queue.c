@@ -366,6 +366,29 @@ int scheduler_set_tunable(const char *name, int64_t value)
     return error;
 }
 
+/* As if the policy had been chosen, and then its tunables. All queues are locked. */
+static void record_setting(const struct setting *setting)
+{
+    struct policy_choice choice;
+    uint32_t shares_by = scheduler_shares_by();
+    policy_choose(setting->text, strlen(setting->text), &choice);
+    trace_text(TRACE_POLICY, shares_by, setting->text);
+    for (uint32_t i = 0; i < policy->tunable_count; i++) {
+        if (setting->tunable[i] != policy_default(&choice, i))
+            trace_tunable(shares_by, policy->tunables[i].name, setting->tunable[i]);
+    }
+}
+
+void scheduler_set_seed(uint64_t seed)
+{
+    lock_all();
+    struct setting setting = present_setting();
+    scheduler.seed = seed;
+    switch_to(&setting);
+    record_setting(&setting);
+    unlock_all();
+}
+
 int scheduler_get_tunable(const char *name, int64_t *value)
 {
     struct queue *queue = queue_lock(0);

@@ -55,6 +55,8 @@ int scheduler_set_policy(const char *text);
  * none of that name. -ERANGE: not allowed. */
 int scheduler_set_tunable(const char *name, int64_t value);
 int scheduler_get_tunable(const char *name, int64_t *value);
+/* Begins the present policy anew, with its tunables as they are and other random numbers. */
+void scheduler_set_seed(uint64_t seed);
 
 /* The policy at one moment. */
 #define POLICY_TEXT_BYTES 64

@@ -8,7 +8,7 @@
 
 /* Private: how the hardware's timer becomes nanoseconds. */
 struct clock_base {
-    uint64_t boot; /* its value at boot */
+    uint64_t boot; /* its value at boot; the machine finds it first (abi/machine_commands.h) */
     uint64_t step; /* nanoseconds from one value to the next */
 };
 extern struct clock_base clock_base;

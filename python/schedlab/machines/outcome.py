@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # abi/machine_status.h
-SUCCESS, FAILED, PANIC, LIMIT, STUCK = 0, 1, 101, 102, 103
+SUCCESS, FAILED, PANIC, LIMIT, STUCK, REFUSED = 0, 1, 101, 102, 103, 104
 
 _PANIC_LINES = 40
 _LAST_LINES = 12
@@ -39,6 +39,9 @@ def outcome_of(exit_status: int, console: str, limit_status: int = LIMIT) -> Out
     if exit_status == STUCK:
         what = "the guest hangs: every CPU sleeps, and nothing can wake one"
         return Outcome("hung", what + tail_of(console))
+    if exit_status == REFUSED:
+        what = "the kernel did not obey what the branch is to do otherwise"
+        return Outcome("refused", what + tail_of(console))
     if exit_status < 0:
         name = signal.Signals(-exit_status).name
         return Outcome("killed", f"the machine's process was ended by {name}" + tail_of(console))

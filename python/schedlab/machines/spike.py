@@ -123,6 +123,17 @@ def driven(path: str, boot: Boot) -> list[str]:
     return [*command, str(boot.program)]
 
 
+BRANCH_COMMANDS, BRANCH_STATUS = "commands", "status"
+"""In the folder of a branch: what the kernel is told when it begins, and how it has ended."""
+
+
+def branching(command: list[str], at_ns: int, folders: list[str], jobs: int) -> list[str]:
+    """A command of our driver, so that the machine goes on in a branch for each of these folders from
+    that time of the kernel on, so many side by side."""
+    more = [f"--branch-at={at_ns}", f"--jobs={jobs}", *(f"--branch={name}" for name in folders)]
+    return [command[0], *more, *command[1:]]
+
+
 def stock(path: str, boot: Boot) -> list[str]:
     """The command of Spike's own program."""
     command = [path, f"-p{boot.cpus}", f"-m{boot.memory_mib}"]

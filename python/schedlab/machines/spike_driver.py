@@ -17,7 +17,7 @@ from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler, complaint
 
 SOURCES = ROOT / "spike"
-_INTERFACES = [ROOT / "abi" / name for name in ("machine_hints.h", "machine_status.h")]
+_INTERFACES = sorted((ROOT / "abi").glob("machine_*.h"))
 _FLAGS = [
     *("-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"),
     "-D_GLIBCXX_USE_CXX11_ABI=0",  # as the library was built

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""Our driver of Spike's library: a machine that forks at a moment, and what its branches do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from schedlab import trace
+from schedlab.machines import Boot
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.outcome import REFUSED, outcome_of
+from schedlab.machines.spike import BRANCH_COMMANDS, BRANCH_STATUS, branching, driven
+from schedlab.machines.spike_driver import driver
+from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.trace import AttributeKind, Kind, Trace
+
+pytestmark = pytest.mark.spike
+
+AT = 100_000_000
+
+
+def command(cpus: int, words: str) -> list[str]:
+    build("kernel", "image")
+    boot = Boot(KERNEL, IMAGE, cpus, 512, f"tick=1ms limit=100s trace={TRACE_FILE} {words}")
+    return driven(str(driver()), boot)
+
+
+def run(words: list[str], folder: Path) -> tuple[int, str]:
+    """The status, and what was said."""
+    folder.mkdir(exist_ok=True)
+    with (folder / CONSOLE).open("wb") as console:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    return done.returncode, done.stderr
+
+
+def make_folders(place: Path, told: dict[str, str]) -> list[str]:
+    for name, text in told.items():
+        (place / name).mkdir(parents=True)
+        (place / name / BRANCH_COMMANDS).write_text(text)
+    return list(told)
+
+
+def branch(place: Path, words: list[str], told: dict[str, str], at: int = AT, jobs: int = 2) -> str:
+    """What was said."""
+    status, said = run(branching(words, at, make_folders(place, told), jobs), place)
+    assert status == 0, said
+    return said
+
+
+def left_in(folder: Path) -> tuple[bytes, bytes]:
+    return (folder / CONSOLE).read_bytes(), (folder / TRACE_FILE).read_bytes()
+
+
+def status_of(folder: Path) -> int:
+    return int((folder / BRANCH_STATUS).read_text())
+
+
+def events(folder: Path) -> Trace:
+    found = trace.read(folder / TRACE_FILE)
+    trace.validate(found)
+    return found
+
+
+def after(found: Trace, kind: Kind) -> pl.DataFrame:
+    """The records of a kind from the moment on."""
+    return found.events.filter((pl.col("kind") == kind) & (pl.col("time_ns") >= AT))
+
+
+SETUPS = [
+    (1, 'policy=rr run="cpu-bound -n 10"', [], AT),
+    (1, 'policy=mlfq run="mixed"', [], 1),
+    (4, 'policy=mlfq run="mixed"', [], AT),
+    (4, 'policy=lottery run="mixed"', ["--turn=700"], AT + 123),
+    (4, 'policy=rr run="io-bound -n 4"', ["--interleave=5"], AT),
+    (2, "policy=rr run=test-files", [], AT),
+    (2, 'policy=rr run="sleep 500"', [], AT),
+]
+
+
+@pytest.mark.parametrize(("cpus", "words", "more", "at"), SETUPS)
+def test_a_branch_in_which_nothing_changes_is_the_unforked_run(
+    tmp_path: Path, cpus: int, words: str, more: list[str], at: int
+) -> None:
+    whole = command(cpus, words)
+    whole = [whole[0], *more, *whole[1:]]
+    assert run(whole, tmp_path / "run")[0] == 0
+    said = branch(tmp_path / "forked", whole, {"one": "", "other": ""}, at)
+    assert said == ""
+    for name in ("one", "other"):
+        folder = tmp_path / "forked" / name
+        assert status_of(folder) == 0
+        assert left_in(folder) == left_in(tmp_path / "run")
+
+
+def test_branches_share_their_past_and_no_more(tmp_path: Path) -> None:
+    told = {
+        "policy": "sched_status mlfq\n",
+        "tunable": "sched_tunables slice=3\n",
+        "several": "sched_status stride\nsched_tunables slice 2",
+    }
+    assert branch(tmp_path, command(2, 'policy=rr run="mixed"'), {"same": "", **told}) == ""
+    found = {name: events(tmp_path / name) for name in ("same", *told)}
+    pasts = {
+        name: each.events.filter(pl.col("time_ns") < AT).to_dicts() for name, each in found.items()
+    }
+    assert len(pasts["same"]) > 100
+    assert all(past == pasts["same"] for past in pasts.values())
+    for name in told:
+        assert not found[name].events.equals(found["same"].events)
+    assert after(found["same"], Kind.POLICY).is_empty()
+
+    def switched(name: str) -> list[str]:
+        kinds = pl.col("kind").is_in([Kind.POLICY, Kind.TUNABLE]) & (pl.col("time_ns") >= AT)
+        rows = found[name].events.with_row_index("row").filter(kinds)["row"].to_list()
+        texts = found[name].texts.rows()
+        return [text for row, text in texts if row in rows]
+
+    assert switched("policy") == ["mlfq"]
+    assert switched("tunable") == ["slice"]
+    assert switched("several") == ["stride", "slice"]
+    assert after(found["tunable"], Kind.TUNABLE)["second"].to_list() == [3]
+    begun = after(found["policy"], Kind.POLICY)["time_ns"].item()
+    assert AT <= begun < AT + 1_000_000, "before the next tick"
+
+
+def test_a_seed_is_that_of_the_policy(tmp_path: Path) -> None:
+    told = {"same": "", "one": "sched_status seed 1", "seven": "sched_status seed 7"}
+    branch(tmp_path, command(1, 'policy=lottery set=slice=3 run="mixed"'), told)
+    found = {name: events(tmp_path / name) for name in told}
+    assert not found["one"].events.equals(found["seven"].events)
+    for name in ("one", "seven"):
+        assert after(found[name], Kind.POLICY).height == 1
+        assert after(found[name], Kind.TUNABLE)["second"].to_list() == [3]
+
+
+def test_an_attribute_is_set(tmp_path: Path) -> None:
+    whole = command(1, 'policy=lottery run="cpu-bound -n 4"')
+    run(whole, tmp_path / "run")
+    pid = int(events(tmp_path / "run").events.filter(pl.col("kind") == Kind.FORK)["first"][-1])
+    branch(tmp_path, whole, {"rich": f"sched_status {pid} tickets 100\n"})
+    (change,) = after(events(tmp_path / "rich"), Kind.ATTRIBUTE).to_dicts()
+    assert (change["process"], change["first"], change["second"]) == (
+        pid,
+        AttributeKind.TICKETS,
+        100,
+    )
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sched_status nonsense", "the kernel refuses, error 160: sched_status nonsense"),
+        ("sched_status 9999 tickets 5", "the kernel refuses, error 3: sched_status 9999 tickets 5"),
+        ("sched_policies rr", "the kernel refuses, error 22"),
+        ("sched_status", "the kernel refuses, error 22"),
+        ("nothing rr", "the kernel refuses, error 2: nothing rr"),
+        ("sched_status mlfq\nsched_tunables x=1\n", "error 161: sched_tunables x=1"),
+    ],
+)
+def test_what_is_refused_ends_the_branch(tmp_path: Path, cpus: int, text: str, words: str) -> None:
+    said = branch(tmp_path, command(cpus, "policy=rr run=mixed"), {"bad": text, "same": ""})
+    assert said == f"schedlab-spike: branch bad ended with status {REFUSED}\n"
+    assert (status_of(tmp_path / "bad"), status_of(tmp_path / "same")) == (REFUSED, 0)
+    outcome = outcome_of(REFUSED, (tmp_path / "bad" / CONSOLE).read_text())
+    assert outcome.status == "refused"
+    assert words in outcome.message
+
+
+def test_a_kernel_that_cannot_obey_yet_is_no_success(tmp_path: Path) -> None:
+    whole = command(1, "policy=rr run=true")
+    branch(tmp_path, whole, {"early": "sched_status mlfq"}, at=0)
+    assert status_of(tmp_path / "early") == REFUSED
+    console = (tmp_path / "early" / CONSOLE).read_text()
+    assert "the kernel did not take what it was told" in console
+
+
+def test_a_run_that_ends_before_has_no_branches(tmp_path: Path) -> None:
+    whole = command(1, "policy=rr run=true")
+    folders = make_folders(tmp_path, {"late": ""})
+    status, said = run(branching(whole, 10**12, folders, 1), tmp_path)
+    assert status == 1
+    assert said == "schedlab-spike: the machine ended before its branches began\n"
+    assert not (tmp_path / "late" / BRANCH_STATUS).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["--branch-at=1"], 2, "--branch-at and --branch: one needs the other"),
+        (["--branch=there"], 2, "--branch-at and --branch: one needs the other"),
+        (["--branch-at=x", "--branch=there"], 2, "--branch-at=x: out of range, or no number"),
+        (["--branch-at=1", "--branch=none"], 1, "none/commands: No such file"),
+        (["--branch-at=1", "--branch=used"], 1, "used/console.log: File exists"),
+        (["--branch-at=1", "--branch=long"], 1, "long/commands: too long for the kernel"),
+        (["--jobs=0"], 2, "--jobs=0: out of range"),
+    ],
+)
+def test_wrong_words_are_named_before_the_machine_begins(
+    tmp_path: Path, words: list[str], status: int, message: str
+) -> None:
+    make_folders(tmp_path, {"there": "", "used": "", "long": "x" * 1024})
+    (tmp_path / "used" / CONSOLE).touch()
+    whole = command(1, "policy=rr run=true")
+    found, said = run([whole[0], *words, *whole[1:]], tmp_path)
+    assert found == status
+    assert message in said
+    assert not (tmp_path / CONSOLE).read_bytes()
+
+
+def test_a_console_that_cannot_be_copied_is_refused(tmp_path: Path) -> None:
+    make_folders(tmp_path, {"one": ""})
+    done = subprocess.run(
+        branching(command(1, "run=true"), AT, ["one"], 1),
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "standard output is no file" in done.stderr
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if condition():
+            return
+        time.sleep(0.01)
+    pytest.fail("it did not come")
+
+
+def has_begun(folder: Path) -> bool:
+    console = folder / CONSOLE
+    return console.exists() and console.stat().st_size > 0
+
+
+def alive(pid: int) -> bool:
+    """Not even as a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_branches_end_with_the_machine(tmp_path: Path, number: int) -> None:
+    folders = make_folders(tmp_path, {"one": "", "other": "", "third": ""})
+    whole = command(1, 'limit=86400s run="cpu-bound -n 2 -i 1000000000000"')
+    with (tmp_path / CONSOLE).open("wb") as console:
+        machine = subprocess.Popen(
+            branching(whole, 20_000_000, folders, 2),
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+        )
+    wait_for(lambda: all(has_begun(tmp_path / name) for name in ("one", "other")))
+    children = Path(f"/proc/{machine.pid}/task/{machine.pid}/children").read_text().split()
+    assert len(children) == 2, "as many as --jobs says"
+    os.kill(machine.pid, number)
+    assert machine.wait(20) == -number
+    wait_for(lambda: not any(alive(int(pid)) for pid in children))
