@@ -10,7 +10,8 @@ import pytest
 
 from schedlab import trace
 from schedlab.trace import Kind
-from schedlab.trace.reader import Records, read_records
+from schedlab.trace.ordered import read_records
+from schedlab.trace.reader import Records
 from schedlab_simulator import Attribute, Simulator
 from simulator_command import built, simulate
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from conftest import ROOT
 from naive_validation import first_breach
-from schedlab.metrics.compute import ATTRIBUTE_DEFAULTS, compute
+from schedlab.metrics import compute
+from schedlab.metrics.shares import ATTRIBUTE_DEFAULTS
 from schedlab.trace import (
     AttributeKind,
     BlockReason,

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Metrics of runs, from their traces (docs/metrics.md)."""
 
-from schedlab.metrics.compute import Metrics, Weights, compute, load, schemas, wakeup_latencies
+from schedlab.metrics.compute import compute, measure
 from schedlab.metrics.fairness import interquartile_range, jain_index
 from schedlab.metrics.ideal import ideal_shares
-from schedlab.metrics.intervals import cpu_intervals, scheduler_intervals, state_intervals
+from schedlab.metrics.intervals import (
+    cpu_intervals,
+    scheduler_intervals,
+    state_intervals,
+    wakeup_latencies,
+)
+from schedlab.metrics.model import Metrics
 from schedlab.metrics.predictability import predictability
+from schedlab.metrics.shares import Weights
+from schedlab.metrics.stored import load, schemas
 from schedlab.metrics.tables import tables
 from schedlab.metrics.window import Window, measured_window
 
@@ -19,6 +27,7 @@ __all__ = [
     "interquartile_range",
     "jain_index",
     "load",
+    "measure",
     "measured_window",
     "predictability",
     "scheduler_intervals",

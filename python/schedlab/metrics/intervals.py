@@ -9,14 +9,20 @@ import polars as pl
 
 from schedlab.metrics.columns import named, nullable
 from schedlab.metrics.lives import Lives, lives
+from schedlab.metrics.window import Window
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Step, Trace
+from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
+from schedlab.trace.steps import Steps
+from schedlab.trace.stories import CpuOrder, Mask, Stories, same_as_next
 
 _STATE_NAMES = {
     int(ProcessState.RUNNABLE): "runnable",
     int(ProcessState.RUNNING): "running",
     int(ProcessState.BLOCKED): "blocked",
 }
+_IS_NAMED = np.zeros(128, bool)
+_IS_NAMED[list(_STATE_NAMES)] = True
 _PICKED, _FORKED, _WOKEN, _YIELDED, _FOUND, _PREEMPTED, _BLOCKED = 0, 1, 2, 3, 4, 10, 20
 _CAUSE_NAMES = {
     _PICKED: "picked",
@@ -40,35 +46,50 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
     forked or woke it; 0: an interrupt; null: none), begin_ns, end_ns, begin_row, end_row
     (of `trace.events`; end_row is null if it lasted until the trace ends).
     """
-    steps = (who or lives(trace)).steps
-    changes = np.flatnonzero(steps.step != Step.ENDED)
-    life, row = steps.life[changes], steps.row[changes]
-    continues = np.append(life[1:] == life[:-1], False) if len(life) else np.empty(0, bool)
-    end_row = np.where(continues, np.roll(row, -1), -1)
-    known = np.isin(steps.after[changes], list(_STATE_NAMES))
-    changes, row, end_row = changes[known], row[known], end_row[known]
-    pid, step, state = steps.pid[changes], steps.step[changes], steps.after[changes]
+    steps, goes_on = state_changes((who or lives(trace)).steps)
+    next_row = np.where(goes_on, np.roll(steps.row, -1), -1)
+    next_ns = np.roll(steps.time, -1)
+    known = np.flatnonzero(_IS_NAMED[steps.after])
+    steps, end_row, next_ns = steps.of(known), next_row[known], next_ns[known]
+    pid, row, step, state = steps.pid, steps.row, steps.step, steps.after
 
-    time, cpu = trace.column("time_ns"), trace.column("cpu")[row]
-    open_end = np.where(state == ProcessState.RUNNING, cpu_end_times(trace)[cpu], trace.end_ns)
-    end = np.where(end_row >= 0, time[end_row], open_end) if len(row) else row
+    runs = state == ProcessState.RUNNING
+    open_end = np.where(runs, cpu_end_times(trace)[steps.cpu], trace.end_ns)
+    end = np.where(end_row >= 0, next_ns, open_end)
     by = trace.column("first")[row].astype(np.int64)
     forked = step == Step.BORN
     by[forked] = trace.column("process")[row[forked]]
     return pl.DataFrame(
         {
-            "life": life[known],
+            "life": steps.life,
             "pid": pid,
             "state": named(state, _STATE_NAMES),
             "cause": named(_causes(trace, pid, row, step, state), _CAUSE_NAMES),
-            "cpu": cpu,
+            "cpu": steps.cpu,
             "by": nullable(by, ~np.isin(step, (Step.BORN, Step.WOKEN))),
-            "begin_ns": time[row],
+            "begin_ns": steps.time,
             # Two CPUs' clocks may differ a little: nothing takes less than no time.
-            "end_ns": np.maximum(end, time[row]),
+            "end_ns": np.maximum(end, steps.time),
             "begin_row": row,
             "end_row": nullable(end_row, end_row < 0),
         }
+    )
+
+
+def state_changes(steps: Steps) -> tuple[Steps, Mask]:
+    """The steps from which on a process does something else, and which of them last until the next of
+    them; the others, until the trace ends."""
+    ended = is_kind(steps.step, Step.ENDED)
+    changing = steps.of(np.flatnonzero(~ended)) if ended.any() else steps
+    return changing, same_as_next(changing.life)
+
+
+def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """Each wake-up in the window that was followed by a run in it: life, latency_ns."""
+    woken = states.filter((pl.col("cause") == "woken") & pl.col("end_row").is_not_null())
+    begin_row, end_row = (woken[name].to_numpy() for name in ("begin_row", "end_row"))
+    return woken.filter(window.holds(begin_row) & window.holds(end_row)).select(
+        "life", latency_ns=pl.col("end_ns") - pl.col("begin_ns")
     )
 
 
@@ -77,30 +98,10 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
 
     Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above).
     """
-    kind = trace.column("kind")
-    rows = np.union1d(trace.rows(Kind.START, Kind.SWITCH), _found_running(trace))
-    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
-    cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
-    continues = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
-    end_row = np.where(continues, np.roll(rows, -1), -1)
-    end = np.where(end_row >= 0, time[end_row], cpu_end_times(trace)[cpu]) if len(rows) else rows
-    return pl.DataFrame(
-        {
-            "cpu": cpu,
-            "pid": np.where(kind[rows] == Kind.START, 0, trace.column("process")[rows]),
-            "begin_ns": time[rows],
-            "end_ns": end,
-            "begin_row": rows,
-            "end_row": nullable(end_row, end_row < 0),
-        }
+    stories = _stories(trace)
+    return pl.DataFrame({"pid": stories.entered, **_spans(stories, stories.entries)}).select(
+        "cpu", "pid", "begin_ns", "end_ns", "begin_row", "end_row"
     )
-
-
-def _found_running(trace: Trace) -> Integers:
-    """Rows that say which process ran on a CPU when the trace began."""
-    rows = trace.rows(Kind.FOUND)
-    running: Integers = rows[trace.column("first")[rows] == ProcessState.RUNNING]
-    return running
 
 
 def scheduler_intervals(trace: Trace) -> pl.DataFrame:
@@ -111,30 +112,42 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     cycles (of the scheduler; null for idle, when the counter may stand still),
     begin_row, end_row (as above).
     """
-    kind = trace.column("kind")
-    rows = np.union1d(
-        trace.rows(Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT), _found_running(trace)
+    stories = _stories(trace)
+    at = stories.visits
+    end = stories.following(at)
+    cycles = stories.columns.second.view(np.int64)
+    enters = is_kind(stories.columns.kind[at], Kind.SCHEDULER_ENTER)
+    idles = ~enters & (stories.columns.process[at] == 0)
+    return (
+        pl.DataFrame(
+            {
+                **_spans(stories, at),
+                "what": named(enters.astype(np.int8), {0: "idle", 1: "scheduler"}),
+                "cycles": nullable(cycles[end] - cycles[at], ~(enters & (end >= 0))),
+            }
+        )
+        .select("cpu", "what", "begin_ns", "end_ns", "cycles", "begin_row", "end_row")
+        .filter(pl.Series(enters | idles))
     )
-    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
-    cpu, time = trace.column("cpu")[rows], trace.column("time_ns")
-    cycles = trace.column("second")[rows].astype(np.int64)
-    continues = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
-    end_row = np.where(continues, np.roll(rows, -1), -1)
-    end = np.where(end_row >= 0, time[end_row], cpu_end_times(trace)[cpu]) if len(rows) else rows
-    enters = kind[rows] == Kind.SCHEDULER_ENTER
-    idles = ~enters & (trace.column("process")[rows] == 0)
-    spent = np.roll(cycles, -1) - cycles
-    return pl.DataFrame(
-        {
-            "cpu": cpu,
-            "what": named(enters.astype(np.int8), {0: "idle", 1: "scheduler"}),
-            "begin_ns": time[rows],
-            "end_ns": end,
-            "cycles": nullable(spent, ~(enters & continues)),
-            "begin_row": rows,
-            "end_row": nullable(end_row, end_row < 0),
-        }
-    ).filter(pl.Series(enters | idles))
+
+
+def _stories(trace: Trace) -> Stories:
+    return CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
+
+
+def _spans(stories: Stories, at: Integers) -> dict[str, pl.Series | npt.NDArray[np.integer]]:
+    """From some records to the next of them on the same CPU, or to its last record."""
+    end = stories.following(at)
+    last = np.append(stories.begins[1:], len(stories.row)) - 1
+    last_of = last[np.searchsorted(stories.begins, at, side="right") - 1]
+    end_row = np.where(end >= 0, stories.row[end], -1) if len(at) else at
+    return {
+        "cpu": stories.columns.cpu[at],
+        "begin_ns": stories.columns.time[at],
+        "end_ns": stories.columns.time[np.where(end >= 0, end, last_of)],
+        "begin_row": stories.row[at],
+        "end_row": nullable(end_row, end_row < 0),
+    }
 
 
 def cpu_end_times(trace: Trace) -> Integers:

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from schedlab.trace import (
     AttributeKind,
+    Facts,
     Kind,
     MarkKind,
     Step,
-    Timeline,
     Trace,
     mark_text,
     timeline,
 )
 from schedlab.trace.model import Integers
+from schedlab.trace.steps import Steps
+from schedlab.trace.timeline import life_at
 
 Mask = npt.NDArray[np.bool_]
 
@@ -27,39 +28,65 @@ _NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Lives:
-    """Arrays with one element per life; -1: there is none."""
+class LifeTable:
+    """Arrays with one element per life, in the order of PID and begin; -1: there is none."""
 
-    steps: Timeline
     pid: Integers
+    begin_row: Integers
+    """Where the trace first tells of it."""
     parent: Integers
     """The parent's life; of a process that was forked from outside, that of the first process, which
     reaps it."""
     fork_row: Integers
     first_run_row: Integers
+    first_run_ns: Integers
     exit_row: Integers
 
     def __len__(self) -> int:
         return len(self.pid)
+
+    def life_at(self, pid: Integers, row: Integers) -> Integers:
+        """The life that each PID had at each row of the events; -1: none that the trace knows."""
+        return life_at(self.pid, self.begin_row, pid, row)
+
+
+@dataclass(frozen=True, eq=False)
+class Lives(LifeTable):
+    """With all that they did."""
+
+    steps: Steps
 
 
 def lives(trace: Trace) -> Lives:
     """One life: a PID from its fork, or where it was found, to its end."""
     steps = timeline(trace)
     first = steps.first
-    pid = steps.pid[first]
-    forked = steps.step[first] == Step.BORN
-    fork_row = np.where(forked, steps.row[first], _NONE)
-    parent_pid = trace.column("process")[np.maximum(fork_row, 0)].astype(np.int64)
-    parent = steps.life_at(parent_pid, fork_row) if len(pid) else np.empty(0, np.int64)
-    return Lives(
-        steps=steps,
-        pid=pid,
-        parent=_parents(parent, forked, forked & (parent_pid == 0), fork_row),
-        fork_row=fork_row,
-        first_run_row=_first_row(steps, Step.IN, len(pid)),
-        exit_row=_first_row(steps, Step.ENDED, len(pid)),
+    first_run_row = _first_row(steps, Step.IN, len(first))
+    fork_row, parent = forks(
+        trace, steps.pid[first], steps.row[first], steps.step[first] == Step.BORN
     )
+    return Lives(
+        pid=steps.pid[first],
+        begin_row=steps.row[first],
+        parent=parent,
+        fork_row=fork_row,
+        first_run_row=first_run_row,
+        first_run_ns=trace.at("time_ns", first_run_row) if len(trace) else first_run_row,
+        exit_row=_first_row(steps, Step.ENDED, len(first)),
+        steps=steps,
+    )
+
+
+def forks(
+    trace: Facts, pid: Integers, begin_row: Integers, forked: Mask
+) -> tuple[Integers, Integers]:
+    """Of lives in their order: where each was forked, and its parent. `forked`: those that begin so."""
+    fork_row = np.where(forked, begin_row, _NONE)
+    if len(pid) == 0:
+        return fork_row, np.empty(0, np.int64)
+    parent_pid = trace.at("process", np.maximum(fork_row, 0)).astype(np.int64)
+    parent = life_at(pid, begin_row, parent_pid, fork_row)
+    return fork_row, _parents(parent, forked, forked & (parent_pid == 0), fork_row)
 
 
 def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) -> Integers:
@@ -73,14 +100,14 @@ def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) 
     return parent
 
 
-def _first_row(steps: Timeline, step: Step, count: int) -> Integers:
+def _first_row(steps: Steps, step: Step, count: int) -> Integers:
     rows = np.full(count, _NONE)
     which = np.flatnonzero(steps.step == step)[::-1]
     rows[steps.life[which]] = steps.row[which]  # the earliest is written last
     return rows
 
 
-def descendants(who: Lives, root: int) -> Mask:
+def descendants(who: LifeTable, root: int) -> Mask:
     """The lives that come from `root` by forks, without `root` itself."""
     mark = np.full(len(who), _NONE)
     if root < 0:
@@ -91,42 +118,42 @@ def descendants(who: Lives, root: int) -> Mask:
     return result
 
 
-def names(trace: Trace, who: Lives) -> list[str | None]:
+def names(trace: Facts, who: LifeTable) -> list[str | None]:
     """Each life's name at its end: of its last EXEC, or that by which it was found, or its
     parent's name when it was forked."""
-    texts = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.EXEC, Kind.FOUND)))
-    rows = texts["row"].to_numpy()
-    index = _inherited(who, *_own(trace, who, rows))
-    text = texts["text"].to_list()
-    return [text[at] if at >= 0 else None for at in index.tolist()]
+    rows = trace.texts["row"].to_numpy()
+    naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.EXEC, Kind.FOUND)))
+    index = _inherited(who, *_own(trace, who, rows[naming]))
+    text = trace.texts["text"].to_list()
+    return [text[naming[at]] if at >= 0 else None for at in index.tolist()]
 
 
-def labels(trace: Trace, who: Lives) -> list[str | None]:
+def labels(trace: Facts, who: LifeTable) -> list[str | None]:
     """Each life's MARK_GROUP label: its own last one, or its parent's when it was forked."""
     rows = trace.rows(Kind.MARK)
-    rows = rows[trace.column("first")[rows] == MarkKind.GROUP]
+    rows = rows[trace.at("first", rows) == MarkKind.GROUP]
     index = _inherited(who, *_own(trace, who, rows))
-    values = trace.column("second")[rows].tolist()
+    values = trace.at("second", rows).tolist()
     return [mark_text(values[at]) if at >= 0 else None for at in index.tolist()]
 
 
 def attribute(
-    trace: Trace, who: Lives, kind: AttributeKind, end_row: int, otherwise: int
+    trace: Facts, who: LifeTable, kind: AttributeKind, end_row: int, otherwise: int
 ) -> Integers:
     """Each life's last value of an attribute up to `end_row`: set, inherited, or `otherwise`."""
     rows = trace.rows(Kind.ATTRIBUTE)
-    rows = rows[(trace.column("first")[rows] == kind) & (rows <= end_row)]
+    rows = rows[(trace.at("first", rows) == kind) & (rows <= end_row)]
     index = _inherited(who, *_own(trace, who, rows))
-    values = np.append(trace.column("second")[rows].astype(np.int64), otherwise)
+    values = np.append(trace.at("second", rows).astype(np.int64), otherwise)
     return values[index]
 
 
-def _own(trace: Trace, who: Lives, rows: Integers) -> tuple[Integers, Integers]:
+def _own(trace: Facts, who: LifeTable, rows: Integers) -> tuple[Integers, Integers]:
     """The lives that records are about, and their rows."""
-    return who.steps.life_at(trace.column("process")[rows].astype(np.int64), rows), rows
+    return who.life_at(trace.at("process", rows).astype(np.int64), rows), rows
 
 
-def _inherited(who: Lives, life: Integers, row: Integers) -> Integers:
+def _inherited(who: LifeTable, life: Integers, row: Integers) -> Integers:
     """For each life, the index of the last record about it; if there is none, of the last one
     about its parent before the fork, and so on; -1: there is none at all."""
     at_fork = _resolve(last_before(life, row, who.parent, who.fork_row), who.parent)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.metrics.compute import Metrics
 from schedlab.metrics.fairness import interquartile_range
+from schedlab.metrics.model import Metrics
 
 
 def predictability(runs: list[Metrics]) -> pl.DataFrame:

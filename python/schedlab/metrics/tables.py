@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.metrics.compute import Metrics
+from schedlab.metrics.model import Metrics
 
 Row = dict[str, Any]
 Format = Callable[[Row], Text | str]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from schedlab.metrics.lives import Lives, last_before
-from schedlab.trace import Kind, MarkKind, Trace, mark_text
+from schedlab.metrics.lives import LifeTable, last_before
+from schedlab.trace import Facts, Kind, MarkKind, mark_text
 from schedlab.trace.model import Integers
 
 VALUES_SCHEMA = {
@@ -21,29 +21,29 @@ VALUES_SCHEMA = {
 }
 
 
-def told_values(trace: Trace, who: Lives, groups: Sequence[str]) -> pl.DataFrame:
+def told_values(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl.DataFrame:
     """Each MARK_VALUE of the whole trace, in order, with the name that its process gave last.
 
     `groups`: of each life. The name is null where the trace does not hold it.
     """
     marks = trace.rows(Kind.MARK)
-    kind = trace.column("first")[marks]
+    kind = trace.at("first", marks)
     values, names = marks[kind == MarkKind.VALUE], marks[kind == MarkKind.NAME]
     teller = _tellers(trace, who, values)
     index = last_before(_tellers(trace, who, names), names, teller, values)
-    texts = [mark_text(value) for value in trace.column("second")[names].tolist()]
+    texts = [mark_text(value) for value in trace.at("second", names).tolist()]
     return pl.DataFrame(
         {
-            "pid": trace.column("process")[values],
+            "pid": trace.at("process", values),
             "group": [groups[life] if life >= 0 else None for life in teller.tolist()],
-            "time_ns": trace.column("time_ns")[values],
+            "time_ns": trace.at("time_ns", values),
             "name": [texts[at] if at >= 0 else None for at in index.tolist()],
-            "value": trace.column("second")[values].astype(np.int64),
+            "value": trace.at("second", values).astype(np.int64),
         },
         schema=VALUES_SCHEMA,
     )
 
 
-def _tellers(trace: Trace, who: Lives, rows: Integers) -> Integers:
+def _tellers(trace: Facts, who: LifeTable, rows: Integers) -> Integers:
     """The lives that made these records."""
-    return who.steps.life_at(trace.column("process")[rows].astype(np.int64), rows)
+    return who.life_at(trace.at("process", rows).astype(np.int64), rows)

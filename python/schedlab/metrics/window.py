@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import polars as pl
+import numpy as np
+import numpy.typing as npt
 
-from schedlab.trace import Kind, MarkKind, Trace
+from schedlab.trace import Facts, Kind, MarkKind
+from schedlab.trace.model import Integers
 
 
 @dataclass(frozen=True)
@@ -27,37 +29,43 @@ class Window:
         """Its length."""
         return self.end_ns - self.begin_ns
 
-    def duration(self) -> pl.Expr:
-        """What of [begin_ns, end_ns] lies in the window."""
-        begin = pl.col("begin_ns").clip(self.begin_ns, self.end_ns)
-        return pl.col("end_ns").clip(self.begin_ns, self.end_ns) - begin
+    def duration(self, begin_ns: Integers, end_ns: Integers) -> Integers:
+        """What of the times from `begin_ns` to `end_ns` lies in the window, in nanoseconds."""
+        begin = np.clip(begin_ns, self.begin_ns, self.end_ns)
+        lies: Integers = np.clip(end_ns, self.begin_ns, self.end_ns) - begin
+        return lies
 
-    def holds(self) -> pl.Expr:
-        """Do begin_row and end_row lie in the window?"""
-        return (pl.col("begin_row") >= self.begin_row) & (pl.col("end_row") <= self.end_row)
+    def part(self, rows: Integers) -> slice:
+        """Those of ascending rows that lie in the window."""
+        begin = np.searchsorted(rows, self.begin_row)
+        return slice(int(begin), int(np.searchsorted(rows, self.end_row, side="right")))
+
+    def holds(self, rows: Integers) -> npt.NDArray[np.bool_]:
+        """Do these rows lie in the window?"""
+        held: npt.NDArray[np.bool_] = (rows >= self.begin_row) & (rows <= self.end_row)
+        return held
 
 
-def measured_window(trace: Trace) -> Window:
+def measured_window(trace: Facts) -> Window:
     """The window from the first MARK_BEGIN to the first MARK_END after it, or to the end of the
     trace."""
     marks = trace.rows(Kind.MARK)
-    kind = trace.column("first")[marks]
+    kind = trace.at("first", marks)
     begins = marks[kind == MarkKind.BEGIN]
-    last_row = max(len(trace.events) - 1, 0)
+    last_row = max(len(trace) - 1, 0)
     if len(begins) == 0:
         forks = trace.rows(Kind.FORK)
-        from_the_first = len(forks) > 0 and len(trace.rows(Kind.FOUND)) == 0
-        root = int(trace.column("first")[forks[0]]) if from_the_first else None
+        from_the_first = len(forks) > 0 and not trace.has(Kind.FOUND)
+        root = int(trace.at("first", forks[:1])[0]) if from_the_first else None
         return Window(0, last_row, trace.begin_ns, trace.end_ns, root)
     begin = int(begins[0])
     ends = marks[(kind == MarkKind.END) & (marks > begin)]
-    time = trace.column("time_ns")
-    begin_ns = int(time[begin])
-    end_ns = int(time[ends[0]]) if len(ends) else trace.end_ns
+    begin_ns = int(trace.at("time_ns", begins[:1])[0])
+    end_ns = int(trace.at("time_ns", ends[:1])[0]) if len(ends) else trace.end_ns
     return Window(
         begin_row=begin,
         end_row=int(ends[0]) if len(ends) else last_row,
         begin_ns=begin_ns,
         end_ns=max(end_ns, begin_ns),
-        root_pid=int(trace.column("process")[begin]),
+        root_pid=int(trace.at("process", begins[:1])[0]),
     )

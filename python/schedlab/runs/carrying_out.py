@@ -299,11 +299,9 @@ def evaluate(
 
 def measure(folder: Path, place: Path | None = None) -> Metrics:
     """Checks a run's trace, and writes its metrics beside it, or into `place`."""
-    from schedlab import metrics, trace
+    from schedlab import metrics
 
-    read = trace.read(folder / TRACE_FILE)
-    trace.validate(read)
-    computed = metrics.compute(read)
+    computed = metrics.measure(folder / TRACE_FILE)
     computed.write(place or folder / results.METRICS)
     return computed
 

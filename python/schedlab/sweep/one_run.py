@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab import metrics, trace
+from schedlab import metrics
 from schedlab.host.tied import tied
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
@@ -142,9 +142,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def measure(folder: Path, kept: bool) -> Rows:
     """Measures the trace there, once it was checked."""
-    read = trace.read(folder / TRACE_FILE)
-    trace.validate(read)
-    found = metrics.compute(read)
+    found = metrics.measure(folder / TRACE_FILE)
     if kept:
         found.write(folder / results.METRICS)
     summary = found.summary.row(0, named=True)

@@ -13,17 +13,23 @@ from schedlab.trace.format import (
     mark_text,
 )
 from schedlab.trace.model import Header, Trace
+from schedlab.trace.ordered import OrderedRecords, read_records
+from schedlab.trace.outline import Facts, Outline, outline
 from schedlab.trace.reader import read
-from schedlab.trace.timeline import Step, Timeline, timeline
+from schedlab.trace.steps import timeline
+from schedlab.trace.timeline import Step, Timeline
 from schedlab.trace.validation import check_records, validate
 
 __all__ = [
     "FORMATS",
     "AttributeKind",
     "BlockReason",
+    "Facts",
     "Header",
     "Kind",
     "MarkKind",
+    "OrderedRecords",
+    "Outline",
     "PreemptReason",
     "ProcessState",
     "RecordName",
@@ -35,7 +41,9 @@ __all__ = [
     "event_table",
     "export",
     "mark_text",
+    "outline",
     "read",
+    "read_records",
     "timeline",
     "validate",
 ]

@@ -20,7 +20,7 @@ _COUNTERS = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
 
 def too_late(time: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
     """Times after TIME_MAX, as the file has them: 64 bits without a sign."""
-    late: npt.NDArray[np.bool_] = time.astype(np.uint64) > TIME_MAX
+    late: npt.NDArray[np.bool_] = time.view(np.uint64) > TIME_MAX
     return late
 
 

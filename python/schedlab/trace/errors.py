@@ -4,10 +4,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from schedlab.errors import FileRefused
 from schedlab.trace.format import Kind, ProcessState
-from schedlab.trace.model import Trace
+
+
+class Named(Protocol):
+    """A trace whose records can be named."""
+
+    def piece(self, begin: int, end: int) -> npt.NDArray[np.void]:
+        """The records in some rows."""
+
+    def sequence_at(self, row: int) -> int:
+        """A record's sequence number, unwrapped."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +37,16 @@ class RecordName:
     second: int
 
     @classmethod
-    def of(cls, trace: Trace, row: int) -> RecordName:
-        """The record in a row of `trace.events`."""
-        return cls(row=row, **{name: int(value) for name, value in _named_row(trace, row)})
+    def of(cls, trace: Named, row: int) -> RecordName:
+        """The record in a row of a trace."""
+        record = trace.piece(row, row + 1)
+        names = ("cpu", "kind", "process", "first", "second")
+        return cls(
+            row=row,
+            sequence=trace.sequence_at(row),
+            time_ns=int(record["time"].view(np.int64)[0]),
+            **{name: int(record[name][0]) for name in names},
+        )
 
     @property
     def kind_name(self) -> str:
@@ -69,7 +89,3 @@ def process_name(pid: int) -> str:
 def state_name(state: int) -> str:
     """How a message calls a process's state."""
     return ProcessState(state).name.lower() if state in set(ProcessState) else f"state {state}"
-
-
-def _named_row(trace: Trace, row: int) -> list[tuple[str, int]]:
-    return list(trace.events.row(row, named=True).items())

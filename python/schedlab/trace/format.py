@@ -146,9 +146,13 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def is_kind(kinds: npt.NDArray[np.integer], *which: Kind) -> npt.NDArray[np.bool_]:
-    """Where a record is of one of some kinds; several times as fast as numpy's isin."""
-    found: npt.NDArray[np.bool_] = kinds == which[0]
-    for kind in which[1:]:
-        found |= kinds == kind
+def is_kind(numbers: npt.NDArray[np.integer], *which: IntEnum) -> npt.NDArray[np.bool_]:
+    """Where a number is one of some of an enumeration.
+
+    Several times as fast as numpy's isin, and ten times as comparing with an IntEnum itself, which numpy
+    takes for a number of 64 bits.
+    """
+    found: npt.NDArray[np.bool_] = numbers == int(which[0])
+    for each in which[1:]:
+        found |= numbers == int(each)
     return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ import polars as pl
 from schedlab.trace.format import HEADER, RECORD, Kind, is_kind
 
 Integers = npt.NDArray[np.int64]
+
+CLOCK_SAMPLE = 65_536
+"""Of so many times it is told how finely a machine's clock moves."""
 
 
 EVENTS_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -37,6 +41,23 @@ class Header:
     cycles_per_second: int
     seed: int
     header_bytes: int = HEADER.itemsize
+
+
+class Columns(NamedTuple):
+    """Records in their order, a column each; all of one length."""
+
+    time: Integers
+    cpu: npt.NDArray[np.uint16]
+    kind: npt.NDArray[np.uint16]
+    process: npt.NDArray[np.uint32]
+    first: npt.NDArray[np.uint32]
+    second: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, records: npt.NDArray[np.void]) -> Columns:
+        """Those of records as the file has them."""
+        time, *others = (records[name].copy() for name in ("time", *cls._fields[1:]))
+        return cls(time.view(np.int64), *others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +94,41 @@ class Trace:
 
     @cached_property
     def clock_step_ns(self) -> int:
-        """What all of the first 65,536 times are multiples of, counted from the first; 0: all equal.
-
-        1 for a fine clock; more where the clock moves in steps, and shorter times show as 0.
-        """
-        times = self.column("time_ns")[:65536]
-        return int(np.gcd.reduce(times - times[0])) if len(times) else 0
+        """See clock_step: of the first CLOCK_SAMPLE times."""
+        return clock_step(self.column("time_ns")[:CLOCK_SAMPLE])
 
     def column(self, name: str) -> npt.NDArray[np.int64]:
         """A column of `events`, of its own integer type, without copying."""
         return self.events[name].to_numpy()
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
+        """What a column says in some rows."""
+        values: npt.NDArray[np.int64] = self.column(name)[rows]
+        return values
+
+    def piece(self, begin: int, end: int) -> npt.NDArray[np.void]:
+        """The rows from `begin` to before `end`, in the form of the file."""
+        return self.records(np.arange(begin, min(end, len(self))))
+
+    @property
+    def columns(self) -> Columns:
+        """All records, without copying."""
+        time, cpu, kind, process, first, second = (
+            self.events[name].to_numpy()
+            for name in ("time_ns", "cpu", "kind", "process", "first", "second")
+        )
+        return Columns(time, cpu, kind, process, first, second)
+
+    def has(self, kind: Kind) -> bool:
+        """True if there is a record of this kind."""
+        return bool((self.column("kind") == kind).any())
+
+    def sequence_at(self, row: int) -> int:
+        """The sequence number of the record in a row, unwrapped."""
+        return int(self.events["sequence"][row])
 
     def rows(self, *kinds: Kind) -> Integers:
         """Rows of `events` that hold a record of one of these kinds."""
@@ -98,10 +144,18 @@ class Trace:
 
     def file_offset(self, row: int) -> int:
         """Where in the file the record of a row begins, in bytes. Reads the file again."""
-        sequence = np.uint32(int(self.events["sequence"][row]) & 0xFFFF_FFFF)
+        sequence = np.uint32(self.sequence_at(row) & 0xFFFF_FFFF)
         with self.path.open("rb") as file:
             file.seek(self.header.header_bytes)
             records = np.fromfile(file, RECORD, count=-1)
         return self.header.header_bytes + RECORD.itemsize * int(
             np.flatnonzero(records["sequence"] == sequence)[0]
         )
+
+
+def clock_step(times: Integers) -> int:
+    """What all of some times are multiples of, counted from the first; 0: all equal.
+
+    1 for a fine clock; more where the clock moves in steps, and shorter times show as 0.
+    """
+    return int(np.gcd.reduce(times - times[0])) if len(times) else 0

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from schedlab.metrics.compute import ATTRIBUTE_DEFAULTS
+from schedlab.metrics.shares import ATTRIBUTE_DEFAULTS
 from schedlab.trace.format import AttributeKind
 
 PRIORITY_DEFAULT = 5

@@ -27,12 +27,11 @@ from schedlab.monitor.system import (
 from schedlab.monitor.systems.paced import PacedSystem
 from schedlab.runs import results
 from schedlab.toolchain.policies import PolicyChoice, parse_choices
-from schedlab.trace import TraceError, read, validate
+from schedlab.trace import TraceError, read, read_records, validate
 from schedlab.trace.bounds import impossible
 from schedlab.trace.errors import RecordName
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
-from schedlab.trace.reader import read_records
 
 CHECKED_BYTES_MAX = 256 << 20
 """The largest trace that is checked before it is played: a larger one would take seconds, and

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""What each process did in the window, added up part by part of a trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.metrics.intervals import state_changes
+from schedlab.metrics.lives import LifeTable, forks
+from schedlab.metrics.window import Window
+from schedlab.trace import Facts, Kind, ProcessState, Step
+from schedlab.trace.format import is_kind
+from schedlab.trace.model import Columns, Integers
+from schedlab.trace.parts import Part
+from schedlab.trace.steps import Steps
+from schedlab.trace.stories import changes
+from schedlab.trace.timeline import key
+
+COUNTS = {
+    "selections": Kind.SCHEDULER_EXIT,
+    "wakeups": Kind.WAKEUP,
+    "blocks": Kind.BLOCK,
+    "yields": Kind.YIELD,
+    "preemptions": Kind.PREEMPT,
+    "migrations": Kind.MIGRATE,
+}
+"""Columns that count records of a kind about the process."""
+TIMES = {
+    "running_ns": ProcessState.RUNNING,
+    "waiting_ns": ProcessState.RUNNABLE,
+    "blocked_ns": ProcessState.BLOCKED,
+}
+"""Columns that add up what of the window a process was in a state."""
+
+_LIFE = ("pid", "begin_row", "forked", "first_run_row", "first_run_ns", "exit_row")
+
+
+class Accounts:
+    """Of lives, by the number under which they begin (Steps.life)."""
+
+    def __init__(self, trace: Facts, window: Window) -> None:
+        self._trace = trace
+        self._window = window
+        self._lives = 0
+        self._life = {name: np.empty(0, np.int64) for name in _LIFE}
+        self._sums = {name: np.empty(0, np.int64) for name in (*TIMES, *COUNTS)}
+        self._latencies: list[tuple[Integers, Integers]] = []
+        """Lives, and how long they waited."""
+        self._open: list[Steps] = []
+        """Those that begin what goes on until the trace ends."""
+        # A machine that does not tell of its scheduler tells of a pick by the switch alone.
+        picks = Kind.SCHEDULER_EXIT if trace.has(Kind.SCHEDULER_EXIT) else Kind.SWITCH
+        self._kinds = {**COUNTS, "selections": picks}
+
+    def take(self, part: Part) -> None:
+        """The next part."""
+        steps = part.steps
+        starts = np.flatnonzero(changes(steps.life))
+        self._begin(steps, starts)
+        self._note_first("first_run_row", steps, Step.IN)
+        self._note_first("exit_row", steps, Step.ENDED)
+        self._add_times(steps)
+        self._add_counts(steps, starts, part.columns)
+
+    def end(self, rest: Steps, cpu_end_ns: Integers) -> None:
+        """`rest`: what is still open; `cpu_end_ns`: the time of each CPU's last record."""
+        self._open.append(state_changes(rest)[0])
+        for left in self._open:
+            runs = is_kind(left.after, ProcessState.RUNNING)
+            end_ns = np.where(runs, cpu_end_ns[left.cpu], self._trace.end_ns)
+            spent = self._window.duration(left.time, np.maximum(end_ns, left.time))
+            for name, state in TIMES.items():
+                which = is_kind(left.after, state)
+                np.add.at(self._sums[name], left.life[which], spent[which])
+
+    def results(self) -> tuple[LifeTable, pl.DataFrame, pl.DataFrame]:
+        """The lives; what they did (columns of TIMES and COUNTS); and, for each wake-up in the window that
+        was followed by a run in it, life and latency_ns."""
+        pid, begin_row = (self._life[name][: self._lives] for name in ("pid", "begin_row"))
+        order = np.argsort(key(pid, begin_row))
+        life = {name: values[: self._lives][order] for name, values in self._life.items()}
+        fork_row, parent = forks(
+            self._trace, life["pid"], life["begin_row"], life.pop("forked").astype(bool)
+        )
+        who = LifeTable(fork_row=fork_row, parent=parent, **life)
+        sums = {name: values[: self._lives][order] for name, values in self._sums.items()}
+        number = np.empty(self._lives, np.int64)
+        number[order] = np.arange(self._lives)
+        latencies = [np.concatenate(parts) for parts in zip(*self._latencies, strict=True)]
+        life_of, latency = latencies if latencies else (number[:0], number[:0])
+        return (
+            who,
+            pl.DataFrame({"life": np.arange(self._lives), **sums}),
+            pl.DataFrame({"life": number[life_of], "latency_ns": latency}),
+        )
+
+    def _begin(self, steps: Steps, starts: Integers) -> None:
+        """Opens accounts for lives that begin in the part."""
+        new = starts[steps.life[starts] >= self._lives]
+        life = steps.life[new]
+        self._lives += len(new)
+        for accounts in (self._life, self._sums):
+            for name, values in accounts.items():
+                accounts[name] = _room(values, self._lives, -1 if name.endswith("_row") else 0)
+        for name, found in (
+            ("pid", steps.pid),
+            ("begin_row", steps.row),
+            ("forked", is_kind(steps.step, Step.BORN)),
+        ):
+            self._life[name][life] = found[new]
+
+    def _note_first(self, name: str, steps: Steps, step: Step) -> None:
+        """Where each life first does something."""
+        at = np.flatnonzero(is_kind(steps.step, step) & (steps.row >= steps.begin))
+        at = at[changes(steps.life[at])]
+        at = at[self._life[name][steps.life[at]] < 0]
+        life = steps.life[at]
+        self._life[name][life] = steps.row[at]
+        if step == Step.IN:
+            self._life["first_run_ns"][life] = steps.time[at]
+
+    def _add_times(self, steps: Steps) -> None:
+        steps, goes_on = state_changes(steps)
+        ends = np.flatnonzero(~goes_on)
+        # A life may begin although its PID's last one has not ended, where records are missing.
+        followed = ends[:-1][steps.pid[ends[:-1]] == steps.pid[ends[:-1] + 1]]
+        if len(followed):
+            self._open.append(steps.of(followed))
+        end_ns = np.maximum(np.roll(steps.time, -1), steps.time)
+        spent = self._window.duration(steps.time, end_ns)
+        spent[ends] = 0
+        for name, state in TIMES.items():
+            add(self._sums[name], steps.life, ends, spent * is_kind(steps.after, state))
+        woken = np.flatnonzero(is_kind(steps.step, Step.WOKEN) & goes_on)
+        held = self._window.holds(steps.row[woken]) & self._window.holds(steps.row[woken + 1])
+        woken = woken[held]
+        self._latencies.append((steps.life[woken], end_ns[woken] - steps.time[woken]))
+
+    def _add_counts(self, steps: Steps, starts: Integers, columns: Columns) -> None:
+        """Adds records about lives, which lie from where a life begins to where its PID's next one does."""
+        begins = key(steps.pid[starts], steps.row[starts])
+        next_pid = (steps.pid[starts] + 1) << 32
+        ends = np.minimum(np.append(begins[1:], next_pid[-1:]), next_pid)
+        life = steps.life[starts]
+        for name, kind in self._kinds.items():
+            rows = np.flatnonzero(is_kind(columns.kind, kind)) + steps.begin
+            rows = rows[self._window.part(rows)]
+            told = np.sort(key(columns.process[rows - steps.begin].astype(np.int64), rows))
+            self._sums[name][life] += np.searchsorted(told, ends) - np.searchsorted(told, begins)
+
+
+def add(sums: Integers, of: npt.NDArray[np.integer], ends: Integers, values: Integers) -> None:
+    """Adds values to the sums of those that they are of; `of` has those that are equal side by side, and
+    `ends` are their last indices."""
+    if len(of):
+        sums[of[ends]] += np.add.reduceat(values, np.append(0, ends[:-1] + 1))
+
+
+def _room(values: Integers, count: int, otherwise: int) -> Integers:
+    """Room for so many, and for as many more as were added before."""
+    if count <= len(values):
+        return values
+    return np.concatenate((values, np.full(max(count, 2 * len(values)) - len(values), otherwise)))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Per CPU, its time, its way through the scheduler, its switches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.metrics.accounts import add
+from schedlab.metrics.window import Window
+from schedlab.trace import Facts, Kind
+from schedlab.trace.format import is_kind
+from schedlab.trace.model import Columns, Integers
+from schedlab.trace.parts import Part
+from schedlab.trace.stories import Mask, Stories, same_as_next
+
+SECOND_NS = 1_000_000_000
+_SUMS = {
+    "running_ns": pl.Int64,
+    "idle_ns": pl.Int64,
+    "scheduler_entries": pl.UInt32,
+    "scheduler_cycles": pl.Int64,
+    "idle_loop_ns": pl.Int64,
+    "context_switches": pl.UInt32,
+    "switches_to_idle": pl.UInt32,
+    "switches_from_idle": pl.UInt32,
+}
+
+
+class Spans(NamedTuple):
+    """Places in the stories of CPUs, each of which lasts until the next on its CPU: arrays of one length,
+    sorted by CPU, then by row."""
+
+    at: Integers
+    cpu: npt.NDArray[np.uint16]
+    row: Integers
+    time: Integers
+    closed: Mask
+    """The next one is there, and is of the part."""
+    ends: Integers
+    """Indices of the last of each CPU."""
+
+    @classmethod
+    def of(cls, stories: Stories, at: Integers) -> Spans:
+        """Some places."""
+        cpu, row = stories.columns.cpu[at], stories.row[at]
+        goes_on = same_as_next(cpu)
+        closed = goes_on & (np.roll(row, -1) >= stories.begin)
+        return cls(at, cpu, row, stories.columns.time[at], closed, np.flatnonzero(~goes_on))
+
+
+class CpuAccounts:
+    """Of all CPUs of a machine, added up part by part of a trace."""
+
+    def __init__(self, trace: Facts, window: Window) -> None:
+        self._trace = trace
+        self._window = window
+        self._sums = {name: np.zeros(trace.header.cpus, np.int64) for name in _SUMS}
+
+    def take(self, part: Part) -> None:
+        """The next part."""
+        self._add(part.stories)
+        self._add_switches(part.columns, part.begin)
+
+    def end(self, rest: Stories) -> Integers:
+        """`rest`: what is still open. The time of each CPU's last record; 0 for one that has none."""
+        last = np.zeros(self._trace.header.cpus, np.int64)
+        last[rest.columns.cpu] = rest.columns.time
+        for at, add_up in ((rest.entries, self._add_runs), (rest.visits, self._add_idling)):
+            spans = Spans.of(rest, at)
+            spent = self._window.duration(spans.time, last[spans.cpu])
+            spent[same_as_next(spans.cpu)] = 0
+            add_up(rest, spans, spent)
+        return last
+
+    def table(self) -> pl.DataFrame:
+        """A row for each CPU."""
+        sums = {name: pl.Series(self._sums[name], dtype=type_) for name, type_ in _SUMS.items()}
+        cpu = pl.Series(range(self._trace.header.cpus), dtype=pl.UInt16)
+        return self._with_overhead(pl.DataFrame({"cpu": cpu, **sums}))
+
+    def _add(self, stories: Stories) -> None:
+        """Adds what ends in the part."""
+        runs = Spans.of(stories, stories.entries)
+        self._add_runs(stories, runs, self._spent(runs))
+        visits = Spans.of(stories, stories.visits)
+        self._add_idling(stories, visits, self._spent(visits))
+        self._add_visits(stories, visits)
+
+    def _spent(self, spans: Spans) -> Integers:
+        """What of the window lies between each place and the next; 0 where that is not of the part."""
+        spent = self._window.duration(spans.time, np.roll(spans.time, -1))
+        spent[~spans.closed] = 0
+        return spent
+
+    def _add_runs(self, stories: Stories, spans: Spans, spent: Integers) -> None:
+        """From `entries` on, a CPU has a process, or none."""
+        idle = stories.entered == 0
+        add(self._sums["running_ns"], spans.cpu, spans.ends, spent * ~idle)
+        add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * idle)
+
+    def _add_idling(self, stories: Stories, spans: Spans, spent: Integers) -> None:
+        """The idle loop, without the scheduler's part of it."""
+        of_idle = stories.columns.process[spans.at] == 0
+        idles = of_idle & ~is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        add(self._sums["idle_loop_ns"], spans.cpu, spans.ends, spent * idles)
+
+    def _add_visits(self, stories: Stories, spans: Spans) -> None:
+        """Ways through the scheduler that begin and end in the window."""
+        held = self._window.holds(spans.row)
+        passes = spans.closed & held & np.roll(held, -1)
+        passes &= is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        counter = stories.columns.second.view(np.int64)[spans.at]
+        cycles = (np.roll(counter, -1) - counter) * passes
+        add(self._sums["scheduler_entries"], spans.cpu, spans.ends, passes.astype(np.int64))
+        add(self._sums["scheduler_cycles"], spans.cpu, spans.ends, cycles)
+
+    def _add_switches(self, columns: Columns, begin: int) -> None:
+        rows = np.flatnonzero(is_kind(columns.kind, Kind.SWITCH))
+        rows = rows[self._window.part(rows + begin)]
+        cpu, to, left = columns.cpu[rows], columns.process[rows], columns.first[rows]
+        for name, which in (
+            ("context_switches", (to != 0) & (left != 0)),
+            ("switches_to_idle", to == 0),
+            ("switches_from_idle", left == 0),
+        ):
+            sums = self._sums[name]
+            sums += np.bincount(cpu[which], minlength=len(sums))
+
+    def _with_overhead(self, cpus: pl.DataFrame) -> pl.DataFrame:
+        elapsed = self._window.elapsed_ns
+        if elapsed <= 0 or not self._trace.has(Kind.SCHEDULER_EXIT):
+            nothing = pl.lit(None, pl.Float64)
+            return cpus.with_columns(overhead_share=nothing, overhead_with_idle_share=nothing)
+        scheduler = pl.col("scheduler_cycles") / elapsed_cycles(self._trace, self._window)
+        return cpus.with_columns(
+            overhead_share=scheduler,
+            overhead_with_idle_share=scheduler + pl.col("idle_loop_ns") / elapsed,
+        )
+
+
+def elapsed_cycles(trace: Facts, window: Window) -> float:
+    """Cycles that one CPU could do in the window; its counter may stand still when it idles."""
+    return window.elapsed_ns * trace.header.cycles_per_second / SECOND_NS

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""The processes of a run: their names, groups and roles; when they came, ran and ended."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.metrics.columns import nullable
+from schedlab.metrics.lives import LifeTable, descendants, labels, names
+from schedlab.metrics.window import Window
+from schedlab.trace import Facts
+from schedlab.trace.model import Integers
+
+
+def called_by(trace: Facts, who: LifeTable) -> pl.DataFrame:
+    """The name and the group of each life."""
+    pids = who.pid.tolist()
+    name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
+    group = [label or own for label, own in zip(labels(trace, who), name, strict=True)]
+    return pl.DataFrame(
+        {"name": name, "group": group}, schema={"name": pl.String, "group": pl.String}
+    )
+
+
+def people(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
+    """The processes that lived in the window, a row for each: their names; when they came, ran and
+    ended."""
+    return people_called(trace, who, window, called_by(trace, who))
+
+
+def people_called(
+    trace: Facts, who: LifeTable, window: Window, called: pl.DataFrame
+) -> pl.DataFrame:
+    """The processes that lived in the window: their names, groups and roles; when they came, ran and
+    ended."""
+
+    def at(name: str, row: Integers) -> Integers:
+        return trace.at(name, row) if len(trace) else row
+
+    root = _root(who, window)
+    role = np.where(descendants(who, root), "workload", "other").astype(object)
+    if window.root_pid is None:
+        role[_programs(called)] = "workload"
+    if root >= 0:
+        role[root] = "root"
+
+    def when(row: Integers, time: Integers | None = None) -> pl.Series:
+        there = (row >= 0) & (row <= window.end_row)
+        return nullable(at("time_ns", row) if time is None else time, ~there)
+
+    status = pl.Series(at("first", who.exit_row))
+    people = pl.DataFrame(
+        {
+            "life": np.arange(len(who)),
+            "pid": who.pid,
+            "parent": np.where(who.parent >= 0, who.pid[who.parent], 0) if len(who) else who.pid,
+            "name": called["name"],
+            "group": called["group"],
+            "role": pl.Series(role.tolist(), dtype=pl.Enum(["workload", "root", "other"])),
+            "fork_ns": when(who.fork_row),
+            "first_run_ns": when(who.first_run_row, who.first_run_ns),
+            "exit_ns": when(who.exit_row),
+            "status": status.cast(pl.UInt32).reinterpret(signed=True),
+        }
+    )
+    # The root's own fork comes before the window, but it does live in it.
+    alive = (who.fork_row <= window.end_row) & (
+        (who.exit_row < 0) | (who.exit_row >= window.begin_row)
+    )
+    fork = pl.col("fork_ns")
+    return people.filter(pl.Series(alive)).with_columns(
+        status=pl.when(pl.col("exit_ns").is_not_null()).then("status"),
+        turnaround_ns=(pl.col("exit_ns") - fork).clip(0),
+        response_ns=(pl.col("first_run_ns") - fork).clip(0),
+    )
+
+
+def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    """The rows that are no threads of the kernel: those have their names in brackets."""
+    programs: npt.NDArray[np.bool_] = (~called["name"].str.starts_with("[")).to_numpy()
+    return programs
+
+
+def _root(who: LifeTable, window: Window) -> int:
+    lives_of_root = np.flatnonzero(who.pid == window.root_pid)
+    begun = lives_of_root[who.fork_row[lives_of_root] <= window.begin_row]
+    return int((begun if len(begun) else lives_of_root[:1])[-1]) if len(lives_of_root) else -1

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""What processes got of the CPUs, and what they should get."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from schedlab.metrics.ideal import Floats, ideal_shares
+from schedlab.metrics.lives import LifeTable, attribute
+from schedlab.metrics.window import Window
+from schedlab.trace import AttributeKind, Facts, Kind
+from schedlab.trace.model import Integers
+
+Weights = Literal["tickets", "weight", "equal"]
+
+ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
+"""TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
+
+
+def with_shares(
+    processes: pl.DataFrame, trace: Facts, who: LifeTable, window: Window, weights: Weights | None
+) -> pl.DataFrame:
+    """Adds, for the workload's processes, what they got of the CPUs and what they should get."""
+    workload = processes.filter(pl.col("role") == "workload")
+    life = workload["life"].to_numpy()
+    weight = _weights(trace, who, window, life, weights)
+    demand = _demands(workload, window)
+    allocation = ideal_shares(weight, demand, trace.header.cpus)
+    running = workload["running_ns"].to_numpy()
+    shares = pl.DataFrame(
+        {
+            "life": life,
+            "weight": weight,
+            "demand_cpus": demand,
+            "share": _part(running.astype(np.float64)),
+            "ideal_share": _part(allocation),
+        }
+    ).with_columns(share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100)
+    return processes.join(shares, on="life", how="left", maintain_order="left")
+
+
+def _demands(workload: pl.DataFrame, window: Window) -> Floats:
+    """How much of a CPU each process asked for.
+
+    One that ended has got all that it asked for: what it ran. One that goes on would
+    have run more, had it never waited: of the time it waited, the part that it runs
+    when it does not wait, running ÷ (running + blocked). That is all of it for one
+    that never blocks (or never ran), and little for one that mostly sleeps.
+    """
+    running, waiting, blocked = (
+        workload[column].to_numpy().astype(np.float64)
+        for column in ("running_ns", "waiting_ns", "blocked_ns")
+    )
+    waiting = np.where(workload["exit_ns"].is_null().to_numpy(), waiting, 0)
+    known = running + blocked
+    part = np.divide(running, known, out=np.ones_like(known), where=running > 0)
+    demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
+    return demand
+
+
+def _weights(
+    trace: Facts, who: LifeTable, window: Window, life: Integers, weights: Weights | None
+) -> Integers:
+    choice = weights or _chosen_weights(trace, window)
+    if choice == "equal":
+        return np.ones(len(life), np.int64)
+    kind = AttributeKind.TICKETS if choice == "tickets" else AttributeKind.WEIGHT
+    return np.maximum(
+        attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life], 1
+    )
+
+
+def _chosen_weights(trace: Facts, window: Window) -> Weights:
+    shares_by = _shares_by(trace, window)
+    if shares_by:
+        return "tickets" if shares_by == AttributeKind.TICKETS else "weight"
+    rows = trace.rows(Kind.ATTRIBUTE)
+    used = set(trace.at("first", rows[rows <= window.end_row]).tolist())
+    if AttributeKind.WEIGHT in used:
+        return "weight"
+    return "tickets" if AttributeKind.TICKETS in used else "equal"
+
+
+def _shares_by(trace: Facts, window: Window) -> int:
+    """The attribute by which the policy shares when the window ends; 0: by none."""
+    said = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
+    said = said[said <= window.end_row]
+    return int(trace.at("process", said.max(keepdims=True))[0]) if len(said) else 0
+
+
+def _part(values: Floats) -> pl.Series:
+    """Each value's part of the sum; null if that is 0."""
+    total = values.sum()
+    if total <= 0:
+        return pl.Series([None] * len(values), dtype=pl.Float64)
+    return pl.Series(values / total)

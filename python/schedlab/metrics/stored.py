@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Metrics that were written, read with care."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from schedlab.errors import FileRefused
+from schedlab.files.kept import read_tables
+from schedlab.metrics.compute import compute
+from schedlab.metrics.model import TABLES, Metrics
+from schedlab.metrics.told import VALUES_SCHEMA
+from schedlab.trace import Trace
+from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header
+
+
+def load(directory: str | Path) -> Metrics:
+    """What `Metrics.write` wrote. Folders of before there were told values have none.
+
+    Raises FileRefused if a table is not whole, or has other columns than it must.
+    """
+    return Metrics(**{name: _read_table(Path(directory), name) for name in TABLES})
+
+
+def _read_table(directory: Path, name: str) -> pl.DataFrame:
+    place = directory / f"{name}.parquet"
+    if name == "values" and not place.exists():
+        return pl.DataFrame(schema=VALUES_SCHEMA)
+    table = read_tables([place], schemas()[name])
+    if name == "summary" and len(table) != 1:
+        raise FileRefused(f"{place}: expected one row, found {len(table)}")
+    for column in schemas()[name]:
+        if table[column].null_count() and not may_lack(name, column):
+            raise FileRefused(f"{place}: {column} is missing: measure anew, with --from-traces")
+    return table
+
+
+_MAY_LACK = re.compile(
+    r".*\.((turnaround|response|waiting|wakeup_latency|overhead|fairness|throughput)_.*|.*share.*"
+    r"|completion_ns)|summary\.root_pid|processes\.(fork_ns|first_run_ns|exit_ns|status|weight|demand_cpus)"
+    r"|values\.name"
+)
+
+
+def may_lack(table: str, column: str) -> bool:
+    """True if a row of a table may have no value in a column."""
+    return bool(_MAY_LACK.fullmatch(f"{table}.{column}"))
+
+
+def schemas() -> Mapping[str, pl.Schema]:
+    """Columns and types of each table, by its name: those that an empty trace gives, too."""
+    return {name: getattr(_of_nothing(), name).schema for name in TABLES}
+
+
+@cache
+def _of_nothing() -> Metrics:
+    """The metrics of an empty trace."""
+    nothing = Trace(
+        path=Path(),
+        header=Header(cpus=1, tick_ns=1, cycles_per_second=1, seed=0),
+        events=pl.DataFrame(schema=EVENTS_SCHEMA),
+        texts=pl.DataFrame(schema=TEXTS_SCHEMA),
+        truncated=False,
+        missing=0,
+        declared_lost=0,
+    )
+    return compute(nothing)

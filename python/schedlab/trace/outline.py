@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""What a trace says apart from scheduling: the few records that name, mark, fork and end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.trace.format import RECORD, Kind, is_kind
+from schedlab.trace.model import CLOCK_SAMPLE, Header, Integers, clock_step
+from schedlab.trace.ordered import OrderedRecords
+from schedlab.trace.reader import AT_ONCE, Records, gather, read_texts
+
+_MANY = (
+    Kind.WAKEUP,
+    Kind.BLOCK,
+    Kind.SWITCH,
+    Kind.YIELD,
+    Kind.PREEMPT,
+    Kind.MIGRATE,
+    Kind.SCHEDULER_ENTER,
+    Kind.SCHEDULER_EXIT,
+    Kind.DECISION,
+    Kind.QUEUED,
+)
+"""Kinds of which a trace has a record for each decision; an outline holds the others."""
+
+
+class Facts(Protocol):
+    """What is asked of a trace besides its scheduling; a whole one answers, and an outline."""
+
+    @property
+    def header(self) -> Header: ...
+    @property
+    def texts(self) -> pl.DataFrame: ...
+    @property
+    def truncated(self) -> bool: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def clock_step_ns(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def has(self, kind: Kind) -> bool:
+        """True if there is a record of this kind."""
+
+    def rows(self, *kinds: Kind) -> Integers:
+        """Rows of the trace that hold a record of one of these kinds."""
+
+    def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
+        """What a column of the events says in some rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """A trace that is longer than memory may be: its few records, and where they stand in it."""
+
+    path: Path
+    header: Header
+    length: int
+    """Records of the trace."""
+    row: Integers
+    """Of the trace, of each record that is held; ascending."""
+    records: Records
+    kinds: frozenset[int]
+    """Of all records."""
+    begin_ns: int
+    end_ns: int
+    clock_step_ns: int
+    missing: int
+    whole: bool
+    """The last record is."""
+
+    def __len__(self) -> int:
+        return self.length
+
+    @cached_property
+    def truncated(self) -> bool:
+        """See Trace."""
+        return not self.whole or len(np.unique(self._of(Kind.END)["cpu"])) < self.header.cpus
+
+    @cached_property
+    def lost(self) -> int:
+        """See Trace."""
+        return max(self.missing, int(self._of(Kind.LOST)["second"].sum()))
+
+    @cached_property
+    def texts(self) -> pl.DataFrame:
+        """See Trace; their rows are the trace's."""
+        found = read_texts(self.records, self.records["kind"])
+        return found.with_columns(row=pl.Series(self.row[found["row"].to_numpy()], dtype=pl.Int64))
+
+    def _of(self, kind: Kind) -> Records:
+        found: Records = self.records[self.records["kind"] == kind]
+        return found
+
+    def has(self, kind: Kind) -> bool:
+        """See Facts."""
+        return int(kind) in self.kinds
+
+    def rows(self, *kinds: Kind) -> Integers:
+        """See Facts. Raises ValueError for a kind of which an outline holds none."""
+        if set(kinds) & set(_MANY):
+            raise ValueError("an outline does not hold such records")
+        found: Integers = self.row[is_kind(self.records["kind"], *kinds)]
+        return found
+
+    def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
+        """See Facts. Where an outline does not hold a row, what it says is any number."""
+        column = self.records["time" if name == "time_ns" else name]
+        if name == "time_ns":
+            column = column.view(np.int64)
+        if not len(column):
+            return np.zeros(len(rows), np.int64)
+        place = np.minimum(np.searchsorted(self.row, rows), len(column) - 1)
+        values: npt.NDArray[np.int64] = column[place]
+        return values
+
+
+def outline(source: OrderedRecords) -> Outline:
+    """Looks through a trace once."""
+    rows, held = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
+    kinds: set[int] = set()
+    begins, ends = [], []
+    sample = np.empty(0, np.int64)
+    for begin in range(0, len(source), AT_ONCE):
+        records = source.piece(begin, begin + AT_ONCE)
+        kind = records["kind"].copy()
+        time = records["time"].copy().view(np.int64)
+        few = np.flatnonzero(~is_kind(kind, *_MANY))
+        rows.append(few + begin)
+        held.append(gather(records, few))
+        kinds |= set(np.flatnonzero(np.bincount(kind)).tolist())
+        begins.append(int(time.min()))
+        ends.append(int(time.max()))
+        if len(sample) < CLOCK_SAMPLE:
+            sample = np.concatenate((sample, time))[:CLOCK_SAMPLE]
+    return Outline(
+        path=source.path,
+        header=source.header,
+        length=len(source),
+        row=np.concatenate(rows),
+        records=np.concatenate(held),
+        kinds=frozenset(kinds),
+        begin_ns=min(begins, default=0),
+        end_ns=max(ends, default=0),
+        clock_step_ns=clock_step(sample),
+        missing=source.missing,
+        whole=source.whole,
+    )

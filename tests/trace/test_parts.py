@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""A trace that is looked at part by part says what it says as a whole, wherever the parts meet."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedlab.metrics import compute, measure
+from schedlab.trace import Kind, TraceError, read, read_records, validate
+from schedlab.trace.outline import outline
+from trace_simulator import PATIENT, Record, Script, simulate, write
+
+SCRIPTS = st.builds(
+    Script,
+    cpus=st.integers(1, 5),
+    steps=st.integers(0, 250),
+    first_sequence=st.sampled_from([0, 2**32 - 100]),
+    drain=st.booleans(),
+    pids=st.sampled_from([0, 4]),
+    found=st.sampled_from([0, 0, 3, 7]),
+    queues=st.booleans(),
+)
+SIZES = st.integers(1, 60)
+FIELDS = ("time", "process", "kind", "cpu", "first", "second")
+
+
+def as_a_whole(path: Path) -> dict[str, Any] | str:
+    """The metrics, or what is wrong."""
+    try:
+        trace = read(path)
+        validate(trace)
+        return compute(trace).to_dict()
+    except TraceError as error:
+        return str(error)
+
+
+def by_parts(path: Path, size: int) -> dict[str, Any] | str:
+    """The same, of parts of so many records."""
+    with (
+        patch("schedlab.trace.parts.AT_ONCE", size),
+        patch("schedlab.trace.outline.AT_ONCE", size),
+        patch("schedlab.trace.ordered.AT_ONCE", size),
+    ):
+        try:
+            return measure(path).to_dict()
+        except TraceError as error:
+            return str(error)
+
+
+def check(records: list[Record], script: Script, size: int, cut: int | None = None) -> None:
+    """Both ways give the same."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = write(Path(directory) / "trace.bin", records, script, 8)
+        if cut is not None:
+            path.write_bytes(path.read_bytes()[:cut])
+        assert by_parts(path, size) == as_a_whole(path)
+
+
+@settings(PATIENT, max_examples=80)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False), size=SIZES)
+def test_metrics_are_those_of_the_whole(script: Script, source: random.Random, size: int) -> None:
+    """Each number of each table."""
+    check(simulate(source, script), script, size)
+
+
+@settings(PATIENT, max_examples=60)
+@given(script=SCRIPTS, source=st.randoms(use_true_random=False), size=SIZES)
+def test_a_trace_that_was_cut_off(script: Script, source: random.Random, size: int) -> None:
+    """Of its CPUs, some lack their last records."""
+    records = simulate(source, script)
+    check(records, script, size, source.randrange(64, 64 + 32 * len(records)))
+
+
+@settings(PATIENT, max_examples=200)
+@given(
+    script=SCRIPTS,
+    source=st.randoms(use_true_random=False),
+    size=SIZES,
+    fields=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=3),
+)
+def test_the_same_record_is_named(
+    script: Script, source: random.Random, size: int, fields: list[str]
+) -> None:
+    """In the same words, whatever was spoilt in one part and what in another."""
+    records = simulate(source, script)
+    for field in fields:
+        at = source.randrange(len(records))
+        values = [getattr(source.choice(records), field), source.randrange(24), 0, 2**31 + 5]
+        limit = {"kind": 2**16, "cpu": 2**16, "process": 2**32, "first": 2**32}.get(field, 2**64)
+        records[at] = records[at]._replace(**{field: source.choice(values) % limit})
+    check(records, script, size)
+
+
+def test_an_outline_says_what_the_whole_trace_says(tmp_path: Path) -> None:
+    """But for scheduling, which it does not hold."""
+    script = Script(cpus=3, steps=2000, found=3)
+    path = write(tmp_path / "trace.bin", simulate(random.Random(3), script), script, 8)
+    trace, found = read(path), outline(read_records(path))
+    for name in ("begin_ns", "end_ns", "clock_step_ns", "lost", "truncated", "header"):
+        assert getattr(found, name) == getattr(trace, name)
+    assert found.texts.equals(trace.texts)
+    rows = found.rows(Kind.MARK, Kind.FORK)
+    assert rows.tolist() == trace.rows(Kind.MARK, Kind.FORK).tolist()
+    for name in ("time_ns", "process", "first", "second"):
+        assert found.at(name, rows).tolist() == trace.at(name, rows).tolist()
