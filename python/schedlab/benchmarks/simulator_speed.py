@@ -105,11 +105,11 @@ def count(name: str, text: str) -> int:
     return int(found[1])
 
 
-def printed(command: Sequence[str | Path]) -> str:
-    """What a program prints; it must succeed."""
+def printed(command: Sequence[str | Path], status: int = 0) -> str:
+    """What a program prints; it must end with this status."""
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    if done.returncode:
+    if done.returncode != status:
         raise SchedlabError(f"{command[0]} failed:\n{done.stderr.strip()}")
     return done.stdout

@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 )
 @json_option
 def simulator(with_peers: bool, as_json: bool) -> None:
-    """Measure how fast the simulator decides on this host.
+    """Measure how fast the simulator decides on this host, and how fast its trace is measured.
 
     In CPU time of one core; exit status 1 if an aim is not met. With --peers, others get the same
     work (100 processes, 1,000 units each, round-robin), and two small cases that show what they do
     when things happen at once, and after a pause.
     """
+    from schedlab.benchmarks import long_trace
     from schedlab.benchmarks import simulator_speed as simulator_bench
 
     measured = simulator_bench.measure()
     aims = simulator_bench.aims(measured, simulator_bench.process_bytes(list(read_catalogue())))
+    aims += long_trace.measure().aims()
     peers = ask_peers(measured) if with_peers else []
     if as_json:
         decisions = [{**vars(one), "per_second": one.per_second} for one in measured]
