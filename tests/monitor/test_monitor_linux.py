@@ -629,12 +629,13 @@ while True:
 
 @pytest.fixture
 def program(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Acts as schedlab-linux, for root."""
+    """Acts as schedlab-linux, for root, whom the user of these tests has become by sudo."""
     program = machine.program
     program.write_text(f"#!{sys.executable}\n{SERVER}")
     program.chmod(0o755)
     program.with_name("schedlab-linux.header").write_bytes(machine.trace.read_bytes())
     monkeypatch.setattr(linux_host, "CONTROL", program.with_name("schedlab-linux.control"))
+    monkeypatch.setenv("SUDO_UID", str(os.getuid()))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return program
 
