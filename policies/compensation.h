@@ -58,7 +58,7 @@ POLICY_FUNCTION void history_stop(run_history_t *history, uint64_t now, uint64_t
     history_forget(history, window);
 }
 
-/* Does the task always compete, and use its turns? */
+/* Returns true if the task always competes, and uses its turns. */
 POLICY_FUNCTION bool history_is_full(const run_history_t *history)
 {
     return history->away == 0 && history->cut_off == 0;

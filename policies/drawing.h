@@ -34,7 +34,7 @@ struct drawing_task {
     struct share_member member; /* what it counts as when CPUs are compared */
     struct run_history history;
     uint64_t own;   /* its own tickets, in units, as long as it competes; else 0 */
-    uint32_t ticks; /* of the slice, used */
+    uint32_t ticks; /* used of the slice */
     bool fresh;     /* has not used up a turn since it woke */
     bool newcomer;  /* was never picked, for sources that ask */
 };

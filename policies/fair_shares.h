@@ -56,7 +56,7 @@ typedef struct share_queue SHARED_MEMORY share_queue_t;
 struct share_member {
     uint64_t weight; /* 0: competes nowhere */
     int64_t start;   /* what the clock was when the task's lead was 0 */
-    int64_t lead;    /* of one that competes nowhere */
+    int64_t lead;    /* kept while it competes nowhere */
 };
 typedef struct share_member SHARED_MEMORY share_member_t;
 

@@ -184,7 +184,7 @@ POLICY_FUNCTION void feedback_sink_to(feedback_task_t *own, uint32_t base)
     own->turn_over = true;
 }
 
-/* The task has used so much of its slice, and so much of its allotment. */
+/* Charges a task for what it has used of its slice and of its allotment. */
 POLICY_FUNCTION void feedback_pay(const scheduler_t *scheduler, feedback_task_t *own,
                                   uint64_t slice, uint64_t allotment)
 {
@@ -221,7 +221,7 @@ POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
                        feedback_rank(own->level));
 }
 
-/* Takes out the next one; null: no task waits. In a queue that is in its epoch. */
+/* Takes out the next task, or returns null if none waits. The queue is in its epoch. */
 POLICY_FUNCTION task_t *feedback_take(run_queue_t *queue)
 {
     task_t *task = level_lists_take_first(&feedback_queue_of(queue)->lists, level_counts_of(queue));

@@ -26,7 +26,7 @@ static const struct tunable hybrid_tunables[] = {
 
 struct hybrid_task {
     struct ticket_node node;
-    uint32_t ticks; /* of the slice, used */
+    uint32_t ticks; /* used of the slice */
 };
 
 struct hybrid_queue {

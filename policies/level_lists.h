@@ -18,7 +18,7 @@
 struct level_counts {
     uint32_t occupied;           /* a bit for each rank at which a task waits */
     uint32_t running;            /* the rank of the task that runs; NO_RANK: none does */
-    uint32_t waiting[RANKS_MAX]; /* tasks, at each rank */
+    uint32_t waiting[RANKS_MAX]; /* number of tasks at each rank */
 };
 typedef struct level_counts SHARED_MEMORY level_counts_t;
 

@@ -45,7 +45,7 @@ static const struct tunable mlfq_tunables[] = {
 /* Times are in nanoseconds. */
 struct mlfq_task {
     struct feedback_task feedback;
-    uint64_t charged_run_time; /* of its run time, what it has paid for */
+    uint64_t charged_run_time; /* the part of its run time that it has paid for */
     uint64_t charged_at;
     uint64_t credit;
 };
@@ -53,7 +53,7 @@ struct mlfq_task {
 struct mlfq_queue {
     struct feedback_queue feedback;
     uint64_t credit_time;  /* spent at the credit level in an epoch */
-    uint64_t credit_epoch; /* which one */
+    uint64_t credit_epoch; /* that epoch */
 };
 
 _Static_assert(sizeof(struct mlfq_task) <= POLICY_TASK_BYTES, "task state fits");

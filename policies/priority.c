@@ -39,7 +39,7 @@ static const struct tunable priority_tunables[] = {
 struct priority_task {
     struct aging_task aging;
     int32_t priority; /* its own level, from when it was queued last; -1: none yet */
-    uint32_t ticks;   /* of its turn, used */
+    uint32_t ticks;   /* used of its turn */
 };
 
 _Static_assert(sizeof(struct priority_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -55,7 +55,7 @@ POLICY_FUNCTION priority_task_t *priority_task_of(const task_t *task)
 
 /* ---- aging ---- */
 
-/* Does the task rise while it waits? */
+/* Returns true if the task rises while it waits. */
 POLICY_FUNCTION bool priority_ages(const scheduler_t *scheduler, const task_t *task)
 {
     return task->pid > scheduler->tunable[PRIORITY_EXEMPT_PIDS];

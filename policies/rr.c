@@ -30,7 +30,7 @@ static const struct preset rr_presets[] = {
 };
 
 struct rr_task {
-    uint32_t ticks; /* of the slice, used */
+    uint32_t ticks; /* used of the slice */
 };
 
 struct rr_queue {

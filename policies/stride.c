@@ -40,7 +40,7 @@ struct stride_task {
     uint64_t tickets; /* as they count in the queue; 0: the task has left it */
     uint64_t charged; /* the part of its run_time that it has paid for */
     int64_t remain;   /* while it has left: nanoseconds that it is ahead of the queue */
-    uint64_t ticks;   /* of the slice, used */
+    uint64_t ticks;   /* used of the slice */
 };
 
 struct stride_queue {

@@ -57,7 +57,7 @@ static const struct preset wrr_presets[] = {
 
 struct wrr_task {
     struct share_member member;
-    uint64_t charged_run_time; /* of its run time, what it has paid for; ns */
+    uint64_t charged_run_time; /* the part of its run time that it has paid for; ns */
     int64_t left;              /* of its turn, ns; between turns: what it is owed, or owes */
     bool in_turn;              /* it has its slice, and goes on with it */
 };

@@ -17,7 +17,7 @@ struct arena {
     size_t taken;
 };
 
-/* False: there is no memory. */
+/* Returns false if there is no memory. */
 bool arena_map(struct arena *arena, size_t bytes);
 void arena_unmap(const struct arena *arena);
 

@@ -156,7 +156,7 @@ bool simulator_save(struct simulator *simulator, const char *path, struct simula
 static const char damaged[] = "it is damaged";
 static const char cut_short[] = "it is cut short";
 
-/* Null: it is sound, and of this build; else what is wrong. */
+/* Returns what is wrong, or null if the checkpoint is sound and of this build. */
 static const char *header_flaw(const struct header *header)
 {
     if (header->magic != MAGIC)
@@ -220,7 +220,7 @@ struct rest {
     size_t bytes;
 };
 
-/* Null: so much is not there. */
+/* Returns null if there are not that many bytes left. */
 static void *take(struct rest *rest, uint64_t count, size_t each)
 {
     if (count > rest->bytes / each)
@@ -436,7 +436,7 @@ static bool do_again(struct simulator *simulator, const struct header *header, s
     return !header->ran || run_again(simulator, header->until, &header->counts);
 }
 
-/* Null: no machine has written this recipe. */
+/* Returns null if no machine has written this recipe. */
 static struct simulator *make_again(const struct header *header, struct rest *rest)
 {
     struct simulator_error unused;

@@ -28,7 +28,7 @@ bool begin_act(struct simulator *simulator, struct simulator_error *error)
     return true;
 }
 
-/* Null: there is no such process, or it has ended. */
+/* Returns null if there is no such process, or it has ended. */
 static struct process *find_process(const struct simulator *simulator, int32_t pid,
                                     struct simulator_error *error)
 {

@@ -58,7 +58,7 @@ bool simulator_kill(struct simulator *simulator, int32_t pid, struct simulator_e
 /* Ends the sleep of one that sleeps, or its waiting for a channel or a child, as if what it waits
  * for had come. Not init's. */
 bool simulator_wake(struct simulator *simulator, int32_t pid, struct simulator_error *error);
-/* To another CPU's queue: one that is queued, as a balance of the policy does it. */
+/* Moves a queued process to another CPU's queue, as a balance of the policy does. */
 bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
                        struct simulator_error *error);
 /* `count` things, at most 2^32 - 1; 0: one to each that waits. */

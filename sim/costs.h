@@ -8,11 +8,10 @@
 /* What is built in as "kernel", from sim/costs/kernel.json: "NAME=NANOSECONDS,...". */
 extern const char costs_of_kernel[];
 
-/* False: some are beyond all measure. */
+/* Returns false if a cost is out of range. */
 bool costs_check(const struct simulator_costs *costs, struct simulator_error *error);
 
-/* Those that hold while the policy is in force: the preset's, else the policy's, else those of
- * all. */
+/* Returns the costs under a policy: the preset's, else the policy's, else those of all policies. */
 struct simulator_costs costs_under(const struct simulator_costs *costs,
                                    const struct policy_choice *choice);
 

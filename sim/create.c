@@ -19,7 +19,7 @@
 
 /* ---- a workload is checked ---- */
 
-/* Null: the step is sound; else what is wrong. `place`: within its program. */
+/* Returns what is wrong with a step, or null. `place`: its place in its program. */
 static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {

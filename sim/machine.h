@@ -26,9 +26,9 @@
 #define NOBODY   UINT32_MAX /* no slot */
 #define NEVER    UINT64_MAX
 #define TIME_MAX (1ull << 61) /* ns: sums of two do not overflow */
-/* Of init, which reaps orphans and forks the first process of the workload. */
+/* The PID of init, which reaps orphans and forks the first process of the workload. */
 #define FIRST_SLOT 0
-/* In place of a program: that of init, whose steps come before those of all programs. */
+/* Stands for the program of init, whose steps come before those of all programs. */
 #define INIT_PROGRAM UINT32_MAX
 #define INIT_STEPS   3
 
@@ -47,7 +47,7 @@ enum process_wait {
     WAIT_CHANNEL, /* it is in the channel's line */
 };
 
-/* In place of a CPU: the act is one from outside (sim/control.h). */
+/* Stands for a CPU in an act from outside (sim/control.h). */
 #define OUTSIDE NO_CPU
 
 struct process {

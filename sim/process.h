@@ -18,7 +18,7 @@ struct process *process_parent(const struct simulator *simulator, const struct p
 void zombie_append(struct simulator *simulator, struct process *parent, struct process *child);
 /* Takes out the zombie that ended first. Null: there is none. */
 struct process *zombie_take(struct simulator *simulator, struct process *parent);
-/* Gives the parent's zombies to init. False: it had none. */
+/* Hands the parent's zombies to init. Returns false if it had none. */
 bool zombies_bequeath(struct simulator *simulator, struct process *parent);
 
 /* The program that the process plays. */

@@ -9,7 +9,7 @@
 
 #define FIRST_ROOM 4096
 
-/* Null: there is no memory. */
+/* Returns null if there is no memory. */
 static unsigned char *extend(struct recipe *recipe, size_t bytes)
 {
     size_t room = recipe->room ? recipe->room : FIRST_ROOM;

@@ -56,7 +56,7 @@ struct recipe {
     uint64_t ran_until; /* until this time */
 };
 
-/* Bytes that a part of this length takes. */
+/* Returns the bytes that a part of this length takes. */
 static inline size_t recipe_padded(size_t bytes)
 {
     return (bytes + 7) / 8 * 8;

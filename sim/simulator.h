@@ -132,7 +132,7 @@ struct simulator_counts {
 
 struct simulator;
 
-/* Null: failed. The workload is copied. */
+/* Returns null on failure. The workload is copied. */
 struct simulator *simulator_create(const struct simulator_setup *setup,
                                    const struct simulator_workload *workload,
                                    struct simulator_error *error);

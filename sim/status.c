@@ -85,7 +85,7 @@ static int by_pid(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* In the order of their PIDs. False: there is no memory. */
+/* Lists processes in the order of their PIDs. Returns false if there is no memory. */
 static bool add_processes(struct text *text, const struct scheduler_view *view,
                           const struct simulator *simulator)
 {

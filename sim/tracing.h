@@ -22,7 +22,7 @@ void record_at(struct simulator *simulator, uint64_t time, uint32_t cpu, enum tr
 /* A record of an act from outside. */
 void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
                     uint32_t first, uint64_t second);
-/* On the process's first turn: the program that the CPU's process plays. */
+/* Names the program that the CPU's process plays, on that process's first turn. */
 void record_name(struct simulator *simulator, struct cpu *cpu);
 void record_policy(struct simulator *simulator, uint32_t cpu, const char *text);
 /* The tunable at `index`, with its value now. */

@@ -350,7 +350,7 @@ static void read_channel(struct reader *reader)
         ((uint64_t *)reader->channels.items)[channel] = count;
 }
 
-/* The line has no more than so many words. */
+/* Checks that the line has no more than this many words. */
 static void expect_end(struct reader *reader, uint32_t words)
 {
     if (reader->word_count > words)

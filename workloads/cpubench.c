@@ -101,7 +101,7 @@ static void collect(void)
     }
 }
 
-/* The time that so many hundredths of all events did not exceed. */
+/* The time that this many hundredths of all events did not exceed. */
 static int64_t percentile(int64_t hundredths)
 {
     int bucket = 0;

@@ -12,15 +12,15 @@
 
 #define MILLISECOND_NS 1000000u
 #define PIECE_NS       1000000000u /* of computing: no product overflows */
-#define LOOK_NS        20000       /* how often who computes until a time looks at the clock */
+#define LOOK_NS        20000 /* how often a process that computes until a time looks at the clock */
 
 #define TIME_MAX (INT64_MAX / 4)
 
 /* What all processes share. */
 struct board {
     int root;        /* PID of the first process */
-    int *players;    /* by program: who was forked last to play it; 0: nobody was */
-    int64_t *timers; /* by shared timer: when it was due last; 0: nobody has used it */
+    int *players;    /* by program: the process that was forked last to play it; 0: none was */
+    int64_t *timers; /* by shared timer: when it was due last; 0: it was not used yet */
 };
 
 static struct loaded_workload workload;
@@ -78,7 +78,7 @@ static bool players_matter(void)
 
 /* ---- players ---- */
 
-static bool with_players; /* somebody asks for them */
+static bool with_players; /* a step of the workload asks for them */
 
 /* Parent and child both do it, whoever is first: PIDs grow, so the last one forked stays. */
 static void note_player(uint32_t which, int pid)

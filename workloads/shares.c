@@ -54,7 +54,7 @@ static void compete(int64_t number)
         workload_burn(STEP_ITERATIONS);
 }
 
-/* Who measures sleeps but for two moments, in which it shall not have to wait. */
+/* The process that measures sleeps except at two moments, at which it must not have to wait. */
 static void take_the_best(void)
 {
     workload_priority(PRIORITY_FIRST);

@@ -23,7 +23,7 @@ static int pids[KINDS][PROCESSES_MAX];
 static struct workload_channel times[KINDS];
 static int64_t forked; /* when the caller was */
 
-/* A time in ticks, to the trace, and to the parent, who prints them. */
+/* Reports a time in ticks to the trace, and to the parent, which prints all of them. */
 static void tell(const char *name, enum kind kind, int64_t time)
 {
     workload_tell(name, time);

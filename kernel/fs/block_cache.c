@@ -62,7 +62,7 @@ static struct cached_block *make_block(void)
     return block;
 }
 
-/* As many as memory has for them. */
+/* Makes as many lasting blocks as memory has room for. */
 static void make_lasting_blocks(void)
 {
     struct cached_block *block;
@@ -234,7 +234,7 @@ static void drop_user(struct cached_block *block)
         forget(block);
 }
 
-/* The block with one user more, created if need be; null: out of memory. */
+/* Returns the block with one more user, created if need be; null if memory is short. */
 static struct cached_block *take(uint32_t number)
 {
     kernel_assert(number < block_count());
@@ -257,7 +257,8 @@ static void read_done(struct block_request *request)
     spinlock_release(&cache.lock);
 }
 
-/* Called with the cache's lock held, which is free meanwhile. The transfer is a user of its own. */
+/* The cache's lock is held by the caller, and free during the transfer, which is a user of the
+ * block. */
 static void start_read(struct cached_block *block)
 {
     block->reading = true;

@@ -27,7 +27,7 @@ struct cached_block {
     /* guarded by the cache's lock */
     uint32_t users;
     bool valid;   /* holds the block's contents */
-    bool reading; /* … or will, when the transfer ends */
+    bool reading; /* the block will hold them when the transfer ends */
     bool lasting; /* its memory is never given back */
     struct cached_block *hash_next;
     struct list unused; /* while it has no users, or is empty */
@@ -48,7 +48,7 @@ int block_cache_init(void);
 int block_get(uint32_t number, struct cached_block **block);
 /* The same for a caller that is going to set all contents: they are unspecified. 0 or -ENOMEM. */
 int block_get_unread(uint32_t number, struct cached_block **block);
-/* One user more of a block that the caller uses already. */
+/* Adds a user to a block that the caller uses already. */
 void block_share(struct cached_block *block);
 void block_put(struct cached_block *block);
 /* Begins to read the block, without waiting, if it is not in the cache. */
@@ -56,7 +56,7 @@ void block_prefetch(uint32_t number);
 
 /* How many blocks the cache may hold. */
 size_t block_cache_bound(void);
-/* … and how many it can count on now, if memory is short. */
+/* How many blocks it can count on now, if memory is short. */
 size_t block_cache_bound_now(void);
 /* The pages that it could give back, if no block had a user. */
 size_t block_cache_spare_pages(void);

@@ -31,7 +31,7 @@ enum { WORDS_PER_ENTRY = 2, NUMBER_BITS = 16 };
 
 /* Where a search has ended. */
 struct place {
-    struct cached_block *block; /* that holds the entry, one user more; null: none found */
+    struct cached_block *block; /* holds the entry, and has one more user; null: none was found */
     uint32_t index;             /* of the entry in its block */
 };
 
@@ -40,7 +40,7 @@ static struct directory_entry *entry_at(const struct place *place)
     return (struct directory_entry *)place->block->data + place->index;
 }
 
-/* Which entry of the block has the name; `entries`: none. */
+/* Returns the entry of the block that has the name; `entries` if none has. */
 static uint32_t find_name(const entry_word *words, uint32_t entries, const struct file_name *name)
 {
     struct directory_entry wanted = {.inode = 0};
@@ -56,7 +56,7 @@ static uint32_t find_name(const entry_word *words, uint32_t entries, const struc
     return entries;
 }
 
-/* Which entry of the block is free; `entries`: none. */
+/* Returns the first free entry of the block; `entries` if none is free. */
 static uint32_t find_free(const entry_word *words, uint32_t entries)
 {
     for (uint32_t i = 0; i < entries; i++, words += WORDS_PER_ENTRY) {
@@ -113,7 +113,7 @@ int directory_find(struct inode *directory, const struct file_name *name, uint32
     return 0;
 }
 
-/* A free entry, if need be at the directory's end. */
+/* Finds a free entry, if need be at the directory's end. */
 static int find_room(struct operation *operation, struct inode *directory, struct place *place)
 {
     uint64_t size = directory->disk->size;
@@ -220,7 +220,7 @@ static const char *next_name(const char *path, struct file_name *name)
     return end;
 }
 
-/* From a directory, which is put, to what it holds by that name. */
+/* Steps from a directory, which is put, to the inode that it holds under that name. */
 static int step(struct inode *directory, const struct file_name *name, struct inode **next)
 {
     uint32_t number;

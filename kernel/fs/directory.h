@@ -4,7 +4,7 @@
 
 #include "inode.h"
 
-/* A name as directory entries have it: what is longer is cut, what is shorter filled with zeros. */
+/* A name as directory entries have it: a longer one is cut, a shorter one filled with zeros. */
 struct file_name {
     char text[DIRECTORY_NAME_BYTES];
 };

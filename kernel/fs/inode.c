@@ -169,7 +169,7 @@ void inode_put(struct inode *inode)
 
 /* ---- the blocks of a file ---- */
 
-/* Follows a pointer that the disk gave: nothing says that it makes sense. */
+/* Follows a pointer from the disk, which may be wrong. */
 static int follow(uint32_t pointer, struct cached_block **block)
 {
     *block = NULL;
@@ -221,7 +221,7 @@ static int create_block(struct operation *operation, struct cached_block **block
     return 0;
 }
 
-/* The way to a new block: what holds the pointers, and which blocks were made on it. */
+/* The way to a new block: the blocks that hold the pointers, and those that were made for it. */
 struct append {
     struct cached_block *holder; /* used, and the caller's to put */
     uint32_t *pointer;           /* in the holder */
@@ -356,7 +356,7 @@ static int fill_inode(struct operation *operation, uint32_t number, uint16_t typ
     return error;
 }
 
-/* Is it free, as the bitmap says? 0, -EIO or -ENOMEM. */
+/* Checks in the bitmap whether the inode is free. 0, -EIO or -ENOMEM. */
 static int check_free(uint32_t number)
 {
     struct cached_block *home;
@@ -444,7 +444,7 @@ static int reclaim_step(struct operation *operation, struct inode *inode, bool u
     return unused ? free_inode(operation, inode) : 0;
 }
 
-/* All steps, each an operation. */
+/* Takes all steps, each in an operation of its own. */
 static int reclaim(struct inode *inode, bool unused)
 {
     bool finished = false;

@@ -33,7 +33,7 @@ void inode_cache_init(void);
 /* The inode with one user more. 0, -EIO (there is no such inode) or -ENOMEM. */
 int inode_get(uint32_t number, struct inode **inode);
 struct inode *inode_share(struct inode *inode);
-/* One user less. The last user of an inode without links leaves it to inode_reclaim_doomed(). */
+/* Removes a user. The last user of an inode without links leaves it to inode_reclaim_doomed(). */
 void inode_put(struct inode *inode);
 /*
  * Frees inodes that have neither links nor users, with all their blocks. Called at

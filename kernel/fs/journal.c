@@ -32,7 +32,7 @@ static struct {
     uint64_t round;    /* counts transactions, empty ones too */
     bool closed;       /* takes no more operations */
 
-    bool committing;     /* guards, too, all below but `error` and `waiting` */
+    bool committing;     /* guards all below, too, except `error` and `waiting` */
     bool settle_wanted;  /* the next commit also writes everything home */
     int error;           /* -EIO once the disk has failed */
     struct list waiting; /* operations in line */
@@ -165,7 +165,8 @@ static int write_home(void)
     return error ? error : disk_flush();
 }
 
-/* The homes reach the medium before the header forgets the log, that before the log is reused. */
+/* The homes reach the medium before the header forgets the log, and the header before the log is
+ * reused. */
 static int settle(void)
 {
     if (list_empty(&journal.unsettled))

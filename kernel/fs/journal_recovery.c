@@ -63,7 +63,7 @@ static bool homes_valid(const struct recovery *recovery)
     return true;
 }
 
-/* Could the record just read be that of the transaction looked for? */
+/* Returns true if the record just read may be that of the transaction looked for. */
 static bool record_plausible(const struct recovery *recovery)
 {
     const struct journal_record *record = recovery->record;

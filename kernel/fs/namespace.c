@@ -165,7 +165,7 @@ static int check_unlink(struct inode *inode)
     return inode->disk->type == FILE_DIRECTORY ? directory_check_empty(inode) : 0;
 }
 
-/* Both are locked. The last link's going is noted on the disk, in case the file is still open. */
+/* Both are locked. The disk notes that the last link is gone, in case the file is still open. */
 static int remove_link(struct operation *operation, struct inode *parent,
                        const struct file_name *name, struct inode *inode)
 {
@@ -193,7 +193,7 @@ static int remove_link(struct operation *operation, struct inode *parent,
     return 0;
 }
 
-/* What the name stands for in the parent, if it may be unlinked. One user more. */
+/* Returns the inode of the name in the parent, with one more user, if it may be unlinked. */
 static int find_target(struct inode *parent, const struct file_name *name, struct inode **inode)
 {
     uint32_t number;

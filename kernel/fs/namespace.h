@@ -9,12 +9,12 @@
  * committed: 0, or an error with nothing changed. Paths begin at `start`.
  */
 
-/* A new file, directory or device, with one user: the caller. -EEXIST: there is one. */
+/* Makes a file, directory or device, which the caller uses. -EEXIST: the name exists. */
 int namespace_create(struct inode *start, const char *path, uint16_t type, uint16_t major,
                      uint16_t minor, struct inode **inode);
-/* Another name for a file or device. -EISDIR: not of a directory. */
+/* Makes another name for a file or device. -EISDIR: a directory can have no other name. */
 int namespace_link(struct inode *start, const char *old_path, const char *new_path);
-/* Takes away a name; -ENOTEMPTY: of a directory that holds something. */
+/* Removes a name. -ENOTEMPTY: it is that of a directory that is not empty. */
 int namespace_unlink(struct inode *start, const char *path);
 
 #endif

@@ -77,14 +77,14 @@ static uint64_t room(const struct pipe *pipe)
     return PIPE_BYTES - used(pipe);
 }
 
-/* One reader for what is there: it wakes the next if it leaves something. */
+/* Wakes one reader for what is there; that one wakes the next if it leaves something. */
 static void wake_reader(struct pipe *pipe)
 {
     if (pipe->readers > 0 && used(pipe) > 0)
         wake_one(&pipe->can_read);
 }
 
-/* Writers, once one of them can end its call or do a good part of it. */
+/* Wakes writers, once one of them can end its call or do a good part of it. */
 static void wake_writers(struct pipe *pipe)
 {
     if (room(pipe) < pipe->writers_need)

@@ -6,7 +6,7 @@
 
 #include "string.h"
 
-/* Where the text goes. `length` counts what did not fit, too. */
+/* The buffer for the text. `length` also counts characters that did not fit. */
 struct sink {
     char *buffer;
     size_t size;

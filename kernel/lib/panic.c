@@ -55,7 +55,8 @@ static void print_backtrace(uint64_t frame)
     }
 }
 
-/* The first CPU to panic tells; others wait to be parked. A panic within a panic ends it all. */
+/* The first CPU to panic prints; others wait to be parked. A panic within a panic ends the machine.
+ */
 static void be_the_only_one(struct cpu *cpu)
 {
     static struct cpu *panicked;

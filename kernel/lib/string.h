@@ -15,7 +15,7 @@ size_t strlen(const char *text);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
 
-/* Has the text this character? */
+/* Returns true if the text has this character. */
 bool text_has(const char *text, char character);
 /* The whole of `text` as a decimal number, perhaps with a minus sign. False: it is none, or beyond
  * 64 bits; then *number is unchanged. */

@@ -158,7 +158,7 @@ void address_space_destroy(struct address_space *space)
     page_release(old.root);
 }
 
-/* Would a writer get a page of its own? */
+/* Returns true if a writer would get a page of its own. */
 static bool entry_needs_copy(uint64_t entry)
 {
     return (entry & ENTRY_VALID) && !(entry & PAGE_SHARED) &&
@@ -451,7 +451,7 @@ static struct {
     uint64_t limit;       /* slots for which there are level 1 tables */
     uint64_t made;        /* slots that were ever used: 0 to made - 1 */
     uint64_t spare;       /* of these, the first that is free and has its pages, + 1; 0: none */
-    uint64_t empty;       /* … the first that is free and has none, + 1 */
+    uint64_t empty;       /* of these, the first that is free and has no pages, + 1; 0: none */
     uint64_t spare_count;
 } stacks;
 

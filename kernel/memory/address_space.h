@@ -37,9 +37,9 @@ void kernel_address_space_init(uint64_t *root);
  */
 void *kernel_stack_create(void);
 void kernel_stack_destroy(void *top);
-/* Of stacks that were destroyed and wait. */
+/* The number of pages of stacks that were destroyed and wait. */
 uint64_t kernel_stacks_spare_pages(void);
-/* Frees these pages: how many there were. */
+/* Frees these pages. Returns how many there were. */
 uint64_t kernel_stacks_give_spare(void);
 
 /* An empty address space. 0 or -ENOMEM (then `space` holds nothing). */

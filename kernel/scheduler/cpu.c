@@ -19,7 +19,8 @@ void cpu_interrupt(struct cpu *cpu)
     *software = 1;
 }
 
-/* Waits a bounded time for each: a CPU that never comes must not keep a panic from its end. */
+/* Waits for each CPU for a bounded time: one that never comes must not keep a panic from its end.
+ */
 void cpu_halt_others(void)
 {
     for (uint32_t i = 0; i < machine.cpus; i++) {

@@ -21,13 +21,13 @@ struct cpu {
     uint32_t id; /* 0 to machine.cpus - 1 */
     uint64_t hart;
     struct process *current;  /* null: idle. Written with the CPU's run queue locked */
-    struct process *previous; /* who is being switched from */
+    struct process *previous; /* the process that is being switched from */
     bool occupied; /* a process was picked and has not left: guarded by the run queue's lock */
     struct queue *locked_queue;     /* held over the switch */
     struct switch_frame idle_frame; /* the idle loop, while a process runs */
     bool reschedule;                /* set by any CPU: pick again before going on */
     enum preempt_reason reschedule_reason;
-    bool serving;          /* interrupts: whoever is woken meanwhile is woken by no process */
+    bool serving;          /* in an interrupt: a process that is woken meanwhile has no waker */
     struct spinlock *held; /* the lock taken last of those that this CPU holds */
 
     struct spinlock timer_lock; /* guards the heap, expiring and timer_order */
@@ -58,12 +58,12 @@ static inline struct cpu *this_cpu(void)
 
 /* Makes another CPU leave wfi or user mode and look at its flags. */
 void cpu_interrupt(struct cpu *cpu);
-/* In a panic: parks all other CPUs for good, wherever they are. */
+/* Parks all other CPUs for good, wherever they are. For a panic. */
 void cpu_halt_others(void);
 /* Before the machine ends: lets all other CPUs come to a point where they hold nothing, and stay
  * there. The caller holds no lock. Only one CPU returns from it, ever. */
 void cpu_stop_others(void);
-/* Is called at such a point: stays there if the machine is about to end. */
+/* Called at such a point. Does not return if the machine is about to end. */
 void cpu_stop_here_if_asked(void);
 
 #endif

@@ -27,7 +27,7 @@ static struct queue *queue_serving(uint32_t cpu)
     return &queues[__atomic_load_n(&scheduler.queues, __ATOMIC_RELAXED) == 1 ? 0 : cpu];
 }
 
-/* Which queue serves a CPU may change until one is locked. */
+/* The queue that serves a CPU may be another one until it is locked. */
 struct queue *queue_lock(uint32_t cpu)
 {
     for (;;) {
@@ -103,7 +103,7 @@ void queue_add(struct queue *queue, struct process *process, enum enqueue_reason
         trace_record(TRACE_QUEUED, (uint32_t)process->pid, queue->view.cpu, process->task.level);
 }
 
-/* An urgent one is out of its line. */
+/* An urgent process is taken out of its own line. */
 static void urgent_taken_out(struct process *process)
 {
     kernel_assert(process->queued && process->state == PROCESS_RUNNABLE);
@@ -151,7 +151,7 @@ void queue_forget(struct queue *queue, struct process *process)
     process->task.level = 0;
 }
 
-/* One queue's lock is held: so the policy stays. */
+/* The lock of one queue is held, so the policy cannot change. */
 static uint32_t balance(uint32_t cpu, bool idle)
 {
     return policy_balance(policy, &scheduler, cpu, idle);
@@ -175,7 +175,8 @@ uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
     return cpu;
 }
 
-/* Both locked, the lower CPU's first. False: a switch of policy left one queue for both. */
+/* Locks both, the lower CPU's first. Returns false if a switch of policy left one queue for both.
+ */
 static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct queue **from)
 {
     if (cpu < other) {
@@ -194,7 +195,7 @@ static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct qu
     return true;
 }
 
-/* Both are locked. Null: the policy has no task to move. */
+/* Both are locked. Returns null if the policy has no task to move. */
 static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
 {
     struct task *task = run_queue_steal(policy, &from->view, cpu);
@@ -266,7 +267,7 @@ static void init_queue(uint32_t i)
     run_queue_begin(policy, &scheduler, &queues[i].view, i);
 }
 
-/* What is to be installed: a policy and a value for each of its tunables. */
+/* A policy that is to be installed, and a value for each of its tunables. */
 struct setting {
     const struct policy *policy;
     int64_t tunable[POLICY_TUNABLES_MAX];
@@ -287,7 +288,7 @@ static enum policy_error read_setting(const char *text, struct setting *setting)
     return POLICY_OK;
 }
 
-/* The present one, to be changed. All queues are locked. */
+/* Returns the present policy and values, to be changed. All queues are locked. */
 static struct setting present_setting(void)
 {
     struct setting setting = {.policy = policy};
@@ -296,7 +297,7 @@ static struct setting present_setting(void)
     return setting;
 }
 
-/* With nothing queued. */
+/* Nothing is queued. */
 static void install(const struct setting *setting)
 {
     policy = setting->policy;
@@ -343,7 +344,8 @@ int scheduler_set_policy(const char *text)
     return 0;
 }
 
-/* A policy's queues are sorted by what its tunables say: so it begins anew with the new value. */
+/* The order of a policy's queues may depend on its tunables: so it begins anew with the new value.
+ */
 static int set_tunable_locked(const char *name, int64_t value)
 {
     struct setting setting = present_setting();

@@ -36,11 +36,11 @@ void queue_unlock(struct queue *queue);
 
 void queue_add(struct queue *queue, struct process *process, enum enqueue_reason reason);
 void queue_remove(struct queue *queue, struct process *process);
-/* Takes out the process to run next on `cpu`; null: none. */
+/* Takes out the process to run next on `cpu`. Returns null if there is none. */
 struct process *queue_pick(struct queue *queue, uint32_t cpu);
 /* Does a process wait in the queue? */
 bool queue_waits(const struct queue *queue);
-/* The process, which runs, ends as far as the policy is concerned. */
+/* A running process ends as far as the policy is concerned. */
 void queue_forget(struct queue *queue, struct process *process);
 /* Does the policy know this process? False after a switch, until it is queued again. */
 static inline bool queue_knows(const struct process *process)

@@ -64,7 +64,7 @@ static void set_idle(const struct cpu *cpu, bool idle)
         __atomic_and_fetch(word, ~bit, __ATOMIC_RELAXED);
 }
 
-/* The lowest idle CPU; NO_CPU: none is. */
+/* Returns the lowest idle CPU, or NO_CPU if none is idle. */
 static uint32_t lowest_idle(void)
 {
     for (uint32_t first = 0; first < scheduler.cpus; first += WORD_CPUS) {
@@ -75,7 +75,7 @@ static uint32_t lowest_idle(void)
     return NO_CPU;
 }
 
-/* True: the CPU was idle, and had not been called yet. It counts as called now. */
+/* Returns true if the CPU was idle and had not been called yet. It counts as called now. */
 static bool claim_idle(uint32_t cpu)
 {
     uint64_t *word = &idle_cpus[cpu / WORD_CPUS];
@@ -155,14 +155,15 @@ void scheduler_finish_switch(void)
 {
     struct cpu *cpu = this_cpu();
     struct process *previous = cpu->previous;
-    /* Before the queue is free: from then on another CPU may run it. */
+    /* Comes before the queue is unlocked: from then on another CPU may run the process. */
     if (previous)
         __atomic_store_n(&previous->on_cpu, false, __ATOMIC_RELEASE);
     end_scheduling(cpu);
     queue_unlock(cpu->locked_queue);
 }
 
-/* To another process, or to the idle loop (null). Returns when the current one runs again. */
+/* Switches to another process, or to the idle loop (null). Returns when the current process runs
+ * again. */
 static void switch_to(struct queue *queue, struct process *next)
 {
     struct cpu *cpu = this_cpu();
@@ -193,7 +194,7 @@ static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool v
     if (previous)
         leave(queue, previous, stop, reason);
     struct process *next = queue_pick(queue, cpu->id);
-    /* A pull unlocks the queue for a moment: even if it brought nothing, someone may have come. */
+    /* A pull unlocks the queue for a moment: even if it brought none, a process may have come. */
     while (!next && (queue_pull(&queue, cpu->id, true) || queue_waits(queue)))
         next = queue_pick(queue, cpu->id);
     record_decision(queue, next);
@@ -273,7 +274,7 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *unused, con
     return cpu;
 }
 
-/* The process was queued: the CPU that should run it, or take it, is called. */
+/* Calls the CPU that should run, or take, a process that was queued. */
 static void announce(struct queue *queue, const struct process *process)
 {
     uint32_t cpu = find_cpu_to_call(policy, &queue->view, &process->task);
@@ -281,7 +282,7 @@ static void announce(struct queue *queue, const struct process *process)
         scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
 }
 
-/* The one that it is on, which gives way, unless that is busy and another one idle. */
+/* The process's own CPU gives way, unless that is busy and another one is idle. */
 static uint32_t choose_cpu_for_urgent(const struct process *process)
 {
     uint32_t own = process->task.cpu;
@@ -338,7 +339,7 @@ static void tick_process(struct cpu *cpu, struct process *process)
         scheduler_request(cpu, PREEMPT_SLICE);
 }
 
-/* Gives one of its waiting processes to another CPU. */
+/* Gives one of this CPU's waiting processes to another CPU. */
 static void tick_push(const struct cpu *cpu)
 {
     struct queue *queue;
@@ -349,7 +350,8 @@ static void tick_push(const struct cpu *cpu)
     queue_unlock(queue);
 }
 
-/* Takes a share of the others' work. (An idle CPU looks for work when it picks.) */
+/* Takes a process from another CPU, if the policy says so. (An idle CPU looks for one when it
+ * picks.) */
 static void tick_balance(struct cpu *cpu)
 {
     struct queue *queue = queue_lock(cpu->id);

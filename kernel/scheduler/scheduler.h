@@ -32,10 +32,10 @@ void scheduler_finish_switch(void);
 
 /* A process becomes runnable for the first time, or wakes. The caller holds its lock. */
 void scheduler_add(struct process *process, enum enqueue_reason reason);
-/* It has ended and is about to be freed. */
+/* A process has ended and is about to be freed. */
 void scheduler_forget(struct process *process);
 
-/* At each tick of this CPU. */
+/* Called at each tick of this CPU. */
 void scheduler_tick(void);
 
 /* Sets an attribute of a process; the caller holds its lock. 0 or -ERANGE, and nothing changed. */
@@ -58,7 +58,7 @@ int scheduler_get_tunable(const char *name, int64_t *value);
 /* Begins the present policy anew, with its tunables as they are and other random numbers. */
 void scheduler_set_seed(uint64_t seed);
 
-/* The policy at one moment. */
+/* The policy in force at one moment. */
 #define POLICY_TEXT_BYTES 64
 struct policy_in_use {
     const struct policy *policy;

@@ -495,8 +495,7 @@ static void note_request(struct rq *queue)
     if (cpu->forked_to == target + 1)
         *said = PREEMPT_WAKEUP;
     else if (in_hard_interrupt())
-        *said =
-            PREEMPT_SLICE; /* the tick; observe_woken() corrects it if a wake-up was the reason */
+        *said = PREEMPT_SLICE; /* the tick, unless observe_woken() finds that it was a wake-up */
     else if (in_interrupt())
         *said = PREEMPT_WAKEUP; /* balancing has brought another thread here */
     else

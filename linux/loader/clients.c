@@ -37,7 +37,7 @@ static int open_control_file(const struct client *client, const char *name, int 
     return -1;
 }
 
-/* The whole file. The exit status. */
+/* Prints the whole file. Returns the exit status. */
 static int read_control_file(const struct client *client, const char *name, struct text *text)
 {
     char piece[4096];
@@ -58,7 +58,7 @@ static int read_control_file(const struct client *client, const char *name, stru
 
 /* ---- commands ---- */
 
-/* Were it the words, and not the machine? */
+/* Returns true if the words were wrong, and not the machine. */
 static bool is_usage_error(int error)
 {
     return error == EINVAL || error == ESRCH || error == ERANGE || error == ENAMETOOLONG;
@@ -131,7 +131,7 @@ static void print_string(const char *text, size_t length)
     putchar('"');
 }
 
-/* As a number, if it is one. */
+/* Prints the text as a number, if it is one. */
 static void print_value(const char *text, size_t length)
 {
     bool number = length > 0 && (isdigit((unsigned char)text[0]) || text[0] == '-');

@@ -91,7 +91,7 @@ static void describe(fuse_ino_t inode, struct stat *status)
 
 static void look_up(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
-    struct fuse_entry_param entry = {0}; /* of which the kernel is to keep nothing */
+    struct fuse_entry_param entry = {0}; /* the kernel must keep none of it */
     for (size_t i = 0; parent == FUSE_ROOT_ID && i < FILES; i++) {
         if (strcmp(files[i].name, name) == 0)
             entry.ino = inode_of(&files[i]);
@@ -219,7 +219,7 @@ static void wait_for_load(fuse_req_t request, const struct control_file *file, c
     first_waiting = waiting;
 }
 
-/* Gives up all that wait. */
+/* Answers all writes that wait with an error. */
 static void refuse_waiting(void)
 {
     while (first_waiting) {

@@ -51,7 +51,7 @@ static void ignore_signal(int number)
 
 void objects_init(void)
 {
-    /* Whatever the signal interrupts goes on or fails: it is there for that. */
+    /* Does nothing: the signal is there to interrupt a system call. */
     struct sigaction interrupt = {.sa_handler = ignore_signal};
     sigaction(SIGUSR1, &interrupt, NULL);
     libbpf_set_print(take_message);
@@ -210,7 +210,7 @@ static int find_parts(struct policy_object *object)
     return 0;
 }
 
-/* Before it is loaded: what is not wanted, the kernel leaves out. */
+/* Called before the object is loaded: the kernel leaves out what is not wanted. */
 static int set_constants(struct policy_object *object)
 {
     size_t size = 0;

@@ -242,7 +242,7 @@ static void describe_exit(const struct host_exit *exit, char *text, size_t size)
     }
 }
 
-/* And tells the trace. */
+/* Tells the trace, too. */
 static void begin_force(const struct in_force *wanted)
 {
     now = *wanted;
@@ -260,7 +260,7 @@ static int attach_wanted(const struct in_force *wanted)
     char reason[1200] = "";
     memcpy(settings.tunable, wanted->tunable, sizeof(settings.tunable));
     int error = policy_object_attach(wanted->object, &settings);
-    bool exited = policy_object_has_exited(wanted->object, &exit); /* it may have no other error */
+    bool exited = policy_object_has_exited(wanted->object, &exit); /* even if there is no error */
     if (!error && !exited)
         return 0;
     if (exited)
@@ -381,7 +381,7 @@ static const struct attribute_rule *find_rule(const char *name)
     return NULL;
 }
 
-/* Of a thread of any class; no policy is in force. 0 or a negative errno. */
+/* Sets the attribute of a thread of any class; no policy is in force. 0 or a negative errno. */
 static int store_attribute(int32_t pid, uint32_t kind, int64_t value)
 {
     struct task_attributes kept = {0};
@@ -417,7 +417,7 @@ static bool thread_has_flags(int32_t pid, unsigned long flags, bool *ended)
 
 #define PF_KTHREAD 0x00200000 /* of the kernel's task flags */
 
-/* A living thread that is not the kernel's. */
+/* Returns true for a living thread that is not the kernel's. */
 static bool is_users_thread(int32_t pid)
 {
     bool ended;

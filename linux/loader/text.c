@@ -12,7 +12,7 @@
 
 #define TEXT_FIRST_ROOM 4096
 
-/* Room for `length` more bytes and a final 0. */
+/* Makes room for `length` more bytes and a final 0. */
 static bool text_grow(struct text *text, size_t length)
 {
     size_t room = text->room ? text->room : TEXT_FIRST_ROOM;

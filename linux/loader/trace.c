@@ -79,7 +79,7 @@ static bool has_function(const struct btf *kernel, const char *name)
     return btf__find_by_name_kind(kernel, name, BTF_KIND_FUNC) > 0;
 }
 
-/* A program whose section is "tp_btf/NAME" or "fentry/NAME": is that NAME there? */
+/* Returns true if the kernel has the NAME in a program's section "tp_btf/NAME" or "fentry/NAME". */
 static bool can_attach(const struct btf *kernel, const struct bpf_program *program)
 {
     const char *section = bpf_program__section_name(program);
@@ -91,12 +91,12 @@ static bool can_attach(const struct btf *kernel, const struct bpf_program *progr
     return true;
 }
 
-/* Constants of the observer, as its read-only section has them in this order. */
+/* The observer's constants, in the order of its read-only section. */
 struct observer_constants {
     bool told_visits;
 };
 
-/* sched_yield() by any of the names that it may have in a kernel. */
+/* Attaches to sched_yield() by one of the names that it may have in a kernel. */
 static void fit_yield(const struct btf *kernel, struct bpf_object *observer)
 {
     static const char *const names[] = {"do_sched_yield", "__do_sys_sched_yield",

@@ -89,7 +89,7 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
     return cpu;
 }
 
-/* ---- who hears of a process that was queued, and what is queued ---- */
+/* ---- which CPU is called for a process that was queued, and queueing itself ---- */
 
 /* The process was queued: the CPU that should run it, or take it, is called. */
 static void announce(struct simulator *simulator, uint32_t here, struct run_queue *queue,

@@ -36,7 +36,7 @@ static inline void wake_due(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-/* Gives one of its waiting processes to another CPU. */
+/* Gives one of the CPU's waiting processes to another CPU. */
 static inline void tick_push(struct simulator *simulator, uint32_t cpu)
 {
     if (queue_of(simulator, cpu)->queued == 0)

@@ -27,7 +27,7 @@ static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t unt
     block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
 }
 
-/* The time after so many more ticks. */
+/* Returns the time after this many more ticks. */
 static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
 {
     uint64_t tick_ns = simulator->scheduler.tick_ns;

@@ -45,7 +45,7 @@ void workload_fail(const char *why)
     host_exit(1);
 }
 
-/* False: it is not a decimal number below 10^18. */
+/* Returns false if it is not a decimal number below 10^18. */
 static bool read_number(const char *text, int64_t *number)
 {
     int64_t value = 0;
@@ -209,7 +209,7 @@ void workload_gate_gather(int64_t children)
     }
 }
 
-/* One write for each: each wakes one child, and none depends on another to be woken. */
+/* Each write wakes one child, so that no child depends on another to be woken. */
 void workload_gate_open(int64_t children, int64_t number)
 {
     for (int64_t i = 0; i < children; i++) {

@@ -26,7 +26,7 @@ uint64_t host_seed(void);
 void host_print(bool error, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 /* The caller's own file: a descriptor to write to a new one, or to read from it. -1: failed. */
 int host_open(bool create);
-/* False: fewer bytes went through. */
+/* Returns false if fewer bytes went through. */
 bool host_write(int descriptor, const void *source, int bytes);
 bool host_read(int descriptor, void *destination, int bytes);
 void host_close(int descriptor);
@@ -42,7 +42,7 @@ _Noreturn void host_fail(const char *what);
  * host_complain() knows why.
  */
 
-/* The caller becomes the first process of a family, of which nobody is left after its end. */
+/* The caller becomes the first process of a family, of which no process outlives it. */
 void host_begin_family(void);
 /* Zeroed memory, which children that are forked later share; null: failed. */
 void *host_shared_memory(uint64_t bytes);
@@ -57,7 +57,7 @@ uint64_t host_tick_ns(void);
 /* A time is one of workload_nanoseconds(). False: it had come before. */
 bool host_sleep_until(int64_t time);
 void host_sleep_ns(int64_t time);
-void host_sleep_ticks(uint64_t ticks); /* until so many have come, the next one first */
+void host_sleep_ticks(uint64_t ticks); /* until this many have come; the next one is the first */
 /* The caller's, for tables: cut off if it is long. */
 void host_set_name(const char *name);
 /* Of a process, which may have ended; 0: the caller. False: failed. */

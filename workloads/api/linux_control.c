@@ -22,7 +22,8 @@
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
-/* One write is one command. False, with errno: it failed; ENOSYS: there is nobody to obey. */
+/* One write is one command. Returns false, with errno, if it failed; ENOSYS: no server is there to
+ * obey. */
 static bool tell_scheduler(const char *file, const char *command)
 {
     char path[4096];

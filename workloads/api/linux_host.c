@@ -84,7 +84,7 @@ bool host_pipe(int ends[2])
 
 void host_mark(enum mark_kind kind, uint64_t value)
 {
-    /* Who traces this machine sees the call; nobody else cares for its failure. */
+    /* A tracer of this machine sees the call; its failure does not matter to anything else. */
     prctl(TRACE_MARK_PRCTL, (unsigned long)kind, (unsigned long)value, 0ul, 0ul);
     static const char *const names[] = {"?", "begin", "end", "group", "note", "name", "value"};
     if (environment_number("WORKLOAD_MARKS", 0) == 0)
@@ -148,7 +148,7 @@ void workload_yield(void)
     sched_yield();
 }
 
-/* Of the whole machine, as on our kernel: the line "ctxt" of /proc/stat. */
+/* Counts the switches of the whole machine, as on our kernel: the line "ctxt" of /proc/stat. */
 int64_t workload_switches(void)
 {
     char line[256];

@@ -47,7 +47,7 @@ void host_begin_family(void)
     setpgid(family, family ? family : getpid()); /* on both sides: neither waits for the other */
     if (family == 0) {
         signal(SIGTERM, end_own_family);
-        prctl(PR_SET_PDEATHSIG, SIGTERM); /* however who was started comes to its end */
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child does not outlive the process that started it */
         return;
     }
     signal(SIGINT, end_family);
@@ -75,7 +75,7 @@ int host_open_path(const char *path, uint64_t *bytes)
     return descriptor;
 }
 
-/* ---- channels: who takes draws a number, and waits until it is served, as in a shop ---- */
+/* ---- channels: a taker draws a number, and waits until it is served, as in a shop ---- */
 
 struct channel {
     uint64_t taken;   /* numbers that were drawn */
@@ -148,7 +148,7 @@ bool host_channel_take(uint32_t number, int64_t released)
     return true;
 }
 
-/* Nobody else takes there: so numbers tell who is the last. */
+/* No other process takes there: so the numbers show which one is the last. */
 bool host_channel_meet(uint32_t number, uint64_t processes)
 {
     uint64_t own = draw_number(&channels[number]);

@@ -103,7 +103,8 @@ bool host_set_tunable(const char *text)
     return settunable(name, value) == 0;
 }
 
-/* Of this CPU's counter, for an iteration: the least of some tries, as interrupts come between. */
+/* Returns this CPU's counts for an iteration: the least of some tries, as interrupts come between.
+ */
 static uint64_t cycles_of_iteration(void)
 {
     enum { ITERATIONS = 1000, TRIES = 5 };

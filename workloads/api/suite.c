@@ -101,7 +101,7 @@ static void print_mean(struct measure sum)
                    tenths[0] % 10, tenths[1] / 10, tenths[1] % 10, tenths[2] / 10, tenths[2] % 10);
 }
 
-/* By the test's place in the suite, from 1 on: one trace may hold several tests. */
+/* Marks a test by its place in the suite, from 1 on: one trace may hold several tests. */
 static void tell(int number, struct measure run)
 {
     workload_tell("test", number);

@@ -25,9 +25,9 @@ struct suite_group {
 struct suite_test {
     const char *name;
     struct suite_group groups[SUITE_GROUPS]; /* started in this order */
-    int batch;         /* so many at a time, the next when all have ended; 0: all at once */
+    int batch;         /* this many at a time, the next ones when all have ended; 0: all at once */
     bool shortest;     /* what the study tells is not when all have ended, but the shortest time */
-    int shortest_from; /* of a process, of those that took so many ticks or more */
+    int shortest_from; /* ticks; processes that took less do not count for that */
 };
 
 struct suite {

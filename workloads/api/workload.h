@@ -74,7 +74,8 @@ struct workload_channel {
 void workload_channel_make(struct workload_channel *channel);
 void workload_send(const struct workload_channel *channel, int64_t number);
 int64_t workload_receive(const struct workload_channel *channel); /* waits until there is one */
-/* From now on the caller does but one of the two: a file less of the few that it may have open. */
+/* From now on the caller only reads, or only writes: it has one open file less of the few that it
+ * may have. */
 void workload_channel_sends(const struct workload_channel *channel);
 void workload_channel_receives(const struct workload_channel *channel);
 
