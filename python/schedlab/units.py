@@ -6,16 +6,21 @@ from __future__ import annotations
 import re
 
 _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
-_TIME = re.compile(r"(\d{1,12})(ns|us|ms|s|m)")
+_TIME = re.compile(r"(\d{1,12})(?:\.(\d{1,9}))?(ns|us|ms|s|m)")
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds of "500us", "1ms", "60s" or "2m"."""
+    """Nanoseconds of "500us", "1.2ms", "60s" or "2m"."""
     match = _TIME.fullmatch(text.strip())
     if not match:
-        raise ValueError("write a whole number and its unit: ns, us, ms, s or m, such as 10ms")
-    return int(match[1]) * _NANOSECONDS[match[2]]
+        raise ValueError("write a number and its unit: ns, us, ms, s or m, such as 10ms or 1.2s")
+    parts = match[2] or ""
+    part = int("1" + "0" * len(parts))
+    nanoseconds, rest = divmod(int(match[1] + parts) * _NANOSECONDS[match[3]], part)
+    if rest:
+        raise ValueError("write a time that is a whole number of nanoseconds")
+    return nanoseconds
 
 
 def format_time(nanoseconds: int) -> str:

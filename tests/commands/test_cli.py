@@ -98,6 +98,7 @@ def test_a_folder_that_holds_the_run_already_is_not_touched(
 COMMANDS = (
     "bench",
     "boot",
+    "branch",
     "calibrate",
     "compare",
     "dask",
@@ -265,6 +266,19 @@ def test_times_are_read_as_they_are_written(number: int, unit: str) -> None:
     assert shown.endswith(("ns", "us", "ms", "s"))
     if len(shown) <= 12:
         assert parse_time(shown) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"), [("1.2s", 1_200_000_000), ("0.5us", 500), ("1.50m", 90 * 10**9)]
+)
+def test_times_have_decimals(text: str, nanoseconds: int) -> None:
+    assert parse_time(text) == nanoseconds
+
+
+@pytest.mark.parametrize("text", ["0.5ns", "1.s", ".5s", "1.2.3s", "0.0000000001s"])
+def test_a_time_is_a_whole_number_of_nanoseconds(text: str) -> None:
+    with pytest.raises(ValueError, match="write a"):
+        parse_time(text)
 
 
 @given(st.lists(st.integers(1, 64), min_size=1, max_size=20))

@@ -363,6 +363,24 @@ def test_those_who_line_up_before_the_window_count() -> None:
     assert found.summary["elapsed_ns"].to_list() == [985]
 
 
+def test_a_window_that_is_cut_is_one_that_begins_later() -> None:
+    """What comes before is left out, as if the mark were where it is cut."""
+    records, script = by_hand()
+    whole = load(records, script)
+    mark = next(each for each in records if (each.kind, each.first) == (Kind.MARK, MarkKind.BEGIN))
+    for cut in (115, 300, 650):
+        order = sorted(
+            (each._replace(time=cut) if each is mark else each for each in records),
+            key=lambda each: each.time,
+        )
+        later = load([each._replace(sequence=at) for at, each in enumerate(order)], script)
+        expected, found = compute(later), compute(whole, since_ns=cut)
+        assert found.processes.equals(expected.processes)
+        assert found.groups.equals(expected.groups)
+        assert found.cpus.equals(expected.cpus)
+    assert compute(whole, since_ns=1).summary.equals(compute(whole).summary)
+
+
 def test_who_never_runs_asks_for_all_its_time() -> None:
     """One that is woken in the window and not picked: it is not known to sleep much."""
     story = [

@@ -20,6 +20,7 @@ COMMANDS: Any = Modules(
     "schedlab.commands",
     "bench",
     "boot",
+    "branch",
     "calibrate",
     "compare",
     "dask",

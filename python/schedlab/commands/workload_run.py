@@ -32,8 +32,17 @@ def show(finished: list[Finished], as_json: bool) -> None:
         click.echo(runs.as_json(finished))
     else:
         show_tables(finished)
-    for message in runs.describe(finished):
+    show_failures(finished)
+
+
+def show_failures(finished: list[Finished]) -> bool:
+    """Says what failed. True: nothing has."""
+    from schedlab.runs import carrying_out as runs
+
+    messages = list(runs.describe(finished))
+    for message in messages:
         say(message)
+    return not messages
 
 
 def show_tables(finished: list[Finished]) -> None:

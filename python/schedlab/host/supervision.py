@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,6 +48,35 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([task])
         raise
+
+
+@dataclass
+class Caught:
+    """The signal that asked a program to end; 0: none has."""
+
+    number: int = 0
+
+
+@contextmanager
+def cancelled_by_signals(task: asyncio.Task[Any] | None) -> Iterator[Caught]:
+    """SIGINT, SIGTERM and SIGHUP cancel a task, which ends what it supervises on its way out."""
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    caught = Caught()
+
+    def catch(number: int) -> None:
+        if not caught.number:
+            caught.number = number
+            task.cancel()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, catch, number)
+    try:
+        yield caught
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:

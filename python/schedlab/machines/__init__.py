@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from schedlab.machines.base import Machine, Release
+from schedlab.machines.base import Branching, Machine, Release
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.linux.machine import FreeLinux, Linux
 from schedlab.machines.qemu import Qemu
@@ -37,6 +37,7 @@ __all__ = [
     "MACHINES",
     "SIMULATOR",
     "Boot",
+    "Branching",
     "KernelMachine",
     "Machine",
     "Release",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.run import Run
@@ -78,4 +78,24 @@ class Machine(Protocol):
     def host_limit(self, cpus: int, limit_ns: int) -> float:
         """Returns the seconds of the host after which it must be hanging: it ends by itself after
         `limit_ns` of its own time."""
+        ...
+
+
+@runtime_checkable
+class Branching(Protocol):
+    """A machine whose runs can fork at a moment, and go on in several ways."""
+
+    def branched(
+        self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
+    ) -> list[str]:
+        """Returns the command of `start`, so that the run goes on in these folders from that time of its
+        kernel on, `jobs` of them side by side. The text of each is what its kernel is told then.
+
+        Each has its console and its trace afterwards, and `branch_status` says how it has ended.
+        """
+        ...
+
+    def branch_status(self, folder: Path) -> int | None:
+        """Returns the exit status of a branch, as that of a command, and leaves nothing in its folder
+        but what a run leaves; None if it did not end by itself."""
         ...

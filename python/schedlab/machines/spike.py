@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from schedlab.errors import MachineUnfit
 from schedlab.host.processor import is_complete
@@ -105,6 +107,26 @@ class Spike(KernelMachine):
         release = self.release()
         return driven(release.path, boot) if release.driven else stock(release.path, boot)
 
+    def branched(
+        self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
+    ) -> list[str]:
+        if not self.release().driven:
+            raise MachineUnfit(
+                f"{SPIKE_VARIABLE}: another Spike than schedlab's own has no branches; leave it unset"
+            )
+        for folder, told in folders.items():
+            (folder / BRANCH_COMMANDS).write_text(told)
+        return branching(command, at_ns, map(str, folders), jobs)
+
+    def branch_status(self, folder: Path) -> int | None:
+        (folder / BRANCH_COMMANDS).unlink()
+        status = folder / BRANCH_STATUS
+        if not status.exists():
+            return None
+        ended = int(status.read_text())
+        status.unlink()
+        return ended
+
     def host_cpus(self, cpus: int) -> int:
         return 1
 
@@ -124,10 +146,10 @@ def driven(path: str, boot: Boot) -> list[str]:
 
 
 BRANCH_COMMANDS, BRANCH_STATUS = "commands", "status"
-"""In the folder of a branch: what the kernel is told when it begins, and how it has ended."""
+"""In the folder of a branch: what its kernel is told when it begins, and how it has ended."""
 
 
-def branching(command: list[str], at_ns: int, folders: list[str], jobs: int) -> list[str]:
+def branching(command: list[str], at_ns: int, folders: Iterable[str], jobs: int) -> list[str]:
     """A command of our driver, so that the machine goes on in a branch for each of these folders from
     that time of the kernel on, so many side by side."""
     more = [f"--branch-at={at_ns}", f"--jobs={jobs}", *(f"--branch={name}" for name in folders)]

@@ -14,21 +14,22 @@ from schedlab.metrics.people import called_by, people_called
 from schedlab.metrics.shares import Weights, with_shares
 from schedlab.metrics.summary import groups_of, latency_statistics, summary_of
 from schedlab.metrics.told import told_values
-from schedlab.metrics.window import measured_window
+from schedlab.metrics.window import Window, measured_window, window_since
 from schedlab.trace import Facts, Trace, outline, read_records
 from schedlab.trace.parts import Part, Parts
 from schedlab.trace.validation import Checks
 
 
-def compute(trace: Trace, weights: Weights | None = None) -> Metrics:
-    """All metrics of a trace that `validate` found good.
+def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> Metrics:
+    """All metrics of a trace that `validate` found good, over its measured window from `since_ns` on.
 
     `weights` names the attribute by which ideal shares are allotted. None: the
     one by which the policy shares, as the trace says; if it shares by none, weight
     if a process had that set, else tickets, likewise; else equal.
     """
+    window = window_since(measured_window(trace), trace, since_ns)
     parts = Parts(trace)
-    books = _Books(trace)
+    books = _Books(trace, window)
     for part in parts:
         books.take(part)
     return books.close(parts, weights)
@@ -40,7 +41,7 @@ def measure(path: str | Path) -> Metrics:
     records = read_records(path)
     facts = outline(records)
     parts = Parts(records)
-    checks, books = Checks(records, facts), _Books(facts)
+    checks, books = Checks(records, facts), _Books(facts, measured_window(facts))
     for part in parts:
         checks.take(part)
         if checks.good:
@@ -52,9 +53,9 @@ def measure(path: str | Path) -> Metrics:
 class _Books:
     """All that is added up of a trace."""
 
-    def __init__(self, trace: Facts) -> None:
+    def __init__(self, trace: Facts, window: Window) -> None:
         self._trace = trace
-        self._window = measured_window(trace)
+        self._window = window
         self._lives = Accounts(trace, self._window)
         self._cpus = CpuAccounts(trace, self._window)
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace import Facts, Kind, MarkKind
+from schedlab.trace import Facts, Kind, MarkKind, Trace
 from schedlab.trace.model import Integers
 
 
@@ -68,4 +68,16 @@ def measured_window(trace: Facts) -> Window:
         begin_ns=begin_ns,
         end_ns=max(end_ns, begin_ns),
         root_pid=int(trace.at("process", begins[:1])[0]),
+    )
+
+
+def window_since(window: Window, trace: Trace, since_ns: int) -> Window:
+    """What of a window is not before a time."""
+    if since_ns <= window.begin_ns:
+        return window
+    later = np.flatnonzero(trace.column("time_ns") >= since_ns)
+    return replace(
+        window,
+        begin_row=min(int(later[0]), window.end_row) if len(later) else window.end_row,
+        begin_ns=min(since_ns, window.end_ns),
     )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from schedlab import __version__
 from schedlab.display.names import json_text
 from schedlab.files.whole import file_hash
-from schedlab.host.supervision import supervise, to_the_end
+from schedlab.host.supervision import cancelled_by_signals, supervise, to_the_end
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import Machine, Parts
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
@@ -121,46 +121,25 @@ class _Conductor:
         self.changed = asyncio.Condition()
         self.board = board
         self.finished: dict[Run, Finished] = {}
-        self.caught = 0
 
     async def conduct(self) -> list[Finished]:
-        with self.signals_caught(asyncio.current_task()):
+        with cancelled_by_signals(asyncio.current_task()) as caught:
             tasks = [asyncio.create_task(self.one(run)) for run in self.plan.runs]
             try:
                 await asyncio.gather(*tasks)
             except asyncio.CancelledError:
-                if not self.caught:
+                if not caught.number:
                     raise
             finally:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        if self.caught:
-            raise Interrupted(self.caught, self.in_order())
+        if caught.number:
+            raise Interrupted(caught.number, self.in_order())
         return self.in_order()
 
     def in_order(self) -> list[Finished]:
         return [self.finished[run] for run in self.plan.runs if run in self.finished]
-
-    @contextmanager
-    def signals_caught(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
-        """A signal cancels the task, which ends the machines on its way out."""
-        assert task is not None
-        loop = asyncio.get_running_loop()
-
-        def catch(number: int) -> None:
-            if not self.caught:
-                self.caught = number
-                task.cancel()
-
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        for number in numbers:
-            loop.add_signal_handler(number, catch, number)
-        try:
-            yield
-        finally:
-            for number in numbers:
-                loop.remove_signal_handler(number)
 
     async def one(self, run: Run) -> None:
         async with self.host_cpus(min(self.slots, self.machine.host_cpus(run.cpus))):

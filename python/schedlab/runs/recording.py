@@ -144,7 +144,8 @@ def _policy(
     from schedlab.trace import Kind
 
     if "policy" in manifest:
-        return _choice(manifest["policy"]), tuple(manifest["tunables"].items())
+        at_first = results.began_under(manifest)
+        return _choice(at_first[0]), tuple(at_first[1].items())
     forks = events.rows(Kind.FORK)
     began = int(forks[0]) if len(forks) else len(events.events)
     texts = dict(zip(events.texts["row"].to_list(), events.texts["text"].to_list(), strict=True))

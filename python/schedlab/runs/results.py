@@ -25,6 +25,8 @@ UNFINISHED = ".unfinished-"
 """The names of folders that are being filled begin so."""
 
 _SHOWN_MAX, _TEXT_MAX = 12, 40
+_ABSENT = {"branch": "none"}
+"""What it means that a manifest does not have it."""
 
 DECISIVE = {
     "kernel_sha256": "kernel",
@@ -42,6 +44,7 @@ DECISIVE = {
     "cpus": "CPUs",
     "memory_mib": "memory",
     "measuring": "measuring code",
+    "branch": "branch",
 }
 """Members of a manifest that a run's figures depend on, in words. Not every machine has all of
 them."""
@@ -100,7 +103,7 @@ def shown(key: str, manifest: Mapping[str, Any]) -> str:
     """A part of a manifest in a few characters: what is long is told by its hash's beginning."""
     value = manifest.get(key)
     if value is None:
-        return "unknown"
+        return _ABSENT.get(key, "unknown")
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
     if key.endswith("sha256"):
         return text[:_SHOWN_MAX]
@@ -119,6 +122,12 @@ def succeeded(manifest: Mapping[str, Any]) -> bool:
     return bool(manifest["status"] == "success")
 
 
+def began_under(manifest: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+    """The policy under which a run began, and its tunables: a branch has others from a moment on."""
+    at_first = manifest.get("branch_of", manifest)
+    return at_first["policy"], at_first["tunables"]
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What was run there, and how it ended. Raises FileRefused."""
     return read_object(folder / MANIFEST, FIELDS)
@@ -127,13 +136,22 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 _TEXT, _NAME = text(), text(required=True, empty=False)
 _NANOSECONDS = whole(0, 10**18)
 _BITS = 64
+_TUNABLES = by_name(
+    "whole numbers", whole(-(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1).sound, required=True
+)
 FIELDS: Mapping[str, Field] = {
     "status": _NAME,
     "policy": _NAME,
     "machine": _NAME,
     "workload": _NAME,
-    "tunables": by_name(
-        "whole numbers", whole(-(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1).sound, required=True
+    "tunables": _TUNABLES,
+    "branch_of": Field(
+        "an object: what a run was, with its policy and tunables",
+        lambda value: (
+            isinstance(value, dict)
+            and _NAME.sound(value.get("policy"))
+            and _TUNABLES.sound(value.get("tunables"))
+        ),
     ),
     "cpus": whole(1, 2**16, required=True),
     "seed": whole(0, 2**_BITS - 1, required=True),
@@ -147,6 +165,6 @@ FIELDS: Mapping[str, Field] = {
     "measuring": by_name("texts", _TEXT.sound),
     **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
                      "commit", "costs", "machine_version", "machine_origin", "boot_arguments",
-                     "mode", "host", "started", "schedlab"), _TEXT),
+                     "mode", "host", "started", "schedlab", "branch"), _TEXT),
 }  # fmt: skip
 """What each member of a run's manifest must be."""

@@ -49,10 +49,11 @@ def recorded_setup(place: Path) -> Setup:
     """Returns the setup of a run's folder, or of a folder that holds one run. WrongUsage: it is none."""
     folder = results.find_run(place)
     manifest = results.read_manifest(folder)
+    policy, tunables = results.began_under(manifest)
     return Setup(
         machine="recorded",
-        policy=_policy(str(manifest["policy"])),
-        settings=tuple(manifest["tunables"].items()),
+        policy=_policy(policy),
+        settings=tuple(tunables.items()),
         cpus=int(manifest["cpus"]),
         tick_ns=int(manifest["tick_ns"]),
         seed=int(manifest["seed"]),

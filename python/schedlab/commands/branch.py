@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab branch`: futures of one past."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from schedlab import __version__
+from schedlab.commands.options import POLICIES, SETTING, Parsed, echo_json, json_option
+from schedlab.display.terminal import results, say
+from schedlab.errors import WrongUsage
+from schedlab.paths import new_runs_folder
+from schedlab.runs.branches import (
+    UNCHANGED,
+    Attribute,
+    Future,
+    Past,
+    moment,
+    parse_attribute,
+    past,
+)
+from schedlab.units import format_time, parse_counts
+
+if TYPE_CHECKING:
+    from schedlab.runs.carrying_out import Finished
+    from schedlab.toolchain.policies import PolicyChoice
+
+SEEDS = Parsed("SEEDS", lambda text: parse_counts(text, 0, 999_999))
+ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--at",
+    required=True,
+    metavar="TIME|EVENT",
+    help="The moment: a time of the run, such as 1.2s; or a record of its trace, such as switch:100,"
+    " the 100th SWITCH.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    default=(),
+    type=POLICIES,
+    help="A branch for each POLICY or POLICY:PRESET, with commas. Without it the policy stays.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    type=SETTING,
+    help="A tunable's value from then on. May be repeated.",
+)
+@click.option(
+    "--attribute",
+    "attributes",
+    multiple=True,
+    type=ATTRIBUTE,
+    help="Of processes: 7:tickets=100 by a PID, cpu:priority=0 by the name of programs or of a group."
+    " May be repeated.",
+)
+@click.option(
+    "--seed",
+    "seeds",
+    default=(),
+    type=SEEDS,
+    help="Of the policy's random numbers, a branch for each: 7, 7,8 or 1-5.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the branches.  [default: a new one in runs/]",
+)
+@json_option
+def branch(
+    run: Path,
+    at: str,
+    policies: tuple[PolicyChoice, ...],
+    settings: tuple[tuple[str, int], ...],
+    attributes: tuple[Attribute, ...],
+    seeds: tuple[int, ...],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare futures of one past: a finished RUN goes on in another way from a moment on.
+
+    RUN is a run's folder, made on --machine spike. It is carried out again up to the moment; there
+    the machine forks. One branch goes on unchanged: it is the run itself, byte for byte. The others
+    go on from the same moment under another policy, with other tunables, attributes or seeds: one
+    for each policy and seed, with all that --set and --attribute say. So all that differs comes
+    from that.
+
+    Each branch leaves a run's folder, which `compare`, `report`, `trace` and `monitor` take.
+    """
+    from schedlab.commands.workload_run import show_failures
+    from schedlab.runs import branching
+    from schedlab.runs.asked import one_value_each
+    from schedlab.runs.carrying_out import Interrupted
+
+    if not (policies or settings or attributes or seeds):
+        raise WrongUsage(
+            "nothing is to be done otherwise: add --policy, --set, --attribute or --seed"
+        )
+    found = past(run)
+    at_ns, note = moment(at, found.events)
+    one_value_each(settings)
+    futures = [Future()]
+    for policy, seed in product(policies or (None,), seeds or (None,)):
+        futures.append(Future(policy, settings, attributes, seed))
+    check(found, at_ns, futures)
+    place = (out or new_runs_folder(f"branch-{found.folder.name}")).absolute()
+    if note:
+        say(f"schedlab: {note}")
+    try:
+        finished = branching.perform(found, at_ns, futures, place)
+    except Interrupted as interruption:
+        say("schedlab: interrupted; nothing is kept")
+        raise SystemExit(128 + interruption.number) from None
+    show(found, at_ns, futures, finished, as_json)
+    if not show_failures(finished):
+        raise SystemExit(1)
+
+
+def check(found: Past, at_ns: int, futures: list[Future]) -> None:
+    """Raises WrongUsage for what cannot be done at that moment."""
+    from schedlab.toolchain.policies import check_choices, read_catalogue
+
+    catalogue = read_catalogue()
+    now, _ = found.under(at_ns)
+    for future in futures:
+        check_choices(catalogue, [future.policy or now], dict(future.settings))
+        found.commands(future, at_ns)
+    names = [future.name for future in futures]
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongUsage(f"two branches would both be called {name}: branch twice")
+
+
+def show(
+    found: Past, at_ns: int, futures: list[Future], finished: list[Finished], as_json: bool
+) -> None:
+    """The table or JSON on standard output."""
+    from schedlab.runs import branching
+
+    same = branching.is_the_run(found, finished[0])
+    since = [branching.metrics_since(each, at_ns) for each in finished]
+    if as_json:
+        runs = [
+            {
+                "folder": str(each.folder),
+                "manifest": each.manifest,
+                "metrics": each.metrics.to_dict() if each.metrics else None,
+                "metrics_since": after.to_dict() if after else None,
+            }
+            for each, after in zip(finished, since, strict=True)
+        ]
+        told = {"at_ns": at_ns, "unchanged_is_the_run": same}
+        echo_json({"schedlab": __version__, **told, "runs": runs})
+        return
+    time = format_time(at_ns)
+    headings = [heading(found, at_ns, future) for future in futures]
+    show_tables("The whole run", headings, [each.metrics for each in finished])
+    show_tables(f"From {time} on", headings, since)
+    if not any(since):
+        say(f"schedlab: what is measured was over before {time}")
+    if same:
+        results().print(f"{UNCHANGED} is {found.folder}, byte for byte", soft_wrap=True)
+    else:
+        say(
+            f"schedlab: {UNCHANGED} is not {found.folder}: today's kernel or machine made another past"
+        )
+    results().print(f"Kept in {finished[0].folder.parent}", soft_wrap=True)
+
+
+def heading(found: Past, at_ns: int, future: Future) -> str:
+    """Of a column: what is unchanged says its policy, too."""
+    return (
+        future.title if future.changes or future.seed else f"{UNCHANGED} ({found.under(at_ns)[0]})"
+    )
+
+
+def show_tables(title: str, headings: list[str], measured: list[Any]) -> None:
+    """Those that were measured, side by side."""
+    from schedlab import metrics
+
+    columns = [(head, each) for head, each in zip(headings, measured, strict=True) if each]
+    if columns:
+        results().print(title)
+    for table in metrics.tables(columns):
+        results().print(table)

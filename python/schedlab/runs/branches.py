@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""Futures of a run that was kept: to which moment its past goes, and what each branch does otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab.errors import WrongUsage
+from schedlab.machines import MACHINES, Branching, machine_named
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_FILE, WORKLOAD_TEXT
+from schedlab.machines.run import Run
+from schedlab.runs import results
+from schedlab.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.units import format_time, parse_time
+from schedlab.workload import workload_files
+from schedlab.workload.model import ATTRIBUTES
+
+if TYPE_CHECKING:
+    from schedlab.trace import Trace
+
+UNCHANGED = "unchanged"
+"""The future in which nothing is done otherwise, and its folder."""
+COMMANDS_MAX = 1023
+"""Characters that the kernel can be told; abi/machine_commands.h."""
+_EVENT = re.compile(r"([a-z_]+):(\d{1,9})")
+_ATTRIBUTE = re.compile(r"(.+):([a-z]+)=(\d{1,9})")
+_NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9_.=+,-]+")
+_NAME_MAX = 80
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One that a branch sets."""
+
+    who: str
+    """A PID; or a name, of processes or of a group."""
+    name: str
+    value: int
+
+    def __str__(self) -> str:
+        return f"{self.who}:{self.name}={self.value}"
+
+
+@dataclass(frozen=True)
+class Future:
+    """What a branch does otherwise; nothing, if all of it is left out."""
+
+    policy: PolicyChoice | None = None
+    settings: tuple[tuple[str, int], ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    seed: int | None = None
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """All but the seed, in words."""
+        policy = (str(self.policy),) if self.policy else ()
+        settings = (f"{name}={value}" for name, value in self.settings)
+        return (*policy, *settings, *map(str, self.attributes))
+
+    @property
+    def title(self) -> str:
+        """For tables and progress."""
+        seed = () if self.seed is None else (f"seed {self.seed}",)
+        return ", ".join((*self.changes, *seed)) or UNCHANGED
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return _NOT_OF_NAMES.sub("-", self.title.replace(", ", "-").replace(" ", ""))[:_NAME_MAX]
+
+
+@dataclass(frozen=True)
+class Past:
+    """A run that is carried out again, up to a moment."""
+
+    folder: Path
+    run: Run
+    manifest: Mapping[str, Any]
+    events: Trace = field(repr=False)
+
+    def under(self, at_ns: int) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
+        """The policy at a moment, and the tunables that were set of it."""
+        from schedlab.trace import Kind
+
+        time = self.events.column("time_ns")
+        texts = dict(self.events.texts.rows())
+        said = [row for row in self.events.rows(Kind.POLICY).tolist() if time[row] < at_ns]
+        since = said[-1] if len(said) > 1 else 0
+        values = self.events.column("second").view("int64")
+        tunables = [row for row in self.events.rows(Kind.TUNABLE).tolist() if time[row] < at_ns]
+        settings = {} if since else dict(self.run.settings)
+        settings.update({texts[row]: int(values[row]) for row in tunables if row > since})
+        policy = parse_choices(texts[since])[0] if since else self.run.policy
+        return policy, tuple(settings.items())
+
+    def future(self, future: Future, at_ns: int) -> Run:
+        """What a branch is from the moment on, as a run."""
+        policy, settings = self.under(at_ns)
+        known = {} if future.policy else dict(settings)
+        return replace(
+            self.run,
+            label="",
+            policy=future.policy or policy,
+            settings=tuple({**known, **dict(future.settings)}.items()),
+            seed=self.run.seed if future.seed is None else future.seed,
+        )
+
+    def commands(self, future: Future, at_ns: int) -> str:
+        """What the kernel is told at the moment (abi/machine_commands.h). Raises WrongUsage."""
+        lines = [] if future.seed is None else [f"sched_status seed {future.seed}"]
+        if future.policy:
+            lines.append(f"sched_status {future.policy}")
+        lines += [f"sched_tunables {name}={value}" for name, value in future.settings]
+        for each in future.attributes:
+            pids = alive(self.events, at_ns, each.who)
+            if not pids:
+                raise WrongUsage(
+                    f"--attribute {each}: no process is called {each.who} and alive at"
+                    f" {format_time(at_ns)}"
+                )
+            lines += [f"sched_status {pid} {each.name} {each.value}" for pid in pids]
+        text = "".join(f"{line}\n" for line in lines)
+        if len(text) > COMMANDS_MAX:
+            raise WrongUsage(
+                f"{future.title}: {len(lines)} changes are more than the kernel can be told; name"
+                " fewer processes"
+            )
+        return text
+
+
+def past(place: Path) -> Past:
+    """Of a run's folder, or a folder that holds one. Raises WrongUsage if it cannot have branches."""
+    from schedlab import trace
+
+    folder = results.find_run(place)
+    manifest = results.read_manifest(folder)
+    check_machine(folder, manifest["machine"])
+    if "branch" in manifest:
+        raise WrongUsage(
+            f"{folder} is itself a branch ({manifest['branch']}); name the run that it is a branch of"
+        )
+    run = _run_of(folder, manifest)
+    try:
+        events = trace.read(folder / TRACE_FILE)
+        trace.validate(events)
+    except trace.TraceError as error:
+        raise WrongUsage(str(error)) from None
+    return Past(folder, run, manifest, events)
+
+
+def check_machine(folder: Path, name: str) -> None:
+    """Raises WrongUsage if a machine has no branches."""
+    able = [each for each in MACHINES if isinstance(machine_named(each), Branching)]
+    if name not in able:
+        raise WrongUsage(
+            f"{folder} was run on {name}: only runs on --machine {' or '.join(able)} have branches"
+        )
+
+
+def _run_of(folder: Path, manifest: Mapping[str, Any]) -> Run:
+    """Raises WrongUsage if what is run now would be another run than the manifest's."""
+    changes = tuple(manifest.get("with", {}).items())
+    own = folder / WORKLOAD_FILE
+    run = Run(
+        manifest["workload"],
+        parse_choices(manifest["policy"])[0],
+        tuple(manifest["tunables"].items()),
+        manifest["cpus"],
+        manifest["machine"],
+        manifest["seed"],
+        manifest["tick_ns"],
+        manifest["limit_ns"],
+        manifest["memory_mib"],
+        label=manifest.get("label", ""),
+        file=workload_files.read(own, changes) if own.exists() else None,
+        changes=changes,
+    )
+    other = [
+        name
+        for name, text in run.files().items()
+        if name == WORKLOAD_TEXT and (folder / name).read_text() != text
+    ]
+    if other or machine_named(run.machine).arguments(run) != manifest.get("boot_arguments"):
+        raise WrongUsage(
+            f"{folder} was made by another version of schedlab, which ran it in another way: run it"
+            " again first"
+        )
+    return run
+
+
+# --- moments
+
+
+def moment(text: str, events: Trace) -> tuple[int, str]:
+    """Of "1.2s", or of "switch:100": the time of the kernel, and what is to be said of it.
+
+    Raises WrongUsage if the run was not yet, or no more, under way.
+    """
+    at_ns, note = _moment(text, events)
+    first, last = _begin_ns(events), events.end_ns
+    if not first < at_ns <= last:
+        raise WrongUsage(
+            f"--at {text}: the run's programs were under way from {format_time(first)} to"
+            f" {format_time(last)}"
+        )
+    return at_ns, note
+
+
+def _moment(text: str, events: Trace) -> tuple[int, str]:
+    from schedlab.trace import Kind
+
+    event = _EVENT.fullmatch(text.strip())
+    if not event:
+        try:
+            return parse_time(text), ""
+        except ValueError as error:
+            raise WrongUsage(
+                f"--at {text}: {error}; or name a record of the trace, such as switch:100, the 100th"
+                " SWITCH"
+            ) from None
+    name, number = event[1].upper(), int(event[2])
+    if name not in Kind.__members__:
+        kinds = ", ".join(kind.name.lower() for kind in Kind)
+        raise WrongUsage(f"--at {text}: no record is called {event[1]}; there are: {kinds}")
+    rows = events.rows(Kind[name])
+    if not 1 <= number <= len(rows):
+        raise WrongUsage(f"--at {text}: the trace has {len(rows)} records of that kind")
+    time = int(events.column("time_ns")[rows[number - 1]])
+    return time + 1, f"{text} was at {format_time(time)}; the branches begin right after it"
+
+
+def _begin_ns(events: Trace) -> int:
+    """When the first program was there: from then on the kernel obeys."""
+    from schedlab.trace import Kind
+
+    rows = events.rows(Kind.EXEC)
+    return int(events.column("time_ns")[rows[0]]) if len(rows) else events.end_ns
+
+
+# --- attributes
+
+
+def parse_attribute(text: str) -> Attribute:
+    """Of "7:tickets=100" or "cpu:priority=3"."""
+    match = _ATTRIBUTE.fullmatch(text.strip())
+    if not match:
+        raise ValueError("it is not of the form PID:ATTRIBUTE=VALUE or NAME:ATTRIBUTE=VALUE")
+    who, name, value = match[1], match[2], int(match[3])
+    if name not in ATTRIBUTES:
+        raise ValueError(f"no attribute is called '{name}'; there are: {', '.join(ATTRIBUTES)}")
+    least, most = ATTRIBUTES[name][:2]
+    if not least <= value <= most:
+        raise ValueError(f"{name} is from {least} to {most}")
+    return Attribute(who, name, value)
+
+
+def alive(events: Trace, at_ns: int, who: str) -> Sequence[int]:
+    """The PIDs of the processes that are there at a moment and are called so: by their PID, their
+    name or their group's."""
+    from schedlab.metrics.lives import labels, lives, names
+
+    everyone = lives(events)
+    time = events.column("time_ns")
+    called = zip(names(events, everyone), labels(events, everyone), strict=True)
+    return [
+        int(pid)
+        for pid, fork, end, own in zip(
+            everyone.pid.tolist(),
+            everyone.fork_row.tolist(),
+            everyone.exit_row.tolist(),
+            called,
+            strict=True,
+        )
+        if time[fork] < at_ns and (end < 0 or time[end] >= at_ns) and who in (str(pid), *own)
+    ]

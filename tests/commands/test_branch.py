@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab branch`: futures of one past, on the real kernel."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import ROOT, Command
+from schedlab import trace
+from schedlab.comparison import compare as comparison
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.files.whole import file_hash
+from schedlab.host.interpreter import module_command
+from schedlab.machines import machine_named
+from schedlab.machines.folder import CONSOLE, TRACE_FILE, WORKLOAD_FILE
+from schedlab.monitor.systems.recorded import recorded_setup
+from schedlab.runs import branching, results
+from schedlab.runs.branches import Future, Past, moment, past
+from schedlab.runs.collection import read
+from schedlab.runs.recording import recording
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.trace import AttributeKind, Kind, Trace
+
+pytestmark = pytest.mark.spike
+
+AT = 50_000_000
+FILES = sorted(path.name for path in (ROOT / "workloads" / "files").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def kept(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run."""
+    out = tmp_path_factory.mktemp("kept")
+    done = schedlab(
+        *("run", "--workload", "cpu-bound -n 4", "--policy", "lottery", "--set", "slice=3"),
+        *("--cpus", "2", "--out", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    return results.find_run(out)
+
+
+def branch(schedlab: Command, run: Path, out: Path, *options: str) -> dict[str, Any]:
+    """What `./schedlab branch --json` prints; also what it says, under "messages"."""
+    done = schedlab("branch", str(run), "--json", "--out", str(out), *options)
+    assert done.returncode == 0, done.stderr
+    content: dict[str, Any] = json.loads(done.stdout)
+    content["messages"] = done.stderr
+    return content
+
+
+def events(folder: Path) -> Trace:
+    found = trace.read(folder / TRACE_FILE)
+    trace.validate(found)
+    return found
+
+
+def after(folder: Path, kind: Kind) -> list[dict[str, Any]]:
+    """The records of a kind from the moment on."""
+    is_kind = (pl.col("kind") == kind) & (pl.col("time_ns") >= AT)
+    return events(folder).events.filter(is_kind).to_dicts()
+
+
+def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = branch(schedlab, kept, out, "--at", "50ms", "--policy", "rr,mlfq:four-quanta")
+    assert found["unchanged_is_the_run"] is True
+    assert found["messages"] == ""
+    names = ["unchanged", "rr", "mlfq-four-quanta"]
+    assert [Path(each["folder"]).name for each in found["runs"]] == names
+    assert sorted(path.name for path in out.iterdir()) == sorted(names)
+    for name in (TRACE_FILE, CONSOLE):
+        assert (out / "unchanged" / name).read_bytes() == (kept / name).read_bytes()
+    runs = read([out])
+    assert [run.manifest["policy"] for run in runs] == ["mlfq:four-quanta", "rr", "lottery"]
+    assert all(run.succeeded for run in runs)
+    pasts = [run.trace().events.filter(pl.col("time_ns") < AT) for run in runs]
+    assert pasts[0].height > 100
+    assert all(each.equals(pasts[0]) for each in pasts)
+    for each in found["runs"]:
+        whole, since = each["metrics"]["summary"], each["metrics_since"]["summary"]
+        assert since["elapsed_ns"] < whole["elapsed_ns"]
+    for name in names:
+        folder = out / name
+        assert {path.name for path in folder.iterdir()} == {
+            *(TRACE_FILE, CONSOLE, results.MANIFEST, results.METRICS, "made.sha256"),
+        }
+
+
+def test_a_manifest_says_what_a_branch_is_of(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    branch(schedlab, kept, tmp_path, "--at", "50ms", "--policy", "rr", "--set", "slice=7")
+    manifest = results.read_manifest(tmp_path / "rr-slice=7")
+    assert manifest["branch"] == "from 50ms on: rr, slice=7"
+    assert manifest["branch_of"] == {
+        "run": kept.name,
+        "trace_sha256": file_hash(kept / TRACE_FILE),
+        "at_ns": AT,
+        "policy": "lottery",
+        "tunables": {"slice": 3},
+        "seed": 1,
+        "told": ["sched_status rr", "sched_tunables slice=7"],
+    }
+    assert (manifest["policy"], manifest["tunables"]) == ("rr", {"slice": 7})
+    assert manifest["boot_arguments"] == results.read_manifest(kept)["boot_arguments"]
+    assert "branch" not in results.read_manifest(tmp_path / "unchanged")
+
+
+def test_a_branch_is_told_apart(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    """From the run, from one under its policy from the start, and from other branches."""
+    branch(schedlab, kept, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
+    runs = read([kept, tmp_path / "out"])
+    assert sorted(setup.experiment for setup in runs.repeated) == [
+        "cpu-bound -n 4 (branch from 50ms on: cpu:priority=1)",
+        "cpu-bound -n 4 (branch none)",
+    ]
+    branch(schedlab, kept, tmp_path / "rr", "--at", "50ms", "--policy", "rr")
+    whole = schedlab(
+        *("run", "--workload", "cpu-bound -n 4", "--policy", "rr"),
+        *("--cpus", "2", "--out", str(tmp_path / "whole")),
+    )
+    assert whole.returncode == 0
+    assert len(read([tmp_path / "rr" / "rr", tmp_path / "whole"]).repeated) == 2
+    found = comparison.compare(read([kept]), read([tmp_path / "rr" / "rr"]), ())
+    assert "from 50ms on: rr" in json.dumps(found.to_dict())
+
+
+def test_what_reads_a_recording_begins_with_its_past(
+    schedlab: Command, kept: Path, tmp_path: Path
+) -> None:
+    branch(schedlab, kept, tmp_path, "--at", "50ms", "--policy", "rr")
+    for found in (recorded_setup(tmp_path / "rr"), recording(tmp_path / "rr")):
+        assert (str(found.policy), found.settings) == ("lottery", (("slice", 3),))
+
+
+def test_seeds_and_attributes(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    found = branch(
+        *(schedlab, kept, tmp_path, "--at", "50ms", "--seed", "7-8"),
+        *("--attribute", "cpu:tickets=20", "--attribute", "1:priority=2"),
+    )
+    first, second = (Path(each["folder"]) for each in found["runs"][1:])
+    assert [each["manifest"]["seed"] for each in found["runs"]] == [1, 7, 8]
+    assert not events(first).events.equals(events(second).events)
+    for folder in (first, second):
+        changes = after(folder, Kind.ATTRIBUTE)
+        tickets = [each for each in changes if each["first"] == AttributeKind.TICKETS]
+        assert [each["second"] for each in tickets] == [20] * 4
+        assert [each["process"] for each in changes if each["second"] == 2] == [1]
+        assert [each["second"] for each in after(folder, Kind.TUNABLE)] == [3]
+    both = read([tmp_path]).repeated.values()
+    assert sorted(len(each.runs) for each in both) == [1, 2], "one setup, with two seeds"
+
+
+def test_a_moment_is_a_record_too(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    found = branch(schedlab, kept, tmp_path, "--at", "switch:100", "--policy", "rr")
+    switch = events(kept).events.filter(pl.col("kind") == Kind.SWITCH).row(99, named=True)
+    assert found["at_ns"] == switch["time_ns"] + 1
+    assert "switch:100 was at" in found["messages"]
+    own = events(tmp_path / "rr").events.filter(pl.col("kind") == Kind.SWITCH)
+    assert own.row(99, named=True) == switch
+
+
+def test_the_policy_at_the_moment_counts(kept: Path) -> None:
+    """A workload may switch it, too."""
+    found = past(kept)
+    assert found.under(AT) == (PolicyChoice("lottery"), (("slice", 3),))
+    assert found.future(Future(settings=(("slice", 5),)), AT).settings == (("slice", 5),)
+    assert found.future(Future(PolicyChoice("rr")), AT).settings == ()
+
+
+def test_a_workload_file_goes_on(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab(
+        *("run", "--workload", f"workloads/files/{FILES[0]}", "--cpus", "1", "--limit", "500ms"),
+        *("--out", str(tmp_path / "run")),
+        cwd=ROOT,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    run = results.find_run(tmp_path / "run")
+    last = events(run).end_ns
+    done = schedlab(
+        *("branch", str(run), "--at", f"{last // 2}ns", "--set", "slice=2", "--json"),
+        *("--out", str(tmp_path / "out")),
+    )
+    assert json.loads(done.stdout)["unchanged_is_the_run"] is True
+    assert (tmp_path / "out" / "slice=2" / WORKLOAD_FILE).read_bytes() == (
+        run / WORKLOAD_FILE
+    ).read_bytes()
+
+
+WRONG = [
+    ((), "Missing option '--at'"),
+    (("--at", "50ms"), "nothing is to be done otherwise"),
+    (("--at", "50ms", "--policy", "nobody"), "no policy is called 'nobody'"),
+    (("--at", "50ms", "--policy", "rr:nobody"), "no preset of rr is called 'nobody'"),
+    (("--at", "50ms", "--set", "slize=1"), "no tunable of lottery is called 'slize'"),
+    (("--at", "50ms", "--set", "slice=0"), "lottery allows"),
+    (("--at", "50ms", "--set", "slice=1", "--set", "slice=2"), "given more than once"),
+    (("--at", "50ms", "--attribute", "cpu:tickets=0"), "tickets is from 1"),
+    (("--at", "50ms", "--attribute", "cpu:colour=1"), "no attribute is called 'colour'"),
+    (("--at", "50ms", "--attribute", "tickets=1"), "not of the form"),
+    (("--at", "50ms", "--attribute", "9999:tickets=1"), "no process is called 9999"),
+    (("--at", "50ms", "--seed", "x"), "numbers and ranges"),
+    (("--at", "1ns", "--policy", "rr"), "under way from"),
+    (("--at", "60s", "--policy", "rr"), "under way from"),
+    (("--at", "soon", "--policy", "rr"), "write a number and its unit"),
+    (("--at", "lunch:1", "--policy", "rr"), "no record is called lunch"),
+    (("--at", "switch:0", "--policy", "rr"), "records of that kind"),
+    (("--at", "switch:99999999", "--policy", "rr"), "records of that kind"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_usage_writes_nothing(
+    schedlab: Command, kept: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = schedlab("branch", str(kept), "--out", str(tmp_path / "out"), *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+def copied(kept: Path, place: Path, **changes: Any) -> Path:
+    """A run's folder with another manifest."""
+    place.mkdir()
+    for name in (TRACE_FILE, CONSOLE):
+        (place / name).write_bytes((kept / name).read_bytes())
+    manifest = {**json.loads((kept / results.MANIFEST).read_text()), **changes}
+    (place / results.MANIFEST).write_text(json.dumps(manifest))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"machine": "sim"}, "was run on sim: only runs on --machine spike have branches"),
+        ({"machine": "qemu"}, "was run on qemu: only runs on --machine spike have branches"),
+        ({"branch": "from 1s on: rr"}, "is itself a branch (from 1s on: rr)"),
+        ({"boot_arguments": "policy=rr"}, "was made by another version of schedlab"),
+        ({"branch_of": {"policy": "rr"}}, "branch_of"),
+    ],
+)
+def test_what_has_no_branches_is_named(
+    schedlab: Command, kept: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    place = copied(kept, tmp_path / "run", **changes)
+    done = schedlab("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", "out")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_no_run_and_a_used_folder(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    (tmp_path / "rr").mkdir()
+    options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path))
+    used = schedlab("branch", str(kept), *options)
+    assert (used.returncode, [path.name for path in tmp_path.iterdir()]) == (2, ["rr"])
+    assert "holds rr already" in used.stderr
+    none = schedlab("branch", str(tmp_path), *options)
+    assert (none.returncode, len(none.stderr.splitlines())) == (2, 1)
+
+
+def test_another_kernel_is_told(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    place = copied(kept, tmp_path / "run", kernel_sha256="0123456789abcdef")
+    found = branch(schedlab, place, tmp_path / "out", "--at", "50ms", "--policy", "rr")
+    assert "was made with another kernel (0123456789ab, now" in found["messages"]
+
+
+def test_a_past_that_became_another_is_told(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    place = copied(kept, tmp_path / "run")
+    (place / CONSOLE).write_text("another console")
+    done = schedlab(
+        *("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
+    )
+    assert done.returncode == 0
+    assert f"unchanged is not {place}" in done.stderr
+    assert "From 50ms on" in done.stdout
+
+
+def test_what_the_kernel_refuses_fails_its_branch_alone(
+    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def commands(_: Past, future: Future, at_ns: int) -> str:
+        return "sched_status nonsense\n" if future.policy else ""
+
+    monkeypatch.setattr(Past, "commands", commands)
+    futures = [Future(), Future(PolicyChoice("rr"))]
+    unchanged, refused = branching.perform(past(kept), AT, futures, tmp_path)
+    assert unchanged.outcome.succeeded
+    assert refused.outcome.status == "refused"
+    assert "the kernel refuses, error 160: sched_status nonsense" in refused.outcome.message
+    assert not results.succeeded(results.read_manifest(refused.folder))
+
+
+def test_a_moment_that_never_comes_leaves_nothing(kept: Path, tmp_path: Path) -> None:
+    """The trace said that it would come; today's machine makes another past."""
+    futures = [Future(), Future(PolicyChoice("rr"))]
+    with pytest.raises(SchedlabError, match="did not come to its branches"):
+        branching.perform(past(kept), 10**12, futures, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_leaves_nothing(kept: Path, tmp_path: Path, number: int) -> None:
+    """Of a run that takes long: its manifest says so, and its trace is another's."""
+    found = past(kept)
+    endless = replace(
+        found.run, workload="cpu-bound -n 2 -i 1000000000000", limit_ns=86_400_000_000_000
+    )
+    long = replace(found, run=endless)
+    arguments = machine_named("spike").arguments(long.run)
+    facts = {"workload": endless.workload, "limit_ns": endless.limit_ns}
+    place = copied(kept, tmp_path / "run", boot_arguments=arguments, **facts)
+    words = ("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
+    process = subprocess.Popen(
+        module_command("schedlab", *words), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
+    begun = f".unfinished-rr-*/{TRACE_FILE}"
+    for _ in range(3000):
+        if any(path.stat().st_size for path in (tmp_path / "out").glob(begun)):
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("no branch has begun")
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert b"interrupted; nothing is kept" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_moments_are_within_the_run(kept: Path) -> None:
+    found = events(kept)
+    assert moment(f"{found.end_ns}ns", found) == (found.end_ns, "")
+    with pytest.raises(WrongUsage, match="under way from"):
+        moment(f"{found.end_ns + 1}ns", found)
