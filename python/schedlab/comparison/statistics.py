@@ -410,7 +410,7 @@ class Ranking:
     """All, by their means, the best first. Of equal means, the one that was named first comes
     first."""
     beaten: Mapping[str, float]
-    """How probable it is that somebody beats it so clearly, if it is the best (p-value)."""
+    """The p-value: how probable it is that another beats it so clearly, if it is the best."""
     count: int
     """Seeds."""
 

@@ -13,7 +13,7 @@ PAST_NS = 60_000_000_000
 PAST_RUNS = 20_000
 """What `past` gives at most, but for runs that go on."""
 _FRESH_RUNS = 40_000
-"""If nobody asks for frames, more are not kept."""
+"""More are not kept if no frames are asked for."""
 
 CPU, PID, BEGIN, END, LEVEL, HOW = range(6)
 """Columns of a table of runs, as Timeline has them."""

@@ -23,7 +23,7 @@ class Shares:
     """Shares of the processes that lived in the window; arrays with an element for each slot."""
 
     workload: npt.NDArray[np.bool_]
-    """Those of whom metrics speak: not the monitor's own, nor who is outside."""
+    """The processes that metrics are about: not the monitor's own, nor those outside the workload."""
     share: npt.NDArray[np.float64]
     """Parts of the workload's running time; processes outside the workload have one, too, though
     they are no part of it."""

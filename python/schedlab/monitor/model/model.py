@@ -76,7 +76,7 @@ class Alive:
     """The CPU that runs or queues it, or that ran it last; -1: none yet."""
     level: int
     attributes: Mapping[AttributeKind, int] = field(default_factory=dict)
-    """Those that were set, for it or for who forked it."""
+    """Attributes that were set for it, or for the process that forked it."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class Process:
         self.sure = False
         """The trace has said so; else it is a guess."""
         self.told = False
-        """A QUEUED has said so since it ran last. (Who is urgent is in no queue of the policy's.)"""
+        """A QUEUED has said so since it ran last. (An urgent process is in no queue of the policy's.)"""
         self.level = 0
         self.next_level = 0
         """The level at which it runs from its next turn on."""

@@ -81,7 +81,7 @@ class Story:
         """Each queue's processes, in the order in which they came."""
         self._shared = policy.shared_queue
         self.in_the_middle = False
-        """The trace begins in the middle of things: it has found somebody."""
+        """The trace begins in the middle of things: it has found a process."""
         self.tells_queues = False
         self.tells_visits = False
         self.attributes_used: set[int] = set()
@@ -107,7 +107,7 @@ class Story:
         self.idle_spells = array("q")
         """Rows of: CPU, begin, end."""
         self.occupied = 0
-        """How many queues somebody is in."""
+        """The number of queues with a process in them."""
         self.occupied_sum = 0
         """The sum of their numbers: if there is but one, which it is."""
         self.occupancy = array("q")
@@ -212,7 +212,7 @@ class Story:
             self.idle_since[cpu] = self.clock if self.clock > time else time
 
     def _mend(self, left: int, time: int, cpu: int) -> Process | None:
-        """Records were lost: whoever was taken to run here has left, and this one has come."""
+        """Records were lost: the process that was taken to run here has left, and this one has come."""
         current = self.running[cpu]
         if current is not None:
             self._take_off(current, time)

@@ -27,7 +27,7 @@ class Scene:
     begin: int
     now: int
     shared: bool
-    """There is one queue for all CPUs: whoever waits, waits for each of them."""
+    """There is one queue for all CPUs: a process that waits, waits for each of them."""
     runs: list[Integers]
     """A table for each CPU."""
     there_since: list[int]

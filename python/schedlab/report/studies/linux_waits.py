@@ -29,7 +29,7 @@ class Waits:
     whole_ms: float
     longest_ms: float
     meanwhile: dict[str, float]
-    """Who ran during the longest: names, and for how many ms."""
+    """The threads that ran during the longest wait: names, and for how many ms."""
 
     @property
     def only_kernel(self) -> bool:

@@ -60,7 +60,7 @@ _SPREAD_OF_FORKS = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
 
 
 def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> float:
-    """Mean turnaround if each is served to its end, whoever came first, by CPUs that do no more.
+    """Mean turnaround if each is served to its end, in order of arrival, by CPUs that do no more.
 
     Of equal processes, no schedule without preemption has a lower one.
     """
