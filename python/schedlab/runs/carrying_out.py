@@ -10,8 +10,8 @@ import signal
 import tempfile
 import time
 import traceback
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -28,6 +28,7 @@ from schedlab.machines.outcome import Outcome, hung, read_console
 from schedlab.machines.run import Run
 from schedlab.runs import results
 from schedlab.runs.plan import Plan
+from schedlab.runs.waiting import Waiting
 from schedlab.units import format_time
 
 if TYPE_CHECKING:
@@ -116,49 +117,50 @@ class _Conductor:
         self.plan = plan
         self.machine = machine
         self.base = base
-        self.free = slots
-        self.slots = slots
-        self.changed = asyncio.Condition()
+        self.waiting = Waiting(
+            ((run, min(slots, machine.host_cpus(run.cpus))) for run in plan.runs), slots
+        )
         self.board = board
         self.finished: dict[Run, Finished] = {}
 
     async def conduct(self) -> list[Finished]:
         with cancelled_by_signals(asyncio.current_task()) as caught:
-            tasks = [asyncio.create_task(self.one(run)) for run in self.plan.runs]
+            begun: set[asyncio.Task[None]] = set()
             try:
-                await asyncio.gather(*tasks)
+                await self.all(begun)
             except asyncio.CancelledError:
                 if not caught.number:
                     raise
             finally:
-                for task in tasks:
+                for task in begun:
                     task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await asyncio.gather(*begun, return_exceptions=True)
         if caught.number:
             raise Interrupted(caught.number, self.in_order())
         return self.in_order()
 
+    async def all(self, begun: set[asyncio.Task[None]]) -> None:
+        """Carries out all runs. `begun` holds, at any time, those that are under way."""
+        while True:
+            begun |= {asyncio.create_task(self.one(run, n)) for run, n in self.waiting.begin()}
+            if not begun:
+                return
+            done, _ = await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
+            begun -= done
+            for task in done:
+                task.result()
+
     def in_order(self) -> list[Finished]:
         return [self.finished[run] for run in self.plan.runs if run in self.finished]
 
-    async def one(self, run: Run) -> None:
-        async with self.host_cpus(min(self.slots, self.machine.host_cpus(run.cpus))):
+    async def one(self, run: Run, cpus: int) -> None:
+        """Carries out a run that has so many CPUs of the host."""
+        try:
             finished = await self.perform(run)
+        finally:
+            self.waiting.give_back(cpus)
         self.finished[run] = finished
         self.board.ended(run, finished.outcome)
-
-    @asynccontextmanager
-    async def host_cpus(self, wanted: int) -> AsyncIterator[None]:
-        """Waits until that many CPUs of the host are free."""
-        async with self.changed:
-            await self.changed.wait_for(lambda: self.free >= wanted)
-            self.free -= wanted
-        try:
-            yield
-        finally:
-            self.free += wanted
-            async with self.changed:
-                self.changed.notify_all()
 
     async def perform(self, run: Run) -> Finished:
         place = self.plan.folder / run.name
