@@ -22,6 +22,7 @@ from schedlab.files.whole import file_hash
 from schedlab.host.interpreter import module_command
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE, TRACE_FILE, WORKLOAD_FILE
+from schedlab.machines.spike import SPIKE_VARIABLE, STOCK
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.runs import branching, results
 from schedlab.runs.branches import Future, Past, moment, past
@@ -265,6 +266,14 @@ def test_no_run_and_a_used_folder(schedlab: Command, kept: Path, tmp_path: Path)
     assert "holds rr already" in used.stderr
     none = schedlab("branch", str(tmp_path), *options)
     assert (none.returncode, len(none.stderr.splitlines())) == (2, 1)
+
+
+def test_another_spike_has_no_branches(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
+    done = schedlab("branch", str(kept), *options, environment={SPIKE_VARIABLE: STOCK})
+    assert done.returncode == 1
+    assert "another Spike than schedlab's own" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_another_kernel_is_told(schedlab: Command, kept: Path, tmp_path: Path) -> None:

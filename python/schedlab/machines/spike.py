@@ -112,7 +112,8 @@ class Spike(KernelMachine):
     ) -> list[str]:
         if not self.release().driven:
             raise MachineUnfit(
-                f"{SPIKE_VARIABLE}: another Spike than schedlab's own has no branches; leave it unset"
+                f"{self.release().path} is another Spike than schedlab's own, which alone has branches:"
+                f" leave {SPIKE_VARIABLE} unset (docs/spike.md)"
             )
         for folder, told in folders.items():
             (folder / BRANCH_COMMANDS).write_text(told)
