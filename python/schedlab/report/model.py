@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -93,6 +94,19 @@ class Chart:
     caption: str
     description: str
     """What the picture shows, for readers that cannot see it."""
+
+    @cached_property
+    def plain(self) -> dict[str, Any]:
+        """The specification, in Vega-Lite, without a look of its own. Altair holds it against a schema,
+        which takes longer than all else that is done with a chart: once is enough."""
+        import altair as alt
+
+        with (
+            alt.theme.enable("none"),
+            alt.data_transformers.enable("default", max_rows=None),
+        ):
+            plain: dict[str, Any] = self.chart.to_dict()
+        return plain
 
 
 Block = Text | Table | Chart

@@ -36,14 +36,9 @@ def for_paper(chart: Chart) -> dict[str, Any]:
 
 
 def _specification(chart: Chart, config: Mapping[str, Any]) -> dict[str, Any]:
-    with (
-        alt.theme.enable("none"),
-        alt.data_transformers.enable("default", max_rows=None),
-    ):
-        specification: dict[str, Any] = chart.chart.to_dict()
+    plain = all_visible(chart.plain, visible_in_chart)
     own = merged(_LAYOUT, config)
-    specification["config"] = merged(own, specification.get("config", {}))
-    return all_visible(specification, visible_in_chart)
+    return {**plain, "config": merged(own, plain.get("config", {}))}
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
