@@ -51,7 +51,7 @@ class Part:
     @cached_property
     def stories(self) -> Stories:
         """In the order of CPUs."""
-        return self._by_cpu.take(self.begin, self.records)
+        return self._by_cpu.take(self.begin, self.columns)
 
     @cached_property
     def steps(self) -> Steps:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from schedlab.trace.format import RECORD, Kind, ProcessState, is_kind
 from schedlab.trace.model import Columns, Integers
-from schedlab.trace.reader import Records, gather, join
 
 Mask = npt.NDArray[np.bool_]
 
@@ -28,17 +27,9 @@ class Stories:
     """The first row of the part; what is before it comes from earlier parts."""
     row: Integers
     """Of the trace."""
-    records: Records
+    columns: Columns
     told: Integers
     """Of each CPU of the machine: how many records of it come before those that are here."""
-
-    columns: Columns
-    """Of `records`."""
-
-    @classmethod
-    def of(cls, begin: int, row: Integers, records: Records, told: Integers) -> Stories:
-        """Records in the order of CPUs."""
-        return cls(begin, row, records, told, Columns.of(records))
 
     @cached_property
     def begins(self) -> Integers:
@@ -132,34 +123,32 @@ class CpuOrder:
     """Puts the parts of a trace, which come in their order, into that of CPUs."""
 
     def __init__(self, cpus: int) -> None:
-        self._records = np.empty(0, RECORD)
+        self._open = Columns.of(np.empty(0, RECORD))
         self._row = np.empty(0, np.int64)
         self._told = np.zeros(cpus, np.int64)
 
-    def take(self, begin: int, records: Records) -> Stories:
+    def take(self, begin: int, columns: Columns) -> Stories:
         """The part that begins at this row. Its CPUs must be those of the machine."""
         known = len(self._row)
-        everything = join(self._records, records)
-        order = np.argsort(everything["cpu"], kind="stable")
+        both = self._open.and_then(columns) if known else columns
+        order = np.argsort(both.cpu, kind="stable")
         row = order + (begin - known)
         old = np.flatnonzero(order < known)
         row[old] = self._row[order[old]]
-        stories = Stories.of(
-            begin, row, gather(everything, order), self._told - self._count(self._records)
-        )
-        self._told += self._count(records)
+        stories = Stories(begin, row, both.at(order), self._told - self._count(self._open))
+        self._told += self._count(columns)
         keep = np.flatnonzero(stories.kept())
-        self._records, self._row = gather(stories.records, keep), row[keep]
+        self._open, self._row = stories.columns.at(keep), row[keep]
         return stories
 
     def rest(self) -> Stories:
         """What of the whole trace is still open; no part's records are in it."""
         begin = int(self._row.max(initial=-1)) + 1
-        return Stories.of(begin, self._row, self._records, self._told - self._count(self._records))
+        return Stories(begin, self._row, self._open, self._told - self._count(self._open))
 
-    def _count(self, records: Records) -> Integers:
-        """How many there are of each CPU."""
-        return np.bincount(records["cpu"], minlength=len(self._told))
+    def _count(self, columns: Columns) -> Integers:
+        """How many records there are of each CPU."""
+        return np.bincount(columns.cpu, minlength=len(self._told))
 
 
 def same_as_next(values: npt.NDArray[np.integer]) -> Mask:
