@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from golden_stories import policies_and_presets
@@ -16,9 +16,11 @@ from random_workloads import workloads
 from schedlab import trace
 from schedlab.replay import Replayed, charges, workload_of
 from schedlab.replay.text import with_loops
-from schedlab.trace import Kind, MarkKind
+from schedlab.toolchain.policies import known_policies
+from schedlab.trace import BlockReason, Kind, MarkKind
 from simulator_command import simulate
 
+INIT = 1
 TICK_NS = 1_000_000
 LIMIT_NS = 200_000_000
 SWITCHES = (
@@ -49,13 +51,47 @@ def story(events: trace.Trace) -> pl.DataFrame:
     return events.events.filter(~unsaid).drop("sequence")
 
 
+def goes_by_slots(policy: str) -> bool:
+    """True if a policy or preset orders processes by their slots, which a trace does not have."""
+    name, _, preset = policy.partition(":")
+    values = known_policies()[name].presets[preset].values if preset else {}
+    return bool(values.get("table_scan"))
+
+
+def may_hide_waits(events: trace.Trace) -> bool:
+    """True if the trace cannot tell whether a process has waited for all children that had ended.
+
+    A wait that finds one is in no trace. That a process left some is seen by init, which wakes for them;
+    but if init is to reap the process itself, it wakes in any case.
+    """
+    parent: dict[int, int] = {}
+    ended: dict[int, int] = {}
+    waiting: set[int] = set()
+    for kind, process, first in events.events.select("kind", "process", "first").iter_rows():
+        if kind == Kind.FORK:
+            parent[first] = process
+        elif kind == Kind.BLOCK and first == BlockReason.CHILD:
+            ended[process] = 0
+            waiting.add(process)
+        elif kind == Kind.EXIT:
+            above = parent.get(process, 0)
+            if above == INIT and ended.get(process):
+                return True
+            if above in waiting:
+                waiting.remove(above)
+            else:
+                ended[above] = ended.get(above, 0) + 1
+            parent |= {child: INIT for child, each in parent.items() if each == process}
+    return False
+
+
 def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool = False) -> None:
     """The replay of a recording, under the same policy, is the recording."""
     options = ("--policy", policy, "--cpus", str(cpus), "--seed", str(seed))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         first = recorded(folder, text, "recorded", *options)
-        if first is None:
+        if first is None or (goes_by_slots(policy) and may_hide_waits(first)):
             return
         replayed = workload_of(first, charges("none"), keep_switches)
         again = recorded(folder, replayed.text, "replayed", *options)
@@ -66,8 +102,25 @@ def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool
         assert len(before) == len(after), replayed.text
 
 
+ROOT_LEAVES_A_CHILD = """
+program root
+  mark begin
+  fork parent
+  run 1ms
+  fork parent
+  fork parent
+  fork parent
+  mark end
+program parent
+  fork child
+program child
+  run 1ns
+"""
+
+
 @pytest.mark.parametrize("policy", policies_and_presets())
 @given(text=workloads(), cpus=st.sampled_from((1, 2, 3, 4, 8)), seed=st.integers(1, 1000))
+@example(text=ROOT_LEAVES_A_CHILD, cpus=1, seed=1)
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_same_policy_makes_the_same_decisions(
     policy: str, text: str, cpus: int, seed: int
