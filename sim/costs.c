@@ -18,7 +18,6 @@ static const struct {
     size_t offset;
 } all_costs[] = {
     {"boot", offsetof(struct simulator_costs, boot)},
-    {"turn", offsetof(struct simulator_costs, turn)},
     {"scheduler", offsetof(struct simulator_costs, scheduler)},
     {"crowd", offsetof(struct simulator_costs, crowd)},
     {"switch", offsetof(struct simulator_costs, context_switch)},

@@ -57,7 +57,7 @@ bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
 {
     const struct simulator_costs costs = costs_under(&simulator->all_costs, choice);
     uint64_t tick_ns = simulator->scheduler.tick_ns;
-    if (costs.turn + costs.tick + costs.scheduler + costs.context_switch >= tick_ns) {
+    if (costs.tick + costs.scheduler + costs.context_switch >= tick_ns) {
         set_error(error,
                   "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
                   "switch cost as much",

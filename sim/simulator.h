@@ -62,7 +62,6 @@ struct simulator_policy_cost {
 /* What things take; see docs/simulator.md. */
 struct simulator_costs {
     uint64_t boot;           /* until the workload begins, from whose begin its times count */
-    uint64_t turn;           /* a CPU that a trap stops goes on at a multiple of this; 0: at once */
     uint64_t scheduler;      /* to come to a decision */
     uint64_t crowd;          /* of a decision, for each 100 processes that wait, besides that */
     uint64_t context_switch; /* to load another process, or idle, besides that */

@@ -28,7 +28,9 @@ static constexpr char USAGE[] =
     "  --arguments=TEXT  the kernel's boot arguments; trace=FILE among them is the one file that "
     "it may write\n"
     "  --disk=FILE       is mapped as the initial ramdisk; what the kernel writes there is lost\n"
-    "  --turn=N          instructions of a hart in a round: a multiple of 100 (5000)\n"
+    "  --turn=N          instructions of a hart in a round, a multiple of 100: the clock's step in "
+    "ns (500)\n"
+    "  --turn=spike      as Spike's own program: 5000 instructions, and a trap ends a turn\n"
     "  --interleave=SEED harts alternate within each round after some instructions, in an order "
     "that the seed draws\n"
     "  --branch-at=NS    from this time of the kernel on, the machine goes on in branches\n"
@@ -48,7 +50,7 @@ struct options {
     const char *isa = nullptr;
     const char *arguments = "";
     const char *disk = nullptr;
-    size_t turn = 5000;
+    struct turn turn = {500, false};
     std::optional<interleaving> order;
     std::optional<uint64_t> branch_at;
     std::vector<std::string> branch_folders;
@@ -78,6 +80,16 @@ static const char *value_of(const char *argument, const char *option)
     return strncmp(argument, option, length) == 0 ? argument + length : nullptr;
 }
 
+static void take_turn(const char *text, struct turn &turn)
+{
+    turn = {5000, strcmp(text, "spike") == 0};
+    if (turn.trap_ends_it)
+        return;
+    take_number<uint64_t>("--turn=", text, 100, 1000000, turn.instructions);
+    if (turn.instructions % sim_t::INSNS_PER_RTC_TICK)
+        throw wrong_usage("--turn: not a multiple of 100");
+}
+
 static void take(options &options, const char *argument)
 {
     const char *text;
@@ -92,7 +104,7 @@ static void take(options &options, const char *argument)
     else if ((text = value_of(argument, "--disk=")))
         options.disk = text;
     else if ((text = value_of(argument, "--turn=")))
-        take_number<size_t>("--turn=", text, 100, 1000000, options.turn);
+        take_turn(text, options.turn);
     else if ((text = value_of(argument, "--interleave="))) {
         uint64_t seed;
         take_number<uint64_t>("--interleave=", text, 0, UINT64_MAX, seed);
@@ -122,8 +134,6 @@ static options read_options(int count, char *arguments[])
         take(options, arguments[i]);
     if (!options.kernel)
         throw wrong_usage("no kernel is named");
-    if (options.turn % sim_t::INSNS_PER_RTC_TICK)
-        throw wrong_usage("--turn: not a multiple of 100");
     if (options.branch_at.has_value() == options.branch_folders.empty())
         throw wrong_usage("--branch-at and --branch: one needs the other");
     if (options.branch_at && console_is_live())

@@ -94,7 +94,7 @@ void hart::begin(uint64_t now)
         burning = 0;
 }
 
-void hart::take_turn(uint64_t instructions, uint64_t now)
+void hart::take_slice_until_trap(uint64_t instructions, uint64_t now)
 {
     begin(now);
     if (processor.in_wfi && !is_called()) {

@@ -7,8 +7,14 @@
 
 constexpr uint64_t NEVER = UINT64_MAX;
 
-// A CPU, and how its turns go. What a turn is worth is stated in instructions; a sleeping hart
-// counts one instruction a turn, as Spike has it.
+// The share of each hart in a round of the machine.
+struct turn {
+    uint64_t
+        instructions;  // that are executed in it, and how many ns of the machine's time it takes
+    bool trap_ends_it; // what is left of it is lost then, as in Spike's own program
+};
+
+// A CPU, and how its turns go. A sleeping hart counts one instruction a turn, as Spike has it.
 class hart
 {
   public:
@@ -17,13 +23,13 @@ class hart
     // An interrupt waits that it has enabled.
     bool is_called() const;
 
-    // Lets it have a turn of so many instructions, at this time of the machine's timer. A trap ends
-    // it.
-    void take_turn(uint64_t instructions, uint64_t now);
-
-    // The same, but only sleep ends it, or a boundary if they are watched. A trap takes the time of
-    // an instruction. Returns what is left of the instructions after a boundary, else 0.
+    // Lets it execute so many instructions, at this time of the machine's timer. Sleep ends that
+    // early, or a boundary if they are watched. A trap takes the time of an instruction. Returns
+    // what is left of the instructions after a boundary, else 0.
     uint64_t take_slice(uint64_t instructions, uint64_t now);
+
+    // The same, but the first trap ends it.
+    void take_slice_until_trap(uint64_t instructions, uint64_t now);
 
     // A boundary has ended its slice.
     bool is_at_boundary() const

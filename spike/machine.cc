@@ -45,14 +45,15 @@ machine::machine(const machine_parts &parts)
 
 uint64_t machine::time_of(uint64_t round) const
 {
-    return round * turn / TIMER_TICK;
+    return round * turn.instructions / TIMER_TICK;
 }
 
 // The first round at or after this value of the timer.
 uint64_t machine::round_of(uint64_t time) const
 {
-    auto instructions = static_cast<unsigned __int128>(time) * TIMER_TICK + turn - 1;
-    return static_cast<uint64_t>(std::min<unsigned __int128>(instructions / turn, NEVER - 1));
+    auto instructions = static_cast<unsigned __int128>(time) * TIMER_TICK + turn.instructions - 1;
+    return static_cast<uint64_t>(
+        std::min<unsigned __int128>(instructions / turn.instructions, NEVER - 1));
 }
 
 // A write to a software interrupt makes the library look at the timer of each hart; that is left
@@ -76,7 +77,7 @@ void machine::wake(size_t hart, uint64_t in_round)
         return;
     held_up.remove(hart);
     assert(in_round >= rested_since[hart]);
-    hart_list[hart].rest(in_round - rested_since[hart], turn);
+    hart_list[hart].rest(in_round - rested_since[hart], turn.instructions);
     wakes_at[hart] = NEVER;
     active.add(hart);
 }
@@ -103,8 +104,8 @@ void machine::let_rest(size_t i)
     uint64_t wakes = NEVER;
     if (resting.alarm() != NEVER)
         wakes = round_of(resting.alarm());
-    if (resting.turns_of_rest(turn) != NEVER)
-        wakes = std::min(wakes, next + resting.turns_of_rest(turn));
+    if (resting.turns_of_rest(turn.instructions) != NEVER)
+        wakes = std::min(wakes, next + resting.turns_of_rest(turn.instructions));
     if (wakes <= next)
         return;
     rested_since[i] = next;
@@ -134,7 +135,10 @@ void machine::notice_devices(size_t by)
 void machine::take_round()
 {
     for (size_t i = active.first(0); i < HARTS_MAX && !calls.ended(); i = active.first(i + 1)) {
-        hart_list[i].take_turn(turn, clint->mtime);
+        if (turn.trap_ends_it)
+            hart_list[i].take_slice_until_trap(turn.instructions, clint->mtime);
+        else
+            hart_list[i].take_slice(turn.instructions, clint->mtime);
         notice_devices(i);
         let_rest(i);
         calls.serve(tohost, fromhost);
@@ -155,7 +159,7 @@ void machine::take_mixed_round()
 {
     std::vector<size_t> waiting;
     for (size_t i = active.first(0); i < HARTS_MAX; i = active.first(i + 1)) {
-        left[i] = turn;
+        left[i] = turn.instructions;
         waiting.push_back(i);
     }
     while (!waiting.empty() && !calls.ended()) {
@@ -182,7 +186,7 @@ void machine::listen()
     for (int look = 0; look < CONSOLE_LOOKS; look++)
         for (auto &device : devices)
             if (device.get() != clint.get())
-                device->tick(turn / TIMER_TICK);
+                device->tick(turn.instructions / TIMER_TICK);
     for (size_t i = 0; i < hart_list.size(); i++)
         if (hart_list[i].is_called())
             wake(i, round);
@@ -213,11 +217,11 @@ bool machine::find_live_round()
         listen();
         return typed || ctrlc_pressed || should_exit();
     }
-    if (target - listened < LISTENS_EVERY / turn && target == round)
+    if (target - listened < LISTENS_EVERY / turn.instructions && target == round)
         return true;
     listened = target;
-    bool typed = console->catch_up(target * turn);
-    round = std::max(round, console->machine_time(target * turn) / turn);
+    bool typed = console->catch_up(target * turn.instructions);
+    round = std::max(round, console->machine_time(target * turn.instructions) / turn.instructions);
     if (typed)
         listen();
     wake_due();

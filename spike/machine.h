@@ -20,14 +20,14 @@ struct machine_parts {
     const cfg_t &configuration;
     abstract_mem_t &memory;
     const char *program;
-    uint64_t turn;                     // instructions
+    struct turn turn;
     std::optional<interleaving> order; // none: harts have whole turns, in their order
     std::string file;                  // that the kernel may write, as host_calls has it
     std::optional<live> console;       // none: no person types, and time passes as fast as it can
     std::optional<branches> futures;   // none: there is one, its own
 };
 
-// Spike's machine, whose harts have turns as in Spike: in each round each hart has one, in their
+// Spike's machine. As in its own program, each hart has a turn in each round, in their
 // order, and the timer moves on between two rounds. What it leaves out is what changes nothing: the
 // turns of harts that sleep or burn, and the rounds in which all of them do.
 class machine : public sim_t
@@ -60,7 +60,7 @@ class machine : public sim_t
     uint64_t time_of(uint64_t round) const;
     uint64_t round_of(uint64_t time) const;
 
-    const uint64_t turn;
+    const struct turn turn;
     std::vector<hart> hart_list;
     host_calls calls;
     std::optional<interleaving> order;

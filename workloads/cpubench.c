@@ -120,7 +120,7 @@ static void print_latency(const char *what, int64_t nanoseconds)
 
 static void print_report(int64_t elapsed)
 {
-    int64_t hundredths = totals[EVENTS] * 100 * 1000000 / (elapsed / 1000);
+    int64_t hundredths = totals[EVENTS] * 100 * 1000000000 / elapsed;
     workload_tell("events", totals[EVENTS]);
     workload_tell("elapsed", elapsed);
     workload_print("events           %6ld\n", totals[EVENTS]);

@@ -30,11 +30,12 @@ struct cpu {
     bool serving;          /* in an interrupt: a process that is woken meanwhile has no waker */
     struct spinlock *held; /* the lock taken last of those that this CPU holds */
 
-    struct spinlock timer_lock; /* guards the heap, expiring and timer_order */
+    struct spinlock timer_lock; /* guards the heap and timer_order; is held when expiring is set */
     struct timer *timers;       /* the earliest */
     struct timer *expiring;     /* its function is being called */
     uint64_t timer_order;
-    uint64_t next_tick; /* nanoseconds */
+    uint64_t next_tick;   /* nanoseconds */
+    uint64_t tick_offset; /* from a multiple of the tick */
 
     uint64_t accounted;    /* until when the current process's time is counted, nanoseconds */
     uint64_t idle_since;   /* nanoseconds; when the idle loop was entered */

@@ -6,6 +6,7 @@
 
 #include "boot/inject.h"
 #include "boot/shutdown.h"
+#include "device/device_tree.h"
 #include "lib/panic.h"
 #include "scheduler/cpu.h"
 #include "scheduler/scheduler.h"
@@ -15,11 +16,29 @@
 #include "trace/trace.h"
 #include "trap/csr.h"
 
-/* Asks for the next interrupt: at the tick, or before it at the earliest timer. */
+#define STAGGER_STANDARD 1000ul /* nanoseconds */
+
+/*
+ * Ticks of CPUs follow one another, as long apart as one takes: at the same
+ * moment, a few instructions would decide which CPU finds work first, and with
+ * it all that follows.
+ */
+static uint64_t stagger(uint32_t cpu)
+{
+    uint64_t wanted = boot_argument_number("stagger", STAGGER_STANDARD);
+    uint64_t most = clock_tick_ns() / 2 / machine.cpus;
+    return cpu * (wanted < most ? wanted : most);
+}
+
+/*
+ * Asks for the next interrupt: at the tick, or before it at the earliest timer.
+ * One that is due when CPU 0 has its tick, as those of sleepers that count
+ * ticks, waits for this CPU's.
+ */
 static void program_interrupt(const struct cpu *cpu)
 {
     uint64_t when = cpu->next_tick;
-    if (cpu->timers && cpu->timers->when < when)
+    if (cpu->timers && cpu->timers->when < when - cpu->tick_offset)
         when = cpu->timers->when;
     csr_write(0x14d, clock_hardware(when)); /* stimecmp */
 }
@@ -57,11 +76,10 @@ bool timer_cancel(struct timer *timer)
         cpu->timers = timer_heap_remove(cpu->timers, timer);
         timer->pending = false;
     }
-    while (cpu != this_cpu() && __atomic_load_n(&cpu->expiring, __ATOMIC_RELAXED) == timer) {
-        spinlock_release(&cpu->timer_lock);
-        spinlock_acquire(&cpu->timer_lock);
-    }
     spinlock_release(&cpu->timer_lock);
+    /* Without the lock, which the other CPU needs to say so. */
+    while (cpu != this_cpu() && __atomic_load_n(&cpu->expiring, __ATOMIC_ACQUIRE) == timer)
+        ;
     return pending;
 }
 
@@ -76,8 +94,8 @@ static void expire_timers(struct cpu *cpu, uint64_t now)
         __atomic_store_n(&cpu->expiring, timer, __ATOMIC_RELAXED);
         spinlock_release(&cpu->timer_lock);
         timer->expired(timer);
+        __atomic_store_n(&cpu->expiring, NULL, __ATOMIC_RELEASE);
         spinlock_acquire(&cpu->timer_lock);
-        __atomic_store_n(&cpu->expiring, NULL, __ATOMIC_RELAXED);
     }
     spinlock_release(&cpu->timer_lock);
 }
@@ -86,7 +104,8 @@ void tick_init_cpu(void)
 {
     struct cpu *cpu = this_cpu();
     spinlock_init(&cpu->timer_lock, "timers", LOCK_TIMER);
-    cpu->next_tick = (clock_ticks() + 1) * clock_tick_ns();
+    cpu->tick_offset = stagger(cpu->id);
+    cpu->next_tick = (clock_ticks() + 1) * clock_tick_ns() + cpu->tick_offset;
     program_interrupt(cpu);
 }
 
@@ -98,7 +117,7 @@ void tick_interrupt(void)
     if (now >= cpu->next_tick) {
         shutdown_at_limit(now);
         inject_fault(now);
-        cpu->next_tick = (now / clock_tick_ns() + 1) * clock_tick_ns();
+        cpu->next_tick += ((now - cpu->next_tick) / clock_tick_ns() + 1) * clock_tick_ns();
         scheduler_tick();
         trace_poll();
     }

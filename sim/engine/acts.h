@@ -142,7 +142,7 @@ static void act(struct simulator *simulator, struct cpu *cpu)
 /* The CPU's process calls the kernel, which is not interrupted until it has done what is wanted. */
 static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
 {
-    cpu->resumes = after_trap(simulator, simulator->now) + cpu->current->left;
+    cpu->resumes = simulator->now + cpu->current->left;
     if (step_of(simulator, cpu->current)->kind == STEP_FORK &&
         simulator->counts.processes == simulator->most_processes)
         cpu->resumes += simulator->costs.fork_new;

@@ -27,14 +27,6 @@ static inline void record(struct simulator *simulator, uint32_t here, enum trace
     }
 }
 
-/* When a CPU that a trap stops at this time begins in the kernel: what is left of its turn is
- * lost. */
-static inline uint64_t after_trap(const struct simulator *simulator, uint64_t time)
-{
-    uint64_t turn = simulator->costs.turn;
-    return turn ? time - time % turn + turn : time;
-}
-
 static inline bool in_kernel(const struct simulator *simulator, const struct cpu *cpu)
 {
     return cpu->resumes > simulator->now || cpu->calls;

@@ -8,29 +8,13 @@
 #include "sim/engine/queues.h"
 #include "sim/process.h"
 
-/*
- * An interrupt from another CPU, or from outside. Where traps end turns, it comes at the called
- * CPU's next turn, which is in the same round if its number is higher; and it is passed on to the
- * kernel by another trap, if a process runs there.
- */
-static inline void interrupt_other(struct simulator *simulator, uint32_t here, struct cpu *called)
+/* An interrupt from another CPU, which sends it at the end of what it does now, or from outside. */
+static inline void interrupt_other(const struct simulator *simulator, uint32_t here,
+                                   struct cpu *called)
 {
-    uint64_t turn = simulator->costs.turn;
     uint64_t sent = here == OUTSIDE ? 0 : simulator->cpus[here].resumes;
     sent = sent > simulator->now ? sent : simulator->now;
-    bool next_round = here != OUTSIDE && called->id < here;
-    uint64_t heard = after_trap(simulator, sent) + (next_round ? turn : 0);
-    if (turn && in_kernel(simulator, called)) {
-        called->resumes += turn;
-        heard = called->resumes;
-    } else if (turn && called->current) {
-        progress(simulator, called);
-        heard += turn + simulator->costs.interrupt;
-        called->resumes = heard;
-    } else {
-        heard += simulator->costs.interrupt;
-    }
-    called->called = heard;
+    called->called = sent + simulator->costs.interrupt;
 }
 
 /* The CPU should pick again. The end of a slice is the better reason: it decides where the process

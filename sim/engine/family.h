@@ -19,7 +19,7 @@ static void act_fork(struct simulator *simulator, struct cpu *cpu, uint32_t prog
     record(simulator, cpu->id, TRACE_FORK, parent, pid_of(child), 0);
     make_runnable(simulator, cpu->id, child, ENQUEUE_NEW, parent);
     if (simulator->costs.fork_return)
-        cpu->resumes = after_trap(simulator, cpu->resumes) + simulator->costs.fork_return;
+        cpu->resumes += simulator->costs.fork_return;
 }
 
 static void reap(struct simulator *simulator, struct process *child)

@@ -148,7 +148,7 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     if (simulator->trace.next)
         record_exit(simulator, cpu);
     if (next && next->task.selections == 1 && simulator->costs.first_run)
-        cpu->resumes = after_trap(simulator, cpu->resumes) + simulator->costs.first_run;
+        cpu->resumes += simulator->costs.first_run;
 }
 
 static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status);

@@ -78,15 +78,12 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
         end_process(simulator, cpu, -1);
 }
 
-/* An idle CPU waits for interrupts, and needs no trap to see them. */
 static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
 {
-    if (cpu->current) {
+    if (cpu->current)
         progress(simulator, cpu);
-        cpu->resumes = after_trap(simulator, cpu->resumes);
-    } else if (cpu->resumes < simulator->now) {
+    else if (cpu->resumes < simulator->now)
         cpu->resumes = simulator->now;
-    }
 }
 
 /* The CPU's timers that are due, then its tick if it is time for one; later if it is in the

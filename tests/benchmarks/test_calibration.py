@@ -32,27 +32,29 @@ from schedlab.workload import costs
 from schedlab.workload.costs import Cost, Profile
 from trace_simulator import Record, Script, load
 
-TURN = 5000
+STEP = 500
+"""Of the clock, in ns, which are cycles."""
 CALL = 280
 SCHEDULER = 296
 
 
-# --- where traps end turns
+# --- by cycles
 
 
 class Tape:
-    """Records of one CPU, whose clock moves in turns and whose counter counts what is done.
+    """Records of one CPU, whose clock moves in steps and whose counter counts what is done.
 
     Process 2 is the one that is measured.
     """
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.time = 10 * TURN
+        self.waited = 0
         self.cycles = 0
 
     def add(self, kind: Kind, first: int = 0, second: int = 0, process: int = 2) -> None:
-        self.records.append(Record(self.time, len(self.records), process, kind, 0, first, second))
+        time = (self.cycles + self.waited) // STEP * STEP
+        self.records.append(Record(time, len(self.records), process, kind, 0, first, second))
 
     def visit(self, before: int = 2, after: int = 2, cycles: int = SCHEDULER) -> None:
         self.add(Kind.SCHEDULER_ENTER, 0, self.cycles, before)
@@ -64,13 +66,12 @@ class Tape:
         self.add(Kind.MARK, MarkKind.NOTE, number)
         self.visit()
 
-    def work(self, cycles: int, turns: int = 1) -> None:
+    def work(self, cycles: int) -> None:
         self.cycles += cycles
-        self.time += turns * TURN
 
-    def act(self, cycles: int, turns: int = 2) -> None:
+    def act(self, cycles: int) -> None:
         """Something and then a yield."""
-        self.work(cycles + CALL, turns)
+        self.work(cycles + CALL)
         self.add(Kind.YIELD)
         self.visit()
 
@@ -78,18 +79,17 @@ class Tape:
         yields = Tape()
         yields.note(YIELD)
         for _ in range(8):
-            yields.act(0, turns=1)
-        before = len(yields.records)
+            yields.act(0)
+        before, passed = len(yields.records), yields.cycles // STEP * STEP
         for number, record in enumerate(self.records):
             yields.records.append(
-                record._replace(sequence=before + number, time=record.time + yields.time)
+                record._replace(sequence=before + number, time=record.time + passed)
             )
-        return calibration.observe(load(yields.records, Script(cpus=1)))
+        return calibration.observe(load(yields.records, Script(cpus=1)), by_cycles=True)
 
 
 def test_yields() -> None:
     seen = Tape().observed()
-    assert seen.turn == TURN
     assert calibration.call_cost(seen).ns == CALL
     assert calibration.scheduler_cost(seen).ns == SCHEDULER
     assert calibration.scheduler_cost(seen).events == 8
@@ -109,7 +109,7 @@ def test_calls() -> None:
         tape.work(449)
         tape.add(Kind.BLOCK, 1)
         tape.visit(after=0)
-        tape.work(0, 100)
+        tape.work(500_000)
         tape.visit(before=0)
         tape.act(60)
     seen = tape.observed()
@@ -124,7 +124,7 @@ def test_calls() -> None:
 def test_a_tick_within_known_work() -> None:
     tape = Tape()
     tape.note(COMPUTE)
-    tape.act(3_000_000 + 3 * 645, turns=603)  # three ticks of 1 ms come
+    tape.act(3_000_000 + 3 * 645)  # three ticks of 1 ms come
     seen = tape.observed()
     assert calibration.tick_cost(seen, calibration.call_cost(seen)).ns == 645
 
@@ -144,42 +144,25 @@ def test_processes_that_wake_together() -> None:
 FAULT, OWN = 1720, 4560
 
 
-def forks(tape: Tape, waits: int, wait: int, count: int = 20, own: int = OWN) -> None:
-    """Waits, and then forks: each with a fault before it and one after it, and a wait."""
-    tape.visit()
-    tape.work(waits * wait, waits)
-    for _ in range(count):
-        tape.work(FAULT + own, 2 + own // TURN)
-        tape.add(Kind.FORK, 3)
-        tape.work(FAULT)
-    tape.work(wait)
-    tape.add(Kind.BLOCK, 2)
-    tape.visit(after=0)
-
-
-@pytest.mark.parametrize("own", [OWN, 5100])
-def test_forks(own: int) -> None:
-    """Its own work fits into a turn, or it does not and takes one more."""
-    tape = Tape()
+def test_forks() -> None:
+    """Each with a fault after it, before the next one."""
+    calls, creation = Tape(), Tape()
     for note, touched in ((FORK, 0), (TOUCH, 8)):
-        tape.note(note)
+        calls.note(note)
         for _ in range(4):
-            tape.work(CALL + 5000 + touched * FAULT, 4 + touched)
-            tape.add(Kind.FORK, 3)
-            tape.add(Kind.YIELD)
-            tape.visit()
-    calls = tape.observed()
-    call = calibration.call_cost(calls)
-    tape = Tape()
-    tape.note(REAP)
-    tape.act(CALL + 700)
-    calls.stays += [stay for stay in tape.observed().stays if stay.note == REAP]
-    tape = Tape()
-    forks(tape, 30, CALL + 700, own=own)
-    forks(tape, 0, CALL + 700, own=own)
-    found = calibration.fork_costs(tape.observed(), calls, call)
-    assert found["fork"].ns // TURN == (TURN + own) // TURN
-    assert own > TURN or found["fork"].ns == pytest.approx(TURN + own, abs=60)
+            calls.work(CALL + 5000 + touched * FAULT)
+            calls.add(Kind.FORK, 3)
+            calls.add(Kind.YIELD)
+            calls.visit()
+    creation.visit()
+    for _ in range(50):
+        creation.work(OWN)
+        creation.add(Kind.FORK, 3)
+        creation.work(FAULT)
+    creation.add(Kind.BLOCK, 2)
+    creation.visit(after=0)
+    found = calibration.fork_costs(creation.observed(), calls.observed())
+    assert found["fork"].ns == pytest.approx(OWN, abs=STEP / 49)
     assert found["fork_return"].ns == FAULT
 
 
@@ -188,33 +171,33 @@ def test_forks_where_no_process_has_been() -> None:
     for note, cycles in ((NEW, 8500), (USED, 8164)):
         tape.note(note)
         for _ in range(40):
-            tape.work(cycles, 2)
+            tape.work(cycles)
             tape.add(Kind.FORK, 3)
         tape.add(Kind.YIELD)
         tape.visit()
-        tape.time += 200 * TURN
+        tape.waited += 1_000_000
     assert calibration.new_cost(tape.observed()).ns == 336
 
 
 def test_a_child() -> None:
-    """It has two pages copied, marks its group, asks for the time, and ends. What it asks is a call
-    of its own, which a workload's file has, and costs nothing twice."""
+    """It marks its group, asks for the time, and ends. What it asks is a call of its own, which a
+    workload's file has, and costs nothing twice."""
     calls, creation = Tape(), Tape()
     calls.note(CROWD)
     calls.work(2283)
     calls.add(Kind.EXIT)
     calls.visit(after=0)
     creation.visit(before=0, after=3)
-    creation.work(700 + CALL, 3)
+    creation.work(700)
     creation.add(Kind.MARK, MarkKind.GROUP, 65, process=3)
-    creation.work(CALL + 2283, 2)
+    creation.work(CALL + 2283)
     creation.add(Kind.EXIT, process=3)
     creation.visit(before=3, after=0)
     calls_seen = calls.observed()
     call = calibration.call_cost(calls_seen)
     found = calibration.child_costs(creation.observed(), calls_seen, call)
     assert found["exit"].ns == 2283
-    assert found["first_run"].ns == TURN + 700 + CALL
+    assert found["first_run"].ns == 700
 
 
 def test_a_trace_without_what_is_needed() -> None:
@@ -303,12 +286,11 @@ def simulated(folder: Path, text: str, cpus: int) -> Observed:
     told = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])
     options = ("--cpus", str(cpus), "--costs", told, "--trace", str(path))
     subprocess.run([SIMULATOR, *options, workload], check=True, capture_output=True, timeout=60)
-    return calibration.observe(trace.read(path))
+    return calibration.observe(trace.read(path), by_cycles=False)
 
 
 def test_known_costs_are_found(tmp_path: Path) -> None:
     calls, creation = simulated(tmp_path, CALLS, 1), simulated(tmp_path, CREATION, 1)
-    assert calls.turn == creation.turn == 0
     call = calibration.call_cost(calls)
     scheduler = calibration.scheduler_cost(calls)
     found = {

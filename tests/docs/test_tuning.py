@@ -130,6 +130,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> ranking.Values:
         lambda point: choice_of(point) in named,
     )
     if WRITE:
+        PICTURE.unlink(missing_ok=True)  # which no command replaces
         best.draw(folder, OBJECTIVES, PICTURE)
     (values,) = ranking.read_values(folder, OBJECTIVES)
     return values

@@ -31,6 +31,7 @@ from golden_stories import (
 )
 from guest_machine import ROUND_NS, TICK_NS, traced
 from schedlab import metrics, trace
+from schedlab.machines.spike import SPIKES_TURN, STANDARD_TURN
 from schedlab.trace import AttributeKind, Kind, ProcessState
 from trace_levels import Inversion, Piece, Values, longest_inversion, pieces_of
 from trace_story import Record, records_of, role_names
@@ -45,7 +46,16 @@ EXEMPT_PIDS = 2
 
 
 def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
-    events = traced(folder, f"scenario ties {policy}", cpus, tick_ns=10 * TICK_NS)
+    """CPUs have their ticks at the same moment, and turns so long that each does in one of them all
+    that comes of its tick: so they act in their order, as those of the model."""
+    events = traced(
+        folder,
+        f"scenario ties {policy}",
+        cpus,
+        "stagger=0",
+        tick_ns=10 * TICK_NS,
+        instead=(f"--turn={STANDARD_TURN}", f"--turn={SPIKES_TURN}"),
+    )
     return told(events, policy, cpus)
 
 

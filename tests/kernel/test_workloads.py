@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from guest_machine import run_guest, sound_trace
+from guest_machine import ROUND_NS, run_guest, sound_trace
 from schedlab import metrics, trace
 from schedlab.paths import BUILD, ROOT
 from schedlab.toolchain.build import build
@@ -142,11 +142,18 @@ def sleeps_of(ran: Ran, members: pl.DataFrame) -> dict[int, list[int]]:
 
 
 def check_sleeps(ran: Ran, members: pl.DataFrame, count: int, ticks: int) -> None:
-    """So many of each, from somewhere in a tick to the end of the last one, where others wake too."""
+    """So many of each, from somewhere in a tick to the end of the last one, where others wake too.
+
+    Who asks for it in the last instructions of a tick sleeps from the next one on; if it is to sleep
+    until that one, not at all.
+    """
     sleeps = sleeps_of(ran, members)
-    assert {len(lengths) for lengths in sleeps.values()} == {count}
+    counts = Counter(len(lengths) for lengths in sleeps.values())
+    assert max(counts) == count
+    assert counts[count] + (counts[count - 1] if ticks == 1 else 0) == len(sleeps)
+    assert counts[count] >= 0.9 * len(sleeps)
     for length in (length for lengths in sleeps.values() for length in lengths):
-        assert (ticks - 1) * TICK_NS < length < (ticks + 0.5) * TICK_NS
+        assert (ticks - 1) * TICK_NS - ROUND_NS < length < (ticks + 0.5) * TICK_NS
 
 
 def priorities_of(ran: Ran, members: pl.DataFrame) -> set[int | None]:

@@ -15,7 +15,7 @@ from schedlab.toolchain.build import IMAGE, KERNEL, build
 TICK_NS = 1_000_000
 """The tick of traced()."""
 ROUND_NS = 5_000
-"""Spike's clock moves in steps of this, and an interrupt ends one of them early."""
+"""In less, a CPU hears of another and does what it is told."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,11 @@ def traced(
     *,
     tick_ns: int = TICK_NS,
     seed: int = 1,
+    instead: tuple[str, str] | None = None,
 ) -> trace.Trace:
     """The sound trace of a run on Spike that succeeded."""
     boot = f"tick={tick_ns}ns seed={seed} {arguments}"
-    guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True)
+    guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True, instead=instead)
     assert guest.status == 0, guest.console
     return sound_trace(guest.trace)
 

@@ -128,18 +128,6 @@ static void test_costs(void)
     check(counts.ticks == 5);
 }
 
-static void test_traps_end_turns(void)
-{
-    struct simulator_setup setup = setup_of("rr", 1);
-    setup.costs = (struct simulator_costs){.turn = 5000, .scheduler = 200, .call = 300};
-    struct simulator_counts counts = run(&setup, "program a\n loop 10\n yield\n end\n run 1us\n");
-    /* init waits for a child at 5,300; each yield is a trap, and takes a turn; init reaps. */
-    check(counts.now == 5300 + 200 + 10 * 5000 + 1000 + 200);
-    setup.costs = (struct simulator_costs){.turn = 5000, .tick = 700};
-    counts = run(&setup, "program a\n run 5ms\n");
-    check(counts.now == 5 * MS + 5 * 5700);
-}
-
 static void test_costs_of_a_child(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
@@ -617,7 +605,6 @@ int main(void)
     test_longest_times();
     test_idle_time_is_skipped();
     test_costs();
-    test_traps_end_turns();
     test_costs_of_a_child();
     test_costs_of_a_policy();
     test_the_machine_boots();

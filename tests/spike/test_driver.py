@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from schedlab import trace
+from schedlab.errors import MachineUnfit
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import STUCK, outcome_of
-from schedlab.machines.spike import driven, stock
+from schedlab.machines.spike import SPIKES_TURN, TURN_VARIABLE, driven, stock, turn_wanted
 from schedlab.machines.spike_driver import driver
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 from schedlab.toolchain.build import IMAGE, KERNEL, build
@@ -62,7 +64,7 @@ def test_a_run_is_that_of_spike_itself(
     build("kernel", "image")
     words = f'policy={policy} tick=1ms limit=100s {more} trace={TRACE_FILE} run="{workload}"'
     boot = Boot(KERNEL, IMAGE, cpus, 512, words)
-    ours = run(driven(str(driver()), boot), tmp_path / "ours")
+    ours = run(driven(str(driver()), boot, SPIKES_TURN), tmp_path / "ours")
     theirs = run(stock(str(installed_spike() / PROGRAM), boot), tmp_path / "theirs")
     assert len(ours[2]) > 1000
     assert ours == theirs
@@ -159,3 +161,25 @@ def test_its_parts(tmp_path: Path) -> None:
     subprocess.run([*words, *sources, "-o", str(program)], cwd=ROOT, check=True)
     done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("turn", ["0", "50", "150", "-100", "1e3", "1000100", "whole", "٥٠٠"])
+def test_a_turn_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, turn: str) -> None:
+    monkeypatch.setenv(TURN_VARIABLE, turn)
+    with pytest.raises(
+        MachineUnfit, match=f"^{TURN_VARIABLE}={turn}: a turn is spike, or a multiple"
+    ):
+        turn_wanted()
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize(("turn", "step"), [("100", 100), ("", 500), ("1000", 1000)])
+def test_a_turn_is_the_step_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: str, step: int
+) -> None:
+    monkeypatch.setenv(TURN_VARIABLE, turn)
+    build("kernel", "image")
+    boot = Boot(KERNEL, IMAGE, 2, 512, f'tick=1ms limit=100s trace={TRACE_FILE} run="mixed"')
+    status, _, _ = run(driven(str(driver()), boot, turn_wanted()), tmp_path / "run")
+    assert status == 0
+    assert trace.read(tmp_path / "run" / TRACE_FILE).clock_step_ns == step

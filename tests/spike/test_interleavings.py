@@ -18,6 +18,9 @@ from schedlab.toolchain.build import IMAGE, KERNEL, build
 
 pytestmark = pytest.mark.spike
 
+ROUND = "5000"
+"""Instructions; CPUs are apart by as many at most, besides where they stand still."""
+
 PROGRAMS = [
     (4, "rr", "mixed"),
     (3, "mlfq", "mixed"),
@@ -30,15 +33,14 @@ PROGRAMS = [
 ]
 
 
-def interleaved(
-    folder: Path, cpus: int, policy: str, program: str, seed: int
+def execute(
+    folder: Path, cpus: int, policy: str, program: str, turn: str, *more: str
 ) -> tuple[int, str, bytes]:
     """The status, the console and the trace of a run."""
     build("kernel", "image")
     words = f'policy={policy} tick=1ms limit=200s trace={TRACE_FILE} run="{program}"'
-    command = driven(str(driver()), Boot(KERNEL, IMAGE, cpus, 512, words))
     done = subprocess.run(
-        [*command, f"--interleave={seed}"],
+        [*driven(str(driver()), Boot(KERNEL, IMAGE, cpus, 512, words), turn), *more],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -49,6 +51,23 @@ def interleaved(
         check=False,
     )
     return done.returncode, done.stdout, (folder / TRACE_FILE).read_bytes()
+
+
+def interleaved(
+    folder: Path, cpus: int, policy: str, program: str, seed: int
+) -> tuple[int, str, bytes]:
+    return execute(folder, cpus, policy, program, ROUND, f"--interleave={seed}")
+
+
+@pytest.mark.parametrize("turn", ["100", "300", "500", "700", "1000", "1300"])
+@pytest.mark.parametrize(("cpus", "program"), [(5, "prioritytest mixed"), (2, "test-stress")])
+def test_programs_end_well_in_turns_of_any_length(
+    tmp_path: Path, cpus: int, program: str, turn: str
+) -> None:
+    """Two CPUs whose loops take turns in step may keep each other from a lock for ever."""
+    status, console, _ = execute(tmp_path, cpus, "rr", program, turn)
+    assert status == 0, console
+    sound_trace(tmp_path / TRACE_FILE)
 
 
 @pytest.mark.parametrize(("cpus", "policy", "program"), PROGRAMS)

@@ -27,8 +27,6 @@ COUNT = 16
 SPREAD = 0.1
 """A part of each cost."""
 SHIFT_NS = 20_000
-_FIXED = ("turn",)
-"""The step of Spike's clock is exact."""
 FILE = "variants.csv"
 _COLUMNS = ["experiment", "policy", "cpus", "what", "least", "most"]
 
@@ -54,7 +52,6 @@ def varied_costs(number: int) -> profiles.Costs:
     changes = [
         f"{name}={round(cost.ns * (1 + SPREAD * generator.uniform(-1, 1)))}"
         for name, cost in profiles.read(profiles.SHIPPED).costs.items()
-        if name not in _FIXED
     ]
     text = ",".join(["kernel", *changes])
     return profiles.Costs(f"kernel, variant {number}", text)

@@ -5,12 +5,8 @@ The programs are `calibrate`, which does one thing at a time and yields before a
 1's test of process creation. What a process does between two visits to the scheduler is a *stay*;
 its length is known by the CPU's counter of cycles.
 
-Where a trap ends a turn, as on Spike, time passes in whole turns, whatever was done in them. A cost
-is then paid after a trap, and is
-
-    (traps in it, except the first) × turn + what the CPU does after the last of them.
-
-Elsewhere it is a time by the clock.
+On a machine whose clock is made of the instructions that its CPUs execute, a cost is known to the
+cycle; elsewhere by the clock.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from schedlab.machines import machine_named
 from schedlab.machines.run import Run
 from schedlab.runs.plan import Plan
 from schedlab.toolchain.policies import STANDARD, PolicyChoice
@@ -37,8 +34,7 @@ _CREATION_TICKS = 10
 CROWD_SIZE = 100
 """Processes; bench/guest/calibrate.c, which also has the numbers of the notes and of the pages."""
 _PAGES = 8
-_TRAPS_OF_FORK = 2
-"""Traps until the child is there: a page that the parent writes, and the call."""
+_FORKS_IN_A_ROW = 10
 _BURN_NS = 3_000_000
 _CYCLES_OF_BURN = 3_000_000
 YIELD, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END = range(1, 13)
@@ -102,16 +98,16 @@ class Observed:
 
     tick_ns: int
     cycles_per_second: int
-    turn: int
-    """ns; 0: traps do not end turns."""
+    by_cycles: bool
+    """Its clock is made of cycles, and they are more exact."""
     stays: list[Stay] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
     called: list[tuple[int, Stay]] = field(default_factory=list)
     """Idle CPUs for which another CPU had work: when it woke a process (ns), and how they idled."""
 
     def work(self, each: Stay | Visit) -> float:
-        """Its length in ns: by the cycles where traps end turns, else by the clock."""
-        if self.turn:
+        """Its length in ns."""
+        if self.by_cycles:
             return each.cycles * 1e9 / self.cycles_per_second
         return each.end_ns - each.begin_ns
 
@@ -125,9 +121,6 @@ class Observed:
 
     def ticks_in(self, begin_ns: int, end_ns: int) -> int:
         return end_ns // self.tick_ns - begin_ns // self.tick_ns
-
-    def turns(self, begin_ns: int, end_ns: int) -> int:
-        return (end_ns - begin_ns) // self.turn if self.turn else 0
 
 
 # --- what a trace shows
@@ -147,21 +140,11 @@ class _Cpu:
     events: list[Event] = field(default_factory=list)
 
 
-def observe(trace: Trace, turn: int | None = None) -> Observed:
-    """`turn`: None: the clock's step, if traps end turns, as the yields show."""
+def observe(trace: Trace, by_cycles: bool) -> Observed:
     header = trace.header
-    found = Observed(header.tick_ns, header.cycles_per_second, turn or 0)
+    found = Observed(header.tick_ns, header.cycles_per_second, by_cycles)
     _Reader(found, header.cpus).read(trace)
-    if turn is None and _traps_end_turns(found, trace.clock_step_ns):
-        found.turn = trace.clock_step_ns
     return found
-
-
-def _traps_end_turns(found: Observed, step: int) -> bool:
-    """Does each yield take one step of the clock, though the work in it is less?"""
-    stays = [stay for stay in found.quiet(YIELD) if stay.cause == Kind.YIELD and stay.again]
-    exact = sum(stay.end_ns - stay.begin_ns == step for stay in stays)
-    return step > 1 and len(stays) > 0 and exact >= 0.9 * len(stays)
 
 
 class _Reader:
@@ -228,11 +211,6 @@ def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
     return Cost(max(0, round(middle + add)), round(high - low), len(array), source)
 
 
-def _after(cost: Cost, traps: int, turn: int) -> Cost:
-    """The cost, with this many traps in it, of which the first is not counted."""
-    return replace(cost, ns=cost.ns + max(0, traps - 1) * turn)
-
-
 # --- each cost
 
 
@@ -274,7 +252,7 @@ def switch_cost(seen: Observed, scheduler: Cost) -> Cost:
 def tick_cost(seen: Observed, call: Cost) -> Cost:
     """The cost of a tick: how much longer known work takes, by the number of ticks that came."""
     source = "work of 3 ms between two yields: what it takes longer, less visits, by its ticks"
-    if not seen.turn:
+    if not seen.by_cycles:
         return _late_tick_cost(seen)
     works = []
     for parts in _computings(seen):
@@ -293,7 +271,7 @@ def _computings(seen: Observed) -> Iterator[list[Stay]]:
             continue
         parts.append(stay)
         if stay.cause == Kind.YIELD:
-            if sum(each.cycles for each in parts) >= _CYCLES_OF_BURN or not seen.turn:
+            if sum(each.cycles for each in parts) >= _CYCLES_OF_BURN or not seen.by_cycles:
                 yield parts
             parts = []
 
@@ -313,7 +291,7 @@ def wakeup_cost(seen: Observed) -> Cost:
     source = "an idle CPU's tick that wakes 8 processes, less one that wakes 1, by 7"
     idle = [stay for stay in seen.stays if stay.note == WAKE and not stay.pid]
     many = [stay for stay in idle if stay.count(Kind.WAKEUP) == 8]
-    if not seen.turn:
+    if not seen.by_cycles:
         return _measured([(each.events[-1][1] - each.events[0][1]) / 7 for each in many], source)
     one = _measured([seen.work(s) for s in idle if s.count(Kind.WAKEUP) == 1], source)
     return _measured([(seen.work(each) - one.ns) / 7 for each in many], source)
@@ -347,23 +325,12 @@ def interrupt_cost(seen: Observed) -> Cost:
         for woken, stay in seen.called
         if not stay.events and not seen.ticks_in(stay.begin_ns, stay.end_ns)
     ]
-    if seen.turn:
+    if seen.by_cycles:
         source = "an idle CPU from SCHEDULER_EXIT to SCHEDULER_ENTER, which another CPU called"
         return _measured([seen.work(stay) for _, stay in quiet], source)
     return _measured(
         [stay.end_ns - woken for woken, stay in quiet], "WAKEUP to SCHEDULER_ENTER on an idle CPU"
     )
-
-
-@dataclass(frozen=True)
-class _Forks:
-    """The costs of children that a parent forks one after the other."""
-
-    each: Cost
-    """What the parent does for each of them."""
-    turns: int
-    after: int
-    """Traps between the last FORK and the wait for the children."""
 
 
 def copy_cost(calls: Observed) -> Cost:
@@ -375,50 +342,21 @@ def copy_cost(calls: Observed) -> Cost:
     return _measured(works, f"a fork and {_PAGES} pages written between two yields, less without")
 
 
-def fork_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cost]:
-    """`fork` and `fork_return`: with the pages that the parent writes before the next one."""
+def fork_costs(creation: Observed, calls: Observed) -> dict[str, Cost]:
+    """`fork` and `fork_return`: the page that the parent writes before the next one."""
     copy = copy_cost(calls)
-    forks = _forks(creation, Cost(call.ns + reap_cost(calls, call).ns))
-    source = f"{CREATION}: all that a parent does for each child, copies of pages"
-    if not creation.turn:
-        rest = forks.each.ns - copy.ns
-        return {
-            "fork": replace(forks.each, ns=max(0, rest), source=f"{source} after it not"),
-            "fork_return": copy,
-        }
-    faults = forks.turns - 1
-    own = forks.each.ns - faults * copy.ns
-    cost = replace(forks.each, ns=max(0, own), source=f"{source} not")
-    return {
-        "fork": _after(cost, 1 + faults - forks.after, creation.turn),
-        "fork_return": _after(copy, forks.after, creation.turn) if forks.after else Cost(0),
-    }
+    source = f"{CREATION}: FORK to FORK, less the copy of a page after it"
+    return {"fork": _measured(_gaps(creation), source, -copy.ns), "fork_return": copy}
 
 
-def _forks(creation: Observed, wait: Cost) -> _Forks:
-    """Of stays that no tick broke off. They begin with waits for the children of the last batch, and
-    end with one: `wait` is what each of those takes."""
-    stays = [
-        stay
-        for stay in creation.stays
-        if stay.count(Kind.FORK) >= 10
-        and not stay.count(Kind.MARK)
-        and stay.cause == Kind.BLOCK
-        and not creation.ticks_in(stay.begin_ns, stay.end_ns)
-    ]
-    forked = [[time for kind, time in stay.events if kind == Kind.FORK] for stay in stays]
-    gaps = [int(gap) for times in forked for gap in np.diff(times)]
-    if not creation.turn:
-        return _Forks(_measured(gaps, "FORK to FORK"), 0, 0)
-    after = [stay.end_ns - times[-1] for stay, times in zip(stays, forked, strict=True)]
-    works = []
-    for stay, times in zip(stays, forked, strict=True):
-        outside = stay.end_ns - stay.begin_ns - (times[-1] - times[0])
-        waits = outside // creation.turn - _TRAPS_OF_FORK - 1
-        works.append((creation.work(stay) - waits * wait.ns) / len(times))
-    turn = creation.turn
-    each = _measured(works, "by FORK")
-    return _Forks(each, int(np.median(gaps)) // turn, int(np.min(after)) // turn - 1)
+def _gaps(creation: Observed) -> list[float]:
+    """Means from FORK to FORK, where a process forks many times and no tick comes."""
+    found = []
+    for stay in creation.stays:
+        times = [time for kind, time in stay.events if kind == Kind.FORK]
+        if len(times) >= _FORKS_IN_A_ROW and not creation.ticks_in(times[0], times[-1]):
+            found.append((times[-1] - times[0]) / (len(times) - 1))
+    return found
 
 
 def new_cost(calls: Observed) -> Cost:
@@ -444,29 +382,17 @@ def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Co
         and stay.count(Kind.MARK)
         and not creation.ticks_in(stay.begin_ns, stay.end_ns)
     ]
-    first = f"{CREATION}: a child, from its first SCHEDULER_EXIT to its mark"
-    last = f"{CREATION}: a child, from its mark to EXIT"
-    begin = [stay.time_of(Kind.MARK) - stay.begin_ns for stay in lives]
-    end = [stay.time_of(Kind.EXIT) - stay.time_of(Kind.MARK) for stay in lives]
-    if not creation.turn:
-        return {"first_run": _measured(begin, first, -call.ns), "exit": _measured(end, last)}
-    turn = creation.turn
-    leaving = _measured(_exits(calls), last)
-    whole = _measured(map(creation.work, lives), first, -call.ns - leaving.ns)
-    return {
-        "first_run": _after(whole, round(np.median(begin)) // turn - 1, turn),
-        # Between them the child asks for the time, which is a call of its own.
-        "exit": _after(leaving, round(np.median(end)) // turn - 1, turn),
-    }
+    first = f"{CREATION}: a child, all but its question for the time and its end"
+    last = "a process that yields and ends: from its last SCHEDULER_EXIT to SCHEDULER_ENTER"
+    end = _measured(map(calls.work, _ends(calls)), last)
+    begin = _measured(map(creation.work, lives), first, -call.ns - end.ns)
+    return {"first_run": begin, "exit": end}
 
 
-def _exits(calls: Observed) -> list[float]:
-    """The cost of an exit, by processes that do nothing else in their last stay."""
-    return [
-        calls.work(stay)
-        for stay in calls.quiet(CROWD)
-        if stay.count(Kind.EXIT) and calls.turns(stay.begin_ns, stay.end_ns) == 1
-    ]
+def _ends(calls: Observed) -> list[Stay]:
+    """Last stays, of processes that do nothing else in them."""
+    ends = [stay for stay in calls.quiet(CROWD) if stay.count(Kind.EXIT)]
+    return [stay for stay in ends if len(stay.events) == 1]
 
 
 # --- a profile
@@ -481,7 +407,7 @@ def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str,
         "crowd": lambda: crowd_cost(calls, scheduler, switch),
         "tick": lambda: tick_cost(calls, call),
         "wakeup": lambda: wakeup_cost(calls),
-        "fork": lambda: fork_costs(creation, calls, call)["fork"],
+        "fork": lambda: fork_costs(creation, calls)["fork"],
     }
     return {name: measure[name]() for name in OF_POLICY}
 
@@ -492,7 +418,6 @@ def reference_costs(calls: Observed, creation: Observed, several: Observed) -> d
     switch = switch_cost(calls, scheduler_cost(calls))
     of_policy = policy_costs(calls, creation, switch)
     return {
-        "turn": Cost(calls.turn, 0, 0, "the step of the clock, in which each yield passes"),
         "scheduler": of_policy["scheduler"],
         "crowd": of_policy["crowd"],
         "switch": switch,
@@ -503,7 +428,7 @@ def reference_costs(calls: Observed, creation: Observed, several: Observed) -> d
         "call": call,
         "sleep": sleep_cost(calls),
         "pipe": pipe_cost(calls, call),
-        **fork_costs(creation, calls, call),
+        **fork_costs(creation, calls),
         "fork_new": new_cost(calls),
         **child_costs(creation, calls, call),
         "reap": reap_cost(calls, call),
@@ -514,12 +439,12 @@ def profile_of_runs(runs: Sequence[Run], traces: Sequence[Trace], machine: str) 
     """The profile that the runs of plan() give. Raises Unmeasurable."""
     by_run = dict(zip(((run.label, run.policy, run.cpus > 1) for run in runs), traces, strict=True))
     header = by_run["calls", REFERENCE, False].header
-    calls = observe(by_run["calls", REFERENCE, False])
+    by_cycles = machine_named(machine).repeatable
 
     def seen(label: str, policy: PolicyChoice, parallel: bool = False) -> Observed:
-        return observe(by_run[label, policy, parallel], calls.turn)
+        return observe(by_run[label, policy, parallel], by_cycles)
 
-    several = seen("calls", REFERENCE, parallel=True)
+    calls, several = (seen("calls", REFERENCE, parallel) for parallel in (False, True))
     costs = reference_costs(calls, seen("creation", REFERENCE), several)
     for policy in dict.fromkeys(run.policy for run in runs if run.policy != REFERENCE):
         own = policy_costs(seen("calls", policy), seen("creation", policy), costs["switch"])

@@ -30,13 +30,18 @@ SPIKE_VARIABLE = "SCHEDLAB_SPIKE"
 of its library, which gives the same traces in more time; the path of a program is a Spike of the
 user's."""
 STOCK = "stock"
+TURN_VARIABLE = "SCHEDLAB_SPIKE_TURN"
+"""In the environment, for our driver: how many instructions each CPU executes in a round, which is the step of the
+clock in ns: a multiple of 100; or `spike`, for turns as Spike's own program has them."""
+STANDARD_TURN = "500"
+SPIKES_TURN = "spike"
 
 
 @dataclass(frozen=True)
 class SpikeRelease(Release):
-    """The program, and whether it is our driver."""
+    """The program; and if it is our driver, its turns."""
 
-    driven: bool = False
+    turn: str = ""
 
 
 @cache
@@ -51,7 +56,9 @@ def find_spike() -> SpikeRelease:
     if not named and not is_complete():
         named = shutil.which("spike") or ""
     if not named:
-        return SpikeRelease(str(driver()), driver_version(), _ORIGIN, driven=True)
+        turn = turn_wanted()
+        version = f"{driver_version()}, turns of {turn}"
+        return SpikeRelease(str(driver()), version, _ORIGIN, turn)
     path = shutil.which(named)
     if not path:
         raise MachineUnfit(f"{SPIKE_VARIABLE}: there is no program {named}")
@@ -59,6 +66,18 @@ def find_spike() -> SpikeRelease:
     if problem:
         raise MachineUnfit(f"{path} {problem}: update it, or let {SPIKE_VARIABLE} name another one")
     return SpikeRelease(path, spike_version(path), "named by the user")
+
+
+def turn_wanted() -> str:
+    """As our driver takes it. Raises MachineUnfit."""
+    turn = os.environ.get(TURN_VARIABLE) or STANDARD_TURN
+    number = int(turn) if turn.isascii() and turn.isdigit() and len(turn) <= 7 else 0
+    if turn != SPIKES_TURN and not (100 <= number <= 1_000_000 and number % 100 == 0):
+        raise MachineUnfit(
+            f"{TURN_VARIABLE}={turn}: a turn is {SPIKES_TURN}, or a multiple of 100 instructions"
+            " up to 1,000,000"
+        )
+    return turn
 
 
 def need_device_tree_compiler() -> None:
@@ -105,7 +124,9 @@ class Spike(KernelMachine):
 
     def command(self, boot: Boot) -> list[str]:
         release = self.release()
-        return driven(release.path, boot) if release.driven else stock(release.path, boot)
+        if not release.turn:
+            return stock(release.path, boot)
+        return driven(release.path, boot, release.turn)
 
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
@@ -135,9 +156,9 @@ class Spike(KernelMachine):
         return 60 + cpus * limit_ns / _SLOWEST_INSTRUCTIONS_PER_SECOND
 
 
-def driven(path: str, boot: Boot) -> list[str]:
+def driven(path: str, boot: Boot, turn: str = STANDARD_TURN) -> list[str]:
     """The command of our driver."""
-    command = [path, f"--harts={boot.cpus}", f"--memory={boot.memory_mib}"]
+    command = [path, f"--harts={boot.cpus}", f"--memory={boot.memory_mib}", f"--turn={turn}"]
     command += [f"--isa={INSTRUCTION_SET}", f"--arguments={boot.arguments}"]
     if boot.disk:
         command.append(f"--disk={boot.disk}")

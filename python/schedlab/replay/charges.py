@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from functools import cache
 
 from schedlab.errors import WrongUsage
-from schedlab.trace.model import Integers
 from schedlab.workload import costs
 
 
@@ -16,7 +15,6 @@ class Charges:
     """Nanoseconds; schedlab.workload.costs.COSTS says of what."""
 
     boot: int = 0
-    turn: int = 0
     scheduler: int = 0
     crowd: int = 0
     switch: int = 0
@@ -37,19 +35,7 @@ class Charges:
     @property
     def latest(self) -> int:
         """How late an interrupt may be, because the kernel is not interrupted."""
-        return self.turn + self.tick + self.scheduler + self.switch
-
-    def trapped(self, time: int | Integers) -> int | Integers:
-        """What is lost of a process's time when a trap stops it: the rest of its turn."""
-        return self.turn - time % self.turn if self.turn else 0 * time
-
-    def acting(self, time: int, cost: int) -> int:
-        """What of a process's time before an act at a time was the act's: its cost, and what was
-        lost of the turn in which the process called the kernel. When in that turn it did so cannot
-        be seen; it is taken to be the middle."""
-        if not self.turn:
-            return cost
-        return time % self.turn + cost // self.turn * self.turn + self.turn // 2
+        return self.tick + self.scheduler + self.switch
 
 
 _NAMES = tuple(field.name for field in fields(Charges))

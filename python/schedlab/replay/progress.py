@@ -11,15 +11,12 @@ import numpy.typing as npt
 from schedlab.metrics.intervals import cpu_end_times
 from schedlab.metrics.lives import Lives
 from schedlab.replay.charges import Charges
-from schedlab.trace import BlockReason, Kind, PreemptReason, Trace
+from schedlab.trace import BlockReason, Kind, Trace
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
 
-Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 _ROW_BITS = 40
-_CALLS_MAX = 8
-"""How many of the last acts of other CPUs are looked at for a call."""
 _ENDING_MAX = 64
 """How many of the processes that one interrupt wakes are looked for, at most."""
 
@@ -52,17 +49,12 @@ class Interrupts:
 
 
 def interrupts(trace: Trace, charges: Charges) -> Interrupts:
-    """A tick's trap is paid with the tick."""
     rows = trace.rows(Kind.WAKEUP)
     rows = rows[trace.column("first")[rows] == 0]
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu = trace.column("cpu")[rows].astype(np.int64)
     time = trace.column("time_ns")[rows].astype(np.int64)
-    again = np.append(False, (cpu[1:] == cpu[:-1]) & (time[1:] == time[:-1]))[: len(rows)]
-    tick = trace.header.tick_ns
-    with_tick = (time % tick == 0) if tick else np.zeros(len(rows), bool)
-    trap = np.where(again | with_tick, 0, charges.trapped(time))
-    return Interrupts(cpu, rows, time, np.cumsum(trap + charges.wakeup))
+    return Interrupts(cpu, rows, time, charges.wakeup * np.arange(1, len(rows) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +117,9 @@ class Stays:
         tick_ns = self.trace.header.tick_ns
         if tick_ns:
             ticks = (called - 1) // tick_ns - self.decided_ns[stay] // tick_ns
-            cost = int(self.charges.trapped(tick_ns)) + self.charges.tick
-            spent -= cost * np.where(time > self.begin_ns[stay], np.maximum(ticks, 0), 0)
+            spent -= self.charges.tick * np.where(
+                time > self.begin_ns[stay], np.maximum(ticks, 0), 0
+            )
         return spent - self.interrupts.lost(self.cpu[stay], self.row[stay], row, time)
 
 
@@ -193,7 +186,6 @@ def _with_sums(found: Stays) -> Stays:
         return found
     everyone = np.arange(len(found.life))
     spent = found._within(everyone, found.end_ns, found.end_called_ns, found.end_row)
-    spent -= np.minimum(_called_away(found), np.maximum(spent, 0))
     order = np.lexsort((found.row, found.life))
     life, cpu = found.life[order], found.cpu[order]
     same = np.append(False, life[1:] == life[:-1])
@@ -206,8 +198,7 @@ def _with_sums(found: Stays) -> Stays:
 
 
 def _called(trace: Trace, charges: Charges) -> Integers:
-    """Of each record: when the process that did this called the kernel for it, or its time. Within
-    a turn that cannot be seen: its end is what is given."""
+    """Of each record: when the process that did this called the kernel for it, or its time."""
     kind, first = trace.column("kind"), trace.column("first")
     reason = np.where(kind == Kind.BLOCK, first, 0)
     slept = (reason > 0) & (reason != BlockReason.CHILD) & (reason != BlockReason.PIPE)
@@ -219,8 +210,6 @@ def _called(trace: Trace, charges: Charges) -> Integers:
     cost[kind == Kind.WAKEUP] = charges.pipe
     time = trace.column("time_ns").astype(np.int64)
     called = time - cost
-    if charges.turn:
-        called = time - time % charges.turn - cost // charges.turn * charges.turn
     acts = is_kind(
         kind, Kind.BLOCK, Kind.YIELD, Kind.FORK, Kind.EXIT, Kind.MARK, Kind.WAKEUP, Kind.ATTRIBUTE
     )
@@ -238,45 +227,6 @@ def _ended_by(trace: Trace, cpu: Integers, begin: Integers, end: Integers) -> In
     found = rows[np.maximum(at, 0)]
     own = (at >= 0) & (key[np.maximum(at, 0)] > _key(cpu, begin))
     return np.where(own, found, -1)
-
-
-def _called_away(found: Stays) -> Integers:
-    """What processes lost that another CPU made give way, from the call to when it was heard: where
-    traps end turns, they do not compute in between."""
-    turn, trace = found.charges.turn, found.trace
-    lost = np.zeros(len(found.life), np.int64)
-    asked = np.flatnonzero(_gave_way(found)) if turn else np.zeros(0, np.int64)
-    calls = trace.rows(Kind.WAKEUP, Kind.FORK, Kind.ATTRIBUTE)
-    if len(asked) == 0 or len(calls) == 0:
-        return lost
-    end, cpu, heard_after = found.end_ns[asked], found.cpu[asked], turn + found.charges.interrupt
-    own = np.zeros(len(asked), bool)
-    estimate = np.full(len(asked), turn // 2 + heard_after)
-    last = np.searchsorted(calls, found.end_row[asked]) - 1
-    for back in range(_CALLS_MAX, -1, -1):
-        row = calls[np.maximum(last - back, 0)]
-        sent, caller = trace.column("time_ns")[row], trace.column("cpu")[row].astype(np.int64)
-        heard = sent - sent % turn + turn + np.where(cpu < caller, turn, 0) + heard_after
-        match = (caller != cpu) & (heard // turn == end // turn) & (last >= back)
-        estimate = np.where(match, end - sent, estimate)
-        own |= (caller == cpu) & (sent == end) & (last >= back)
-    lost[asked] = np.where(own, 0, estimate)
-    return lost
-
-
-def _gave_way(found: Stays) -> Flags:
-    """The stays that another process ended, not their own time slice."""
-    trace = found.trace
-    rows = trace.rows(Kind.PREEMPT, Kind.SCHEDULER_EXIT)
-    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
-    if len(rows) == 0:
-        return np.zeros(len(found.life), bool)
-    key = _key(trace.column("cpu")[rows].astype(np.int64), rows)
-    at = np.searchsorted(key, _key(found.cpu, found.end_row))
-    row = rows[np.minimum(at, len(rows) - 1)]
-    preempted = (at < len(rows)) & (trace.column("kind")[row] == Kind.PREEMPT)
-    gave_way: Flags = preempted & (trace.column("first")[row] != PreemptReason.SLICE)
-    return gave_way
 
 
 def _key(of: Integers, row: Integers) -> Integers:

@@ -33,7 +33,7 @@ class Story:
         self.acts: Acts = deeds.acts(trace, self.who, self.on_cpu, charges, self.omitted)
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
         self.new_slots = self._new_slots()
-        self.first_run_ns = self._first_runs()
+        self.begun = self._begun()
         self.first_wait = deeds.first_waits(trace, self.who, self.omitted)
         self.texts = deeds.texts(trace)
         self.name = names(trace, self.who)
@@ -66,12 +66,10 @@ class Story:
         most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
         return frozenset(row[most[1:] > most[:-1]].tolist())
 
-    def _first_runs(self) -> dict[int, int]:
-        """The time when each life that the trace sees begin ran first."""
-        stays = self.on_cpu
-        order = np.argsort(stays.row, kind="stable")[::-1]
-        first = dict(zip(stays.life[order].tolist(), stays.begin_ns[order].tolist(), strict=True))
-        return {life: time for life, time in first.items() if self.who.fork_row[life] >= 0}
+    def _begun(self) -> frozenset[int]:
+        """Each life that the trace sees begin, and that was let run."""
+        ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
+        return frozenset(ran[self.who.fork_row[ran] >= 0].tolist())
 
     def _init(self) -> int:
         """The life that the simulator's own first process stands for; -1: there is none."""

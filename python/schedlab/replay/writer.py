@@ -101,9 +101,6 @@ class Writer:
 
     def _taken(self, line: str) -> int:
         """What the step takes of the time before it."""
-        return self.of.charges.acting(self.time, self._cost(line))
-
-    def _cost(self, line: str) -> int:
         of = self.of.charges
         word = line.partition(" ")[0]
         fork = of.fork + of.fork_new * (self.rows[self.act] in self.of.new_slots)
@@ -115,9 +112,7 @@ class Writer:
         so much."""
         of = self.of.charges
         each = of.call + of.reap
-        if of.turn:
-            each += of.turn - each % of.turn  # one right after the other: each loses a turn's rest
-        self.program.run(self.computed - then, (count - 1) * each + of.acting(self.time, of.call))
+        self.program.run(self.computed - then, (count - 1) * each + of.call)
         self.program.lines += ["wait"] * count
         self.program.spent += of.reap
 
@@ -128,9 +123,8 @@ class Writer:
         start = of.first_wait.get(self.life)
         if self.life == self.first and begin > AT_ONCE_NS:
             lines.append(f"sleep until {begin}ns")
-        elif start is None and of.charges.first_run and self.life in of.first_run_ns:
-            first_run = of.first_run_ns[self.life]
-            self.program.spent = int(of.charges.trapped(first_run)) + of.charges.first_run
+        elif start is None and self.life in of.begun:
+            self.program.spent = of.charges.first_run
         if start is not None:
             until = f"sleep until {start.number}ns"
             lines.append(until if start.deed == Deed.SLEEP_UNTIL else f"take {self._channel(-1)}")
@@ -190,7 +184,7 @@ class Writer:
         self.waiting = False
         self._act(f"fork {child}")
         if of.fork_return:
-            self.program.spent += int(of.trapped(self.time)) + of.fork_return
+            self.program.spent += of.fork_return
 
     def _line(self, deed: int, row: int, other: int, detail: int, number: int) -> str:
         """The line of an act that is one step, whatever else there is. "": it is not one."""

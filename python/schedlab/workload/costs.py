@@ -30,7 +30,6 @@ BUILT_IN = ("kernel", "none")
 
 COSTS = {
     "boot": "until the workload begins",
-    "turn": "a CPU that a trap stops goes on at a multiple of this; 0: at once",
     "scheduler": "to come to a decision",
     "crowd": "to that, for each 100 processes that wait",
     "switch": "to load another process, or idle, besides that",
