@@ -131,7 +131,7 @@ class Spike(KernelMachine):
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
     ) -> list[str]:
-        if not self.release().driven:
+        if not self.release().turn:
             raise MachineUnfit(
                 f"{self.release().path} is another Spike than schedlab's own, which alone has branches:"
                 f" leave {SPIKE_VARIABLE} unset (docs/spike.md)"
