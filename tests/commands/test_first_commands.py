@@ -66,6 +66,7 @@ COMMANDS = {
     "bench monitor-model": First("", "records", long=True),
     "bench shares": First("--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1),
     "bench simulator": First("", "one core of this host", long=True),
+    "bench study": First("--experiment s4-mixed-2", REFUSAL, 1),
     "bench throughput": First("--rounds 2 --policy rr --seconds 1", REFUSAL, 1),
     "boot": First("--policy mlfq", REFUSAL, 3),
     "calibrate": First("--policy rr", REFUSAL, 1),

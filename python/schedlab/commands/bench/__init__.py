@@ -11,7 +11,7 @@ from schedlab.commands.lazy import Modules
 from schedlab.commands.options import json_option
 
 COMMANDS: Any = Modules(
-    __name__, "agreement", "monitor", "monitor-model", "shares", "simulator", "throughput"
+    __name__, "agreement", "monitor", "monitor-model", "shares", "simulator", "study", "throughput"
 )
 
 
@@ -26,7 +26,8 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
     `bench simulator` the simulator, which `bench agreement` holds against the kernel;
     `bench throughput` what policies cost on Linux, `bench monitor` what it costs to be watched,
-    `bench monitor-model` how many records a second the monitor takes in.
+    `bench monitor-model` how many records a second the monitor takes in, `bench study` what the
+    default study takes.
     """
     if context.invoked_subcommand is None:
         from schedlab.commands.bench.instructions import show

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab bench study`: the list that it carries out, and what it tells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.benchmarks.study_setups import Cost, Reading, chosen, cost, read
+from schedlab.errors import WrongUsage
+from schedlab.runs.perform import check_policies
+from schedlab.runs.plan import Plan
+from schedlab.toolchain.policies import read_catalogue
+
+
+def test_the_whole_list_can_be_carried_out() -> None:
+    """Each setup has a folder of its own, and a policy that is there and knows its settings."""
+    setups = read()
+    assert len(setups) == len({run.name for run in setups}) == 862
+    wanted = Plan(Path("somewhere"), setups)
+    wanted.check()
+    check_policies(read_catalogue(), wanted)
+
+
+def test_a_row_is_a_setup() -> None:
+    first = chosen(read(), ["s2-priority-cpu-heavy"])[0]
+    assert (first.label, first.workload) == (
+        "s2-priority-cpu-heavy",
+        "prioritytest cpu-heavy -v 2",
+    )
+    assert (str(first.policy), first.settings) == ("priority", (("aging_interval", 0),))
+    assert (first.machine, first.cpus, first.seed) == ("spike", 2, 1)
+    assert (first.tick_ns, first.limit_ns, first.memory_mib) == (10**6, 60 * 10**9, 512)
+
+
+def test_patterns_choose_experiments() -> None:
+    setups = read()
+    assert chosen(setups, ()) == setups
+    few = chosen(setups, ("s4-mixed-20", "s4-mixed-4*"))
+    assert {run.label for run in few} == {"s4-mixed-20", "s4-mixed-40"}
+    with pytest.raises(WrongUsage, match=r"s9-\*: the list has no experiment"):
+        chosen(setups, ("s4-mixed-20", "s9-*"))
+
+
+def test_what_the_clocks_tell() -> None:
+    """What the report starts is the report's."""
+    found = cost(3, Reading(1, 10, 100), Reading(3, 50, 130), Reading(8, 51, 136))
+    assert found == Cost(3, machines_s=40, python_s=2, report_s=6, wall_s=36)
+    assert found.cpu_s == 48
+
+
+@pytest.mark.spike
+def test_a_few_setups_are_carried_out_and_leave_nothing(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab(
+        *("bench", "study", "--experiment", "s4-mixed-2", "--json"),
+        environment={"TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["setups"] == 2
+    parts = [told[name] for name in ("machines_s", "python_s", "report_s")]
+    assert all(seconds > 0 for seconds in parts)
+    assert told["cpu_s"] == pytest.approx(sum(parts))
+    assert told["wall_s"] > 0
+    assert list(tmp_path.iterdir()) == []
