@@ -27,6 +27,8 @@ struct cpu {
     struct switch_frame idle_frame; /* the idle loop, while a process runs */
     bool reschedule;                /* set by any CPU: pick again before going on */
     enum preempt_reason reschedule_reason;
+    bool still;            /* idle, and its ticks have stopped */
+    bool look;             /* set by any CPU: a process waits somewhere, which this one may take */
     bool serving;          /* in an interrupt: a process that is woken meanwhile has no waker */
     struct spinlock *held; /* the lock taken last of those that this CPU holds */
 

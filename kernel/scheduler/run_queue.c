@@ -165,6 +165,16 @@ bool queue_has_work(uint32_t cpu)
     return has_work;
 }
 
+bool queues_wait(void)
+{
+    for (uint32_t i = 0; i < scheduler.cpus; i++) {
+        if (__atomic_load_n(&queues[i].view.queued, __ATOMIC_RELAXED) > 0 ||
+            !list_empty(&queues[i].urgent))
+            return true;
+    }
+    return false;
+}
+
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
 {
     struct queue *queue = queue_lock(this_cpu()->id);

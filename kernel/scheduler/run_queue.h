@@ -63,6 +63,8 @@ struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
 struct process *queue_push(struct queue **to, uint32_t cpu);
 /* May an idle CPU find something to run, in its queue or elsewhere? */
 bool queue_has_work(uint32_t cpu);
+/* Does a process wait in any queue? Read without locks: a hint. */
+bool queues_wait(void);
 /* The CPU for a process that is new or wakes. */
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason);
 

@@ -19,7 +19,7 @@
 #include "scheduler/events.h"
 #include "scheduler/run_queue.h"
 #include "scheduler/tasks.h"
-#include "time/clock.h"
+#include "time/tick.h"
 #include "trace/trace.h"
 #include "trap/csr.h"
 #include "trap/trap.h"
@@ -33,6 +33,13 @@ void switch_context(struct switch_frame *from, const struct switch_frame *to);
 /* A bit for each CPU in the idle loop; a hint, read without a lock. */
 static uint64_t idle_cpus[CPUS_MAX / WORD_CPUS];
 _Static_assert(CPUS_MAX <= POLICY_CPUS_MAX, "a policy can count all CPUs");
+
+/*
+ * A bit for each CPU whose ticks have stopped, because it is idle and no process
+ * waits anywhere. A CPU that has its tick while processes wait in its queue calls
+ * them: so none of them misses more than that tick.
+ */
+static uint64_t still_cpus[CPUS_MAX / WORD_CPUS];
 
 static uint32_t pid_of(const struct process *process)
 {
@@ -151,6 +158,14 @@ static void end_scheduling(struct cpu *cpu)
     trace_record(TRACE_SCHEDULER_EXIT, pid_of(cpu->current), 0, cycles);
 }
 
+static void end_stillness(struct cpu *cpu)
+{
+    cpu->still = false;
+    __atomic_and_fetch(&still_cpus[cpu->id / WORD_CPUS], ~(1ul << cpu->id % WORD_CPUS),
+                       __ATOMIC_RELAXED);
+    tick_resume();
+}
+
 void scheduler_finish_switch(void)
 {
     struct cpu *cpu = this_cpu();
@@ -160,6 +175,8 @@ void scheduler_finish_switch(void)
         __atomic_store_n(&previous->on_cpu, false, __ATOMIC_RELEASE);
     end_scheduling(cpu);
     queue_unlock(cpu->locked_queue);
+    if (cpu->still)
+        end_stillness(cpu);
 }
 
 /* Switches to another process, or to the idle loop (null). Returns when the current process runs
@@ -325,6 +342,22 @@ void scheduler_forget(struct process *process)
     queue_unlock(queue);
 }
 
+/* CPUs without ticks look whether they may take one of the processes that wait. */
+static void call_still_cpus(void)
+{
+    for (uint32_t first = 0; first < scheduler.cpus; first += WORD_CPUS) {
+        uint64_t *word = &still_cpus[first / WORD_CPUS];
+        uint64_t called = __atomic_load_n(word, __ATOMIC_RELAXED);
+        if (called)
+            called = __atomic_exchange_n(word, 0, __ATOMIC_RELAXED);
+        for (; called; called &= called - 1) {
+            struct cpu *cpu = &cpus[first + (uint32_t)__builtin_ctzl(called)];
+            __atomic_store_n(&cpu->look, true, __ATOMIC_RELEASE);
+            cpu_interrupt(cpu);
+        }
+    }
+}
+
 static void tick_process(struct cpu *cpu, struct process *process)
 {
     struct queue *queue = queue_lock(cpu->id);
@@ -332,7 +365,10 @@ static void tick_process(struct cpu *cpu, struct process *process)
     enum tick_verdict verdict = TICK_CONTINUE;
     if (queue_knows(process))
         verdict = policy->tick(&queue->view, &process->task);
+    bool waits = queue_waits(queue);
     queue_unlock(queue);
+    if (waits)
+        call_still_cpus();
     if (verdict == TICK_KILL && !process_is_first(process))
         process_mark_killed(process);
     if (verdict == TICK_PREEMPT)
@@ -361,16 +397,34 @@ static void tick_balance(struct cpu *cpu)
     queue_unlock(queue);
 }
 
-void scheduler_tick(void)
+static bool look_for_work(struct cpu *cpu)
+{
+    bool found = queue_has_work(cpu->id);
+    if (found)
+        scheduler_request(cpu, PREEMPT_WAKEUP);
+    return found;
+}
+
+/* CPU 0 always has ticks: it ends the machine at its limit. */
+static bool become_still(struct cpu *cpu)
+{
+    if (cpu->id == 0 || trace_needs_ticks() || queues_wait())
+        return false;
+    cpu->still = true;
+    __atomic_or_fetch(&still_cpus[cpu->id / WORD_CPUS], 1ul << cpu->id % WORD_CPUS,
+                      __ATOMIC_RELAXED);
+    return true;
+}
+
+bool scheduler_tick(void)
 {
     struct cpu *cpu = this_cpu();
-    if (cpu->current) {
-        tick_process(cpu, cpu->current);
-        tick_push(cpu);
-        tick_balance(cpu);
-    } else if (queue_has_work(cpu->id)) {
-        scheduler_request(cpu, PREEMPT_WAKEUP);
-    }
+    if (!cpu->current)
+        return look_for_work(cpu) || !become_still(cpu);
+    tick_process(cpu, cpu->current);
+    tick_push(cpu);
+    tick_balance(cpu);
+    return true;
 }
 
 _Noreturn void scheduler_idle(void)
@@ -381,6 +435,10 @@ _Noreturn void scheduler_idle(void)
     cpu->reschedule = true;
     for (;;) {
         interrupts_serve();
+        if (__atomic_exchange_n(&cpu->look, false, __ATOMIC_ACQUIRE) && cpu->still) {
+            end_stillness(cpu);
+            look_for_work(cpu);
+        }
         if (cpu->reschedule)
             reschedule(STOP_BLOCKED, ENQUEUE_WOKEN, true);
         else

@@ -35,8 +35,8 @@ void scheduler_add(struct process *process, enum enqueue_reason reason);
 /* A process has ended and is about to be freed. */
 void scheduler_forget(struct process *process);
 
-/* Called at each tick of this CPU. */
-void scheduler_tick(void);
+/* Called at each tick of this CPU. Returns false if it needs no more of them until it is called. */
+bool scheduler_tick(void);
 
 /* Sets an attribute of a process; the caller holds its lock. 0 or -ERANGE, and nothing changed. */
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value);

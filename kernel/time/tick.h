@@ -11,5 +11,7 @@ void clock_init(void);
 void tick_init_cpu(void);
 /* The timer interrupt: timers that are due, then the tick if it is. */
 void tick_interrupt(void);
+/* This CPU has ticks again, after scheduler_tick() has stopped them. */
+void tick_resume(void);
 
 #endif

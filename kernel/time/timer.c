@@ -17,6 +17,7 @@
 #include "trap/csr.h"
 
 #define STAGGER_STANDARD 1000ul /* nanoseconds */
+#define NO_TICK          (1ul << 62)
 
 /*
  * Ticks of CPUs follow one another, as long apart as one takes: at the same
@@ -118,10 +119,21 @@ void tick_interrupt(void)
         shutdown_at_limit(now);
         inject_fault(now);
         cpu->next_tick += ((now - cpu->next_tick) / clock_tick_ns() + 1) * clock_tick_ns();
-        scheduler_tick();
+        if (!scheduler_tick())
+            cpu->next_tick = NO_TICK;
         trace_poll();
     }
     spinlock_acquire(&cpu->timer_lock);
+    program_interrupt(cpu);
+    spinlock_release(&cpu->timer_lock);
+}
+
+void tick_resume(void)
+{
+    struct cpu *cpu = this_cpu();
+    uint64_t ticks = (clock_now() - cpu->tick_offset) / clock_tick_ns() + 1;
+    spinlock_acquire(&cpu->timer_lock);
+    cpu->next_tick = ticks * clock_tick_ns() + cpu->tick_offset;
     program_interrupt(cpu);
     spinlock_release(&cpu->timer_lock);
 }

@@ -198,6 +198,11 @@ static bool kept_too_long(const struct trace_buffer *buffer)
            clock_now() - buffer->left >= delay_ns;
 }
 
+bool trace_needs_ticks(void)
+{
+    return delay_ns > 0;
+}
+
 void trace_poll(void)
 {
     struct trace_buffer *buffer = &this_cpu()->trace;

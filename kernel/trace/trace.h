@@ -21,6 +21,8 @@ extern bool trace_queues;
 
 /* Once, at boot: allocates the CPUs' buffers. */
 void trace_init(void);
+/* Do records of an idle CPU leave at its ticks? */
+bool trace_needs_ticks(void);
 /* At each tick: lets full blocks leave; with the boot argument trace-delay, also what this CPU has
  * kept for so long. Never waits. */
 void trace_poll(void);
