@@ -69,6 +69,7 @@ COMMANDS = {
     "bench study": First("--experiment s4-mixed-2", REFUSAL, 1),
     "bench throughput": First("--rounds 2 --policy rr --seconds 1", REFUSAL, 1),
     "boot": First("--policy mlfq", REFUSAL, 3),
+    "branch": First("RUN --at 1ms --policy mlfq", "only runs on --machine spike have branches", 2),
     "calibrate": First("--policy rr", REFUSAL, 1),
     "compare": First("RUN RUN", "byte for byte"),
     "dask": First("certificate secret", "it is a secret"),
