@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from cpu_of_rooms import CpuOfRooms
 from known_environment import settle
 from schedlab.host.interpreter import module_command
 from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
@@ -46,9 +47,15 @@ LOAD_SIMULATOR = ("tests/monitor/", "tests/sim/")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run the tests marked long")
     parser.addoption("--fast", action="store_true", help="leave out what is booted, or takes long")
+    parser.addoption("--cpu-seconds", action="store_true", help="tell what each room's tests take")
     parser.addoption("--interleavings", type=int, default=2, help="seeds of each of these tests")
     parser.addoption("--fuzz-cases", type=int, default=25, help="changed files, of each kind")
     parser.addoption("--fuzz-seed", type=int, default=1, help="which they are")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--cpu-seconds"):
+        config.pluginmanager.register(CpuOfRooms())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What tests take, room by room: CPU seconds of pytest and of all that it starts and awaits.
+
+A plugin of pytest, for `--cpu-seconds`. Of several processes of pytest each adds up its own; the one
+that prints has them by their reports.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+
+import pytest
+
+_KEY = "cpu_s"
+"""What a report says of its phase."""
+
+
+class CpuOfRooms:
+    """CPU seconds by the folders in tests/."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._last_s = 0.0
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        self._last_s = cpu_seconds()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self,
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        now_s = cpu_seconds()
+        vars(report)[_KEY] = now_s - self._last_s
+        self._last_s = now_s
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[room_of(report.nodeid)] += vars(report).get(_KEY, 0.0)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.section("CPU seconds")
+        for line in self.lines():
+            terminalreporter.write_line(line)
+
+    def lines(self) -> Iterator[str]:
+        """Rows of a table in Markdown, the largest first, then the sum."""
+        for room, seconds in sorted(self.seconds.items(), key=lambda each: -each[1]):
+            yield f"| `{room}` | {seconds:,.0f} |"
+        yield f"| all | {sum(self.seconds.values()):,.0f} |"
+
+
+def room_of(name: str) -> str:
+    """Returns the folder in tests/ of a test, by its name."""
+    return "/".join(name.split("::")[0].split("/")[:2])
+
+
+def cpu_seconds() -> float:
+    """Returns what this process has taken, and those that it started and that have ended."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
