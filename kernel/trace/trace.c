@@ -170,11 +170,11 @@ static void fill_header(void)
 
 static void create_buffer(struct trace_buffer *buffer)
 {
-    for (uint32_t i = 0; i < TRACE_BLOCKS; i++) {
-        buffer->block[i] = page_allocate_row(BLOCK_PAGES);
-        if (!buffer->block[i])
-            panic("no memory for the trace: give the machine more memory");
-    }
+    struct trace_record *first = page_allocate_row(TRACE_BLOCKS * BLOCK_PAGES);
+    if (!first)
+        panic("no memory for the trace: give the machine more memory");
+    for (uint32_t i = 0; i < TRACE_BLOCKS; i++)
+        buffer->block[i] = first + i * BLOCK_RECORDS;
     buffer->end = buffer->block[0] + BLOCK_RECORDS;
     buffer->kept = buffer->next = buffer->block[0];
 }
