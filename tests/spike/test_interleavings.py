@@ -4,15 +4,23 @@ and given back: in an order that a seed draws, the same for the same seed."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from conftest import Command
 from guest_machine import sound_trace
+from schedlab.errors import MachineUnfit
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.spike import driven
+from schedlab.machines.spike import (
+    INTERLEAVE_VARIABLE,
+    STANDARD_TURN,
+    driven,
+    interleaving_wanted,
+)
 from schedlab.machines.spike_driver import driver
 from schedlab.toolchain.build import IMAGE, KERNEL, build
 
@@ -30,17 +38,21 @@ PROGRAMS = [
     (4, "rr:table-scan", "mixed"),
     (4, "rr", "test-stress"),
     (4, "rr", "test-channels"),
+    (2, "rr", "test-time"),
+    (4, "rr", "test-workload"),
+    (3, "rr", "test-exec"),
+    (3, "rr", "test-proc"),
 ]
 
 
 def execute(
-    folder: Path, cpus: int, policy: str, program: str, turn: str, *more: str
+    folder: Path, cpus: int, policy: str, program: str, turn: str, interleaving: str = ""
 ) -> tuple[int, str, bytes]:
     """The status, the console and the trace of a run."""
     build("kernel", "image")
     words = f'policy={policy} tick=1ms limit=200s trace={TRACE_FILE} run="{program}"'
     done = subprocess.run(
-        [*driven(str(driver()), Boot(KERNEL, IMAGE, cpus, 512, words), turn), *more],
+        driven(str(driver()), Boot(KERNEL, IMAGE, cpus, 512, words), turn, interleaving),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -56,7 +68,7 @@ def execute(
 def interleaved(
     folder: Path, cpus: int, policy: str, program: str, seed: int
 ) -> tuple[int, str, bytes]:
-    return execute(folder, cpus, policy, program, ROUND, f"--interleave={seed}")
+    return execute(folder, cpus, policy, program, ROUND, str(seed))
 
 
 @pytest.mark.parametrize("turn", ["100", "300", "500", "700", "1000", "1300"])
@@ -85,3 +97,40 @@ def test_a_seed_says_all(tmp_path: Path) -> None:
     first, again, other = (interleaved(tmp_path, 3, "rr", "mixed", seed) for seed in (7, 7, 8))
     assert first == again
     assert first[2] != other[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"), [("", ""), ("0", "0"), ("007", "7"), (str(2**64 - 1), str(2**64 - 1))]
+)
+def test_a_seed_is_taken(monkeypatch: pytest.MonkeyPatch, given: str, taken: str) -> None:
+    monkeypatch.setenv(INTERLEAVE_VARIABLE, given)
+    assert interleaving_wanted() == taken
+
+
+@pytest.mark.parametrize("given", ["-1", "1e3", "7x", " 7", "٧", str(2**64), "0" * 5000])
+def test_a_seed_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv(INTERLEAVE_VARIABLE, given)
+    with pytest.raises(MachineUnfit, match=f"^{INTERLEAVE_VARIABLE}={given}: a seed is a number"):
+        interleaving_wanted()
+
+
+def test_a_run_is_interleaved_and_branched(tmp_path: Path, schedlab: Command) -> None:
+    """Its manifest says so; and the future in which nothing changes is the run itself."""
+    seed = {INTERLEAVE_VARIABLE: "7"}
+    runs = tmp_path / "runs"
+    setup = ("--workload", "mixed", "--policy", "rr", "--cpus", "2")
+    done = schedlab("run", *setup, "--out", str(runs), environment=seed)
+    assert done.returncode == 0, done.stderr
+    run = runs / "rr-2cpu-seed1"
+    version = json.loads((run / "manifest.json").read_text())["machine_version"]
+    assert version.endswith(f", turns of {STANDARD_TURN}, interleaved by 7")
+    change = ("--at", "20ms", "--policy", "mlfq", "--out", str(tmp_path / "branches"))
+    done = schedlab("branch", str(run), *change, environment=seed)
+    assert done.returncode == 0, done.stderr
+    assert f"unchanged is {run}, byte for byte" in " ".join(done.stdout.split())
+
+
+def test_a_wrong_seed_is_named(schedlab: Command) -> None:
+    done = schedlab("run", "--workload", "mixed", environment={INTERLEAVE_VARIABLE: "many"})
+    assert done.returncode == 1, done.stderr
+    assert f"{INTERLEAVE_VARIABLE}=many: a seed is a number" in done.stderr

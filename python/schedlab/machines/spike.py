@@ -35,13 +35,18 @@ TURN_VARIABLE = "SCHEDLAB_SPIKE_TURN"
 clock in ns: a multiple of 100; or `spike`, for turns as Spike's own program has them."""
 STANDARD_TURN = "500"
 SPIKES_TURN = "spike"
+INTERLEAVE_VARIABLE = "SCHEDLAB_SPIKE_INTERLEAVE"
+"""In the environment, for our driver: the seed of the order in which CPUs alternate within a round; none: they have
+whole turns."""
+_SEED_END = 1 << 64
 
 
 @dataclass(frozen=True)
 class SpikeRelease(Release):
-    """The program; and if it is our driver, its turns."""
+    """The program; and if it is our driver, its turns, and the seed of its interleaving or ""."""
 
     turn: str = ""
+    interleaving: str = ""
 
 
 @cache
@@ -56,9 +61,10 @@ def find_spike() -> SpikeRelease:
     if not named and not is_complete():
         named = shutil.which("spike") or ""
     if not named:
-        turn = turn_wanted()
+        turn, interleaving = turn_wanted(), interleaving_wanted()
         version = f"{driver_version()}, turns of {turn}"
-        return SpikeRelease(str(driver()), version, _ORIGIN, turn)
+        version += f", interleaved by {interleaving}" if interleaving else ""
+        return SpikeRelease(str(driver()), version, _ORIGIN, turn, interleaving)
     path = shutil.which(named)
     if not path:
         raise MachineUnfit(f"{SPIKE_VARIABLE}: there is no program {named}")
@@ -78,6 +84,16 @@ def turn_wanted() -> str:
             " up to 1,000,000"
         )
     return turn
+
+
+def interleaving_wanted() -> str:
+    """The seed as our driver takes it, or "" if none is wanted. Raises MachineUnfit."""
+    seed = os.environ.get(INTERLEAVE_VARIABLE, "")
+    if not seed:
+        return ""
+    if not (seed.isascii() and seed.isdigit() and len(seed) <= 20 and int(seed) < _SEED_END):
+        raise MachineUnfit(f"{INTERLEAVE_VARIABLE}={seed}: a seed is a number from 0 to 2^64-1")
+    return str(int(seed))
 
 
 def need_device_tree_compiler() -> None:
@@ -126,7 +142,7 @@ class Spike(KernelMachine):
         release = self.release()
         if not release.turn:
             return stock(release.path, boot)
-        return driven(release.path, boot, release.turn)
+        return driven(release.path, boot, release.turn, release.interleaving)
 
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
@@ -156,10 +172,12 @@ class Spike(KernelMachine):
         return 60 + cpus * limit_ns / _SLOWEST_INSTRUCTIONS_PER_SECOND
 
 
-def driven(path: str, boot: Boot, turn: str = STANDARD_TURN) -> list[str]:
+def driven(path: str, boot: Boot, turn: str = STANDARD_TURN, interleaving: str = "") -> list[str]:
     """The command of our driver."""
     command = [path, f"--harts={boot.cpus}", f"--memory={boot.memory_mib}", f"--turn={turn}"]
     command += [f"--isa={INSTRUCTION_SET}", f"--arguments={boot.arguments}"]
+    if interleaving:
+        command.append(f"--interleave={interleaving}")
     if boot.disk:
         command.append(f"--disk={boot.disk}")
     if boot.live:
