@@ -44,8 +44,10 @@ class Scene:
     """Records a second."""
 
 
-_WORKLOAD = """
+HOGS_AND_TALKERS = """
 program root
+  group root
+  mark begin
   loop {half}
     fork hog
     fork talker
@@ -63,6 +65,7 @@ program talker
     sleep 400us
   end
 """
+"""So many processes compute, and as many wait between short bursts."""
 
 
 def scenes(catalogue: Catalogue) -> Iterator[Scene]:
@@ -112,7 +115,7 @@ def simulate(scene: Scene, trace: Path) -> None:
     from schedlab_simulator import Simulator
 
     with Simulator(
-        _WORKLOAD.format(half=scene.processes // 2),
+        HOGS_AND_TALKERS.format(half=scene.processes // 2),
         policy=scene.policy,
         cpus=scene.cpus,
         tick_ns=200_000,

@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.benchmarks.live_model import HOGS_AND_TALKERS
 from schedlab.benchmarks.simulator_speed import Aim, printed
 from schedlab.errors import SchedlabError
 from schedlab.host.interpreter import module_command
@@ -26,27 +27,6 @@ CPUS = 256
 _PAIRS = 500
 _UNTIL_NS = 3_860_000_000
 _ROUNDS = 3
-_WORKLOAD = f"""
-program root
-  group root
-  mark begin
-  loop {_PAIRS}
-    fork hog
-    fork talker
-  end
-  wait
-program hog
-  group hog
-  loop
-    run 3ms
-  end
-program talker
-  group talker
-  loop
-    run 40us
-    sleep 400us
-  end
-"""
 _LIMIT_REACHED = 3
 
 
@@ -75,7 +55,7 @@ def measure() -> Measured:
     build("simulator")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         trace, workload = Path(folder) / "trace.bin", Path(folder) / "workload.txt"
-        workload.write_text(_WORKLOAD)
+        workload.write_text(HOGS_AND_TALKERS.format(half=_PAIRS))
         rounds = [(_simulated(workload, trace), _measured(trace)) for _ in range(_ROUNDS)]
         return Measured(
             records=(trace.stat().st_size - 64) // 32,

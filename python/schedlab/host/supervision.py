@@ -58,7 +58,7 @@ class Caught:
 
 
 @contextmanager
-def cancelled_by_signals(task: asyncio.Task[Any] | None) -> Iterator[Caught]:
+def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[Caught]:
     """SIGINT, SIGTERM and SIGHUP cancel a task, which ends what it supervises on its way out."""
     assert task is not None
     loop = asyncio.get_running_loop()

@@ -8,14 +8,15 @@ import os
 import signal
 import sys
 import webbrowser
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from schedlab.display.terminal import results, say
 from schedlab.errors import SchedlabError
+from schedlab.host.supervision import cancelled_by_signals
 from schedlab.monitor.session import Session
 from schedlab.monitor.way_in import way_in
 
@@ -52,7 +53,8 @@ async def _watch(make: Callable[[], Session], front: Front) -> int:
     session = make()
     tasks = [asyncio.ensure_future(session.run()), asyncio.ensure_future(front(session))]
     waiting = asyncio.ensure_future(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
-    with _signals(waiting) as caught:
+    # Later signals change nothing: what is being kept is kept, and ending has a limit of its own.
+    with cancelled_by_signals(waiting) as caught:
         await asyncio.wait([waiting])
         await _close(session, tasks)
     for folder in session.kept:
@@ -60,7 +62,7 @@ async def _watch(make: Callable[[], Session], front: Front) -> int:
     for task in tasks:
         if not task.cancelled() and task.exception():
             raise task.exception() or SchedlabError("ended")
-    return caught[0]
+    return caught.number
 
 
 async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> None:
@@ -72,28 +74,6 @@ async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> Non
         with suppress(OSError):  # the terminal may be gone
             say("schedlab: keeping what was recorded")
     await session.close()
-
-
-@contextmanager
-def _signals(waiting: asyncio.Future[Any]) -> Iterator[list[int]]:
-    """The first signal, which ends the waiting; 0: none has come. Later ones change nothing: what
-    is being kept is kept, and ending has a limit of its own."""
-    loop = asyncio.get_running_loop()
-    caught = [0]
-
-    def catch(number: int) -> None:
-        if not caught[0]:
-            caught[0] = number
-            waiting.cancel()
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
-        loop.add_signal_handler(number, catch, number)
-    try:
-        yield caught
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
 
 
 def page(how: Page) -> Front:
