@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -58,6 +59,11 @@ def goes_by_slots(policy: str) -> bool:
     return bool(values.get("table_scan"))
 
 
+def in_force(policy: str, text: str) -> set[str]:
+    """The policies under which a workload runs that begins under one and may switch."""
+    return {policy, *re.findall(r"^\s*policy (\S+)", text, re.MULTILINE)}
+
+
 def may_hide_waits(events: trace.Trace) -> bool:
     """True if the trace cannot tell whether a process has waited for all children that had ended.
 
@@ -91,7 +97,8 @@ def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         first = recorded(folder, text, "recorded", *options)
-        if first is None or (goes_by_slots(policy) and may_hide_waits(first)):
+        by_slots = any(map(goes_by_slots, in_force(policy, text)))
+        if first is None or (by_slots and may_hide_waits(first)):
             return
         replayed = workload_of(first, charges("none"), keep_switches)
         again = recorded(folder, replayed.text, "replayed", *options)
@@ -130,6 +137,22 @@ def test_the_same_policy_makes_the_same_decisions(
     check_same(text, policy, cpus, seed)
 
 
+SWITCHED_TO_SLOTS = """
+program root
+  fork one
+  run 1ns
+  fork one
+  wait
+  fork two
+program one
+  run 1ns
+program two
+  policy rr:table-scan
+"""
+"""What ROOT_LEAVES_A_CHILD is, before the policy that goes by slots is in force."""
+
+
+@example(text=SWITCHED_TO_SLOTS, cpus=2)
 @given(text=workloads(SWITCHES), cpus=st.integers(1, 4))
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 def test_switches_of_the_policy_are_replayed_if_wanted(text: str, cpus: int) -> None:
