@@ -27,8 +27,8 @@ _SLOWEST_INSTRUCTIONS_PER_SECOND = 25e6
 
 SPIKE_VARIABLE = "SCHEDLAB_SPIKE"
 """The environment variable that chooses Spike: `stock` is Spike's own program instead of our driver
-of its library, which gives the same traces in more time; the path of a program is a Spike of the
-user's."""
+of its library, which gives the traces of TURN_VARIABLE's `spike` in more time; the path of a program
+is a Spike of the user's."""
 STOCK = "stock"
 TURN_VARIABLE = "SCHEDLAB_SPIKE_TURN"
 """In the environment, for our driver: how many instructions each CPU executes in a round, which is the step of the

@@ -17,7 +17,7 @@ from schedlab.trace.format import HEADER, RECORD, Kind, is_kind
 Integers = npt.NDArray[np.int64]
 
 CLOCK_SAMPLE = 65_536
-"""Of so many times it is told how finely a machine's clock moves."""
+"""The step of a machine's clock is found from this many times of its trace."""
 
 
 EVENTS_SCHEMA: dict[str, type[pl.DataType]] = {
