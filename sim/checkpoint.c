@@ -6,131 +6,19 @@
  * from crafted ones, and one wrong pointer in them reads or writes anywhere. So the machine is made
  * anew, and all is done to it again, by the functions that check what they are asked for. That
  * takes as long as the run took, without its trace.
- *
- * A file is a header, and the recipe.
  */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "sim/checkpoint_file.h"
 #include "sim/control.h"
-#include "sim/machine.h"
-#include "sim/recipe.h"
+#include "sim/recipe_reading.h"
 #include "sim/tracing.h"
 
-#define MAGIC          0x50434d4953424c53ull /* "SLBSIMCP" */
-#define FORMAT_VERSION 2
-#define BUILD_BYTES    64
-#define NO_TRACE       "/dev/null" /* of what is done again */
-#define PIECE_TICKS    64
-#define FIRST_ROOM     65536
-
-/* A hash of the objects that the simulator is made of: made by sim.mk. */
-extern const char build_name[];
-
-struct header {
-    uint64_t magic;
-    uint32_t version;
-    uint32_t bytes;
-    char build[BUILD_BYTES];
-    uint64_t recipe_bytes;
-    uint64_t recipe_checksum;
-    uint64_t until;  /* to which it ran last */
-    uint32_t ran;    /* since the recipe's last entry */
-    uint32_t traced; /* the trace goes on */
-    struct simulator_counts counts;
-    uint64_t checksum; /* of what is before it */
-};
-
-#define CHECKSUM_BEGIN 0xcbf29ce484222325ull
-
-/* No two texts that differ in one word have the same; others by chance. After FNV-1a (Fowler, Noll,
- * Vo 1991), with words and rotations. */
-static uint64_t checksum(const void *data, size_t bytes)
-{
-    const unsigned char *next = data;
-    uint64_t sum = CHECKSUM_BEGIN;
-    for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {
-        uint64_t word;
-        memcpy(&word, next + i * sizeof(word), sizeof(word));
-        sum ^= word;
-        sum = (sum << 29 | sum >> 35) * 0x100000001b3ull;
-    }
-    return sum;
-}
-
-/* ---- writing ---- */
-
-static struct header header_of(const struct simulator *simulator)
-{
-    const struct recipe *recipe = &simulator->recipe;
-    struct header header = {
-        .magic = MAGIC,
-        .version = FORMAT_VERSION,
-        .bytes = sizeof(header),
-        .recipe_bytes = recipe->used,
-        .recipe_checksum = checksum(recipe->bytes, recipe->used),
-        .until = recipe->ran_until,
-        .ran = recipe->ran,
-        .traced = simulator->trace.next != NULL,
-    };
-    memcpy(header.build, build_name, BUILD_BYTES);
-    simulator_count(simulator, &header.counts);
-    header.checksum = checksum(&header, offsetof(struct header, checksum));
-    return header;
-}
-
-/* False: see errno. */
-static bool write_machine(const struct simulator *simulator, FILE *file)
-{
-    const struct header header = header_of(simulator);
-    return fwrite(&header, sizeof(header), 1, file) == 1 &&
-           fwrite(simulator->recipe.bytes, simulator->recipe.used, 1, file) == 1 &&
-           fflush(file) == 0;
-}
-
-/* A new file beside it, of a name that no other file has; the caller frees `name`. Null: see errno.
- */
-static FILE *create_beside(const char *path, char **name)
-{
-    size_t bytes = strlen(path) + 48;
-    *name = malloc(bytes);
-    int file = -1;
-    for (int i = 0; *name && file < 0 && (i == 0 || (errno == EEXIST && i < 100)); i++) {
-        snprintf(*name, bytes, "%s.%ld-%d.partial", path, (long)getpid(), i);
-        file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    }
-    return file < 0 ? NULL : fdopen(file, "wb");
-}
-
-/* Writes the whole file, or none. (Checksums show what a loss of power leaves half-written.) */
-static bool write_file(const struct simulator *simulator, const char *path,
-                       struct simulator_error *error)
-{
-    char *name = NULL;
-    FILE *file = create_beside(path, &name);
-    bool good = file && write_machine(simulator, file);
-    int problem = errno;
-    if (file && fclose(file) != 0 && good) {
-        good = false;
-        problem = errno;
-    }
-    if (good && rename(name, path) != 0) {
-        good = false;
-        problem = errno;
-    }
-    if (!good) {
-        set_error(error, "the checkpoint %s cannot be written: %s", path, strerror(problem));
-        if (file)
-            unlink(name);
-    }
-    free(name);
-    return good;
-}
+#define NO_TRACE    "/dev/null" /* of what is done again */
+#define PIECE_TICKS 64
 
 bool simulator_save(struct simulator *simulator, const char *path, struct simulator_error *error)
 {
@@ -148,187 +36,8 @@ bool simulator_save(struct simulator *simulator, const char *path, struct simula
         set_error(error, "no memory was left to note what the machine is made of");
         return false;
     }
-    return write_file(simulator, path, error);
+    return checkpoint_write(simulator, path, error);
 }
-
-/* ---- reading the file ---- */
-
-static const char damaged[] = "it is damaged";
-static const char cut_short[] = "it is cut short";
-
-/* Returns what is wrong, or null if the checkpoint is sound and of this build. */
-static const char *header_flaw(const struct header *header)
-{
-    if (header->magic != MAGIC)
-        return "it is no checkpoint";
-    if (header->version != FORMAT_VERSION || header->bytes != sizeof(*header))
-        return "its format is of another version of the simulator, and only that can continue it";
-    if (header->checksum != checksum(header, offsetof(struct header, checksum)))
-        return damaged;
-    if (memcmp(header->build, build_name, BUILD_BYTES) != 0)
-        return "another build of the simulator saved it, and only that can continue it";
-    return NULL;
-}
-
-/* The recipe, as much of it as there is: a file may say that it is longer than it is. Null: there
- * is no memory. */
-static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
-{
-    size_t room = FIRST_ROOM;
-    unsigned char *bytes = malloc(room);
-    *found = 0;
-    while (bytes && *found < wanted) {
-        if (*found == room) {
-            unsigned char *moved = realloc(bytes, room *= 2);
-            if (!moved)
-                free(bytes);
-            bytes = moved;
-            continue;
-        }
-        size_t most = wanted - *found < room - *found ? wanted - *found : room - *found;
-        size_t got = fread(bytes + *found, 1, most, file);
-        *found += got;
-        if (got == 0)
-            break;
-    }
-    return bytes;
-}
-
-/* Reads the header and the recipe, which the caller frees. Null, or what is wrong. */
-static const char *read_file(FILE *file, struct header *header, unsigned char **recipe)
-{
-    bool whole = fread(header, sizeof(*header), 1, file) == 1;
-    const char *flaw = whole ? header_flaw(header) : "it is no checkpoint, or cut short";
-    if (flaw)
-        return flaw;
-    uint64_t found;
-    *recipe = read_recipe(file, header->recipe_bytes, &found);
-    if (!*recipe)
-        return "there is no memory for it";
-    if (found < header->recipe_bytes)
-        return cut_short;
-    if (found % 8 != 0 || header->recipe_checksum != checksum(*recipe, found) || fgetc(file) != EOF)
-        return damaged;
-    return NULL;
-}
-
-/* ---- reading the recipe ---- */
-
-/* What has not been read yet. It lies at a multiple of 8. */
-struct rest {
-    unsigned char *next;
-    size_t bytes;
-};
-
-/* Returns null if there are not that many bytes left. */
-static void *take(struct rest *rest, uint64_t count, size_t each)
-{
-    if (count > rest->bytes / each)
-        return NULL;
-    void *found = rest->next;
-    size_t padded = recipe_padded(count * each);
-    rest->next += padded;
-    rest->bytes -= padded;
-    return found;
-}
-
-static bool take_number(struct rest *rest, uint64_t most, uint32_t *number)
-{
-    const uint64_t *found = take(rest, 1, sizeof(*found));
-    if (!found || *found > most)
-        return false;
-    *number = (uint32_t)*found;
-    return true;
-}
-
-/* Null: there is none. */
-static const char *take_text(struct rest *rest)
-{
-    uint32_t bytes;
-    if (!take_number(rest, UINT32_MAX, &bytes) || bytes == 0)
-        return NULL;
-    const char *text = take(rest, bytes, 1);
-    return text && text[bytes - 1] == '\0' ? text : NULL;
-}
-
-static void free_workload(struct simulator_workload *workload)
-{
-    free((void *)workload->programs);
-    free((void *)workload->texts);
-}
-
-static bool take_program(struct rest *rest, struct simulator_program *program)
-{
-    program->name = take_text(rest);
-    if (!program->name || !take_number(rest, UINT32_MAX, &program->count))
-        return false;
-    program->steps = take(rest, program->count, sizeof(*program->steps));
-    return program->steps != NULL;
-}
-
-/* Names, steps, texts and channels stay where they are. False: nothing is to be freed. */
-static bool take_workload(struct rest *rest, struct simulator_workload *workload)
-{
-    *workload = (struct simulator_workload){0};
-    uint64_t most = rest->bytes / sizeof(uint64_t); /* each takes more than that */
-    most = most < UINT32_MAX ? most : UINT32_MAX;
-    if (!take_number(rest, most, &workload->program_count) ||
-        !take_number(rest, most, &workload->text_count) ||
-        !take_number(rest, most, &workload->channel_count))
-        return false;
-    struct simulator_program *programs = calloc(workload->program_count + 1ull, sizeof(*programs));
-    const char **texts = calloc(workload->text_count + 1ull, sizeof(*texts));
-    workload->programs = programs;
-    workload->texts = texts;
-    bool good = programs && texts;
-    for (uint32_t i = 0; good && i < workload->program_count; i++)
-        good = take_program(rest, &programs[i]);
-    for (uint32_t i = 0; good && i < workload->text_count; i++)
-        good = (texts[i] = take_text(rest)) != NULL;
-    workload->channels =
-        good ? take(rest, workload->channel_count, sizeof(*workload->channels)) : NULL;
-    if (!workload->channels)
-        free_workload(workload);
-    return workload->channels != NULL;
-}
-
-static bool take_costs(struct rest *rest, struct simulator_costs *costs)
-{
-    size_t head = offsetof(struct simulator_costs, policies);
-    struct rest ahead = *rest;
-    const void *found = take(&ahead, 1, head);
-    *costs = (struct simulator_costs){0};
-    if (!found)
-        return false;
-    memcpy(costs, found, head);
-    if (costs->policy_count > SIMULATOR_POLICY_COSTS_MAX)
-        return false;
-    size_t bytes = recipe_costs_bytes(costs);
-    found = take(rest, bytes, 1);
-    if (found)
-        memcpy(costs, found, bytes);
-    return found != NULL;
-}
-
-static bool take_setup(struct rest *rest, struct simulator_setup *setup)
-{
-    const struct recipe_setup *numbers = take(rest, 1, sizeof(*numbers));
-    if (!numbers || numbers->trace_queues > 1)
-        return false;
-    *setup = (struct simulator_setup){
-        .cpus = numbers->cpus,
-        .processes = numbers->processes,
-        .tick_ns = numbers->tick_ns,
-        .seed = numbers->seed,
-        .added_steps = numbers->added_steps,
-        .trace_queues = numbers->trace_queues,
-    };
-    setup->policy = take_text(rest);
-    setup->tunables = setup->policy ? take_text(rest) : NULL;
-    return setup->tunables && take_costs(rest, &setup->costs);
-}
-
-/* ---- doing it again ---- */
 
 /* Has more happened than the file says? Then the machine that it describes has not written it. So
  * nothing takes longer than the file says. */
@@ -370,29 +79,29 @@ static bool run_again(struct simulator *simulator, uint64_t until,
 }
 
 static bool act_with_text(struct simulator *simulator, const struct recipe_entry *entry,
-                          struct rest *rest)
+                          struct recipe_rest *rest)
 {
     struct simulator_error unused;
-    const char *text = take_text(rest);
+    const char *text = recipe_take_text(rest);
     if (!text)
         return false;
     return entry->act == ACT_POLICY ? simulator_set_policy(simulator, text, &unused)
                                     : simulator_set_tunable(simulator, text, &unused);
 }
 
-static bool add_again(struct simulator *simulator, struct rest *rest)
+static bool add_again(struct simulator *simulator, struct recipe_rest *rest)
 {
     struct simulator_error unused;
     struct simulator_workload workload;
-    if (!take_workload(rest, &workload))
+    if (!recipe_take_workload(rest, &workload))
         return false;
     uint32_t first = simulator_add_workload(simulator, &workload, &unused);
-    free_workload(&workload);
+    recipe_free_workload(&workload);
     return first != SIMULATOR_NO_PROGRAM;
 }
 
 static bool act_again(struct simulator *simulator, const struct recipe_entry *entry,
-                      struct rest *rest, const struct simulator_counts *said)
+                      struct recipe_rest *rest, const struct simulator_counts *said)
 {
     struct simulator_error unused;
     int32_t pid = (int32_t)entry->first;
@@ -426,10 +135,11 @@ static bool act_again(struct simulator *simulator, const struct recipe_entry *en
 }
 
 /* Does all that was done to the machine, and runs it to its time. */
-static bool do_again(struct simulator *simulator, const struct header *header, struct rest *rest)
+static bool do_again(struct simulator *simulator, const struct checkpoint_header *header,
+                     struct recipe_rest *rest)
 {
     while (rest->bytes > 0) {
-        const struct recipe_entry *entry = take(rest, 1, sizeof(*entry));
+        const struct recipe_entry *entry = recipe_take(rest, 1, sizeof(*entry));
         if (!entry || !act_again(simulator, entry, rest, &header->counts))
             return false;
     }
@@ -437,16 +147,17 @@ static bool do_again(struct simulator *simulator, const struct header *header, s
 }
 
 /* Returns null if no machine has written this recipe. */
-static struct simulator *make_again(const struct header *header, struct rest *rest)
+static struct simulator *make_again(const struct checkpoint_header *header,
+                                    struct recipe_rest *rest)
 {
     struct simulator_error unused;
     struct simulator_setup setup;
     struct simulator_workload workload;
-    if (!take_setup(rest, &setup) || !take_workload(rest, &workload))
+    if (!recipe_take_setup(rest, &setup) || !recipe_take_workload(rest, &workload))
         return NULL;
     setup.trace = header->traced ? NO_TRACE : NULL;
     struct simulator *simulator = simulator_create(&setup, &workload, &unused);
-    free_workload(&workload);
+    recipe_free_workload(&workload);
     if (simulator && do_again(simulator, header, rest) && is_as_said(simulator, &header->counts))
         return simulator;
     simulator_destroy(simulator);
@@ -454,7 +165,7 @@ static struct simulator *make_again(const struct header *header, struct rest *re
 }
 
 /* Traces from here on into this file. */
-static bool go_on_tracing(struct simulator *simulator, const struct header *header,
+static bool go_on_tracing(struct simulator *simulator, const struct checkpoint_header *header,
                           const char *path, const char *trace, struct simulator_error *error)
 {
     close_trace(simulator);
@@ -470,7 +181,7 @@ static bool go_on_tracing(struct simulator *simulator, const struct header *head
 struct simulator *simulator_restore(const char *path, const char *trace,
                                     struct simulator_error *error)
 {
-    struct header header;
+    struct checkpoint_header header;
     unsigned char *recipe = NULL;
     struct simulator *simulator = NULL;
     FILE *file = fopen(path, "rb");
@@ -478,10 +189,10 @@ struct simulator *simulator_restore(const char *path, const char *trace,
         set_error(error, "the checkpoint %s cannot be read: %s", path, strerror(errno));
         return NULL;
     }
-    const char *flaw = read_file(file, &header, &recipe);
+    const char *flaw = checkpoint_read(file, &header, &recipe);
     fclose(file);
     if (!flaw) {
-        struct rest rest = {recipe, header.recipe_bytes};
+        struct recipe_rest rest = {recipe, header.recipe_bytes};
         simulator = make_again(&header, &rest);
         flaw = simulator ? NULL : "it was made up, or changed: no run comes to what it says";
     }

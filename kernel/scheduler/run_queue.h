@@ -28,6 +28,10 @@ extern const struct policy *policy;
 extern struct scheduler scheduler;
 extern uint32_t policy_generation; /* counts the policy's switches, from 1 */
 
+extern struct queue queues[CPUS_MAX]; /* in the order of CPUs, which is that of locking */
+
+/* The queue that serves a CPU. It may be another one until it is locked. */
+struct queue *queue_serving(uint32_t cpu);
 /* The queue that serves a CPU, locked, its time set to now. */
 struct queue *queue_lock(uint32_t cpu);
 /* The queue of the process's CPU, locked; the process stays on that CPU while it is. */

@@ -6,9 +6,11 @@
  * which goes on.
  */
 
-#include "sim/checkpoint.c" /* in place of the library's: what it has of its own is needed */
+#include "sim/checkpoint_file.c" /* in place of the library's: what it has of its own is needed */
 
 #include <sys/mman.h>
+
+#include "sim/control.h"
 
 #define GOES_ON_NS 20000000
 /* More than that is refused or done in the same way, and takes long. */
@@ -29,9 +31,10 @@ static void write_whole(int file, const void *bytes, size_t length)
         abort();
 }
 
-static struct header sealed(const struct told *told, const unsigned char *recipe, size_t length)
+static struct checkpoint_header sealed(const struct told *told, const unsigned char *recipe,
+                                       size_t length)
 {
-    struct header header = {
+    struct checkpoint_header header = {
         .magic = MAGIC,
         .version = FORMAT_VERSION,
         .bytes = sizeof(header),
@@ -42,8 +45,8 @@ static struct header sealed(const struct told *told, const unsigned char *recipe
         .traced = told->traced,
         .counts = told->counts,
     };
-    memcpy(header.build, build_name, BUILD_BYTES);
-    header.checksum = checksum(&header, offsetof(struct header, checksum));
+    memcpy(header.build, build_name, CHECKPOINT_BUILD_BYTES);
+    header.checksum = checksum(&header, offsetof(struct checkpoint_header, checksum));
     return header;
 }
 
@@ -78,7 +81,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
     length = (length - sizeof(told)) / 8 * 8;
     if (takes_long(&told, bytes + sizeof(told), length))
         return 0;
-    const struct header header = sealed(&told, bytes + sizeof(told), length);
+    const struct checkpoint_header header = sealed(&told, bytes + sizeof(told), length);
     int file = memfd_create("checkpoint", MFD_CLOEXEC);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     write_whole(file, &header, sizeof(header));

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_SCHEDULER_IDLE_CPUS_H
+#define KERNEL_SCHEDULER_IDLE_CPUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "scheduler/cpu.h"
+
+/* Which CPUs have nothing to run, and which of them have no ticks either. Private to
+ * kernel/scheduler/. What is read here without a lock is a hint. */
+
+void idle_cpu_set(const struct cpu *cpu, bool idle);
+bool cpu_is_idle(uint32_t cpu);
+/* Returns the lowest idle CPU, or NO_CPU if none is idle. */
+uint32_t idle_cpu_lowest(void);
+/* Returns true if the CPU was idle and had not been called yet. It counts as called now. */
+bool idle_cpu_claim(uint32_t cpu);
+
+/* An idle CPU's ticks stop until a process is queued for it, or still_cpus_call() calls it. */
+void still_cpu_begin(struct cpu *cpu);
+void still_cpu_end(struct cpu *cpu);
+/* CPUs without ticks look whether they may take one of the processes that wait. */
+void still_cpus_call(void);
+
+#endif

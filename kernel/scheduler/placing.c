@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+
+/* On which CPU a process is queued that has become runnable, and which CPU is called for it. */
+
+#include "policies/support/preemption.h"
+#include "process/lifecycle.h"
+#include "scheduler/events.h"
+#include "scheduler/idle_cpus.h"
+#include "scheduler/run_queue.h"
+#include "scheduler/scheduler.h"
+#include "scheduler/tasks.h"
+#include "trace/trace.h"
+
+MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *unused, uint32_t cpu)
+{
+    const struct process *process = cpus[cpu].occupied ? cpus[cpu].current : NULL;
+    (void)unused;
+    return process ? &process->task : NULL;
+}
+
+MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
+{
+    (void)task;
+    (void)cpu;
+    return true;
+}
+
+MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
+{
+    return process_of(task)->urgent;
+}
+
+MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *unused, uint32_t cpu)
+{
+    (void)unused;
+    return idle_cpu_claim(cpu);
+}
+
+MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *unused, const task_t *task)
+{
+    (void)unused;
+    (void)task;
+    uint32_t cpu;
+    while ((cpu = idle_cpu_lowest()) != NO_CPU && !idle_cpu_claim(cpu))
+        ;
+    return cpu;
+}
+
+void scheduler_announce(struct queue *queue, const struct process *process)
+{
+    uint32_t cpu = find_cpu_to_call(policy, &queue->view, &process->task);
+    if (cpu != NO_CPU)
+        scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
+}
+
+/* The process's own CPU gives way, unless that is busy and another one is idle. */
+static uint32_t choose_cpu_for_urgent(const struct process *process)
+{
+    uint32_t own = process->task.cpu;
+    uint32_t idle = cpu_is_idle(own) ? own : idle_cpu_lowest();
+    return idle == NO_CPU ? own : idle;
+}
+
+/* The first process begins where the machine boots, since no other CPU runs before it does. */
+static uint32_t choose_cpu(const struct process *process, enum enqueue_reason reason)
+{
+    if (process_is_first(process) && reason == ENQUEUE_NEW)
+        return this_cpu()->id;
+    return process->urgent ? choose_cpu_for_urgent(process) : queue_place(process, reason);
+}
+
+void scheduler_add(struct process *process, enum enqueue_reason reason)
+{
+    struct cpu *cpu = this_cpu();
+    uint32_t from = process->task.cpu;
+    uint32_t to = choose_cpu(process, reason);
+    struct queue *queue = queue_lock(to);
+    __atomic_store_n(&process->task.cpu, to, __ATOMIC_RELAXED);
+    if (reason == ENQUEUE_WOKEN) {
+        trace_record(TRACE_WAKEUP, pid_of(process), cpu->serving ? 0 : pid_of(cpu->current), to);
+        if (from != to)
+            trace_record(TRACE_MIGRATE, pid_of(process), from, to);
+    }
+    queue_add(queue, process, reason);
+    scheduler_announce(queue, process);
+    queue_unlock(queue);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a CPU does at its tick. */
+
+#include "process/lifecycle.h"
+#include "scheduler/events.h"
+#include "scheduler/idle_cpus.h"
+#include "scheduler/run_queue.h"
+#include "scheduler/scheduler.h"
+#include "scheduler/tasks.h"
+#include "trace/trace.h"
+
+static void tick_process(struct cpu *cpu, struct process *process)
+{
+    struct queue *queue = queue_lock(cpu->id);
+    scheduler_account(cpu, queue->view.now);
+    enum tick_verdict verdict = TICK_CONTINUE;
+    if (queue_knows(process))
+        verdict = policy->tick(&queue->view, &process->task);
+    bool waits = queue_waits(queue);
+    queue_unlock(queue);
+    if (waits)
+        still_cpus_call();
+    if (verdict == TICK_KILL && !process_is_first(process))
+        process_mark_killed(process);
+    if (verdict == TICK_PREEMPT)
+        scheduler_request(cpu, PREEMPT_SLICE);
+}
+
+/* Gives one of this CPU's waiting processes to another CPU. */
+static void tick_push(const struct cpu *cpu)
+{
+    struct queue *queue;
+    struct process *moved = queue_push(&queue, cpu->id);
+    if (!moved)
+        return;
+    scheduler_announce(queue, moved);
+    queue_unlock(queue);
+}
+
+/* Takes a process from another CPU, if the policy says so. (An idle CPU looks for one when it
+ * picks.) */
+static void tick_balance(struct cpu *cpu)
+{
+    struct queue *queue = queue_lock(cpu->id);
+    struct process *moved = queue_pull(&queue, cpu->id, false);
+    if (moved)
+        scheduler_announce(queue, moved);
+    queue_unlock(queue);
+}
+
+bool scheduler_look_for_work(struct cpu *cpu)
+{
+    bool found = queue_has_work(cpu->id);
+    if (found)
+        scheduler_request(cpu, PREEMPT_WAKEUP);
+    return found;
+}
+
+/* CPU 0 always has ticks: it ends the machine at its limit. */
+static bool become_still(struct cpu *cpu)
+{
+    if (cpu->id == 0 || trace_needs_ticks() || queues_wait())
+        return false;
+    still_cpu_begin(cpu);
+    return true;
+}
+
+bool scheduler_tick(void)
+{
+    struct cpu *cpu = this_cpu();
+    if (!cpu->current)
+        return scheduler_look_for_work(cpu) || !become_still(cpu);
+    tick_process(cpu, cpu->current);
+    tick_push(cpu);
+    tick_balance(cpu);
+    return true;
+}

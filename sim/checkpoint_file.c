@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "sim/checkpoint_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/recipe.h"
+#include "sim/tracing.h"
+
+#define MAGIC          0x50434d4953424c53ull /* "SLBSIMCP" */
+#define FORMAT_VERSION 2
+#define FIRST_ROOM     65536
+
+/* A hash of the objects that the simulator is made of: made by sim.mk. */
+extern const char build_name[];
+
+#define CHECKSUM_BEGIN 0xcbf29ce484222325ull
+
+/* No two texts that differ in one word have the same; others by chance. After FNV-1a (Fowler, Noll,
+ * Vo 1991), with words and rotations. */
+static uint64_t checksum(const void *data, size_t bytes)
+{
+    const unsigned char *next = data;
+    uint64_t sum = CHECKSUM_BEGIN;
+    for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {
+        uint64_t word;
+        memcpy(&word, next + i * sizeof(word), sizeof(word));
+        sum ^= word;
+        sum = (sum << 29 | sum >> 35) * 0x100000001b3ull;
+    }
+    return sum;
+}
+
+static struct checkpoint_header header_of(const struct simulator *simulator)
+{
+    const struct recipe *recipe = &simulator->recipe;
+    struct checkpoint_header header = {
+        .magic = MAGIC,
+        .version = FORMAT_VERSION,
+        .bytes = sizeof(header),
+        .recipe_bytes = recipe->used,
+        .recipe_checksum = checksum(recipe->bytes, recipe->used),
+        .until = recipe->ran_until,
+        .ran = recipe->ran,
+        .traced = simulator->trace.next != NULL,
+    };
+    memcpy(header.build, build_name, CHECKPOINT_BUILD_BYTES);
+    simulator_count(simulator, &header.counts);
+    header.checksum = checksum(&header, offsetof(struct checkpoint_header, checksum));
+    return header;
+}
+
+/* False: see errno. */
+static bool write_machine(const struct simulator *simulator, FILE *file)
+{
+    const struct checkpoint_header header = header_of(simulator);
+    return fwrite(&header, sizeof(header), 1, file) == 1 &&
+           fwrite(simulator->recipe.bytes, simulator->recipe.used, 1, file) == 1 &&
+           fflush(file) == 0;
+}
+
+/* A new file beside it, of a name that no other file has; the caller frees `name`. Null: see errno.
+ */
+static FILE *create_beside(const char *path, char **name)
+{
+    size_t bytes = strlen(path) + 48;
+    *name = malloc(bytes);
+    int file = -1;
+    for (int i = 0; *name && file < 0 && (i == 0 || (errno == EEXIST && i < 100)); i++) {
+        snprintf(*name, bytes, "%s.%ld-%d.partial", path, (long)getpid(), i);
+        file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    return file < 0 ? NULL : fdopen(file, "wb");
+}
+
+bool checkpoint_write(const struct simulator *simulator, const char *path,
+                      struct simulator_error *error)
+{
+    char *name = NULL;
+    FILE *file = create_beside(path, &name);
+    bool good = file && write_machine(simulator, file);
+    int problem = errno;
+    if (file && fclose(file) != 0 && good) {
+        good = false;
+        problem = errno;
+    }
+    if (good && rename(name, path) != 0) {
+        good = false;
+        problem = errno;
+    }
+    if (!good) {
+        set_error(error, "the checkpoint %s cannot be written: %s", path, strerror(problem));
+        if (file)
+            unlink(name);
+    }
+    free(name);
+    return good;
+}
+
+static const char damaged[] = "it is damaged";
+static const char cut_short[] = "it is cut short";
+
+/* Returns what is wrong, or null if the checkpoint is sound and of this build. */
+static const char *header_flaw(const struct checkpoint_header *header)
+{
+    if (header->magic != MAGIC)
+        return "it is no checkpoint";
+    if (header->version != FORMAT_VERSION || header->bytes != sizeof(*header))
+        return "its format is of another version of the simulator, and only that can continue it";
+    if (header->checksum != checksum(header, offsetof(struct checkpoint_header, checksum)))
+        return damaged;
+    if (memcmp(header->build, build_name, CHECKPOINT_BUILD_BYTES) != 0)
+        return "another build of the simulator saved it, and only that can continue it";
+    return NULL;
+}
+
+/* The recipe, as much of it as there is: a file may say that it is longer than it is. Null: there
+ * is no memory. */
+static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
+{
+    size_t room = FIRST_ROOM;
+    unsigned char *bytes = malloc(room);
+    *found = 0;
+    while (bytes && *found < wanted) {
+        if (*found == room) {
+            unsigned char *moved = realloc(bytes, room *= 2);
+            if (!moved)
+                free(bytes);
+            bytes = moved;
+            continue;
+        }
+        size_t most = wanted - *found < room - *found ? wanted - *found : room - *found;
+        size_t got = fread(bytes + *found, 1, most, file);
+        *found += got;
+        if (got == 0)
+            break;
+    }
+    return bytes;
+}
+
+const char *checkpoint_read(FILE *file, struct checkpoint_header *header, unsigned char **recipe)
+{
+    bool whole = fread(header, sizeof(*header), 1, file) == 1;
+    const char *flaw = whole ? header_flaw(header) : "it is no checkpoint, or cut short";
+    if (flaw)
+        return flaw;
+    uint64_t found;
+    *recipe = read_recipe(file, header->recipe_bytes, &found);
+    if (!*recipe)
+        return "there is no memory for it";
+    if (found < header->recipe_bytes)
+        return cut_short;
+    if (found % 8 != 0 || header->recipe_checksum != checksum(*recipe, found) || fgetc(file) != EOF)
+        return damaged;
+    return NULL;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "sim/checks.h"
+
+#include "policies/support/attributes.h"
+#include "sim/costs.h"
+#include "sim/machine.h"
+
+#define TICK_SHORTEST 1000ull
+#define TICK_LONGEST  1000000000000ull
+
+/* Returns what is wrong with a step, or null. `place`: its place in its program. */
+static const char *step_flaw(const struct simulator_workload *workload,
+                             const struct workload_step *step, uint32_t place)
+{
+    bool to_program =
+        step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ATTRIBUTE;
+    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
+    bool has_time = step->kind <= STEP_TIMER || step->kind == STEP_SHARED_TIMER;
+    bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
+    bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
+    if (step->kind >= STEP_COUNT)
+        return "there is no such act";
+    if (has_time && step->value > TIME_MAX)
+        return "the time is too long";
+    if (to_program && !to_self && step->target >= workload->program_count)
+        return "there is no such program";
+    if (to_channel && step->target >= workload->channel_count)
+        return "there is no such channel";
+    if (step->kind == STEP_TAKE && step->value > workload->channel_count)
+        return "there is no such channel to give to";
+    if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
+        return "a process has at most 8 timers";
+    if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
+        return "there may be at most 65536 shared timers";
+    if (step->kind == STEP_MEET && (step->value < 1 || step->value > SIMULATOR_PROCESSES_MAX))
+        return "so many processes cannot meet";
+    if (to_text && step->target >= workload->text_count)
+        return "there is no such text";
+    if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, (int64_t)step->value))
+        return "there is no such attribute, or its value is out of its range";
+    if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
+        return "there is no such mark";
+    if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
+        return "the loop is within too many others";
+    if (step->kind == STEP_LOOP && (step->target >= place || step->value > UINT32_MAX))
+        return "the loop must go back, over one step at least, and no more than 2^32 - 1 times";
+    return NULL;
+}
+
+/* Loops that go to a loop within themselves alone would never end. */
+static bool loop_is_empty(const struct simulator_program *program, uint32_t place)
+{
+    for (uint32_t i = program->steps[place].target; i < place; i++) {
+        if (program->steps[i].kind != STEP_LOOP)
+            return false;
+    }
+    return true;
+}
+
+static bool check_program(const struct simulator_workload *workload,
+                          const struct simulator_program *program, struct simulator_error *error)
+{
+    const char *flaw = NULL;
+    uint32_t place = 0;
+    for (; place < program->count; place++) {
+        flaw = step_flaw(workload, &program->steps[place], place);
+        if (!flaw && program->steps[place].kind == STEP_LOOP && loop_is_empty(program, place))
+            flaw = "nothing is in the loop";
+        if (flaw)
+            break;
+    }
+    if (!flaw && (program->count == 0 || program->steps[program->count - 1].kind != STEP_EXIT))
+        flaw = "the last step must be exit";
+    if (flaw)
+        set_error(error, "program %s, step %u: %s", program->name, place, flaw);
+    return !flaw;
+}
+
+bool check_workload(const struct simulator_workload *workload, struct simulator_error *error)
+{
+    uint64_t steps = 0;
+    if (workload->program_count == 0) {
+        set_error(error, "the workload has no program");
+        return false;
+    }
+    for (uint32_t i = 0; i < workload->program_count; i++) {
+        if (!check_program(workload, &workload->programs[i], error))
+            return false;
+        steps += workload->programs[i].count;
+    }
+    if (steps > SIMULATOR_STEPS_MAX || workload->channel_count > SIMULATOR_CHANNELS_MAX) {
+        set_error(error, "the workload has too many steps or channels: at most %u and %u",
+                  SIMULATOR_STEPS_MAX, SIMULATOR_CHANNELS_MAX);
+        return false;
+    }
+    return true;
+}
+
+bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
+{
+    if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
+        set_error(error, "%u CPUs: there may be 1 to %u", setup->cpus, POLICY_CPUS_MAX);
+        return false;
+    }
+    if (setup->processes > SIMULATOR_PROCESSES_MAX) {
+        set_error(error, "%u processes: there may be %u at most", setup->processes,
+                  SIMULATOR_PROCESSES_MAX);
+        return false;
+    }
+    if (setup->added_steps > SIMULATOR_ADDED_MAX) {
+        set_error(error, "%u steps to be added: there may be %u at most", setup->added_steps,
+                  SIMULATOR_ADDED_MAX);
+        return false;
+    }
+    if (setup->tick_ns < TICK_SHORTEST || setup->tick_ns > TICK_LONGEST) {
+        set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s",
+                  (unsigned long long)setup->tick_ns);
+        return false;
+    }
+    return costs_check(&setup->costs, error);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_RECIPE_READING_H
+#define SIM_RECIPE_READING_H
+
+#include "sim/recipe.h"
+
+/* The parts of a recipe in their order, from bytes that any program may have written. */
+
+/* What has not been read yet. It lies at a multiple of 8. */
+struct recipe_rest {
+    unsigned char *next;
+    size_t bytes;
+};
+
+/* Returns null if there are not that many bytes left. */
+void *recipe_take(struct recipe_rest *rest, uint64_t count, size_t each);
+/* Returns null if there is no text. */
+const char *recipe_take_text(struct recipe_rest *rest);
+bool recipe_take_setup(struct recipe_rest *rest, struct simulator_setup *setup);
+/* Names, steps, texts and channels stay where they are. Returns false if there is no sound
+ * workload; nothing is to be freed then. */
+bool recipe_take_workload(struct recipe_rest *rest, struct simulator_workload *workload);
+void recipe_free_workload(struct simulator_workload *workload);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What each line of a workload says: docs/simulator.md has the words. */
+
+#include "sim/workload_reader.h"
+
+#include <string.h>
+
+#include "abi/trace_format.h"
+#include "policies/support/attributes.h"
+#include "sim/machine.h"
+
+/* Has the line a program that it belongs to? */
+static bool is_in_program(struct reader *reader)
+{
+    bool begun = reader->drafts.count > 0 && draft_at(reader, reader->present)->begun;
+    if (!begun)
+        complain(reader, "`program NAME` before the first step", &reader->words[0]);
+    return begun;
+}
+
+static void add_step(struct reader *reader, struct workload_step step)
+{
+    if (!is_in_program(reader))
+        return;
+    struct workload_step *added =
+        append_item(reader, &draft_at(reader, reader->present)->steps, sizeof(*added));
+    if (added)
+        *added = step;
+}
+
+static void end_program(struct reader *reader)
+{
+    if (reader->depth > 0) {
+        reader->line = reader->loops[reader->depth - 1].line;
+        complain(reader, "an `end` for the loop that begins here", NULL);
+    }
+    if (reader->drafts.count == 0 || reader->failed)
+        return;
+    struct draft *draft = draft_at(reader, reader->present);
+    const struct workload_step *steps = draft->steps.items;
+    if (draft->steps.count == 0 || steps[draft->steps.count - 1].kind != STEP_EXIT)
+        add_step(reader, (struct workload_step){.kind = STEP_EXIT});
+}
+
+static void read_program(struct reader *reader)
+{
+    end_program(reader);
+    uint32_t program = find_program(reader, 1);
+    if (reader->failed)
+        return;
+    if (draft_at(reader, program)->begun)
+        complain(reader, "another name: there is a program of this one", &reader->words[1]);
+    reader->present = program;
+    draft_at(reader, program)->begun = true;
+}
+
+static void read_channel(struct reader *reader)
+{
+    uint32_t channel = find_channel(reader, 1);
+    uint64_t count = read_number(reader, 2, 0, UINT32_MAX);
+    if (!reader->failed)
+        ((uint64_t *)reader->channels.items)[channel] = count;
+}
+
+/* Checks that the line has no more than this many words. */
+static void expect_end(struct reader *reader, uint32_t words)
+{
+    if (reader->word_count > words)
+        complain(reader, "the end of the line", &reader->words[words]);
+}
+
+/* `TIME` or `until TIME`. */
+static uint64_t read_duration(struct reader *reader, bool *until, bool *ticks)
+{
+    *until = reader->word_count > 1 && word_is(&reader->words[1], "until");
+    uint32_t place = *until ? 2 : 1;
+    uint64_t value = read_time(reader, place, ticks);
+    expect_end(reader, place + 1);
+    return value;
+}
+
+static void read_run(struct reader *reader)
+{
+    bool until;
+    bool ticks;
+    uint64_t value = read_duration(reader, &until, &ticks);
+    add_step(reader,
+             (struct workload_step){.kind = until ? STEP_RUN_UNTIL : STEP_RUN, .value = value});
+}
+
+static void read_sleep(struct reader *reader)
+{
+    bool until;
+    bool ticks = false;
+    uint64_t value = read_duration(reader, &until, &ticks);
+    struct workload_step step = {.kind = until ? STEP_SLEEP_UNTIL : STEP_SLEEP, .value = value};
+    if (ticks && !until)
+        step = (struct workload_step){.kind = STEP_SLEEP_TICKS, .value = value / reader->tick_ns};
+    add_step(reader, step);
+}
+
+static void read_fork(struct reader *reader)
+{
+    uint32_t program = find_program(reader, 1);
+    add_step(reader, (struct workload_step){.kind = STEP_FORK, .target = program});
+}
+
+static void read_kill(struct reader *reader)
+{
+    uint32_t program = find_program(reader, 1);
+    add_step(reader, (struct workload_step){.kind = STEP_KILL, .target = program});
+}
+
+static void read_give(struct reader *reader)
+{
+    struct workload_step step = {.kind = STEP_GIVE, .target = find_channel(reader, 1), .value = 1};
+    if (reader->word_count > 2 && word_is(&reader->words[2], "all"))
+        step.value = 0;
+    else if (reader->word_count > 2 && word_is(&reader->words[2], "waiting"))
+        step.detail = 1;
+    else if (reader->word_count > 2)
+        step.value = read_number(reader, 2, 1, UINT32_MAX);
+    add_step(reader, step);
+}
+
+/* `timer 0 TIME`, its own, or `timer NAME TIME`, which all share; then perhaps `absolute`. */
+static void read_timer(struct reader *reader)
+{
+    bool ticks;
+    struct workload_step step;
+    const struct word *timer = word_at(reader, 1, "a number from 0 to 7, or a timer's name");
+    bool absolute = reader->word_count > 3;
+    if (absolute && !word_is(&reader->words[3], "absolute"))
+        complain(reader, "absolute, or the end of the line", &reader->words[3]);
+    if (timer && is_digit(timer->text[0]))
+        step = (struct workload_step){
+            .kind = STEP_TIMER,
+            .detail = (uint8_t)read_number(reader, 1, 0, WORKLOAD_TIMERS_MAX - 1),
+            .target = absolute,
+        };
+    else
+        step = (struct workload_step){
+            .kind = STEP_SHARED_TIMER,
+            .detail = absolute,
+            .target = find_timer(reader, 1),
+        };
+    step.value = read_time(reader, 2, &ticks);
+    add_step(reader, step);
+}
+
+static void read_meet(struct reader *reader)
+{
+    struct workload_step step = {.kind = STEP_MEET, .target = find_channel(reader, 1)};
+    step.value = read_number(reader, 2, 1, SIMULATOR_PROCESSES_MAX);
+    add_step(reader, step);
+}
+
+/* `priority 3`, or `priority 3 PROGRAM`: of the latest process that plays it. */
+static void read_attribute(struct reader *reader, enum attribute_kind kind)
+{
+    struct workload_step step = {
+        .kind = STEP_ATTRIBUTE, .detail = (uint8_t)kind, .target = WORKLOAD_SELF};
+    step.value =
+        read_number(reader, 1, (uint64_t)attribute_lowest(kind), (uint64_t)attribute_highest(kind));
+    if (reader->word_count > 2)
+        step.target = find_program(reader, 2);
+    add_step(reader, step);
+}
+
+static void read_mark(struct reader *reader)
+{
+    const struct word *word = word_at(reader, 1, "begin, end or note");
+    struct workload_step step = {.kind = STEP_MARK};
+    if (!word)
+        return;
+    if (word_is(word, "begin"))
+        step.detail = MARK_BEGIN;
+    else if (word_is(word, "end"))
+        step.detail = MARK_END;
+    else if (word_is(word, "note"))
+        step.detail = MARK_NOTE;
+    else
+        complain(reader, "begin, end or note", word);
+    if (step.detail == MARK_NOTE)
+        step.value = read_number(reader, 2, 0, UINT64_MAX);
+    expect_end(reader, step.detail == MARK_NOTE ? 3 : 2);
+    add_step(reader, step);
+}
+
+static void read_loop(struct reader *reader)
+{
+    bool for_ever = reader->word_count == 1;
+    uint64_t rounds = for_ever ? 0 : read_number(reader, 1, 1, UINT32_MAX);
+    if (is_in_program(reader) && reader->depth == WORKLOAD_LOOPS_MAX)
+        complain(reader, "at most 8 loops within each other", &reader->words[0]);
+    if (reader->failed)
+        return;
+    reader->loops[reader->depth++] =
+        (struct loop){draft_at(reader, reader->present)->steps.count, rounds, reader->line};
+}
+
+static void read_end(struct reader *reader)
+{
+    if (reader->depth == 0) {
+        complain(reader, "a loop that this ends", &reader->words[0]);
+        return;
+    }
+    const struct loop *loop = &reader->loops[--reader->depth];
+    if (loop->first == draft_at(reader, reader->present)->steps.count)
+        complain(reader, "a step within the loop", &reader->words[0]);
+    add_step(reader, (struct workload_step){.kind = STEP_LOOP,
+                                            .detail = (uint8_t)reader->depth,
+                                            .target = loop->first,
+                                            .value = loop->rounds});
+}
+
+static void read_exit(struct reader *reader)
+{
+    uint64_t status = reader->word_count > 1 ? read_number(reader, 1, 0, INT32_MAX) : 0;
+    add_step(reader, (struct workload_step){.kind = STEP_EXIT, .value = status});
+}
+
+static void read_text_step(struct reader *reader, enum workload_step_kind kind,
+                           const char *expected)
+{
+    uint32_t text = add_text(reader, 1, expected);
+    add_step(reader, (struct workload_step){.kind = (uint8_t)kind, .target = text});
+}
+
+static void read_yield(struct reader *reader)
+{
+    add_step(reader, (struct workload_step){.kind = STEP_YIELD});
+}
+
+static void read_wait(struct reader *reader)
+{
+    add_step(reader, (struct workload_step){.kind = STEP_WAIT});
+}
+
+static void read_take(struct reader *reader)
+{
+    struct workload_step step = {.kind = STEP_TAKE, .target = find_channel(reader, 1)};
+    if (reader->word_count > 2) {
+        if (!word_is(&reader->words[2], "releasing"))
+            complain(reader, "releasing, or the end of the line", &reader->words[2]);
+        step.value = (uint64_t)find_channel(reader, 3) + 1;
+    }
+    add_step(reader, step);
+}
+
+static void read_group(struct reader *reader)
+{
+    uint64_t label = read_label(reader, 1);
+    add_step(reader,
+             (struct workload_step){.kind = STEP_MARK, .detail = MARK_GROUP, .value = label});
+}
+
+static void read_priority(struct reader *reader)
+{
+    read_attribute(reader, ATTRIBUTE_PRIORITY);
+}
+
+static void read_tickets(struct reader *reader)
+{
+    read_attribute(reader, ATTRIBUTE_TICKETS);
+}
+
+static void read_weight(struct reader *reader)
+{
+    read_attribute(reader, ATTRIBUTE_WEIGHT);
+}
+
+static void read_policy(struct reader *reader)
+{
+    read_text_step(reader, STEP_SET_POLICY, "a policy: NAME or NAME:PRESET");
+}
+
+static void read_tunable(struct reader *reader)
+{
+    read_text_step(reader, STEP_SET_TUNABLE, "NAME=VALUE");
+}
+
+/* Lines by their first word, and how many words they have at most. */
+static const struct line {
+    const char *word;
+    void (*read)(struct reader *reader);
+    uint32_t words;
+} lines[] = {
+    {"meet", read_meet, 3},         {"program", read_program, 2}, {"channel", read_channel, 3},
+    {"run", read_run, 3},           {"sleep", read_sleep, 3},     {"yield", read_yield, 1},
+    {"fork", read_fork, 2},         {"wait", read_wait, 1},       {"take", read_take, 4},
+    {"give", read_give, 3},         {"loop", read_loop, 2},       {"end", read_end, 1},
+    {"priority", read_priority, 3}, {"tickets", read_tickets, 3}, {"weight", read_weight, 3},
+    {"mark", read_mark, 3},         {"group", read_group, 2},     {"policy", read_policy, 2},
+    {"set", read_tunable, 2},       {"timer", read_timer, 4},     {"kill", read_kill, 2},
+    {"exit", read_exit, 2},
+};
+
+static void read_line(struct reader *reader)
+{
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        if (!word_is(&reader->words[0], lines[i].word))
+            continue;
+        expect_end(reader, lines[i].words);
+        if (!reader->failed)
+            lines[i].read(reader);
+        return;
+    }
+    complain(reader,
+             "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
+             "priority, "
+             "tickets, weight, mark, group, policy, set, kill or exit",
+             &reader->words[0]);
+}
+
+void read_lines(struct reader *reader, const char *text)
+{
+    while (*text && !reader->failed) {
+        const char *end = text + strcspn(text, "\n");
+        reader->line++;
+        split_line(reader, text, end);
+        if (reader->word_count > 0 && !reader->failed)
+            read_line(reader);
+        text = *end ? end + 1 : end;
+    }
+    if (!reader->failed)
+        end_program(reader);
+}
