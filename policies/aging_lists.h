@@ -102,7 +102,7 @@ POLICY_FUNCTION void aging_remove(aging_queue_t *state, task_t *task, uint32_t r
     state->steady_waiting[rank] -= !own->ages;
 }
 
-/* The first in line, of those that age and those that do not; null: no task waits. */
+/* Returns the first in line, of those that age and those that do not, or null if no task waits. */
 POLICY_FUNCTION task_t *aging_first(const aging_queue_t *state)
 {
     uint32_t rank = level_first(&state->counts);

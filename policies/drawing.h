@@ -176,7 +176,8 @@ POLICY_FUNCTION uint64_t drawing_time_slice(const scheduler_t *scheduler, const 
     return (uint64_t)scheduler->tunable[DRAWING_SLICE];
 }
 
-/* Any task of the queue, whatever its tickets: the one that another CPU may have. Null: none. */
+/* Returns a task of the queue, whatever its tickets, that another CPU may have, or null if there is
+ * none. */
 POLICY_FUNCTION task_t *drawing_any(run_queue_t *queue)
 {
     drawing_queue_t *state = drawing_queue_of(queue);

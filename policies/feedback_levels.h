@@ -145,7 +145,7 @@ POLICY_FUNCTION uint64_t feedback_level_now(const scheduler_t *scheduler, const 
     return boosted && task->level < top ? top : task->level;
 }
 
-/* Lets the task take part in a boost that it has missed. False: there was none. */
+/* Lets the task take part in a boost that it has missed. Returns false if there was none. */
 POLICY_FUNCTION bool feedback_boost_task(const run_queue_t *queue, task_t *task)
 {
     feedback_task_t *own = feedback_task_of(task);

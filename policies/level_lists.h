@@ -74,7 +74,7 @@ POLICY_FUNCTION void level_lists_remove(level_lists_t *lists, level_counts_t *co
     level_counts_remove(counts, rank, 1);
 }
 
-/* Takes out the first task of the first rank; null: no task waits. */
+/* Takes out the first task of the first rank. Returns null if no task waits. */
 POLICY_FUNCTION task_t *level_lists_take_first(level_lists_t *lists, level_counts_t *counts)
 {
     uint32_t rank = level_first(counts);

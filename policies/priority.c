@@ -96,8 +96,8 @@ POLICY_FUNCTION void priority_task_init(scheduler_t *scheduler, task_t *task, co
     own->aging.ages = priority_ages(scheduler, task);
 }
 
-/* Sets the level at which the task is queued. True: it goes on with its turn, before the others
- * at its level. */
+/* Sets the level at which the task is queued. Returns true if it goes on with its turn, before the
+ * others at its level. */
 POLICY_FUNCTION bool priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
                                          enum enqueue_reason reason)
 {

@@ -46,19 +46,19 @@ struct policy_choice {
 
 #define NO_TUNABLE UINT32_MAX
 
-/* Null: there is none of that name. */
+/* Returns null if there is none of that name. */
 const struct policy *policy_find(const char *name, size_t length);
 const struct preset *preset_find(const struct policy *policy, const char *name, size_t length);
 
-/* The place of a tunable in policy->tunables and scheduler->tunable; NO_TUNABLE: none of that
- * name. */
+/* Returns the place of a tunable in policy->tunables and scheduler->tunable, or NO_TUNABLE if none
+ * has that name. */
 uint32_t tunable_find(const struct policy *policy, const char *name, size_t length);
 
 /* The number of the policy that bears this name; policies_count: it has none. */
 uint32_t policy_number(const struct policy *policy);
 /* The place of `source` in policies; policy_sources_count: it is not there. */
 uint32_t policy_source(const struct policy *source);
-/* The next source of the same name, which holds more presets; null: there is none. */
+/* Returns the next source of the same name, which holds more presets, or null if there is none. */
 const struct policy *policy_next_source(const struct policy *source);
 
 /*

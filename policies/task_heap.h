@@ -40,7 +40,7 @@ POLICY_FUNCTION bool task_heap_before(const task_t *task, const task_t *other)
     return difference != 0 ? difference < 0 : task->pid < other->pid;
 }
 
-/* Puts the shorter way to the right. False: the task's own rank stays what it was. */
+/* Puts the shorter way to the right. Returns false if the task's own rank stays what it was. */
 POLICY_FUNCTION bool task_heap_mend(task_t *task)
 {
     task_heap_node_t *node = task_heap_node(task);
@@ -114,7 +114,7 @@ POLICY_FUNCTION void task_heap_remove(task_heap_t *heap, task_t *task)
         parent = task_heap_node(parent)->parent;
 }
 
-/* Takes out the first task; null: the heap is empty. */
+/* Takes out the first task. Returns null if the heap is empty. */
 POLICY_FUNCTION task_t *task_heap_take_first(task_heap_t *heap)
 {
     task_t *task = heap->first;

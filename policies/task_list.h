@@ -22,7 +22,7 @@ POLICY_FUNCTION void task_list_append(task_list_t *list, task_t *task)
     list->last = task;
 }
 
-/* Puts `task` before `next`, which is on the list; null: at the end. */
+/* Puts `task` before `next`, which is on the list, or at the end if `next` is null. */
 POLICY_FUNCTION void task_list_insert_before(task_list_t *list, task_t *task, task_t *next)
 {
     if (!next) {
@@ -67,7 +67,7 @@ POLICY_FUNCTION void task_list_append_all(task_list_t *list, task_list_t *source
     source->last = NULL;
 }
 
-/* Takes out the oldest task; null: the list is empty. */
+/* Takes out the oldest task. Returns null if the list is empty. */
 POLICY_FUNCTION task_t *task_list_take_first(task_list_t *list)
 {
     task_t *task = list->first;

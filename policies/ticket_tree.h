@@ -136,8 +136,8 @@ POLICY_FUNCTION void ticket_tree_remove(ticket_tree_t *tree, task_t *task)
 }
 
 /*
- * The task that holds a ticket; tickets count from 0: first those of the left subtree,
- * then the task's own. Null: there is no such ticket.
+ * Returns the task that holds a ticket, or null if there is no such ticket. Tickets count from
+ * 0: first those of the left subtree, then the task's own.
  */
 POLICY_FUNCTION task_t *ticket_tree_holder(const ticket_tree_t *tree, uint64_t ticket)
 {

@@ -147,7 +147,7 @@ POLICY_FUNCTION void wrr_dequeue(run_queue_t *queue, task_t *task)
     shares_leave(queue, &wrr_task_of(task)->member);
 }
 
-/* The task whose turn is next; null: none waits. */
+/* Returns the task whose turn is next, or null if none waits. */
 POLICY_FUNCTION task_t *wrr_next(const run_queue_t *queue)
 {
     const wrr_queue_t *state = wrr_queue_of(queue);

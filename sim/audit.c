@@ -98,8 +98,8 @@ static bool check_current(const struct cpu *cpu, struct simulator_error *error)
     return false;
 }
 
-/* How many processes stand in a line; UINT32_MAX: some wait for something else, or the line has no
- * end. */
+/* Returns how many processes stand in a line, or UINT32_MAX if some wait for something else, or the
+ * line has no end. */
 static uint32_t line_length(const struct simulator *simulator, uint32_t first,
                             enum process_wait waits)
 {

@@ -54,7 +54,7 @@ static struct checkpoint_header header_of(const struct simulator *simulator)
     return header;
 }
 
-/* False: see errno. */
+/* Returns false if it cannot; errno says why. */
 static bool write_machine(const struct simulator *simulator, FILE *file)
 {
     const struct checkpoint_header header = header_of(simulator);
@@ -63,8 +63,8 @@ static bool write_machine(const struct simulator *simulator, FILE *file)
            fflush(file) == 0;
 }
 
-/* A new file beside it, of a name that no other file has; the caller frees `name`. Null: see errno.
- */
+/* Returns a new file beside it, of a name that no other file has, or null; errno says why. The
+ * caller frees `name`. */
 static FILE *create_beside(const char *path, char **name)
 {
     size_t bytes = strlen(path) + 48;
@@ -118,8 +118,8 @@ static const char *header_flaw(const struct checkpoint_header *header)
     return NULL;
 }
 
-/* The recipe, as much of it as there is: a file may say that it is longer than it is. Null: there
- * is no memory. */
+/* Returns the recipe, as much of it as there is (a file may say that it is longer than it is), or
+ * null if there is no memory. */
 static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
 {
     size_t room = FIRST_ROOM;

@@ -47,9 +47,9 @@ struct simulator_process {
 uint32_t simulator_add_workload(struct simulator *simulator,
                                 const struct simulator_workload *workload,
                                 struct simulator_error *error);
-/* A child of init that plays the program, with the attributes that a process has which is given
- * none; 0: failed. The workload's first process is forked by init, which takes a CPU's turn for it:
- * what is forked before comes before it. */
+/* Returns the PID of a child of init that plays the program, with the attributes of a process that
+ * is given none, or 0 if it failed. The workload's first process is forked by init, which takes a
+ * CPU's turn for it: what is forked before comes before it. */
 int32_t simulator_fork(struct simulator *simulator, uint32_t program,
                        struct simulator_error *error);
 /* It ends when it is in the kernel next: if it runs, at its next act or tick; if it is queued, when
@@ -61,7 +61,7 @@ bool simulator_wake(struct simulator *simulator, int32_t pid, struct simulator_e
 /* Moves a queued process to another CPU's queue, as a balance of the policy does. */
 bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
                        struct simulator_error *error);
-/* `count` things, at most 2^32 - 1; 0: one to each that waits. */
+/* Gives `count` things, at most 2^32 - 1, or if that is 0, one to each process that waits. */
 bool simulator_give(struct simulator *simulator, uint32_t channel, uint64_t count,
                     struct simulator_error *error);
 /* `kind`: enum attribute_kind of policies/policy.h. */

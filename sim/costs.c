@@ -106,7 +106,8 @@ static bool wrong_name(const char *text, size_t length, struct simulator_error *
     return false;
 }
 
-/* "NAME" or "NAME.POLICY": where its value goes. Null: there is none; the error says why. */
+/* Returns where the value of "NAME" or "NAME.POLICY" goes, or null if there is no such cost; the
+ * error says why. */
 static uint64_t *named_cost(struct simulator_costs *costs, const char *text, size_t length,
                             struct simulator_error *error)
 {

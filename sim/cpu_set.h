@@ -27,7 +27,8 @@ static inline void cpu_set_remove(struct cpu_set *set, uint32_t cpu)
     set->words[cpu / 64] &= ~(1ull << (cpu % 64));
 }
 
-/* The lowest CPU of the set that is `from` or above, and below `limit`; NO_CPU: none. */
+/* Returns the lowest CPU of the set that is `from` or above, and below `limit`, or NO_CPU if there
+ * is none. */
 static inline uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from, uint32_t limit)
 {
     for (uint32_t first = from; first < limit; first = (first / 64 + 1) * 64) {

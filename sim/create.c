@@ -149,8 +149,8 @@ static void lay_out(struct simulator *simulator, uint32_t cpus)
     simulator->processes = arena_take(arena, limit, simulator->process_bytes);
 }
 
-/* In an arena, in which there is also room for a policy that keeps more of each process. Null:
- * there is no memory. */
+/* Returns a machine in an arena in which there is also room for a policy that keeps more of each
+ * process, or null if there is no memory. */
 static struct simulator *allocate(struct simulator draft, uint32_t cpus)
 {
     size_t largest = bytes_of_process(POLICY_TASK_BYTES);

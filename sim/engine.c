@@ -51,7 +51,8 @@ static void happen(struct simulator *simulator)
         settle(simulator, i);
 }
 
-/* Nothing goes on until the next timer: ticks of idle CPUs are left out. False: there is none. */
+/* Leaves out the ticks of idle CPUs until the next timer, since nothing goes on before that.
+ * Returns false if there is no timer. */
 static bool skip_idle_ticks(struct simulator *simulator)
 {
     uint64_t tick = simulator->scheduler.tick_ns;

@@ -227,7 +227,8 @@ __attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, con
 __attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,
                                                      const char *format, ...);
 
-/* Makes the machine ready for an act from outside (sim/control.h). False: the run is over. */
+/* Makes the machine ready for an act from outside (sim/control.h). Returns false if the run is
+ * over. */
 bool begin_act(struct simulator *simulator, struct simulator_error *error);
 
 #endif

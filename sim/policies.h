@@ -13,12 +13,12 @@ void name_policy(struct simulator *simulator, const struct policy_choice *choice
 bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error);
 /* Records the policy with which the machine begins, and the tunables that were set. */
 void record_first_policy(struct simulator *simulator, const char *tunables);
-/* Puts the costs under this policy into force. False: no time is left between ticks. */
+/* Puts the costs under this policy into force. Returns false if no time is left between ticks. */
 bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
                struct simulator_error *error);
 
-/* Another policy, or the same one with another tunable, from now on; on behalf of that CPU, or
- * OUTSIDE. False: it cannot be, and nothing has changed. */
+/* Puts another policy, or the same one with another tunable, into force from now on, on behalf of
+ * that CPU, or OUTSIDE. Returns false if it cannot; nothing has changed then. */
 bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
                    struct simulator_error *error);
 bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,

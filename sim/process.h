@@ -6,8 +6,8 @@
 
 /* Processes come and go, and step through their programs. */
 
-/* Creates a process in a slot of its own, which plays the program and inherits from its parent
- * (null: it has none). Null: there is no room. */
+/* Creates a process in a slot of its own, which plays the program and inherits from its parent, if
+ * that is not null. Returns null if there is no room. */
 struct process *process_create(struct simulator *simulator, struct process *parent,
                                uint32_t program);
 /* The process has been reaped. */
@@ -16,7 +16,7 @@ void process_free(struct simulator *simulator, struct process *process);
 struct process *process_parent(const struct simulator *simulator, const struct process *process);
 
 void zombie_append(struct simulator *simulator, struct process *parent, struct process *child);
-/* Takes out the zombie that ended first. Null: there is none. */
+/* Takes out the zombie that ended first. Returns null if there is none. */
 struct process *zombie_take(struct simulator *simulator, struct process *parent);
 /* Hands the parent's zombies to init. Returns false if it had none. */
 bool zombies_bequeath(struct simulator *simulator, struct process *parent);

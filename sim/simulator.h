@@ -151,8 +151,8 @@ bool simulator_finish(struct simulator *simulator, struct simulator_error *error
 void simulator_destroy(struct simulator *simulator);
 
 /*
- * Is each process in exactly one place, and does every count agree? For tests: it
- * looks at all processes. False: what is wrong.
+ * Checks that each process is in exactly one place, and that all counts agree. Returns false,
+ * with what is wrong in the error. For tests: it looks at all processes.
  */
 bool simulator_audit(const struct simulator *simulator, struct simulator_error *error);
 /* Takes all queued processes out of the policy's hands, and fails unless they are those that are

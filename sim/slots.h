@@ -43,7 +43,7 @@ static inline void slots_fill(struct slots *slots, uint32_t limit)
         slots_give_back(slots, slot);
 }
 
-/* Takes the lowest that is free. UINT32_MAX: none is. */
+/* Takes the lowest that is free. Returns UINT32_MAX if none is. */
 static inline uint32_t slots_take(struct slots *slots)
 {
     uint32_t slot = 0;

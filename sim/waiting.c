@@ -33,7 +33,7 @@ void drop_dead_timers(struct simulator *simulator)
     }
 }
 
-/* Takes the process out of a line. False: it is not in it. */
+/* Takes the process out of a line. Returns false if it is not in it. */
 static bool leave_line(const struct simulator *simulator, uint32_t *first, uint32_t *last,
                        const struct process *process)
 {

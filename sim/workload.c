@@ -91,7 +91,7 @@ void simulator_free_workload(struct simulator_workload *workload)
     *workload = (struct simulator_workload){0};
 }
 
-/* Everything that is left in the file, with a 0 after it; null: see errno. */
+/* Returns everything that is left in the file, with a 0 after it, or null; errno says why. */
 static char *read_all(FILE *file, size_t *bytes)
 {
     char *text = NULL;
@@ -117,7 +117,7 @@ static char *read_all(FILE *file, size_t *bytes)
     return text;
 }
 
-/* The whole file as text; null: an error. */
+/* Returns the whole file as text, or null and the error. */
 static char *read_file(const char *path, struct simulator_error *error)
 {
     size_t bytes = 0;

@@ -10,8 +10,8 @@
  * simulator_free_workload() gives back.
  */
 
-/* `name`: of the text, for errors. `tick_ns`: what a tick in a time is. False: nothing is to be
- * freed; the error has the line. */
+/* `name`: of the text, for errors. `tick_ns`: what a tick in a time is. Returns false if the text
+ * is wrong: nothing is to be freed, and the error has the line. */
 bool simulator_read_workload(struct simulator_workload *workload, const char *name,
                              const char *text, uint64_t tick_ns, struct simulator_error *error);
 /* The same, of a file; "-": the standard input. */

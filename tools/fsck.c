@@ -137,7 +137,7 @@ static void replay_journal(struct checker *checker)
 
 /* ---- inodes and their blocks ---- */
 
-/* False: the block cannot be followed. */
+/* Returns false if the block cannot be followed. */
 static bool claim_block(struct checker *checker, uint32_t number, uint32_t block)
 {
     if (block < checker->super->data_start || block >= checker->super->block_count) {
@@ -150,7 +150,8 @@ static bool claim_block(struct checker *checker, uint32_t number, uint32_t block
     return true;
 }
 
-/* The disk block of a file's block, claiming what is claimed for the first time; 0: none. */
+/* Returns the disk block of a file's block, claiming what is claimed for the first time, or 0 if
+ * there is none. */
 static uint32_t walk_to(struct checker *checker, uint32_t number, uint32_t file_block, bool claim)
 {
     struct block_path path = block_path_of(file_block);
@@ -220,7 +221,8 @@ static void check_dots(struct checker *checker, uint32_t directory,
         problem(checker, "directory %u: \"..\" is wrong", directory);
 }
 
-/* An entry that is neither "." nor "..". True: it leads to a directory not seen before. */
+/* Checks an entry that is neither "." nor "..". Returns true if it leads to a directory not seen
+ * before. */
 static bool check_entry(struct checker *checker, uint32_t directory,
                         const struct directory_entry *entry)
 {
@@ -270,7 +272,7 @@ static void check_distinct(struct checker *checker, uint32_t directory,
     free(sorted);
 }
 
-/* The directory's entries, for the caller to free; null: they cannot be read. */
+/* Returns the directory's entries, for the caller to free, or null if they cannot be read. */
 static struct directory_entry *read_entries(struct checker *checker, uint32_t directory,
                                             uint32_t *count)
 {

@@ -47,7 +47,7 @@ static void mark_rest_used(const struct image *image, uint32_t map_start, uint32
         mark_used(image, map_start, bit);
 }
 
-/* 0: the disk is full. */
+/* Returns 0 if the disk is full. */
 static uint32_t give_block(struct image *image)
 {
     if (image->next_block >= image->super.block_count)
@@ -56,7 +56,7 @@ static uint32_t give_block(struct image *image)
     return image->next_block++;
 }
 
-/* 0: there are no more. */
+/* Returns 0 if there are no more. */
 static uint32_t give_inode(struct image *image, uint16_t type)
 {
     if (image->next_inode >= image->super.inode_count)
@@ -67,7 +67,8 @@ static uint32_t give_inode(struct image *image, uint16_t type)
     return number;
 }
 
-/* One more block at the end of the file, with the tables it needs; null: the disk is full. */
+/* Returns one more block at the end of the file, with the tables it needs, or null if the disk is
+ * full. */
 static void *append_block(struct image *image, struct disk_inode *inode)
 {
     struct block_path path = block_path_of(inode->blocks);
@@ -85,7 +86,7 @@ static void *append_block(struct image *image, struct disk_inode *inode)
     return image_block(image, *pointer);
 }
 
-/* Gives an empty file its contents. False: the disk is full. */
+/* Gives an empty file its contents. Returns false if the disk is full. */
 static bool fill_file(struct image *image, uint32_t number, const void *contents, size_t size)
 {
     struct disk_inode *inode = image_inode(image, number);

@@ -38,7 +38,7 @@ struct asked {
     uint64_t state[POLICY_SCHEDULER_BYTES / 8];
 };
 
-/* False: there is no such policy. */
+/* Returns false if there is no such policy. */
 static bool ask(struct asked *asked, const struct question *question)
 {
     struct policy_choice choice;

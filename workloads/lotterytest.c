@@ -112,7 +112,7 @@ static int64_t step_work(void)
     return yield_work ? yield_work : tick_work / 20;
 }
 
-/* Until the window ends, or for that many iterations. False: it is over. */
+/* Computes until the window ends, or for that many iterations. Returns false if it is over. */
 static bool compute(int64_t iterations)
 {
     int64_t step = step_work();
@@ -259,7 +259,7 @@ static int run_as_in_the_study(void)
     return workload_finish();
 }
 
-/* Null: none is named. */
+/* Returns null if none is named. */
 static const struct lottery_test *choose_test(int *argc, char *argv[])
 {
     const char *names[TESTS];

@@ -10,7 +10,8 @@ struct boot_argument {
     size_t value_length;
 };
 
-/* The argument that begins at or after `text`, and where to go on; null: there is no more. */
+/* Returns the argument that begins at or after `text`, and where to go on, or null if there is no
+ * more. */
 static const char *next_argument(const char *text, struct boot_argument *argument)
 {
     while (*text == ' ')
@@ -65,7 +66,7 @@ bool boot_argument_text(const char *name, char *value, size_t size)
     return true;
 }
 
-/* What a suffix multiplies by; 0: there is no such suffix. */
+/* Returns what a suffix multiplies by, or 0 if there is no such suffix. */
 static uint64_t unit_of(const char *suffix)
 {
     static const struct {

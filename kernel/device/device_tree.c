@@ -129,7 +129,8 @@ static uint32_t cell_at(const uint8_t *data)
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
-/* The next n bytes, with the padding that keeps tokens aligned; null: there are not as many. */
+/* Returns the next n bytes, with the padding that keeps tokens aligned, or null if there are not as
+ * many. */
 static const uint8_t *block_take(struct block *block, size_t n)
 {
     size_t left = block->bytes - block->at;
@@ -150,7 +151,7 @@ static bool block_take_cell(struct block *block, uint32_t *cell)
     return true;
 }
 
-/* The text that begins at an offset; null: it does not end within the block. */
+/* Returns the text that begins at an offset, or null if it does not end within the block. */
 static const char *text_in_block(const struct block *block, size_t offset)
 {
     for (size_t i = offset; i < block->bytes; i++)
@@ -209,7 +210,8 @@ static uint64_t take_cells(const uint8_t **data, uint32_t cells)
     return number;
 }
 
-/* The index-th address and length of a node. False: there is none, or none that can be reached. */
+/* Reads the index-th address and length of a node. Returns false if there is none, or none that can
+ * be reached. */
 static bool node_range(const struct node *node, const struct level *parent, size_t index,
                        struct device_range *range)
 {
@@ -266,7 +268,7 @@ static int read_timebase(struct reader *reader, const struct node *node)
     return 0;
 }
 
-/* 1: it was added; 0: it is not to be used. */
+/* Returns 1 if it was added, or 0 if it is not to be used. */
 static int read_cpu(struct reader *reader, const struct node *node, const struct level *parent)
 {
     struct machine *machine = reader->machine;
@@ -320,7 +322,7 @@ static int read_chosen(struct reader *reader, const struct node *node)
     return 0;
 }
 
-/* The source at the interrupt controller; 0: none. */
+/* Returns the source at the interrupt controller, or 0 if there is none. */
 static uint32_t interrupt_of(const struct node *node)
 {
     const struct property *own = &node->property[PROPERTY_INTERRUPTS];
@@ -369,7 +371,8 @@ static void read_device(struct reader *reader, const struct node *node, const st
     }
 }
 
-/* Takes what a node says into the machine. 1: it is a CPU; 0: it is not; or an error. */
+/* Takes what a node says into the machine. Returns 1 if it is a CPU, 0 if it is not, or an error.
+ * */
 static int read_node(struct reader *reader, const struct node *node, const struct level *parent,
                      uint32_t depth)
 {
@@ -548,7 +551,7 @@ static int finish(struct reader *reader)
     return 0;
 }
 
-/* A part of the blob; false: it is not inside. */
+/* Returns false if the part is not inside the blob. */
 static bool part_of(const uint8_t *blob, uint32_t blob_bytes, uint32_t offset, uint32_t bytes,
                     struct block *part)
 {

@@ -46,10 +46,10 @@ extern struct machine machine;
 int device_tree_read(const void *blob, struct machine *machine);
 
 /*
- * The value of name=value among the boot arguments (separated by spaces; a value with spaces is in
- * double quotes; a name alone has an empty value). Given twice, the last one counts. False: not
- * there, and `value` is unchanged. One that does not fit is a panic: nothing shall be measured that
- * was not asked for.
+ * Reads the value of name=value among the boot arguments (separated by spaces; a value with
+ * spaces is in double quotes; a name alone has an empty value). If a name is given twice, the
+ * last one counts. Returns false, with `value` unchanged, if it is not there. A value that does
+ * not fit is a panic: nothing shall be measured that was not asked for.
  */
 bool boot_argument_text(const char *name, char *value, size_t size);
 /* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds); one that is

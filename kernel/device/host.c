@@ -39,7 +39,7 @@ bool trace_output_init(void)
     return output != NULL;
 }
 
-/* Locked. False: the block under way was lost. */
+/* Locked. Returns false if the block under way was lost. */
 static bool make_progress(void)
 {
     if (!output_busy)

@@ -20,7 +20,8 @@ enum host_call_number {
 
 /* Asks the host for a system call; addresses are physical, and their memory is kept until done. */
 void host_call_start(enum host_call_number number, const uint64_t arguments[5]);
-/* True: the call is done, with this result (negative: an error of the host's). Asked until true. */
+/* Returns true if the call is done, with its result (negative if the host reports an error). It is
+ * asked until then. */
 bool host_call_done(int64_t *result);
 
 /* The machine ends at the end of this turn of the CPU. Without a host interface: nothing happens.

@@ -28,7 +28,7 @@ struct handler {
 /* Written at boot, before the source is let in. That of source 0 is for no source. */
 static struct handler handlers[INTERRUPT_SOURCES];
 
-/* The CPU's registers there; 0: it cannot be interrupted by devices. */
+/* Returns the CPU's registers there, or 0 if it cannot be interrupted by devices. */
 static physical_t context_registers(uint32_t cpu)
 {
     const struct device_range *controller = &machine.interrupt_controller;

@@ -65,7 +65,8 @@ uint64_t virtio_configuration_64(const struct virtio_device *device, uint32_t of
 
 /* Hands the buffer to the device whose first descriptor is this one. */
 void virtio_queue_offer(struct virtio_queue *queue, uint16_t descriptor);
-/* The first descriptor of a buffer that the device is done with; false: there is none. */
+/* Takes the first descriptor of a buffer that the device is done with. Returns false if there is
+ * none. */
 bool virtio_queue_take(struct virtio_queue *queue, uint16_t *descriptor);
 
 /* In an interrupt handler, before looking at the queues. */

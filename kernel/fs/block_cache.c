@@ -44,7 +44,7 @@ static int make_buckets(void)
     return 0;
 }
 
-/* A block that is in no list; null: out of memory. */
+/* Returns a block that is in no list, or null if memory is short. */
 static struct cached_block *make_block(void)
 {
     struct cached_block *block = object_allocate(&cache.objects);
@@ -168,7 +168,7 @@ static size_t shrink(size_t blocks)
     return given;
 }
 
-/* An empty block, not hashed; null: out of memory. */
+/* Returns an empty block, not hashed, or null if memory is short. */
 static struct cached_block *allocate(void)
 {
     struct cached_block *block;
@@ -183,7 +183,7 @@ static struct cached_block *allocate(void)
     return block;
 }
 
-/* The least recently used block, not hashed; null: all have users. */
+/* Returns the least recently used block, not hashed, or null if all have users. */
 static struct cached_block *recycle(void)
 {
     if (list_empty(&cache.unused))
@@ -195,7 +195,7 @@ static struct cached_block *recycle(void)
     return block;
 }
 
-/* A block with a place in the cache and no contents; null: out of memory. */
+/* Returns a block with a place in the cache and no contents, or null if memory is short. */
 static struct cached_block *create(uint32_t number)
 {
     bool may_grow = !short_of_memory();

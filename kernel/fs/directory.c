@@ -72,7 +72,8 @@ static uint32_t entries_in(const struct inode *directory, uint32_t file_block)
     return (uint32_t)((left < BLOCK_BYTES ? left : BLOCK_BYTES) / sizeof(struct directory_entry));
 }
 
-/* The first entry with the name; null: the first free one. 0, -ENOENT, -EIO or -ENOMEM. */
+/* Finds the first entry with the name; if `name` is null, the first free one. Returns 0, -ENOENT,
+ * -EIO or -ENOMEM. */
 static int search(struct inode *directory, const struct file_name *name, struct place *place)
 {
     uint32_t blocks = blocks_of_bytes(directory->disk->size);
@@ -204,7 +205,7 @@ int directory_check_empty(struct inode *directory)
 
 /* ---- paths ---- */
 
-/* The path's next name; null: there is none. Gives what follows. */
+/* Reads the path's next name. Returns what follows it, or null if there is no name. */
 static const char *next_name(const char *path, struct file_name *name)
 {
     while (*path == '/')

@@ -145,7 +145,8 @@ static inline uint32_t blocks_of_bytes(uint64_t bytes)
     return (uint32_t)((bytes + FS_BLOCK_BYTES - 1) / FS_BLOCK_BYTES);
 }
 
-/* The one layout for these sizes. False: they are out of range, or leave no room for files. */
+/* Makes the one layout for these sizes. Returns false if they are out of range, or leave no room
+ * for files. */
 static inline bool superblock_make(struct superblock *super, uint32_t blocks, uint32_t inodes,
                                    uint32_t log_blocks)
 {

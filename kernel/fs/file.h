@@ -15,9 +15,9 @@ struct file_table;
 /* At boot, in the first process, since it waits for the disk: mounts the root. 0 or an error. */
 int file_system_init(void);
 
-/* With no open files, in the root directory; null: out of memory. */
+/* Returns a table with no open files, in the root directory, or null if memory is short. */
 struct file_table *file_table_create(void);
-/* The same open files and directory; null: out of memory. */
+/* Returns a table with the same open files and directory, or null if memory is short. */
 struct file_table *file_table_copy(struct file_table *table);
 /* Closes all. May sleep. */
 void file_table_destroy(struct file_table *table);

@@ -42,7 +42,7 @@ static struct inode **inode_bucket(uint32_t number)
     return &cache_of_inodes.buckets[number % INODE_BUCKETS];
 }
 
-/* The inode with one user more, not read yet if it is new; null: out of memory. */
+/* Returns the inode with one user more, not read yet if it is new, or null if memory is short. */
 static struct inode *take_inode(uint32_t number)
 {
     struct inode **bucket = inode_bucket(number);

@@ -72,7 +72,8 @@ static bool record_plausible(const struct recovery *recovery)
            record->count >= 1 && record->count <= RECORD_BLOCKS_MAX && record->count < left;
 }
 
-/* 1: the next transaction is committed, and its record read. 0: it is not. Or -EIO. */
+/* Reads the record of the next transaction. Returns 1 if that is committed, 0 if it is not, or
+ * -EIO. */
 static int find_transaction(struct recovery *recovery)
 {
     struct journal_record *record = recovery->record;

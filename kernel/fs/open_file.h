@@ -31,7 +31,7 @@ struct open_file {
 };
 
 void open_files_init(void);
-/* One user; null: out of memory. */
+/* Returns an open file with one user, or null if memory is short. */
 struct open_file *open_file_create(void);
 struct open_file *open_file_share(struct open_file *file);
 /* The last user closes it. May sleep. */

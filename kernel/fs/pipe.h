@@ -11,7 +11,7 @@
 struct pipe;
 
 void pipe_init(void);
-/* A pipe that is open at both ends; null: out of memory. */
+/* Returns a pipe that is open at both ends, or null if memory is short. */
 struct pipe *pipe_create(void);
 /* No process has this end open any more; the pipe goes with its second end. */
 void pipe_close(struct pipe *pipe, bool write_end);

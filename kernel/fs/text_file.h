@@ -44,7 +44,7 @@ struct text_file {
 
 /* At boot, once the disk is mounted. A file's place in the array is its number on the disk. */
 void text_files_init(const struct text_file *files, uint32_t count);
-/* Null: there is none of that number. */
+/* Returns null if there is none of that number. */
 const struct text_file *text_file_numbered(uint32_t number);
 const struct text_file *text_file_named(const char *name);
 

@@ -14,7 +14,8 @@ struct symbol {
 extern const struct symbol symbols[];
 extern const uint64_t symbol_count;
 
-/* The function at an address and how far into it the address lies; null: there is none. */
+/* Returns the function at an address and how far into it the address lies, or null if there is
+ * none. */
 const char *symbol_find(uint64_t address, uint64_t *offset);
 
 #endif

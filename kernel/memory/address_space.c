@@ -76,7 +76,7 @@ static uint64_t pages_end(const struct address_space *space)
     return round_up(space->end, PAGE_BYTES);
 }
 
-/* The level 0 entry for the address; null: there is no table for it. */
+/* Returns the level 0 entry for the address, or null if there is no table for it. */
 static uint64_t *entry_find(uint64_t *table, uint64_t address)
 {
     for (int level = ROOT_LEVEL; level > 0; level--) {
@@ -89,7 +89,7 @@ static uint64_t *entry_find(uint64_t *table, uint64_t address)
     return &table[entry_index(address, 0)];
 }
 
-/* The same, with new tables where there are none; null: out of memory. */
+/* Returns the same, with new tables where there are none, or null if memory is short. */
 static uint64_t *entry_make(uint64_t *table, uint64_t address)
 {
     for (int level = ROOT_LEVEL; level > 0; level--) {
@@ -404,7 +404,7 @@ int address_space_fault(struct address_space *space, uint64_t address, enum page
     return -EFAULT;
 }
 
-/* The page if the access is possible as it is; null: not. */
+/* Returns the page, or null if the access is not possible as it is. */
 static void *page_ready(struct address_space *space, uint64_t address, enum page_right access)
 {
     if (address >= pages_end(space))
@@ -558,7 +558,7 @@ static uint64_t pop_slot(uint64_t *list)
     return slot;
 }
 
-/* A slot without pages gets them. False: out of memory, or of slots. */
+/* Gives pages to a slot without them. Returns false if memory or slots are short. */
 static bool fill_slot(uint64_t *slot)
 {
     if (stacks.empty != 0) {

@@ -32,8 +32,8 @@ enum page_right {
 void kernel_address_space_init(uint64_t *root);
 
 /*
- * A mapped kernel stack above a guard: gives its top; null: out of memory. The
- * pages of a stack that is destroyed may stay mapped, and wait for the next create.
+ * Maps a kernel stack above a guard. Returns its top, or null if memory is short. The pages of
+ * a stack that is destroyed may stay mapped, and wait for the next create.
  */
 void *kernel_stack_create(void);
 void kernel_stack_destroy(void *top);
@@ -79,7 +79,8 @@ int address_space_share(struct address_space *space, uint64_t bytes, uint64_t *s
  */
 int address_space_fault(struct address_space *space, uint64_t address, enum page_right access);
 
-/* The kernel's view of a user page that may be accessed so; makes it so if needed. Null: not. */
+/* Returns the kernel's view of a user page, made accessible in this way if need be, or null if it
+ * may not be. */
 void *address_space_page(struct address_space *space, uint64_t address, enum page_right access);
 
 /*

@@ -55,7 +55,7 @@ static bool page_full(const struct object_page *page)
     return page->free == NULL && !page_has_fresh(page);
 }
 
-/* A page with a free object, on the partial list; null: out of memory. */
+/* Returns a page with a free object, on the partial list, or null if memory is short. */
 static struct object_page *partial_page(struct object_cache *cache)
 {
     if (!list_empty(&cache->partial))

@@ -19,7 +19,7 @@ struct object_cache {
 };
 
 void object_cache_init(struct object_cache *cache, const char *name, size_t object_bytes);
-/* An object, all zero; null: out of memory. */
+/* Returns an object, all zero, or null if memory is short. */
 void *object_allocate(struct object_cache *cache);
 void object_free(struct object_cache *cache, void *object);
 

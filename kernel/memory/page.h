@@ -25,11 +25,12 @@
  */
 void page_init(physical_t start, physical_t end);
 
-/* A page with one user, not cleared; null: out of memory. */
+/* Returns a page with one user, not cleared, or null if memory is short. */
 void *page_allocate(void);
 /* The same, all zero. */
 void *page_allocate_zeroed(void);
-/* `count` pages in a row, one user each, not cleared; null: there is no such row. Slow; at boot. */
+/* Returns `count` pages in a row, one user each, not cleared, or null if there is no such row.
+ * Slow; at boot. */
 void *page_allocate_row(size_t count);
 
 /* One user more. */
@@ -41,11 +42,12 @@ bool page_shared(const void *page);
 
 /* Once, at boot: of what is promised, at most `most` pages are set aside, and no promise fails. */
 void page_keep_promises(uint64_t most);
-/* Promises `count` pages. False: not as many are free, and all promises are kept. */
+/* Promises `count` pages. Returns false if fewer are free; all promises are kept. */
 bool page_promise(uint64_t count);
 /* `count` of the promised pages will not be needed, or have been taken. */
 void page_promise_end(uint64_t count);
-/* A page that was promised, not cleared, with one user. Null: none was, or none is left. */
+/* Returns a page that was promised, not cleared, with one user, or null if none was promised, or
+ * none is left. */
 void *page_allocate_promised(void);
 
 uint64_t page_total(void);

@@ -54,7 +54,7 @@ bool current_killed(void)
     return __atomic_load_n(&current_process()->killed, __ATOMIC_RELAXED);
 }
 
-/* Without memory, files and a place in the table; null: out of memory. */
+/* Returns a process without memory, files and a place in the table, or null if memory is short. */
 static struct process *allocate_process(void)
 {
     struct process *process = object_allocate(&process_cache);
@@ -236,7 +236,7 @@ _Noreturn void process_exit(int status)
     scheduler_end();
 }
 
-/* A child that has ended, out of the table; null: none has. */
+/* Returns a child that has ended, out of the table, or null if none has. */
 static struct process *take_zombie(struct process *parent)
 {
     if (list_empty(&parent->zombies))

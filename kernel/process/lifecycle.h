@@ -31,7 +31,8 @@ int64_t process_kill(int pid);
 int64_t process_exec(uint64_t path, uint64_t arguments);
 /* Until `ticks` ticks have passed. 0 or -EINTR. */
 int64_t process_sleep(int64_t ticks);
-/* Until `when` nanoseconds after boot. 0; 1: that is over, and it did not sleep; -EINTR. */
+/* Sleeps until `when` nanoseconds after boot. Returns 0, 1 if that is over and it did not sleep, or
+ * -EINTR. */
 int64_t process_sleep_until(uint64_t when);
 
 /* 0, -ESRCH or -ERANGE. pid 0: the caller. */
@@ -52,7 +53,8 @@ void process_mark_killed(struct process *process);
 /* Is it PID 1, which no process may end? */
 bool process_is_first(const struct process *process);
 
-/* The current process counts as blocked from now on. False: it was killed, and is not. */
+/* Makes the current process count as blocked from now on. Returns false if it was killed, and is
+ * not. */
 bool process_block(struct process *process, enum block_reason reason, bool killable);
 /* If it is blocked, it becomes runnable. */
 void process_wake(struct process *process);

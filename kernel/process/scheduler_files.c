@@ -54,7 +54,7 @@ static void add_process(struct text *text, const struct scheduler_view *view,
     add_task(text, view, &task);
 }
 
-/* The process after the one of PID *last. False: there is none. */
+/* Adds the process after the one of PID *last. Returns false if there is none. */
 static bool add_next_process(struct text *text, const struct scheduler_view *view, int *last)
 {
     spinlock_acquire(&process_tree_lock);
@@ -87,7 +87,7 @@ static enum attribute_kind attribute_shown(void)
     return scheduler_shows_weight(&view) ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY;
 }
 
-/* False: there is none of that name. */
+/* Returns false if there is none of that name. */
 static bool find_attribute(const char *name, enum attribute_kind *kind)
 {
     static const struct {

@@ -14,10 +14,10 @@
 /* How many pages there are of it: about as many more can be had than are free. */
 uint64_t spare_memory_pages(void);
 /*
- * Frees some of it; true: at least a page. May wait for the disk: no lock may be
- * held, and no operation of the file system be under way. `again`: the caller has
- * asked before, and still has too little. Stacks do not count then: a fork that
- * fails leaves one behind itself each time.
+ * Frees some of it. Returns true if that is a page or more. It may wait for the disk: no lock
+ * may be held, and no operation of the file system be under way. `again`: the caller has asked
+ * before, and still has too little. Stacks do not count then: a fork that fails leaves one
+ * behind each time.
  */
 bool spare_memory_give(bool again);
 

@@ -56,13 +56,14 @@ _Noreturn void queue_panic(const struct run_queue *queue, const struct task *tas
                            enum queue_flaw flaw);
 
 /*
- * Moves one process to the CPU's queue, *own, from the one that the policy names.
- * *own is locked, and is again on return, but not in between. Null: there was none.
+ * Moves one process to the CPU's queue, *own, from the one that the policy names. *own is
+ * locked, and is again on return, but not in between. Returns null if there was no process to
+ * move.
  */
 struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
 /*
- * Moves one process from the CPU's queue to the one that the policy names; that
- * one is in *to, and locked, if a process is given. Null: there was none.
+ * Moves one process from the CPU's queue to the one that the policy names. Returns the process,
+ * with the queue that it is in locked in *to, or null if there was none to move.
  */
 struct process *queue_push(struct queue **to, uint32_t cpu);
 /* May an idle CPU find something to run, in its queue or elsewhere? */

@@ -71,7 +71,8 @@ void scheduler_describe(struct policy_in_use *use);
 enum share_attribute scheduler_shares_by(void);
 /* The tickets with which a process takes part, under this policy. */
 uint64_t scheduler_tickets(const struct process *process);
-/* Ticks that a process may run when it is picked; 0: the policy does not know it yet. */
+/* Returns the ticks that a process may run when it is picked, or 0 if the policy does not know it
+ * yet. */
 uint64_t scheduler_time_slice(const struct process *process);
 
 #endif

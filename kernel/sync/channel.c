@@ -78,7 +78,7 @@ int64_t channels_make(int64_t count)
     return 0;
 }
 
-/* Null: there is none of this number. */
+/* Returns null if there is none of this number. */
 static struct channel *find_channel(struct channel_set *set, int64_t number)
 {
     bool there = set && number >= 0 && number < set->count;

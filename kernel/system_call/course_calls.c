@@ -217,7 +217,7 @@ static const struct system_call *find_call(const struct system_call *calls, uint
     return NULL;
 }
 
-/* Cuts `text` at the first `mark`. What is behind it; null: it has none. */
+/* Cuts `text` at the first `mark`. Returns what is behind it, or null if it has none. */
 static char *cut(char *text, char mark)
 {
     for (; *text; text++) {

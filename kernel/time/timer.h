@@ -23,7 +23,7 @@ struct timer {
 };
 
 void timer_start(struct timer *timer, uint64_t when, void (*expired)(struct timer *timer));
-/* True: it will not expire any more. False: it has expired, or was not started. */
+/* Returns true if it will not expire any more, or false if it has expired or was not started. */
 bool timer_cancel(struct timer *timer);
 
 #endif

@@ -257,7 +257,7 @@ static char *take_word(char **rest)
     return word;
 }
 
-/* False: it was the last. */
+/* Returns false if it was the last. */
 static bool obey(const char *number, const char *command, char *rest)
 {
     if (strcmp(command, "read") == 0)

@@ -145,7 +145,7 @@ static void print_value(const char *text, size_t length)
         print_string(text, length);
 }
 
-/* The next word of the line, and its length; 0: there is none. The line moves on. */
+/* Returns the next word of the line, and its length, or 0 if there is none. The line moves on. */
 static size_t next_word(const char **line, const char **word)
 {
     *line += strspn(*line, " ");
@@ -192,7 +192,7 @@ static void print_rows(const char *line, const struct column *columns, size_t co
     printf("\n]");
 }
 
-/* What follows `heading` at the beginning of a line; null: no line begins so. */
+/* Returns what follows `heading` at the beginning of a line, or null if no line begins so. */
 static const char *find_line(const char *text, const char *heading)
 {
     size_t length = strlen(heading);

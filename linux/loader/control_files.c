@@ -299,7 +299,8 @@ static const struct fuse_lowlevel_ops operations = {
     .write = write_command,
 };
 
-/* What a server that was killed left mounted leads nowhere. True: there was such a thing. */
+/* Removes what a server that was killed left mounted, which leads nowhere. Returns true if there
+ * was such a thing. */
 static bool clear_remains(const char *folder)
 {
     struct stat status;

@@ -27,7 +27,7 @@ void control_files_end(void);
 
 /* Readable when a process uses the files. */
 int control_files_descriptor(void);
-/* Answers one request. False: the files have been unmounted. */
+/* Answers one request. Returns false if the files have been unmounted. */
 bool control_files_handle(void);
 /* Once a load has ended: tries the commands again that wait for one. */
 void control_files_resume(void);

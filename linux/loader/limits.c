@@ -108,7 +108,7 @@ static void find_groups(const char *cgroups, struct text *text)
 
 /* ---- nice values ---- */
 
-/* Of a stat: the fields behind the name, which may hold anything. False: it is cut. */
+/* Of a stat: the fields behind the name, which may hold anything. Returns false if it is cut. */
 static bool read_fields(const char *stat, int64_t fields[FIELDS])
 {
     const char *place = strrchr(stat, ')');

@@ -17,9 +17,9 @@
     "--ignore-limits, of `serve` or of the monitor that begins to, passes over it"
 
 /*
- * Adds what is in use, each with the group or the task that has it, as far as a
- * message should be long. False: nothing is. `cgroups`: where control groups are
- * mounted, of either version; `proc`: the folder /proc.
+ * Adds what is in use, each with the group or the task that has it, as far as a message should
+ * be long. Returns false if nothing is in use. `cgroups`: where control groups are mounted, of
+ * either version; `proc`: the folder /proc.
  */
 bool limits_in_use(const char *cgroups, const char *proc, struct text *found);
 /* The same of this machine. */

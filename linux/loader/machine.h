@@ -11,14 +11,14 @@
 
 #define KERNEL_FOLDER "/sys/kernel/sched_ext"
 
-/* The number of the highest CPU in use, plus 1. 0: the kernel does not say. */
+/* Returns the number of the highest CPU in use, plus 1, or 0 if the kernel does not say. */
 uint32_t machine_cpus(void);
 /* From one tick of the kernel's clock to the next: 1/CONFIG_HZ. */
 uint64_t machine_tick_ns(void);
 
 /* Is a scheduler of sched_ext loaded? Its name, as the kernel has it, in `name`. */
 bool machine_is_scheduled_otherwise(char *name, size_t size);
-/* Waits, for two seconds at most, until none is. False: one still is. */
+/* Waits, for two seconds at most, until no policy is in force. Returns false if one still is. */
 bool machine_wait_for_fair_class(void);
 
 /* What is asked of a machine before anything is changed on it. */
@@ -30,16 +30,16 @@ struct machine_wishes {
 };
 
 /*
- * Looks, and changes nothing. True: all is well. Prints what is not on standard
- * error; with `tell_all`, what is, too, on standard output.
+ * Looks, and changes nothing. Returns true if all is well. Prints what is amiss on standard
+ * error; with `tell_all`, what is well, too, on standard output.
  */
 bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all);
 
-/* Takes the right to serve, which one process of the machine has, until it ends. False: another
- * has it. Writes the reason. */
+/* Takes the right to serve, which one process of the machine has, until it ends. Returns false if
+ * another has it. Writes the reason. */
 bool machine_take_lock(char *why, size_t size);
 void machine_release_lock(void);
-/* The PID of the server; 0: there is none. The server itself must not ask. */
+/* Returns the PID of the server, or 0 if there is none. The server itself must not ask. */
 pid_t machine_server(void);
 
 #endif

@@ -87,7 +87,7 @@ int policy_object_attach(struct policy_object *object, const struct host_setting
 void policy_object_detach(struct policy_object *object);
 void policy_object_close(struct policy_object *object);
 
-/* How the kernel ended the policy. False: it has not. */
+/* Returns how the kernel ended the policy, or false if it has not. */
 bool policy_object_has_exited(const struct policy_object *object, struct host_exit *exit);
 
 /* What the policy asks for, through `handle`; *descriptor becomes readable when there is something.

@@ -69,11 +69,11 @@ void scheduler_add_problem(struct text *text);
 
 /* ---- what the main thread waits for ---- */
 
-/* Readable when a load has ended; -1: none goes on. */
+/* Returns a descriptor that is readable when a load has ended, or -1 if none goes on. */
 int scheduler_loading(void);
 void scheduler_handle_loaded(void);
-/* To be called now and then while a load goes on, so that it ends at its limit. True: it is being
- * broken off, which takes some calls, soon. */
+/* To be called now and then while a load goes on, so that it ends at its limit. Returns true if it
+ * is being broken off, which takes some calls. */
 bool scheduler_check_load(void);
 /* Breaks the load off: it is not wanted any more. */
 void scheduler_abandon_load(void);

@@ -46,7 +46,7 @@ struct server {
 
 /* ---- before anything is changed ---- */
 
-/* The file of the policy's object. Null: the fair class. */
+/* Returns the file of the policy's object, or null for the fair class. */
 static const char *object_of(const char *policy, char *name, size_t size)
 {
     struct policy_choice choice;

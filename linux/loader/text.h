@@ -23,12 +23,12 @@ void text_free(struct text *text);
 int format_text(char *buffer, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The whole of `text` as a decimal number, perhaps with a minus sign. False: it is none, or beyond
- * 64 bits; then *number is unchanged. */
+/* Reads the whole of `text` as a decimal number, perhaps with a minus sign. Returns false, with
+ * *number unchanged, if it is none, or beyond 64 bits. */
 bool text_to_number(const char *text, int64_t *number);
 
-/* A small file's text without its last newline, in `buffer`. False, and errno: it cannot be read.
- */
+/* Reads a small file's text, without its last newline, into `buffer`. Returns false if it cannot;
+ * errno says why. */
 bool read_small_file(const char *path, char *buffer, size_t size);
 
 /* On standard error, in one piece: "schedlab-linux: …". */

@@ -180,7 +180,7 @@ static int take_record(void *context, void *data, size_t size)
     return 0;
 }
 
-/* 1: it is written. */
+/* Returns 1 if it is written. */
 static uint32_t tell(struct trace *trace, struct trace_told *told)
 {
     LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = told, .ctx_size_in = sizeof(*told));

@@ -19,7 +19,7 @@ struct record_chunk {
     struct trace_record records[CHUNK_RECORDS];
 };
 
-/* False: there is none, or it does not read and the trace is to end. */
+/* Returns false if there is none, or it does not read and the trace is to end. */
 static bool wait_for_reader(const struct trace_file *file)
 {
     struct pollfd wait[] = {{.fd = file->descriptor, .events = POLLOUT},
@@ -66,7 +66,7 @@ static void add_chunk(struct trace_file *file)
     file->last = chunk;
 }
 
-/* Room for a record; null: there is no memory. */
+/* Returns room for a record, or null if there is no memory. */
 static struct trace_record *next_place(struct trace_file *file)
 {
     if (!file->last || file->last->used == CHUNK_RECORDS) {

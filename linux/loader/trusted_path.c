@@ -106,7 +106,7 @@ static int enter_first(struct walk *walk)
     return enter(walk, open(first, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* Takes the next step out of `rest`. 1; 0: there is none; or a negative errno. */
+/* Takes the next step out of `rest`. Returns 1, 0 if there is none, or a negative errno. */
 static int next_name(struct walk *walk)
 {
     const char *begin = walk->rest + strspn(walk->rest, "/");
@@ -145,7 +145,8 @@ static int follow_link(struct walk *walk, int link, const struct stat *status)
     return walk->rest[0] == '/' ? enter_first(walk) : 0;
 }
 
-/* One step on: into a folder, or along a link. 1: `name` is the last one, and neither of them. */
+/* Goes a step on: into a folder, or along a link. Returns 1 if `name` is the last one, and neither
+ * of them. */
 static int step(struct walk *walk)
 {
     struct stat status;
@@ -166,7 +167,7 @@ static int step(struct walk *walk)
     return error;
 }
 
-/* To the folder of the last name. 1: it is reached; else a negative errno. */
+/* Goes to the folder of the last name. Returns 1 if it is reached, or a negative errno. */
 static int walk_to_last(struct walk *walk, const char *path, char *why)
 {
     *walk = (struct walk){.folder = -1, .why = why};

@@ -20,7 +20,8 @@
 #define CAUSES         "Causal path:" /* of the report; it may be long */
 #define MESSAGES_SHOWN 6
 
-/* The beginning of the line before the one that begins at `line`; null: there is none. */
+/* Returns the beginning of the line before the one that begins at `line`, or null if there is none.
+ * */
 static const char *line_before(const char *log, const char *line)
 {
     if (line == log)
@@ -48,7 +49,7 @@ static bool is_statistics(const char *line)
     return *line == '\n' || *line == '\0';
 }
 
-/* The line that says why; null: the log has none. */
+/* Returns the line that says why, or null if the log has none. */
 static const char *find_reason(const char *log)
 {
     const char *line = line_before(log, log + strlen(log));
@@ -57,7 +58,8 @@ static const char *find_reason(const char *log)
     return line;
 }
 
-/* The line of source that the verifier was at: "; code @ file.c:12". Null: it does not say. */
+/* Returns the line of source that the verifier was at ("; code @ file.c:12"), or null if it does
+ * not say. */
 static const char *find_source(const char *log, const char *line)
 {
     while (line && *line != ';')

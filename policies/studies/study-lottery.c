@@ -164,7 +164,7 @@ POLICY_FUNCTION uint64_t study_lottery_tickets(const run_queue_t *queue,
 
 /* ---- which task must be next, whatever the draw ---- */
 
-/* The list that holds `task` while it is queued; null: none is needed. */
+/* Returns the list that holds `task` while it is queued, or null if none is needed. */
 POLICY_FUNCTION task_list_t *study_lottery_list(run_queue_t *queue, const task_t *task)
 {
     study_lottery_queue_t *state = STATE_OF(queue, struct study_lottery_queue);
@@ -331,7 +331,8 @@ POLICY_FUNCTION uint32_t study_lottery_push(const scheduler_t *scheduler, uint32
     return moves ? push_to_idle(scheduler, cpu) : NO_CPU;
 }
 
-/* The CPU with the most tickets among those where tasks wait; NO_CPU: none has more. */
+/* Returns the CPU with the most tickets among those where tasks wait, or NO_CPU if none has more.
+ * */
 POLICY_FUNCTION uint32_t study_lottery_most_tickets(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint64_t most = SHARES(scheduler->queue[cpu])->weight;

@@ -176,8 +176,8 @@ POLICY_FUNCTION void study_priority_task_init(scheduler_t *scheduler, task_t *ta
     own->behaviour.judged = task->run_time;
 }
 
-/* Sets the level at which the task is queued. True: it goes on with its turn, before the others
- * at its level. */
+/* Sets the level at which the task is queued. Returns true if it goes on with its turn, before the
+ * others at its level. */
 POLICY_FUNCTION bool study_priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
                                                enum enqueue_reason reason)
 {

@@ -17,8 +17,9 @@ TEXT_FUNCTION bool text_is_one_of(const char *set, char character)
 }
 
 /*
- * The one line among the first `length` bytes of `written`, which has room for one more; without
- * the blanks at its ends, and ended by a 0. Null: it is empty, or more than one line, or no text.
+ * Returns the one line among the first `length` bytes of `written` (which has room for one
+ * more), without the blanks at its ends, and ended by a 0; or null if it is empty, or more than
+ * one line, or no text.
  */
 TEXT_FUNCTION char *text_one_line(char *written, size_t length)
 {
@@ -37,7 +38,7 @@ TEXT_FUNCTION char *text_one_line(char *written, size_t length)
     return length > 0 ? written : NULL;
 }
 
-/* The next word of the line, ended by a 0; null: there is none. The line moves on. */
+/* Returns the next word of the line, ended by a 0, or null if there is none. The line moves on. */
 TEXT_FUNCTION char *text_take_word(char **line, const char *separators)
 {
     char *word = *line;
@@ -51,7 +52,7 @@ TEXT_FUNCTION char *text_take_word(char **line, const char *separators)
     return *word ? word : NULL;
 }
 
-/* Splits the line into two words. False: it has more, or fewer. */
+/* Splits the line into two words. Returns false if it has more, or fewer. */
 TEXT_FUNCTION bool text_take_two(char *line, const char *separators, char **first, char **second)
 {
     *first = text_take_word(&line, separators);

@@ -8,7 +8,7 @@
 
 /* ---- what the host defines ---- */
 
-/* The task that has the CPU; null: none, or none that may be preempted. */
+/* Returns the task that has the CPU, or null if none has it, or one that may not be preempted. */
 MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu);
 /* Does the host let the task run there? */
 MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu);
@@ -16,7 +16,7 @@ MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu);
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task);
 /* Is the CPU idle and not called yet? Then it counts as called. */
 MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu);
-/* The lowest such CPU on which the task may run; NO_CPU: none. */
+/* Returns the lowest such CPU on which the task may run, or NO_CPU if there is none. */
 MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, const task_t *task);
 
 /* ---- which CPU gives way ---- */
@@ -34,8 +34,8 @@ MECHANISM_FUNCTION bool task_preempts(const struct policy *policy, run_queue_t *
            policy_preempts(policy, queue, task, running);
 }
 
-/* The CPU that must give way to `task`, just queued in the one queue of all CPUs; NO_CPU: none. Of
- * several it is one whose task the others would preempt, too. */
+/* Returns the CPU that must give way to `task`, just queued in the one queue of all CPUs, or NO_CPU
+ * if none must. Of several it is one whose task the others would preempt, too. */
 MECHANISM_FUNCTION uint32_t find_preempted(const struct policy *policy, run_queue_t *queue,
                                            const task_t *task)
 {
@@ -50,9 +50,9 @@ MECHANISM_FUNCTION uint32_t find_preempted(const struct policy *policy, run_queu
 }
 
 /*
- * The CPU to be called for `task`, just queued: an idle CPU of its queue should run it,
- * or a busy one give way to it; else an idle CPU of another queue may come and take it.
- * NO_CPU: none.
+ * Returns the CPU to be called for `task`, just queued, or NO_CPU if there is none: an idle CPU
+ * of its queue should run it, or a busy one give way to it; else an idle CPU of another queue
+ * may come and take it.
  */
 MECHANISM_FUNCTION uint32_t find_cpu_to_call(const struct policy *policy, run_queue_t *queue,
                                              const task_t *task)

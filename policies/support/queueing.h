@@ -69,9 +69,9 @@ MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t
     policy_init_queue(policy, queue);
 }
 
-/* Makes the task known to the policy, before it is queued for `reason`. One that is forked inherits
- * from its parent if the policy knows that; null: it has none. Returns the reason with which it is
- * queued then. */
+/* Makes the task known to the policy, before it is queued for `reason`. A task that is forked
+ * inherits from its parent, if it has one and the policy knows it. Returns the reason with which it
+ * is queued then. */
 MECHANISM_FUNCTION enum enqueue_reason task_introduce(const struct policy *policy,
                                                       scheduler_t *scheduler, task_t *task,
                                                       enum enqueue_reason reason,
@@ -98,7 +98,7 @@ MECHANISM_FUNCTION void run_queue_add(const struct policy *policy, run_queue_t *
     queue->queued++;
 }
 
-/* False: the task was not queued there. */
+/* Returns false if the task was not queued there. */
 MECHANISM_FUNCTION bool task_taken_out(run_queue_t *queue, task_t *task)
 {
     if (!task_is_queued(task) || queue->queued == 0) {
@@ -117,7 +117,7 @@ MECHANISM_FUNCTION void run_queue_remove(const struct policy *policy, run_queue_
     task_taken_out(queue, task);
 }
 
-/* Takes out the task to run next on `cpu`. Null: none is queued. */
+/* Takes out the task to run next on `cpu`. Returns null if none is queued. */
 MECHANISM_FUNCTION task_t *run_queue_pick(const struct policy *policy, run_queue_t *queue,
                                           uint32_t cpu)
 {
@@ -131,7 +131,7 @@ MECHANISM_FUNCTION task_t *run_queue_pick(const struct policy *policy, run_queue
     return task_taken_out(queue, task) ? task : NULL;
 }
 
-/* Takes out the task to be moved to `cpu`. Null: the policy has none to move. */
+/* Takes out the task to be moved to `cpu`. Returns null if the policy has none to move. */
 MECHANISM_FUNCTION task_t *run_queue_steal(const struct policy *policy, run_queue_t *queue,
                                            uint32_t cpu)
 {

@@ -96,7 +96,8 @@ const struct policy *policy_next_source(const struct policy *source)
     return NULL;
 }
 
-/* Reads an optional minus sign and decimal digits. False: anything else, or too large. */
+/* Reads an optional minus sign and decimal digits. Returns false if there is anything else, or the
+ * number is too large. */
 static bool parse_number(const char *text, size_t length, int64_t *number)
 {
     bool negative = length > 0 && text[0] == '-';
@@ -118,7 +119,8 @@ static bool parse_number(const char *text, size_t length, int64_t *number)
     return true;
 }
 
-/* Among all sources of the policy; null: in none. *policy becomes the one that holds it. */
+/* Looks through all sources of the policy; *policy becomes the one that holds it. Returns null if
+ * none does. */
 static const struct preset *find_preset(const struct policy **policy, const char *name,
                                         size_t length)
 {
@@ -270,7 +272,8 @@ static bool has_slot(const char *sentence)
     return *sentence != '\0';
 }
 
-/* What is wrong with what the policy says of its queue to people; null: nothing. */
+/* Returns what is wrong with what the policy says of its queue to people, or null if all is right.
+ * */
 static const char *words_flaw(const struct policy *policy)
 {
     if (!policy->order)

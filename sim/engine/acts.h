@@ -18,7 +18,7 @@ static void act_yield(struct simulator *simulator, struct cpu *cpu)
     reschedule(simulator, cpu, STOP_RUNNABLE, ENQUEUE_YIELDED, true);
 }
 
-/* The process that a step means; null: it does not live. */
+/* Returns the process that a step means, or null if it does not live. */
 static struct process *find_player(const struct simulator *simulator, struct process *self,
                                    uint32_t target)
 {

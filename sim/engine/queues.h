@@ -84,7 +84,7 @@ static __attribute__((cold, noinline)) void record_queued(struct simulator *simu
     record(simulator, here, TRACE_QUEUED, process, queue->cpu, process->task.level);
 }
 
-/* A process that is forked inherits from its parent; null: it has none. */
+/* A process that is forked inherits from its parent, if it has one. */
 static __attribute__((noinline)) enum enqueue_reason introduce(struct simulator *simulator,
                                                                struct process *process,
                                                                enum enqueue_reason reason,
@@ -113,7 +113,7 @@ static inline void queue_remove(struct simulator *simulator, struct run_queue *q
     simulator->queued--;
 }
 
-/* Null: none is queued. */
+/* Returns null if none is queued. */
 static inline struct process *queue_pick(struct simulator *simulator, struct run_queue *queue,
                                          uint32_t cpu)
 {
@@ -131,7 +131,8 @@ static void change_cpu(struct simulator *simulator, uint32_t here, struct proces
     simulator->counts.migrations++;
 }
 
-/* Moves the process that the policy hands out from one CPU's queue to another's; null: none. */
+/* Moves the process that the policy hands out from one CPU's queue to another's. Returns null if
+ * there is none. */
 static struct process *move(struct simulator *simulator, uint32_t here, uint32_t from, uint32_t to)
 {
     struct run_queue *queue = queue_of(simulator, from);

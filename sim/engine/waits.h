@@ -79,7 +79,7 @@ static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct 
     return count;
 }
 
-/* 0: one to each that waits. */
+/* Gives one to each that waits if the count is 0. */
 static void give(struct simulator *simulator, uint32_t here, struct channel *channel,
                  uint64_t count, const struct process *actor)
 {

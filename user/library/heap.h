@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Memory for `bytes`, aligned to 16, not cleared; null: there is none. */
+/* Returns memory for `bytes`, aligned to 16, not cleared, or null if there is none. */
 void *malloc(size_t bytes);
 /* The same, cleared, for `count` objects. */
 void *calloc(size_t count, size_t bytes);

@@ -33,7 +33,7 @@ struct attribute_command {
 };
 int run_attribute_command(const struct attribute_command *command, int argc, char *argv[]);
 
-/* All rows of getpinfo(), in memory from malloc(); null: out of memory. */
+/* Returns all rows of getpinfo(), in memory from malloc(), or null if memory is short. */
 struct process_info *process_table(int *count);
 
 #endif

@@ -136,7 +136,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Moves one word from `from` to `to`, without its quotes. Where it ends; null: in a quote. */
+/* Moves one word from `from` to `to`, without its quotes. Returns where it ends, or null if that is
+ * within a quote. */
 static char *take_word(char *from, char **to)
 {
     char quote = 0;

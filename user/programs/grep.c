@@ -26,7 +26,7 @@ static bool to_end;
 static char line[4096];
 static char input[4096];
 
-/* False: the pattern is too long. */
+/* Returns false if the pattern is too long. */
 static bool compile(const char *pattern)
 {
     from_start = *pattern == '^';
@@ -83,7 +83,7 @@ static bool matches(const char *text)
     return (states & accepted) != 0;
 }
 
-/* True: the line was printed. */
+/* Returns true if the line was printed. */
 static bool serve_line(size_t length, const char *prefix)
 {
     line[length] = 0;
@@ -93,7 +93,7 @@ static bool serve_line(size_t length, const char *prefix)
     return true;
 }
 
-/* A line that is longer than the buffer is taken in pieces. True: something matched. */
+/* Takes a line that is longer than the buffer in pieces. Returns true if something matched. */
 static bool serve(int descriptor, const char *prefix)
 {
     size_t length = 0;

@@ -128,7 +128,7 @@ static size_t word_length(void)
     return n;
 }
 
-/* The word that comes next, without its quotes; null: none does. */
+/* Returns the word that comes next, without its quotes, or null if none does. */
 static char *parse_word(void)
 {
     skip_blanks();
@@ -353,7 +353,8 @@ static int run_wait(char *const words[])
 
 typedef int built_in(char *const words[]);
 
-/* What the shell does itself, since a child could not do it for it. Null: another program. */
+/* Returns what the shell does itself, since a child could not do it for it, or null for a program.
+ * */
 static built_in *find_built_in(const struct command *command)
 {
     if (!command->words || !command->words[0])
@@ -384,8 +385,8 @@ _Noreturn static void become(const struct command *command)
     become_program("sh", command->words);
 }
 
-/* Starts one command of a pipeline between descriptors, which it closes. False: no more processes.
- */
+/* Starts one command of a pipeline between descriptors, which it closes. Returns false if there can
+ * be no more processes. */
 static bool start(struct command *command, int from, int to, int unused)
 {
     command->pid = fork();

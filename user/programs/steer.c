@@ -108,7 +108,7 @@ static void tell_line(void)
     told.whole = told.length;
 }
 
-/* False: it cannot be read. */
+/* Returns false if it cannot be read. */
 static bool tell_file(int descriptor)
 {
     static char piece[4096];
@@ -151,13 +151,13 @@ static char *take_word(char **line)
     return word;
 }
 
-/* A number that is the next word. False: it is none. */
+/* Reads the next word, which is to be a number. Returns false if it is none. */
 static bool take_number(char **line, int64_t minimum, int64_t *number)
 {
     return text_to_number(take_word(line), number) && *number >= minimum && *number <= INT32_MAX;
 }
 
-/* A file of /proc whose name is the next word. -1: it cannot be opened. */
+/* Opens the file of /proc whose name is the next word. Returns -1 if it cannot be opened. */
 static int open_text(const char *name, int flags)
 {
     char path[PATH_BYTES];
@@ -251,7 +251,7 @@ static bool obey_end(char *rest)
 
 /* ---- starting programs ---- */
 
-/* As exec_program() will look for it. -1: it is not there. */
+/* Opens the program as exec_program() will look for it. Returns -1 if it is not there. */
 static int open_program(const char *name)
 {
     char path[PATH_BYTES] = "/";
@@ -263,7 +263,8 @@ static int open_program(const char *name)
     return open(name, OPEN_READ);
 }
 
-/* What keeps a program from being started can be told only before it is. 0: nothing. */
+/* What keeps a program from being started can be told only before it is. Returns 0 if nothing does.
+ * */
 static int program_flaw(const char *name)
 {
     static const char magic[4] = {0x7f, 'E', 'L', 'F'};

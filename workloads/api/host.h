@@ -24,7 +24,8 @@ void host_mark(enum mark_kind kind, uint64_t value);
 uint64_t host_seed(void);
 /* A line, to the output or to the errors, in one write. */
 void host_print(bool error, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
-/* The caller's own file: a descriptor to write to a new one, or to read from it. -1: failed. */
+/* Opens the caller's own file. Returns a descriptor to write to a new one, or to read from it, or
+ * -1 if it failed. */
 int host_open(bool create);
 /* Returns false if fewer bytes went through. */
 bool host_write(int descriptor, const void *source, int bytes);
@@ -44,9 +45,9 @@ _Noreturn void host_fail(const char *what);
 
 /* The caller becomes the first process of a family, of which no process outlives it. */
 void host_begin_family(void);
-/* Zeroed memory, which children that are forked later share; null: failed. */
+/* Returns zeroed memory, which children that are forked later share, or null if it failed. */
 void *host_shared_memory(uint64_t bytes);
-/* A descriptor to read a file, and the file's size; -1: failed. */
+/* Returns a descriptor to read a file, and the file's size, or -1 if it failed. */
 int host_open_path(const char *path, uint64_t *bytes);
 /* Channels for the caller and children that are forked later, as docs/system-calls.md has them. */
 bool host_channels_make(uint32_t count);
@@ -54,15 +55,16 @@ bool host_channel_take(uint32_t channel, int64_t released); /* RELEASE_NONE */
 bool host_channel_give(uint32_t channel, uint64_t count, enum give_to to);
 bool host_channel_meet(uint32_t channel, uint64_t processes);
 uint64_t host_tick_ns(void);
-/* A time is one of workload_nanoseconds(). False: it had come before. */
+/* A time is one of workload_nanoseconds(). Returns false if it had come before. */
 bool host_sleep_until(int64_t time);
 void host_sleep_ns(int64_t time);
 void host_sleep_ticks(uint64_t ticks); /* until this many have come; the next one is the first */
 /* The caller's, for tables: cut off if it is long. */
 void host_set_name(const char *name);
-/* Of a process, which may have ended; 0: the caller. False: failed. */
+/* Sets it of a process, which may have ended, or of the caller if that is 0. Returns false if it
+ * failed. */
 bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value);
-/* The machine's: "name" or "name:preset"; "name=value". False: failed. */
+/* Sets the machine's: "name" or "name:preset"; "name=value". Returns false if it failed. */
 bool host_set_policy(const char *text);
 bool host_set_tunable(const char *text);
 /* Iterations of workload_burn() that take a CPU a millisecond. */

@@ -31,9 +31,9 @@ struct workload_option {
 void workload_init(int argc, char *argv[], const char *meaning,
                    const struct workload_option *options, size_t count);
 /*
- * Before that, in a program of several tests: the one that the first word names,
- * or gives the number of, from 1 on; the word is taken out of the arguments. Its
- * place among the names; -1: there is no such word. A wrong one: status 2.
+ * Before that, in a program of several tests: takes the first word, which names a test or gives
+ * its number from 1 on, out of the arguments. Returns the test's place among the names, or -1
+ * if there is no such word. A wrong one ends the program with status 2.
  */
 int workload_choose(int *argc, char *argv[], const char *const names[], int count);
 /* Ends the process with status 2, and "program: text: why". */
