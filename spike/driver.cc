@@ -39,6 +39,10 @@ static constexpr char USAGE[] =
     "  --jobs=N          branches that go on side by side (1)\n"
     "  --pace=X          with input: nanoseconds of the machine for each of ours; 0, as many as it "
     "can (0)\n"
+    "  --keep-typed=FILE what is typed is kept there, each time with the kernel's time in ns\n"
+    "  --typed=FILE      is typed again at these times; standard input is not read, and time is "
+    "not "
+    "paced\n"
     "  --tree            prints the machine's device tree as text, and ends\n"
     "\n"
     "Ends with the kernel's status; 2: wrong usage; 103: every CPU sleeps, and nothing can wake "
@@ -56,6 +60,8 @@ struct options {
     std::vector<std::string> branch_folders;
     size_t jobs = 1;
     double pace = 0;
+    const char *keep_typed = "";
+    const char *typed = nullptr;
     bool tree = false;
     const char *kernel = nullptr;
 };
@@ -119,12 +125,22 @@ static void take(options &options, const char *argument)
         take_number<size_t>("--jobs=", text, 1, 1024, options.jobs);
     else if ((text = value_of(argument, "--pace=")))
         take_number<double>("--pace=", text, 0, 1e6, options.pace);
+    else if ((text = value_of(argument, "--keep-typed=")))
+        options.keep_typed = text;
+    else if ((text = value_of(argument, "--typed=")))
+        options.typed = text;
     else if (strcmp(argument, "--tree") == 0)
         options.tree = true;
     else if (argument[0] == '-' || options.kernel)
         throw wrong_usage(std::string(argument) + ": no such option, or a second kernel");
     else
         options.kernel = argument;
+}
+
+// Whether a person may type.
+static bool is_live(const options &options)
+{
+    return !options.typed && console_is_live();
 }
 
 static options read_options(int count, char *arguments[])
@@ -136,7 +152,7 @@ static options read_options(int count, char *arguments[])
         throw wrong_usage("no kernel is named");
     if (options.branch_at.has_value() == options.branch_folders.empty())
         throw wrong_usage("--branch-at and --branch: one needs the other");
-    if (options.branch_at && console_is_live())
+    if (options.branch_at && is_live(options))
         throw wrong_usage("--branch: the console must not be live; give it no input");
     return options;
 }
@@ -201,9 +217,13 @@ static int run(const options &options)
                            options.order,
                            boot_argument(options.arguments, "trace"),
                            {},
+                           options.keep_typed,
+                           {},
                            {}};
-    if (console_is_live())
+    if (is_live(options))
         parts.console.emplace(options.pace);
+    if (options.typed)
+        parts.typed_before = read_typed(options.typed);
     if (options.branch_at)
         parts.futures.emplace(*options.branch_at, options.jobs, options.branch_folders, parts.file);
     // Never destroyed: the process ends with it.

@@ -47,6 +47,17 @@ bool live::poll_input(int64_t host_ns)
     return false;
 }
 
+std::optional<char> live::take()
+{
+    char character;
+    if (!poll_input(0))
+        return {};
+    if (read(STDIN_FILENO, &character, 1) == 1)
+        return character;
+    is_open = false;
+    return {};
+}
+
 bool live::catch_up(uint64_t machine_ns)
 {
     if (pace == 0)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 // A console at which a person types, or a program for one. What is typed reaches the machine, and
 // its time does not run ahead of ours if it is paced.
@@ -17,6 +18,9 @@ class live
 
     // The machine's time that fits ours now, at most `machine_ns`.
     uint64_t machine_time(uint64_t machine_ns) const;
+
+    // Returns the next character that was typed, or nothing if none was.
+    std::optional<char> take();
 
     // Waits until something is typed. False: nothing will be any more.
     bool wait_for_input();

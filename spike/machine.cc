@@ -15,9 +15,10 @@
 static constexpr uint64_t TIMER_TICK = sim_t::INSNS_PER_RTC_TICK; // instructions
 static constexpr int INTERRUPTED = 130;                           // as a shell has it
 static constexpr uint64_t LISTENS_EVERY = 1000000;                // instructions of a hart
-// The library's console takes a character each time; where it found none, the 16 next times it does
-// not look.
-static constexpr int CONSOLE_LOOKS = 32;
+static constexpr size_t SERIAL_ROOM = 32; // characters that may wait in the console's device
+// Bits of its registers FCR, by which the guest lets it take some, and LSR: it has some.
+static constexpr uint8_t SERIAL_TAKES = 1;
+static constexpr uint8_t SERIAL_HAS = 1;
 static constexpr size_t SOFTWARE_INTERRUPT_BYTES = 4; // of its register in the CLINT
 
 machine::machine(const machine_parts &parts)
@@ -31,8 +32,9 @@ machine::machine(const machine_parts &parts)
               return inside ? memory.contents(address - DRAM_BASE) : nullptr;
           },
           parts.file),
-      order(parts.order), console(parts.console), futures(parts.futures),
-      rested_since(procs.size()), wakes_at(procs.size(), NEVER), left(procs.size())
+      order(parts.order), console(parts.console), typed_before(parts.typed_before),
+      futures(parts.futures), rested_since(procs.size()), wakes_at(procs.size(), NEVER),
+      left(procs.size())
 {
     for (size_t i = 0; i < procs.size(); i++) {
         procs[i]->register_extension(new hints_extension);
@@ -41,6 +43,11 @@ machine::machine(const machine_parts &parts)
     }
     if (order)
         watch_boundaries();
+    for (auto &device : devices)
+        if (auto *found = dynamic_cast<ns16550_t *>(device.get()))
+            serial = found;
+    if (!parts.typed_to.empty())
+        typed_to.emplace(parts.typed_to);
 }
 
 uint64_t machine::time_of(uint64_t round) const
@@ -180,16 +187,60 @@ void machine::take_mixed_round()
     }
 }
 
-// Lets the console take what was typed.
+// Takes what was typed, as much as the kernel has room for. Before its clock begins it has none:
+// moments are told by that.
 void machine::listen()
 {
-    for (int look = 0; look < CONSOLE_LOOKS; look++)
-        for (auto &device : devices)
-            if (device.get() != clint.get())
-                device->tick(turn.instructions / TIMER_TICK);
+    std::string text;
+    if (*clock_began == 0 || !(serial->fcr & SERIAL_TAKES))
+        return;
+    while (serial->rx_queue.size() + text.size() < SERIAL_ROOM) {
+        auto character = console->take();
+        if (!character)
+            break;
+        text += *character;
+    }
+    if (!text.empty())
+        type(text);
+}
+
+void machine::keep_typed(const std::string &text)
+{
+    if (typed_to && *clock_began)
+        typed_to->add({kernel_ns(), text});
+}
+
+void machine::type(const std::string &text)
+{
+    keep_typed(text);
+    for (char character : text)
+        serial->rx_queue.push(static_cast<uint8_t>(character));
+    serial->lsr |= SERIAL_HAS;
+    serial->update_interrupt();
     for (size_t i = 0; i < hart_list.size(); i++)
         if (hart_list[i].is_called())
             wake(i, round);
+}
+
+// Types once more what was typed at this moment. False: the machine was ended then.
+bool machine::type_again()
+{
+    const std::string &text = typed_before[typed_again++].text;
+    if (text.empty())
+        keep_typed(text);
+    else
+        type(text);
+    return !text.empty();
+}
+
+// Somebody wants the machine to end.
+bool machine::is_interrupted()
+{
+    // The library has handlers for the signals that ask a process to end.
+    if (!ctrlc_pressed && !should_exit())
+        return false;
+    keep_typed("");
+    return true;
 }
 
 // Goes on to the next round in which a hart takes part. False: there is none, and none will be.
@@ -200,9 +251,10 @@ bool machine::find_round()
         return find_live_round();
     if (!active.is_empty())
         return true;
-    if (next_wake == NEVER)
+    uint64_t next = std::min(next_wake, typing_round());
+    if (next == NEVER)
         return false;
-    round = std::min(next_wake, branching_round());
+    round = std::min(next, branching_round());
     wake_due();
     return true;
 }
@@ -244,13 +296,29 @@ char *machine::place_of(const char *symbol)
     return place;
 }
 
-// The first round at or after the moment at which the branches begin, by the kernel's clock. That
-// begins a moment after the machine.
+// The first round at or after a time of the kernel's clock. That begins a moment after the machine.
+uint64_t machine::round_at(uint64_t kernel_ns) const
+{
+    return round_of(*clock_began + (kernel_ns + TIMER_TICK - 1) / TIMER_TICK);
+}
+
+// The kernel's time in this round, once its clock has begun.
+uint64_t machine::kernel_ns() const
+{
+    return (time_of(round) - *clock_began) * TIMER_TICK;
+}
+
+// The round in which the branches begin.
 uint64_t machine::branching_round() const
 {
-    if (!futures)
-        return NEVER;
-    return round_of(*clock_began + (futures->begin_ns() + TIMER_TICK - 1) / TIMER_TICK);
+    return futures ? round_at(futures->begin_ns()) : NEVER;
+}
+
+// The round in which something is typed again.
+uint64_t machine::typing_round() const
+{
+    bool has_next = typed_again < typed_before.size() && *clock_began;
+    return has_next ? round_at(typed_before[typed_again].at_ns) : NEVER;
 }
 
 // Lays the commands where the kernel looks for them, and calls its first CPU.
@@ -290,19 +358,19 @@ int machine::run_to_end()
     start();
     tohost = reinterpret_cast<uint64_t *>(place_of("tohost"));
     fromhost = reinterpret_cast<uint64_t *>(place_of("fromhost"));
-    if (futures) {
-        clock_began = reinterpret_cast<uint64_t *>(place_of(MACHINE_CLOCK_SYMBOL));
+    clock_began = reinterpret_cast<uint64_t *>(place_of(MACHINE_CLOCK_SYMBOL));
+    if (futures)
         commands = place_of(MACHINE_COMMANDS_SYMBOL);
-    }
 
     for (; !calls.ended(); round++) {
-        // The library has handlers for the signals that ask a process to end.
-        if (ctrlc_pressed || should_exit())
+        if (is_interrupted())
             return INTERRUPTED;
         if (!find_round()) {
             fprintf(stderr, "spike: every CPU sleeps, and nothing can wake one\n");
             return checked(MACHINE_STUCK);
         }
+        if (round >= typing_round() && !type_again())
+            return INTERRUPTED;
         if (round >= branching_round() && !begin_branch())
             return 0;
         clint->mtime = time_of(round);

@@ -14,6 +14,7 @@
 #include "host_calls.h"
 #include "interleaving.h"
 #include "live.h"
+#include "typed.h"
 
 // What the machine is made of; the rest is Spike's.
 struct machine_parts {
@@ -24,6 +25,8 @@ struct machine_parts {
     std::optional<interleaving> order; // none: harts have whole turns, in their order
     std::string file;                  // that the kernel may write, as host_calls has it
     std::optional<live> console;       // none: no person types, and time passes as fast as it can
+    std::string typed_to;              // the file that keeps what is typed; "": none does
+    std::vector<typed> typed_before;   // what is typed again, and when
     std::optional<branches> futures;   // none: there is one, its own
 };
 
@@ -51,8 +54,15 @@ class machine : public sim_t
     void wake(size_t hart, uint64_t in_round);
     void wake_due();
     void listen();
+    void type(const std::string &text);
+    void keep_typed(const std::string &text);
+    bool type_again();
+    bool is_interrupted();
     void load_symbols(std::map<std::string, uint64_t> &found) override;
     uint64_t branching_round() const;
+    uint64_t typing_round() const;
+    uint64_t round_at(uint64_t kernel_ns) const;
+    uint64_t kernel_ns() const;
     bool begin_branch();
     char *place_of(const char *symbol);
     void tell_kernel(const std::string &text);
@@ -65,7 +75,11 @@ class machine : public sim_t
     host_calls calls;
     std::optional<interleaving> order;
     std::optional<live> console;
+    std::optional<typed_file> typed_to;
+    std::vector<typed> typed_before;
+    size_t typed_again = 0;          // so many of them were
     std::optional<branches> futures; // as long as they have not begun
+    ns16550_t *serial = nullptr;     // the console's device
     std::map<std::string, uint64_t> symbols;
 
     uint64_t round = 0;

@@ -76,6 +76,8 @@ def test_wrong_values_are_refused_and_write_nothing(
         ["trace", "/nowhere"],
         ["boot", "--policy", "rr,rr:table-scan"],
         ["boot", "--cpus", "1-4"],
+        ["boot", "--machine", "qemu", "--record", "/nowhere/at/all"],
+        ["boot", "--machine", "spike", "--typed", "/nowhere/at/all"],
     ],
 )
 def test_wrong_usage_ends_with_status_2(schedlab: Command, arguments: list[str]) -> None:

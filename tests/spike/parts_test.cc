@@ -5,6 +5,7 @@
 #include "spike/boot_arguments.h"
 #include "spike/hart_set.h"
 #include "spike/host_calls.h"
+#include "spike/typed.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -120,8 +121,66 @@ static void the_end_has_a_status()
     check(calls.ended() == 101);
 }
 
+static void write_text(const char *text)
+{
+    FILE *file = fopen("typed", "wb");
+    check(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void what_was_typed_is_read_as_it_was_kept()
+{
+    std::string all;
+    for (int code = 1; code < 256; code++)
+        all += static_cast<char>(code);
+    all += '\0';
+    std::vector<typed> list = {{7, " a\\\n "}, {8, all}, {UINT64_MAX, ""}};
+    {
+        typed_file file("typed");
+        for (const typed &each : list)
+            file.add(each);
+    }
+    std::vector<typed> found = read_typed("typed");
+    check(found.size() == list.size());
+    for (size_t i = 0; i < list.size(); i++)
+        check(found[i].at_ns == list[i].at_ns && found[i].text == list[i].text);
+    write_text("1 a\n2\n3 \\x5cb\n");
+    found = read_typed("typed");
+    check(found.size() == 3 && found[1].text.empty() && found[2].text == "\\b");
+}
+
+static std::string complaint_of(const char *text)
+{
+    write_text(text);
+    try {
+        read_typed("typed");
+    } catch (const std::exception &error) {
+        return error.what();
+    }
+    return "";
+}
+
+static void what_nobody_kept_is_refused()
+{
+    for (const char *text :
+         {"5 a\n5 b\n", "5 a\n4 b\n", "5 a\nb\n", "5 a\n6 \n", "5 a\n\n", "5 a\n6 \\x0\n",
+          "5 a\n6 \\x0g\n", "5 a\n6 \\\n", "5 a\n6 \\n\n", "5 a\n6 \t\n", "5 a\n-6 b\n",
+          "5 a\n99999999999999999999 b\n", "5 a\n 6 b\n", "5 a\n6 \xff\n"})
+        check(complaint_of(text).starts_with("typed, line 2: not a time in ns"));
+    check(complaint_of("") == "");
+    unlink("typed");
+    bool is_refused = false;
+    try {
+        read_typed("typed");
+    } catch (const std::exception &) {
+        is_refused = true;
+    }
+    check(is_refused);
+}
+
 int main()
 {
+    what_was_typed_is_read_as_it_was_kept();
+    what_nobody_kept_is_refused();
     boot_arguments_are_read_as_the_kernel_does();
     a_set_of_harts_is_in_order();
     the_kernel_reaches_one_file();

@@ -155,7 +155,8 @@ def test_a_live_machine_is_interrupted(pace: str, number: int) -> None:
 def test_its_parts(tmp_path: Path) -> None:
     """tests/spike/parts_test.cc."""
     program = tmp_path / "parts_test"
-    sources = ["tests/spike/parts_test.cc", "spike/boot_arguments.cc", "spike/host_calls.cc"]
+    parts = [f"spike/{name}.cc" for name in ("boot_arguments", "host_calls", "typed")]
+    sources = ["tests/spike/parts_test.cc", *parts]
     words = [compiler().clang, "--driver-mode=g++", "-std=c++20", "-O1", "-g", "-Wall", "-Wextra"]
     words += ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I."]
     subprocess.run([*words, *sources, "-o", str(program)], cwd=ROOT, check=True)

@@ -12,7 +12,9 @@ from schedlab.commands.options import POLICIES, TICK, memory_option
 from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.machines import KERNEL_MACHINES, Boot, kernel_machine
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import KERNEL_CPUS_MAX, with_more_arguments
+from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.toolchain.build import IMAGE, KERNEL, build
 from schedlab.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
 from schedlab.units import format_time
@@ -41,6 +43,17 @@ from schedlab.units import format_time
     help="More boot arguments, such as 'processes=64 overcommit=0'"
     " (docs/kernel-boot-and-devices.md).",
 )
+@click.option(
+    "--record",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Of spike: a new folder for the trace, and for what is typed and when.",
+)
+@click.option(
+    "--typed",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Of spike: type again what such a recording has, at the same times. With the same kernel,"
+    " disk and options it is the same run, byte for byte (docs/spike.md).",
+)
 def boot(
     cpus: int,
     policies: tuple[PolicyChoice, ...],
@@ -49,6 +62,8 @@ def boot(
     memory: int,
     disk: Path | None,
     arguments: str,
+    record: Path | None,
+    typed: Path | None,
 ) -> None:
     """Boot the kernel with a shell in this terminal.
 
@@ -60,10 +75,39 @@ def boot(
         )
     check_choices(read_catalogue(), policies, {})
     told = {"policy": str(policies[0]), "tick": format_time(tick)}
+    if record:
+        told["trace"] = TRACE_FILE
     words = with_more_arguments(told, arguments)
+    chosen = kernel_machine(machine)
+    if (record or typed) and not chosen.types_again:
+        raise WrongUsage(
+            f"--record and --typed: only schedlab's own Spike repeats what it did: add --machine"
+            f" spike, and leave {SPIKE_VARIABLE} unset"
+        )
     build("kernel", "image")
-    start = Boot(KERNEL, disk or IMAGE, cpus, memory, words, traced=False, live=True)
-    command = kernel_machine(machine).command(start)
+    start = Boot(
+        KERNEL,
+        (disk or IMAGE).absolute(),
+        cpus,
+        memory,
+        words,
+        traced=False,
+        live=True,
+        keeps_typed=bool(record),
+        typed=typed and typed.absolute(),
+    )
+    command = chosen.command(start)
     leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
-    say(f"To leave: {leave}.")
+    say("It goes as it was typed." if typed else f"To leave: {leave}.")
+    if record:
+        enter_new(record)
     os.execv(command[0], command)
+
+
+def enter_new(folder: Path) -> None:
+    """Makes a folder, and works in it from here on. Raises WrongUsage if it is there already."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise WrongUsage(f"--record {folder}: it is there already; name a new folder") from None
+    os.chdir(folder)

@@ -35,6 +35,11 @@ class Boot:
     traced: bool = True
     live: bool = False
     """A person watches or types: the machine's time does not run ahead of ours."""
+    keeps_typed: bool = False
+    """What is typed, and when, is kept in the file TYPED."""
+    typed: Path | None = None
+    """Such a file, which is typed again instead of what a person types. Both are for machines alone
+    that can do so: KernelMachine.types_again."""
     control: int | None = None
     """A socket, open in the process that is started, by which a program pauses the machine: QEMU's
     machine protocol. None: none does, and the console is a person's."""
@@ -51,6 +56,11 @@ class KernelMachine(Machine):
     cpus_max = KERNEL_CPUS_MAX
     tick_ns = 1_000_000
     memory_mib = 512
+
+    @property
+    def types_again(self) -> bool:
+        """It can keep what is typed, and type it again at the same times of the kernel."""
+        return False
 
     @abstractmethod
     def command(self, boot: Boot) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from schedlab.errors import MachineUnfit
 from schedlab.host.processor import is_complete
 from schedlab.machines.base import Release
+from schedlab.machines.folder import TYPED
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.spike_driver import driver, driver_version
 from schedlab.machines.spike_install import PROGRAM, installed_spike
@@ -138,6 +139,11 @@ class Spike(KernelMachine):
     def release(self) -> SpikeRelease:
         return find_spike()
 
+    @property
+    def types_again(self) -> bool:
+        """Only our driver does."""
+        return bool(self.release().turn)
+
     def command(self, boot: Boot) -> list[str]:
         release = self.release()
         if not release.turn:
@@ -180,8 +186,12 @@ def driven(path: str, boot: Boot, turn: str = STANDARD_TURN, interleaving: str =
         command.append(f"--interleave={interleaving}")
     if boot.disk:
         command.append(f"--disk={boot.disk}")
-    if boot.live:
+    if boot.typed:
+        command.append(f"--typed={boot.typed}")
+    elif boot.live:
         command.append("--pace=1")
+    if boot.keeps_typed:
+        command.append(f"--keep-typed={TYPED}")
     return [*command, str(boot.program)]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -67,10 +68,14 @@ class Recorder:
         """Adds what comes next of the console."""
         self._console.writelines(f"{line}\n" for line in lines)
 
-    async def stop(self, outcome: Outcome, facts: Mapping[str, Any]) -> Path:
+    async def stop(
+        self, outcome: Outcome, facts: Mapping[str, Any], files: Iterable[Path] = ()
+    ) -> Path:
         """Ends the trace and computes its metrics; gives the run's folder. `facts`: what is known
-        only now."""
+        only now. `files`: are copied into it."""
         self._trace.finish()
+        for file in files:
+            shutil.copy(file, self.folder)
         self._console.flush()
         if outcome.succeeded:
             outcome = await self._measured()

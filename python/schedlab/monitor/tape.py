@@ -91,10 +91,13 @@ class Tape:
         if wanted.from_start:
             self.recorder.add_log(log)
 
-    async def stop(self, outcome: Outcome, workload: str, repeatable: bool) -> Path | None:
+    async def stop(
+        self, outcome: Outcome, workload: str, repeatable: bool, files: Iterable[Path] = ()
+    ) -> Path | None:
         """Returns the run's folder, or None if nothing was recorded. It is kept even if this is broken off.
 
         `repeatable`: would the system do the same again, if it were not steered, and has it ended?
+        `files`: what it left that belongs to the run.
         """
         recorder, self.recorder = self.recorder, None
         if recorder is None:
@@ -104,7 +107,7 @@ class Tape:
             "repeatable": repeatable and self._from_start and not self._steered,
             "monitor": {"from_start": self._from_start, "steered": self._steered},
         }
-        return await to_the_end(recorder.stop(outcome, facts))
+        return await to_the_end(recorder.stop(outcome, facts, files))
 
     def discard(self) -> None:
         """Nothing of the recording is kept."""

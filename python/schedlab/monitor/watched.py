@@ -567,7 +567,8 @@ class Watched:
         outcome = Outcome("failed", self.message) if failed else Outcome("success")
         ended = self.life is Life.ENDED
         repeatable = ended and self.system is not None and self.system.repeatable
-        folder = await self.tape.stop(outcome, self.workload, repeatable)
+        files: list[Path] = getattr(self.system, "kept_files", [])
+        folder = await self.tape.stop(outcome, self.workload, repeatable, files)
         if folder:
             self.terms.kept.append(folder)
         return folder

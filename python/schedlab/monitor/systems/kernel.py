@@ -24,7 +24,7 @@ import numpy as np
 from schedlab.errors import WrongUsage
 from schedlab.host.supervision import to_the_end
 from schedlab.machines import Boot, kernel_machine
-from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.kernel import BOOT_ARGUMENTS_MAX, KERNEL_PARTS
 from schedlab.machines.outcome import FAILED, SUCCESS, Outcome, outcome_of, tail_of
 from schedlab.monitor.system import (
@@ -96,6 +96,12 @@ class KernelSystem(GuestSystem):
     def own_pids(self) -> frozenset[int]:
         return frozenset({INIT, self._steer_pid} - {0})
 
+    @property
+    def kept_files(self) -> list[Path]:
+        """Files that belong to a recording: what was typed since the machine began, where it can be typed again."""
+        typed = self.folder / TYPED
+        return [typed] if typed.exists() else []
+
     # --- beginning and end
 
     async def _begin(self) -> None:
@@ -118,6 +124,7 @@ class KernelSystem(GuestSystem):
             setup.memory_mib,
             boot_arguments(setup),
             live=True,
+            keeps_typed=self._machine.types_again,
             control=control,
         )
         await self._start(self._machine.command(boot), () if control is None else (control,))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""What a monitor says to a machine on our Spike is kept, and said again it gives the same run."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schedlab import paths
+from schedlab.machines import Boot, kernel_machine
+from schedlab.machines.folder import TRACE_FILE, TYPED
+from schedlab.machines.kernel import KERNEL_PARTS
+from schedlab.monitor.commands import perform
+from schedlab.monitor.making import read_choices
+from schedlab.monitor.session import Session
+from schedlab.monitor.system import Setup
+from schedlab.monitor.systems.kernel import boot_arguments
+from schedlab.monitor.systems.live_disk import DISK
+from schedlab.runs.parts import supply
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.trace.format import AttributeKind
+from schedlab.workload.loading import TOOLS
+from test_monitor_kernel import Live
+
+pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("monitor_kernel")]
+SETUP = Setup("spike", PolicyChoice("lottery"), workloads=("two-hogs", "interactive"))
+
+
+def typed_lines(file: Path) -> list[str]:
+    """The commands, without their times and numbers."""
+    text = "".join(line.partition(" ")[2] for line in file.read_text().splitlines())
+    return [line.split(" ", 2)[2] for line in text.split("\\x0a") if line]
+
+
+def test_said_again_it_is_the_same_run(tmp_path: Path) -> None:
+    parts = supply((*KERNEL_PARTS, *TOOLS))
+    (tmp_path / "live").mkdir()
+    (tmp_path / "again").mkdir()
+    live = Live(SETUP, tmp_path / "live")
+    live.system.keep_trace = True
+    live.do(live.system.begin())
+    disk = tmp_path / "disk"
+    shutil.copy(tmp_path / "live" / DISK, disk)
+    hog = next(row.pid for row in live.status().rows if row.name == "hog")
+    live.do(live.system.set_attribute(hog, AttributeKind.TICKETS, 7))
+    live.do(live.system.pause())
+    live.do(asyncio.sleep(0.1))
+    live.do(live.system.resume())
+    live.do(live.system.set_policy("mlfq"))
+    live.now_ns()
+    live.end()
+    typed = tmp_path / "live" / TYPED
+    said = typed_lines(typed)
+    assert f"set {hog} tickets 7" in said
+    assert "write sched_status mlfq" in said
+    assert said[-1] == "end"
+    boot = Boot(parts["kernel"], disk, SETUP.cpus, SETUP.memory_mib, boot_arguments(SETUP))
+    boot = replace(boot, keeps_typed=True, typed=typed)
+    command = kernel_machine("spike").command(boot)
+    done = subprocess.run(command, cwd=tmp_path / "again", capture_output=True, check=False)
+    assert done.returncode == 0
+    for name in (TRACE_FILE, TYPED):
+        found = (tmp_path / "again" / name).read_bytes()
+        assert found == (tmp_path / "live" / name).read_bytes()
+
+
+def test_a_recording_has_what_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+
+    async def record() -> Path:
+        session = Session([SETUP], read_choices(), record=True)
+        running = asyncio.ensure_future(session.run())
+        watched = session.systems["a"]
+        try:
+            for _ in range(1200):
+                if watched.recording:
+                    break
+                await asyncio.sleep(0.05)
+            await perform(session, {"do": "policy", "policy": "rr"})
+            return Path(await perform(session, {"do": "record", "on": False}))
+        finally:
+            running.cancel()
+            await session.close()
+
+    folder = asyncio.run(record())
+    assert "write sched_status rr" in typed_lines(folder / TYPED)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""What a person types at a live machine is kept with its moments, and typed again it gives the same run."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+import tty
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedlab.machines import Boot
+from schedlab.machines.folder import TRACE_FILE, TYPED
+from schedlab.machines.spike import SPIKE_VARIABLE, STOCK, driven
+from schedlab.machines.spike_driver import driver
+from schedlab.toolchain.build import IMAGE, KERNEL, build
+
+WORDS = f"policy=mlfq tick=1ms trace={TRACE_FILE}"
+PROMPT = b"$ "
+PATIENCE_S = 60
+
+
+def command(folder: Path, typed: Path | None = None, interleaving: str = "") -> list[str]:
+    """A machine with a shell, which keeps what is typed in a folder, for which it is made."""
+    build("kernel", "image")
+    folder.mkdir()
+    boot = Boot(KERNEL, IMAGE, 2, 512, WORDS, live=True, keeps_typed=True, typed=typed)
+    return driven(str(driver()), boot, interleaving=interleaving)
+
+
+class Terminal:
+    """A person at a machine: what is typed is seen, as on any terminal."""
+
+    def __init__(self, words: list[str], folder: Path) -> None:
+        self.end, theirs = pty.openpty()
+        tty.setraw(theirs)  # each character comes to the machine at once
+        self.process = subprocess.Popen(
+            words, cwd=folder, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        os.close(theirs)
+        self.said = b""
+
+    def hear(self) -> bytes:
+        assert self.process.stdout
+        assert select.select([self.process.stdout], [], [], PATIENCE_S)[0], self.said
+        more = os.read(self.process.stdout.fileno(), 65536)
+        self.said += more
+        return more
+
+    def until(self, words: bytes, times: int = 1) -> None:
+        while self.said.count(words) < times:
+            assert self.hear(), self.said
+
+    def type(self, text: str) -> None:
+        os.write(self.end, text.encode())
+
+    def leave(self) -> tuple[int, bytes]:
+        """The exit status, and all that it printed."""
+        while self.hear():
+            pass
+        status = self.process.wait(60)
+        os.close(self.end)
+        return status, self.said
+
+
+def type_oddly(terminal: Terminal) -> None:
+    """Characters come alone, in heaps, while something runs, and with pauses."""
+    chance = random.Random(7)
+    terminal.until(PROMPT)
+    for character in "echo slowly\n":
+        terminal.type(character)
+        time.sleep(chance.choice([0, 0.001, 0.004, 0.03]))
+    terminal.until(PROMPT, 2)
+    terminal.type("cpu-bound -n 3 -i 4\necho while it ran " + "x" * 60 + "\n")
+    terminal.until(b"xxx\n")
+    time.sleep(0.2)
+    terminal.type("nonsense\x7f\b\x15echo \\ \xe9\t\n")
+    time.sleep(0.05)
+
+
+def again(folder: Path, typed: Path, interleaving: str = "") -> tuple[int, bytes]:
+    done = subprocess.run(
+        command(folder, typed, interleaving),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def power_off(terminal: Terminal) -> None:
+    terminal.type("poweroff\n")
+
+
+def interrupt(terminal: Terminal) -> None:
+    terminal.process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize(
+    ("leave", "expected", "interleaving"),
+    [(power_off, 0, ""), (interrupt, 130, ""), (power_off, 0, "5")],
+)
+def test_typed_again_it_is_the_same_run(
+    tmp_path: Path, leave: Callable[[Terminal], None], expected: int, interleaving: str
+) -> None:
+    terminal = Terminal(command(tmp_path / "live", None, interleaving), tmp_path / "live")
+    type_oddly(terminal)
+    leave(terminal)
+    live = terminal.leave()
+    assert live[0] == expected
+    kept = tmp_path / "live" / TYPED
+    begin = time.monotonic()
+    assert again(tmp_path / "again", kept, interleaving) == live
+    assert time.monotonic() - begin < 60
+    assert b"while it ran" in live[1]
+    for name in (TRACE_FILE, TYPED):
+        first = (tmp_path / "live" / name).read_bytes()
+        assert first
+        assert (tmp_path / "again" / name).read_bytes() == first
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(None, "typed: No such file"), ("7 a\n6 b\n", "typed, line 2: not a time in ns")],
+)
+def test_what_cannot_be_typed_again(tmp_path: Path, text: str | None, message: str) -> None:
+    if text:
+        (tmp_path / TYPED).write_text(text)
+    status, said = again(tmp_path / "again", tmp_path / TYPED)
+    assert status == 1
+    assert message in said.decode()
+    assert len(said.splitlines()) == 1
+
+
+def boot(*options: str) -> list[str]:
+    """The command by which a user has such a machine."""
+    return [sys.executable, "-m", "schedlab", "boot", "--machine", "spike", "--cpus", "2", *options]
+
+
+@pytest.mark.spike
+def test_a_user_records_what_is_typed_and_types_it_again(tmp_path: Path) -> None:
+    build("kernel", "image")
+    terminal = Terminal(boot("--record", "first"), tmp_path)
+    terminal.until(PROMPT)
+    terminal.type("cpu-bound -n 2 -i 2; poweroff\n")
+    status, _ = terminal.leave()
+    assert status == 0
+    words = boot("--typed", f"first/{TYPED}", "--record", "second")
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0
+    assert b"poweroff" in done.stdout
+    for name in (TRACE_FILE, TYPED):
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"--record second: it is there already" in done.stderr
+
+
+def test_what_does_not_repeat_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SPIKE_VARIABLE, STOCK)
+    done = subprocess.run(
+        boot("--record", "here"), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "only schedlab's own Spike repeats" in done.stderr
+    assert not list(tmp_path.iterdir())
