@@ -74,24 +74,38 @@ static bool read_number(const char *text, size_t length, uint64_t *value)
     return errno == 0 && end == text + length;
 }
 
-/* Returns the place of a policy's own cost, made if it is not there, or null if there is no room.
+/* Does a cost of `policy` hold for `other`, too? It does for its presets; null is all policies. */
+static bool covers(const char *policy, size_t length, const char *other)
+{
+    return !policy ||
+           (strncmp(other, policy, length) == 0 && (other[length] == '\0' || other[length] == ':'));
+}
+
+/* What is said last holds: forgets what was said before of the same policies, or of some of them.
  */
+static void forget_covered(struct simulator_costs *costs, uint32_t number, const char *policy,
+                           size_t length)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < costs->policy_count; i++) {
+        const struct simulator_policy_cost *cost = &costs->policies[i];
+        if (cost->cost != number || !covers(policy, length, cost->policy))
+            costs->policies[kept++] = *cost;
+    }
+    costs->policy_count = kept;
+}
+
+/* Returns the place of a policy's own cost, which is not there yet, or null if there is no room. */
 static uint64_t *cost_of_policy(struct simulator_costs *costs, uint32_t number, const char *policy,
                                 size_t length)
 {
-    struct simulator_policy_cost *found = costs->policies;
-    const struct simulator_policy_cost *end = found + costs->policy_count;
-    while (found < end && (found->cost != number || strlen(found->policy) != length ||
-                           memcmp(found->policy, policy, length) != 0))
-        found++;
-    if (found == costs->policies + SIMULATOR_POLICY_COSTS_MAX || length >= sizeof(found->policy))
+    struct simulator_policy_cost *new = &costs->policies[costs->policy_count];
+    if (costs->policy_count == SIMULATOR_POLICY_COSTS_MAX || length >= sizeof(new->policy))
         return NULL;
-    if (found == end) {
-        *found = (struct simulator_policy_cost){.cost = number};
-        memcpy(found->policy, policy, length);
-        costs->policy_count++;
-    }
-    return &found->value;
+    *new = (struct simulator_policy_cost){.cost = number};
+    memcpy(new->policy, policy, length);
+    costs->policy_count++;
+    return &new->value;
 }
 
 static bool wrong_name(const char *text, size_t length, struct simulator_error *error)
@@ -117,19 +131,39 @@ static uint64_t *named_cost(struct simulator_costs *costs, const char *text, siz
     struct policy_choice choice;
     if (number == COSTS)
         return wrong_name(text, length, error), NULL;
-    if (!dot)
-        return cost_at(costs, number);
-    size_t rest = length - name - 1;
-    if (policy_choose(dot + 1, rest, &choice)) {
+    const char *policy = dot ? dot + 1 : NULL;
+    size_t rest = dot ? length - name - 1 : 0;
+    if (policy && policy_choose(policy, rest, &choice)) {
         set_error(error, "cost %.*s: expected a policy, or POLICY:PRESET, after the dot",
                   (int)length, text);
         return NULL;
     }
-    uint64_t *value = cost_of_policy(costs, number, dot + 1, rest);
+    forget_covered(costs, number, policy, rest);
+    if (!policy)
+        return cost_at(costs, number);
+    uint64_t *value = cost_of_policy(costs, number, policy, rest);
     if (!value)
         set_error(error, "cost %.*s: expected at most %d costs of policies", (int)length, text,
                   SIMULATOR_POLICY_COSTS_MAX);
     return value;
+}
+
+/* Under all policies. */
+static bool add_to_cost(struct simulator_costs *costs, const char *text, size_t length,
+                        uint64_t added, struct simulator_error *error)
+{
+    uint32_t number = find_cost(text, length);
+    if (number == COSTS)
+        return wrong_name(text, length, error);
+    bool fits = !__builtin_add_overflow(*cost_at(costs, number), added, cost_at(costs, number));
+    for (uint32_t i = 0; i < costs->policy_count; i++) {
+        uint64_t *value = &costs->policies[i].value;
+        if (costs->policies[i].cost == number)
+            fits = !__builtin_add_overflow(*value, added, value) && fits;
+    }
+    if (!fits)
+        set_error(error, "cost %.*s: too much is added", (int)length, text);
+    return fits;
 }
 
 static bool read_cost(struct simulator_costs *costs, const char *text, size_t length,
@@ -139,13 +173,17 @@ static bool read_cost(struct simulator_costs *costs, const char *text, size_t le
     if (!equals)
         return wrong_name(text, length, error);
     size_t name = (size_t)(equals - text);
-    uint64_t *cost = named_cost(costs, text, name, error);
-    if (!cost)
-        return false;
-    if (!read_number(equals + 1, length - name - 1, cost)) {
+    uint64_t value;
+    if (!read_number(equals + 1, length - name - 1, &value)) {
         set_error(error, "cost %.*s: expected a number of nanoseconds", (int)length, text);
         return false;
     }
+    if (name > 0 && text[name - 1] == '+')
+        return add_to_cost(costs, text, name - 1, value, error);
+    uint64_t *cost = named_cost(costs, text, name, error);
+    if (!cost)
+        return false;
+    *cost = value;
     return true;
 }
 

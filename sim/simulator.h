@@ -87,8 +87,8 @@ extern const struct simulator_costs simulator_costs_none;
 /* As our kernel on Spike: sim/costs/kernel.json. */
 struct simulator_costs simulator_costs_kernel(void);
 
-/* Reads "kernel", "none", or either and then changes, for all policies or for one:
- * "kernel,fork=20000,scheduler.lottery=600". */
+/* Reads "kernel", "none", or either and then changes, for all policies or for one; "+=" adds to
+ * what it is under each: "kernel,fork=20000,scheduler.lottery=600,exit+=9000". */
 bool simulator_read_costs(struct simulator_costs *costs, const char *text,
                           struct simulator_error *error);
 

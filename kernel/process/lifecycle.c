@@ -11,6 +11,7 @@
 #include "abi/machine_status.h"
 #include "boot/shutdown.h"
 #include "boot/start.h"
+#include "device/device_tree.h"
 #include "fs/file.h"
 #include "lib/panic.h"
 #include "lib/print.h"
@@ -29,11 +30,13 @@
 #include "time/timer.h"
 #include "trace/trace.h"
 
-#define STATUS_KILLED (-1)
+#define STATUS_KILLED      (-1)
+#define FORK_DELAY_LONGEST 1000000000ul /* nanoseconds */
 
 static struct object_cache process_cache;
 static struct process *first_process;
-static uint64_t finished; /* processes that have ended: guarded by process_tree_lock */
+static uint64_t finished;   /* processes that have ended: guarded by process_tree_lock */
+static uint64_t fork_delay; /* nanoseconds by which each fork takes longer than its work does */
 
 void process_entry(void); /* trap/entry.S */
 void process_begin(void);
@@ -42,6 +45,9 @@ void process_init(void)
 {
     object_cache_init(&process_cache, "processes", sizeof(struct process));
     process_table_init();
+    fork_delay = boot_argument_number("fork-delay", 0);
+    if (fork_delay > FORK_DELAY_LONGEST)
+        panic("boot argument fork-delay=%lu ns: it must be at most 1s", fork_delay);
 }
 
 struct process *current_process(void)
@@ -171,6 +177,8 @@ int64_t process_fork(void)
         goto free_space;
     }
     inherit(child, parent);
+    if (fork_delay)
+        clock_pass(fork_delay);
     /* The child may end, but only this process can free it: its PID stays readable. */
     error = start_process(child, parent);
     if (!error)

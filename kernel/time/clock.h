@@ -29,6 +29,8 @@ static inline uint64_t clock_cycles(void)
 
 /* How fast the cycle counters run. Takes a moment where it must be measured. */
 uint64_t clock_cycles_per_second(void);
+/* Lets so many nanoseconds pass on this CPU, as work would that cannot be interrupted. */
+void clock_pass(uint64_t ns);
 /* Length of a tick in nanoseconds, and the number of whole ticks since boot. */
 uint64_t clock_tick_ns(void);
 uint64_t clock_ticks(void);

@@ -145,8 +145,8 @@ static void test_costs_of_a_policy(void)
     struct simulator_error error;
     struct simulator_setup setup = setup_of("rr", 1);
     check(simulator_read_costs(&setup.costs,
-                               "none,scheduler=300,scheduler.rr=200,scheduler.rr:table-scan=100,"
-                               "crowd.lottery=5000,scheduler.rr=201",
+                               "none,scheduler=300,scheduler.rr=201,scheduler.rr:table-scan=100,"
+                               "crowd.lottery=5000",
                                &error));
     check(setup.costs.policy_count == 3);
     check(run(&setup, "program a\n run 1us\n").now == 3 * 201 + 1000);
@@ -164,6 +164,36 @@ static void test_costs_of_a_policy(void)
           strstr(error.text, "cost fork.frr: expected a policy"));
     check(!simulator_read_costs(&setup.costs, "none,fork.rr:x=7", &error));
     check(!simulator_read_costs(&setup.costs, "none,frok.rr=7", &error));
+}
+
+static void test_what_is_said_last_holds(void)
+{
+    static const struct {
+        const char *changes;
+        uint64_t rr, table_scan, lottery;
+    } cases[] = {
+        {"", 10, 20, 30},
+        {",fork=5", 5, 5, 5},
+        {",fork.rr=5", 5, 5, 30},
+        {",fork.rr:table-scan=5", 10, 5, 30},
+        {",fork=5,fork.lottery=6", 5, 5, 6},
+        {",fork+=5", 15, 25, 35},
+        {",fork+=5,fork=7,fork+=1", 8, 8, 8},
+    };
+    struct simulator_error error;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        static const char *const policies[] = {"rr", "rr:table-scan", "lottery"};
+        const uint64_t expected[] = {cases[i].rr, cases[i].table_scan, cases[i].lottery};
+        char text[200];
+        snprintf(text, sizeof(text),
+                 "none,fork=1,fork.rr=10,fork.rr:table-scan=20,fork.lottery=30%s",
+                 cases[i].changes);
+        for (unsigned j = 0; j < 3; j++) {
+            struct simulator_setup setup = setup_of(policies[j], 1);
+            check(simulator_read_costs(&setup.costs, text, &error));
+            check(run(&setup, "program a\n run 1us\n").now == expected[j] + 1000);
+        }
+    }
 }
 
 static void test_the_machine_boots(void)
@@ -529,6 +559,10 @@ static void test_costs_in_text(void)
     check(!simulator_read_costs(&costs, "none,fork=", &error));
     check(!simulator_read_costs(&costs, "none,fork=1x", &error));
     check(!simulator_read_costs(&costs, "fork=1,none", &error));
+    check(!simulator_read_costs(&costs, "frok+=1", &error) && strstr(error.text, "cost frok: "));
+    check(!simulator_read_costs(&costs, "fork.rr+=1", &error));
+    check(!simulator_read_costs(&costs, "fork=9,fork+=18446744073709551607", &error) &&
+          strstr(error.text, "cost fork: too much is added"));
 }
 
 /* ---- the parts ---- */
@@ -607,6 +641,7 @@ int main(void)
     test_costs();
     test_costs_of_a_child();
     test_costs_of_a_policy();
+    test_what_is_said_last_holds();
     test_the_machine_boots();
     test_a_tick_waits_until_the_kernel_is_left();
     test_channels();

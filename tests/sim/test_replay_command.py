@@ -154,7 +154,12 @@ def test_a_workload_to_be_read_and_run(schedlab: Command, tmp_path: Path, record
 def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
     """As it reads them: the same trace, byte for byte, when each is named."""
     text = "program root\nloop 20\nfork one\nend\nloop 20\nwait\nend\nprogram one\nrun 3ms\nsleep 1ms\n"
-    for costs in (*BUILT_IN, "kernel,fork=40000,migration=700", "none,call=900"):
+    for costs in (
+        *BUILT_IN,
+        "kernel,fork=40000,migration=700",
+        "none,call=900",
+        "kernel,fork+=9000",
+    ):
         read = charges(costs)
         named = ",".join(["none", *(f"{name}={getattr(read, name)}" for name in COSTS)])
         traces = []
@@ -164,5 +169,9 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
             traces.append(path.read_bytes())
         assert traces[0] == traces[1]
+    said_last = charges("none,fork=1,fork.rr=2,fork.rr:table-scan=3,fork+=10", "rr:table-scan")
+    assert said_last.fork == 13
+    assert charges("none,fork.rr:table-scan=3,fork.rr=2", "rr:table-scan").fork == 2
+    assert charges("kernel,fork=7", "lottery").fork == 7
     with pytest.raises(WrongUsage, match="furlong"):
         charges("kernel,furlong=3")

@@ -16,6 +16,7 @@ from schedlab.runs.plan import MEMORY_MIB, TICK_NS
 from schedlab.toolchain.policies import parse_choices, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.changes import parse_change
+from schedlab.workload.delays import parse_delay
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
 CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
+DELAY = Parsed("OPERATION=TIME", parse_delay)
 CHANGE = Parsed("PLACE=VALUE", parse_change)
 TICK = Parsed("TIME", time_between(*TICK_NS))
 LIMIT = Parsed("TIME", time_between(1_000_000, 24 * 3600 * 1_000_000_000))

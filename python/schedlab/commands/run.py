@@ -12,6 +12,7 @@ from schedlab import __version__
 from schedlab.commands.options import (
     CHANGE,
     CPUS,
+    DELAY,
     LIMIT,
     MEMORY,
     POLICIES,
@@ -50,6 +51,7 @@ OF_A_WORKLOAD = {
     "repeats": "--runs",
     "limit": "--limit",
     "costs": "--costs",
+    "delays": "--delay",
     "replay": "--replay",
     "kernel": "--kernel",
 }
@@ -135,6 +137,13 @@ OF_A_WORKLOAD = {
     help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
     " changes: kernel,fork=20000.  [default: kernel]",
 )
+@click.option(
+    "--delay",
+    "delays",
+    multiple=True,
+    type=DELAY,
+    help="An operation takes so much longer, as on another machine: fork=380us.",
+)
 @replay_option
 @click.option("--kernel", type=click.Path(path_type=Path), help=KERNEL_HELP)
 @click.option(
@@ -169,8 +178,8 @@ def run(
     With --machine sim, a study's suites run in the simulator, as workload files, in a fraction of
     the time. Study 5 is run on our kernel and on Linux; --machine spike or linux runs one of the two.
 
-    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs or --replay
-    instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
+    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs, --delay or
+    --replay instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
     CPUs.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.

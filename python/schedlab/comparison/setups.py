@@ -120,6 +120,7 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
     "programs for Linux": _hash("linux_programs"),
     "workload file": _hash("workload"),
     "costs": lambda run: str(run.manifest.get("costs") or ""),
+    "delays": lambda run: str(run.manifest.get("delays") or ""),
     "branch": lambda run: str(run.manifest.get("branch") or ""),
     "measuring code": lambda run: (run.manifest.get("measuring") or {}).get("sources_sha256", "")[
         :12

@@ -13,6 +13,7 @@ from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.outcome import LIMIT, Outcome, outcome_of, read_console
 from schedlab.machines.run import Run
 from schedlab.units import format_time
+from schedlab.workload.delays import boot_arguments
 from schedlab.workload.loading import COMMAND, TOOLS, check_room, make_disk
 
 KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
@@ -98,6 +99,7 @@ class KernelMachine(Machine):
         ]
         if run.settings:
             words.append(f"set={run.settings_text}")
+        words += boot_arguments(run.delays)
         words.append(f'run="{COMMAND if run.file else run.workload}"')
         return " ".join(words)
 

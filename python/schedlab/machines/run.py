@@ -13,6 +13,7 @@ from schedlab.machines.folder import WORKLOAD_FILE, WORKLOAD_TEXT
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload.changes import Change, changes_text
 from schedlab.workload.costs import KERNEL, Costs
+from schedlab.workload.delays import Delay
 from schedlab.workload.model import WorkloadFile
 from schedlab.workload.text import text_of
 
@@ -61,6 +62,8 @@ class Run:
     """What the workload says, if it is a file. None: it is a command of the kernel."""
     costs: Costs = KERNEL
     """What things take, in the simulator."""
+    delays: tuple[Delay, ...] = ()
+    """Operations that take longer than they do, on our kernel and in the simulator."""
     changes: tuple[Change, ...] = ()
     """Values that the workload file is given instead of its own; those of `file`."""
     replay: Replay | None = field(default=None, compare=False, repr=False)

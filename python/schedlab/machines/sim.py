@@ -13,6 +13,7 @@ from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.outcome import Outcome, outcome_of, read_console
 from schedlab.machines.run import Run
 from schedlab.toolchain.build import SIMULATOR
+from schedlab.workload.delays import delayed_costs
 
 LIMIT_STATUS = 3
 """Its exit status after it has ended itself at its limit."""
@@ -53,7 +54,7 @@ class Simulator:
             "seed": run.seed,
             "tick": run.tick_ns,
             "limit": run.limit_ns,
-            "costs": run.costs.text,
+            "costs": delayed_costs(run.costs.text, run.delays),
             "trace": TRACE_FILE,
         }
         if run.settings:

@@ -51,22 +51,41 @@ def charges(text: str, policy: str = "") -> Charges:
     """Of `kernel`, `none`, or either and changes: `kernel,fork=20000`; as the simulator reads it.
 
     A cost may be one of a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. They count under
-    `policy`, which is "name" or "name:preset".
+    `policy`, which is "name" or "name:preset". What is said last holds; `fork+=20000` adds.
     """
     values: dict[str, int] | None = None
     for place, part in enumerate(text.split(",")):
         name, _, number = part.partition("=")
+        added = name.endswith("+")
+        known = name[:-1] in _NAMES if added else name.partition(".")[0] in _NAMES
         if place == 0 and part in costs.BUILT_IN:
             values = dict(_kernel()) if part == "kernel" else {}
-        elif name.partition(".")[0] in _NAMES and number.isascii() and number.isdigit():
+        elif known and number.isascii() and number.isdigit():
             values = dict(_kernel()) if values is None else values
-            values[name] = int(number)
+            said = _added if added else _changed
+            values = said(values, name.removesuffix("+"), int(number))
         else:
             raise WrongUsage(
                 f"costs {text}: {part!r}: expected kernel, none, or NAME=NANOSECONDS with one of"
                 f" {', '.join(_NAMES)}"
             )
     return _under(values or {}, policy)
+
+
+def _changed(values: dict[str, int], name: str, value: int) -> dict[str, int]:
+    """What is said of all policies holds for each, and what is said of a policy for its presets."""
+    separator = ":" if "." in name else "."
+    kept = {each: ns for each, ns in values.items() if not each.startswith(name + separator)}
+    return {**kept, name: value}
+
+
+def _added(values: dict[str, int], name: str, longer: int) -> dict[str, int]:
+    """Under all policies."""
+    all_there = {name: 0, **values}
+    return {
+        each: ns + longer if each.partition(".")[0] == name else ns
+        for each, ns in all_there.items()
+    }
 
 
 def _under(values: dict[str, int], policy: str) -> Charges:

@@ -16,6 +16,7 @@ from schedlab.runs.recording import Recording
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload import costs, workload_files
 from schedlab.workload.changes import Change
+from schedlab.workload.delays import Delay
 from schedlab.workload.model import WorkloadFile
 
 
@@ -34,6 +35,7 @@ class Request:
     tick: int
     limit: int
     costs: str | None
+    delays: tuple[Delay, ...]
     memory: int
     kernel: Path | None
     replay: Recording | None
@@ -41,7 +43,7 @@ class Request:
 
     def base(self) -> Run:
         """The first of the runs. Raises WrongUsage for what cannot be run."""
-        values = one_value_each(self.settings)
+        values = one_value_each("--set", self.settings)
         file = None if self.replay else workload_file(self.workload, self.changes)
         recorded_costs = self.replay.costs if self.replay and not self.costs else None
         return Run(
@@ -56,6 +58,7 @@ class Request:
             self.memory,
             file=file,
             costs=recorded_costs or costs.choose(self.costs or "kernel"),
+            delays=one_value_each("--delay", self.delays),
             changes=file.changes if file else (),
             replay=self.replay,
         )
@@ -98,13 +101,15 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
     return file
 
 
-def one_value_each(settings: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-    """Returns the settings in the order given. The same tunable twice is a mistake."""
+def one_value_each(
+    option: str, settings: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, int], ...]:
+    """Returns the settings in the order given. The same name twice is a mistake."""
     values = dict(settings)
     if len(values) < len(settings):
         names = [name for name, _ in settings]
         twice = next(name for name in names if names.count(name) > 1)
-        raise WrongUsage(f"--set {twice}: given more than once")
+        raise WrongUsage(f"{option} {twice}: given more than once")
     return settings
 
 

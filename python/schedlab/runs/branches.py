@@ -17,6 +17,7 @@ from schedlab.runs import results
 from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.units import format_time, parse_time
 from schedlab.workload import workload_files
+from schedlab.workload.delays import delays_of
 from schedlab.workload.model import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ def _run_of(folder: Path, manifest: Mapping[str, Any]) -> Run:
         label=manifest.get("label", ""),
         file=workload_files.read(own, changes) if own.exists() else None,
         changes=changes,
+        delays=delays_of(manifest.get("delays") or ""),
     )
     other = [
         name

@@ -30,6 +30,7 @@ from schedlab.runs import results
 from schedlab.runs.plan import Plan
 from schedlab.runs.waiting import Waiting
 from schedlab.units import format_time
+from schedlab.workload.delays import delays_text
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
@@ -212,6 +213,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         "workload": run.workload,
         **_given(run),
         **({"with": dict(run.changes)} if run.changes else {}),
+        **({"delays": delays_text(run.delays)} if run.delays else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),
         "cpus": run.cpus,

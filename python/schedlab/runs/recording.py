@@ -18,6 +18,7 @@ from schedlab.runs import results
 from schedlab.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.workload import costs
 from schedlab.workload.costs import KERNEL, Costs
+from schedlab.workload.delays import delayed_costs, delays_of
 
 if TYPE_CHECKING:
     from schedlab.replay import Replayed
@@ -166,7 +167,7 @@ def _choice(name: str) -> PolicyChoice:
 def _costs(manifest: Mapping[str, Any]) -> Costs:
     """The costs that the simulator was told; for a kernel, those that were measured on ours."""
     if manifest.get("machine") != SIMULATOR:
-        return KERNEL
+        return _of_kernel(manifest.get("delays") or "")
     try:
         words = shlex.split(manifest.get("boot_arguments", ""))
     except ValueError:  # a quote without its other one: what was told cannot be known
@@ -179,3 +180,10 @@ def _costs(manifest: Mapping[str, Any]) -> Costs:
         if text not in costs.BUILT_IN
         else Costs(text, text)
     )
+
+
+def _of_kernel(delays: str) -> Costs:
+    """Those of our kernel, where operations took longer."""
+    if not delays:
+        return KERNEL
+    return Costs(f"kernel, delayed: {delays}", delayed_costs(KERNEL.text, delays_of(delays)))

@@ -18,6 +18,7 @@ from schedlab.errors import WrongUsage
 from schedlab.files import placing
 from schedlab.files.kept import Field, by_name, flag, number, read_object, text, whole
 from schedlab.machines.folder import TRACE_FILE
+from schedlab.workload.delays import delays_of
 
 MANIFEST = "manifest.json"
 METRICS = "metrics"
@@ -25,7 +26,7 @@ UNFINISHED = ".unfinished-"
 """The names of folders that are being filled begin so."""
 
 _SHOWN_MAX, _TEXT_MAX = 12, 40
-_ABSENT = {"branch": "none"}
+_ABSENT = {"branch": "none", "delays": "none"}
 """What it means that a manifest does not have it."""
 
 DECISIVE = {
@@ -37,6 +38,7 @@ DECISIVE = {
     "linux_programs_sha256": "programs for Linux",
     "workload_sha256": "workload file",
     "costs": "costs",
+    "delays": "delays",
     "with": "values of the workload file",
     "machine": "machine",
     "machine_version": "machine's version",
@@ -133,6 +135,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return read_object(folder / MANIFEST, FIELDS)
 
 
+def _are_delays(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(delays_of(value))
+    except ValueError:
+        return False
+
+
 _TEXT, _NAME = text(), text(required=True, empty=False)
 _NANOSECONDS = whole(0, 10**18)
 _BITS = 64
@@ -160,6 +169,7 @@ FIELDS: Mapping[str, Field] = {
     "memory_mib": whole(0, 2**40),
     "host_seconds": number(),
     "with": by_name("texts", _TEXT.sound),
+    "delays": Field("operations and times, such as fork=380us", _are_delays),
     "repeatable": flag(),
     "changed": flag(),
     "measuring": by_name("texts", _TEXT.sound),

@@ -92,8 +92,10 @@ class Profile:
     """The tick of the runs that it was measured in; 0: not said."""
 
     def text(self) -> str:
-        """The cost as the simulator reads it."""
-        return ",".join([self.base, *(f"{name}={cost.ns}" for name, cost in self.costs.items())])
+        """The costs as the simulator reads it: what is said last holds, so the costs of presets come
+        after their policies', and these after those of all."""
+        names = sorted(self.costs, key=lambda name: (name.count("."), name.count(":")))
+        return ",".join([self.base, *(f"{name}={self.costs[name].ns}" for name in names)])
 
     def costs_as_dicts(self) -> dict[str, dict[str, int | str]]:
         """The costs by name, as in the file."""

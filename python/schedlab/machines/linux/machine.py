@@ -81,6 +81,11 @@ class Linux(Machine):
                 f"--tick {format_time(run.tick_ns)}: the Linux kernel was built for a tick of"
                 f" {format_time(self.tick_ns)}; leave it out"
             )
+        if run.delays:
+            raise WrongUsage(
+                f"--delay: on --machine {self.name} things take what they take; leave it out, or run"
+                " it on spike, qemu or sim"
+            )
         if run.memory_mib < _LEAST_MEMORY_MIB:
             raise WrongUsage(
                 f"--memory {run.memory_mib}: Linux, its files and the trace need at least"

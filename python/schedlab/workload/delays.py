@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Operations that take longer than they do, as on another machine: `--delay fork=380us`.
+
+Our kernel lets that time pass in the operation; the simulator adds it to its cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from schedlab.toolchain.policies import unknown
+from schedlab.units import format_time, parse_time
+
+Delay = tuple[str, int]
+"""An operation, and the nanoseconds by which it takes longer."""
+OPERATIONS = {"fork": "until the child is there"}
+"""What can be delayed, each a cost of the simulator (schedlab.workload.costs) and a boot argument
+of the kernel; and which time becomes longer."""
+LONGEST_NS = 1_000_000_000
+
+
+def parse_delay(text: str) -> Delay:
+    """The delay in a text such as "fork=380us". ValueError says what is wrong."""
+    name, equals, time = text.partition("=")
+    if not equals:
+        raise ValueError("expected OPERATION=TIME, such as fork=380us")
+    if name not in OPERATIONS:
+        raise ValueError(unknown("operation", name, OPERATIONS))
+    longer = parse_time(time)
+    if longer > LONGEST_NS:
+        raise ValueError(f"{time}: expected at most {format_time(LONGEST_NS)}")
+    return name, longer
+
+
+def delays_text(delays: Iterable[Delay]) -> str:
+    """`fork=380us`, for people and for a run's manifest; "": none."""
+    return ",".join(f"{name}={format_time(longer)}" for name, longer in delays)
+
+
+def delays_of(text: str) -> tuple[Delay, ...]:
+    """The delays of a text that `delays_text` made."""
+    return tuple(parse_delay(each) for each in text.split(",") if each)
+
+
+def delayed_costs(costs: str, delays: Iterable[Delay]) -> str:
+    """Costs as the simulator reads them, with the delays added."""
+    return ",".join([costs, *(f"{name}+={longer}" for name, longer in delays)])
+
+
+def boot_arguments(delays: Iterable[Delay]) -> list[str]:
+    """The kernel's boot arguments for them."""
+    return [f"{name}-delay={format_time(longer)}" for name, longer in delays]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Operations that take longer than they do: what is read, what a run remembers, what it changes."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, Command
+from guest_machine import run_guest, sound_trace
+from schedlab import trace
+from schedlab.runs.branches import past
+from schedlab.runs.recording import recording
+from schedlab.trace import Kind
+from schedlab.workload.delays import delayed_costs, delays_of, delays_text, parse_delay
+
+FILE = str(ROOT / "workloads" / "files" / "timing-creation.json")
+SLOW = ("--delay", "fork=400us")
+SLOW_NS = 400_000
+FORKS = 50
+
+
+def runs(schedlab: Command, out: Path, *words: str) -> list[dict[str, Any]]:
+    options = ("--workload", FILE, "--policy", "rr:table-scan", "--cpus", "1", "--out", str(out))
+    done = schedlab("run", "--json", *options, *words)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    return found
+
+
+def completion(run: dict[str, Any]) -> int:
+    return int(run["metrics"]["summary"]["completion_ns"])
+
+
+def test_texts() -> None:
+    assert parse_delay("fork=1.5ms") == ("fork", 1_500_000)
+    assert delays_text([("fork", 380_000)]) == "fork=380us"
+    assert delays_of("fork=380us") == (("fork", 380_000),)
+    assert delays_of("") == ()
+    assert delayed_costs("none,tick=7", [("fork", 9)]) == "none,tick=7,fork+=9"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fork",), "'fork': expected OPERATION=TIME, such as fork=380us"),
+        (("frok=1us",), "'frok=1us': no operation is called 'frok'; did you mean 'fork'?"),
+        (("fork=380",), "'fork=380': write a number and its unit"),
+        (("fork=2s",), "'fork=2s': 2s: expected at most 1s"),
+        (("fork=1us", "--delay", "fork=2us"), "--delay fork: given more than once"),
+        (("fork=1us", "--machine", "linux"), "--delay: on --machine linux things take what they"),
+        (("fork=1us", "study-1"), "study-1 and --delay: a study says itself what is run"),
+    ],
+)
+def test_wrong_usage(
+    schedlab: Command, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = schedlab("run", "--out", str(tmp_path / "out"), "--delay", *words)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("policy", ["lottery", "rr:table-scan"])
+def test_the_simulator_adds_it_to_the_cost(schedlab: Command, tmp_path: Path, policy: str) -> None:
+    """Also where a policy's fork has a cost of its own; so does a plain `--costs fork=N`."""
+    kinds = {"plain": (), "slow": SLOW, "said": ("--costs", "kernel,fork=400000")}
+    found = {
+        name: completion(
+            runs(schedlab, tmp_path / name, "--machine", "sim", "--policy", policy, *words)[0]
+        )
+        for name, words in kinds.items()
+    }
+    least = (FORKS - 1) * SLOW_NS
+    assert found["slow"] - found["plain"] >= least
+    assert found["said"] >= least
+
+
+def test_a_run_remembers_it(schedlab: Command, tmp_path: Path) -> None:
+    (run,) = runs(schedlab, tmp_path / "out", "--machine", "sim", *SLOW)
+    assert run["manifest"]["delays"] == "fork=400us"
+    assert "--costs kernel,fork+=400000 " in run["manifest"]["boot_arguments"]
+    again, plain = tmp_path / "again", tmp_path / "plain"
+    (replayed,) = runs_of_replay(schedlab, again, Path(run["folder"]))
+    assert completion(replayed) == pytest.approx(completion(run), rel=0.001)
+    runs(schedlab, plain, "--machine", "sim")
+    done = schedlab("compare", str(plain), str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert "delays" in done.stdout
+
+
+def runs_of_replay(schedlab: Command, out: Path, recorded: Path) -> list[dict[str, Any]]:
+    done = schedlab("run", "--json", "--replay", str(recorded), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    return found
+
+
+@pytest.mark.spike
+def test_branches_and_replays_of_a_kernel_have_it_too(schedlab: Command, tmp_path: Path) -> None:
+    (run,) = runs(schedlab, tmp_path / "out", "--machine", "spike", *SLOW)
+    assert "fork-delay=400us" in run["manifest"]["boot_arguments"]
+    folder = Path(run["folder"])
+    assert past(folder).run.delays == (("fork", SLOW_NS),)
+    assert recording(folder).costs.text == "kernel,fork+=400000"
+    (replayed,) = runs_of_replay(schedlab, tmp_path / "again", folder)
+    assert completion(replayed) == pytest.approx(completion(run), rel=0.01)
+
+
+def between_forks(events: trace.Trace) -> list[int]:
+    """Of the process that forks most: nanoseconds from each fork to the next."""
+    rows = events.rows(Kind.FORK)
+    parents = events.column("process")[rows]
+    busiest = max(set(parents.tolist()), key=parents.tolist().count)
+    times = events.column("time_ns")[rows[parents == busiest]].astype(int)
+    return [int(after - before) for before, after in pairwise(times)]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [pytest.param("spike", marks=pytest.mark.spike), pytest.param("qemu", marks=pytest.mark.qemu)],
+)
+def test_the_kernel_lets_the_time_pass(tmp_path: Path, machine: str) -> None:
+    """In each fork, before the child is there; on Spike to the microsecond, as no time passes that
+    is not the kernel's."""
+    found = []
+    for number, delay in enumerate(("", "fork-delay=400us")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        guest = run_guest(
+            folder,
+            "timingtests creation",
+            machine=machine,
+            arguments=f"tick=100ms {delay}",
+            traced=True,
+        )
+        assert guest.status == 0, guest.console
+        found.append(between_forks(sound_trace(guest.trace)))
+    plain, slow = (sorted(each) for each in found)
+    assert len(plain) == len(slow) == FORKS - 1
+    assert slow[0] >= SLOW_NS
+    if machine == "spike":
+        middle = FORKS // 2
+        assert abs(slow[middle] - plain[middle] - SLOW_NS) <= 1000
+
+
+def test_a_run_without_delays_is_as_it_was(schedlab: Command, tmp_path: Path) -> None:
+    (run,) = runs(schedlab, tmp_path / "out", "--machine", "sim")
+    assert "delays" not in run["manifest"]
+    assert "+=" not in run["manifest"]["boot_arguments"]
