@@ -44,8 +44,8 @@ static const struct tunable study_lottery_tunables[] = {
                              TICKETS_MAX},
     [STUDY_TABLE_SCAN] = {"table_scan", "1: one queue for all CPUs, tickets in order of slots", 0,
                           0, 1},
-    [STUDY_PLACEMENT] = {"placement", "a new task goes where the fewest 0: tasks, 1: tickets are",
-                         0, 1, 1},
+    [STUDY_PLACEMENT] = {"placement",
+                         "a new task goes where the fewest 0: tasks are, 1: tickets wait", 0, 1, 1},
     [STUDY_BALANCE] = {"balance", "0: tasks stay on their CPU, 1: sums are evened, 2: fair shares",
                        0, 2, 2},
     [STUDY_BALANCE_INTERVAL] = {"balance_interval", "ticks from one evening of sums to the next", 1,
@@ -68,7 +68,8 @@ static const struct tunable study_lottery_tunables[] = {
 
 static const struct preset study_lottery_presets[] = {
     {"thesis",
-     "study 1: per CPU, placed by tickets, never moved; LCG; recent selections are only counted",
+     "study 1: per CPU, placed by tickets that wait, never moved; LCG; recent selections are only "
+     "counted",
      {{"generator", GENERATOR_LCG},
       {"balance", BALANCE_NONE},
       {"compensation", 1},
@@ -93,6 +94,7 @@ struct study_lottery_queue {
     struct task_list newcomers; /* likewise, those that were never picked, if there is a limit */
     uint64_t newcomer_count;
     uint64_t decisions;
+    uint64_t tickets_waiting; /* of those that are queued; read without the lock */
 };
 
 _Static_assert(sizeof(struct study_lottery_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -248,6 +250,7 @@ POLICY_FUNCTION void study_lottery_take_out(run_queue_t *queue, task_t *task)
     study_lottery_queue_t *state = STATE_OF(queue, struct study_lottery_queue);
     task_list_t *list = study_lottery_list(queue, task);
     ticket_tree_remove(&state->drawing.tree, task);
+    state->tickets_waiting = ticket_tree_total(&state->drawing.tree);
     if (list)
         task_list_remove(list, task);
     if (list == &state->newcomers)
@@ -299,12 +302,14 @@ POLICY_FUNCTION void study_lottery_list_insert(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION void study_lottery_enqueue(run_queue_t *queue, task_t *task,
                                            enum enqueue_reason reason)
 {
+    study_lottery_queue_t *state = STATE_OF(queue, struct study_lottery_queue);
     study_lottery_task_t *entrant = STATE_OF(task, struct study_lottery_task);
     if (reason == ENQUEUE_NEW)
         entrant->drawing.newcomer = true;
     study_lottery_decay(queue, entrant);
     drawing_join(queue, task, reason, study_lottery_own_tickets(queue->scheduler, task));
-    ticket_tree_insert(&drawing_queue_of(queue)->tree, task, study_lottery_tickets(queue, entrant));
+    ticket_tree_insert(&state->drawing.tree, task, study_lottery_tickets(queue, entrant));
+    state->tickets_waiting = ticket_tree_total(&state->drawing.tree);
     study_lottery_list_insert(queue, task);
 }
 
@@ -316,13 +321,33 @@ POLICY_FUNCTION void study_lottery_dequeue(run_queue_t *queue, task_t *task)
 
 /* ---- several CPUs ---- */
 
+/* The CPU where the fewest tickets wait, the lowest of several: a task that runs has left its
+ * queue, and does not count. */
+POLICY_FUNCTION uint32_t study_lottery_fewest_waiting(const scheduler_t *scheduler)
+{
+    uint32_t best = 0;
+    uint64_t fewest = UINT64_MAX;
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+        const study_lottery_queue_t *state =
+            STATE_OF(scheduler->queue[cpu], struct study_lottery_queue);
+        uint64_t tickets = state->tickets_waiting;
+        if (tickets < fewest) {
+            best = cpu;
+            fewest = tickets;
+        }
+    }
+    return best;
+}
+
 POLICY_FUNCTION uint32_t study_lottery_place(const scheduler_t *scheduler, const task_t *task,
                                              enum enqueue_reason reason)
 {
     if (scheduler->tunable[STUDY_BALANCE] == BALANCE_NONE && reason == ENQUEUE_WOKEN)
         return task->cpu;
-    bool by_tickets = scheduler->tunable[STUDY_PLACEMENT] == PLACE_FEWEST_TICKETS;
-    return by_tickets ? shares_place(scheduler, task, reason) : place_fewest(scheduler, task);
+    if (scheduler->tunable[STUDY_PLACEMENT] == PLACE_FEWEST_TASKS)
+        return place_fewest(scheduler, task);
+    return reason == ENQUEUE_NEW ? study_lottery_fewest_waiting(scheduler)
+                                 : shares_place(scheduler, task, reason);
 }
 
 POLICY_FUNCTION uint32_t study_lottery_push(const scheduler_t *scheduler, uint32_t cpu)

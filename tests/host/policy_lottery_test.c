@@ -575,16 +575,28 @@ static void who_wakes_stays_unless_another_cpu_is_idle(void)
     model_free(model);
 }
 
-static void a_preset_of_static_balance_moves_nobody(void)
+static void a_preset_of_static_balance_moves_no_task(void)
 {
     struct model *model = model_new("lottery:thesis", 2, 1);
-    struct model_task *tasks[3];
-    for (int i = 0; i < 3; i++)
-        tasks[i] = model_fork(model, NULL);
-    check(tasks[0]->task.cpu == 0 && tasks[1]->task.cpu == 1 && tasks[2]->task.cpu == 0);
+    for (uint32_t i = 0; i < 3; i++)
+        check(model_fork(model, NULL)->task.cpu == i / 2);
     model_block(model, 1);
     model_ticks(model, 10);
     check(!model->cpus[1].current && model->queues[0].queued == 1);
+    model_free(model);
+}
+
+/* A task that runs has left its queue; of several CPUs where as few tickets wait, the lowest. */
+static void a_study_places_by_the_tickets_that_wait(void)
+{
+    struct model *model = model_new("lottery:thesis", 3, 1);
+    struct model_task *first = model_fork(model, NULL);
+    check(first->task.cpu == 0 && model->cpus[0].current == first);
+    struct model_task *second = model_fork(model, NULL); /* none waits anywhere */
+    check(second->task.cpu == 0 && model->queues[0].queued == 1);
+    struct model_task *third = model_fork(model, NULL);
+    check(third->task.cpu == 1 && model->cpus[1].current == third);
+    check(model_fork(model, NULL)->task.cpu == 1); /* as few as on CPU 2 */
     model_free(model);
 }
 
@@ -623,10 +635,11 @@ int main(void)
     run_test(who_slept_for_long_runs_soon_but_not_for_long);
     run_test(adaptation_favours_who_blocks);
     run_test(tasks_that_no_partition_serves_change_places);
+    run_test(a_study_places_by_the_tickets_that_wait);
     run_test(who_is_due_more_than_a_cpu_gets_one_and_builds_up_no_claim);
     run_test(nobody_moves_when_all_is_even);
     run_test(who_wakes_stays_unless_another_cpu_is_idle);
-    run_test(a_preset_of_static_balance_moves_nobody);
+    run_test(a_preset_of_static_balance_moves_no_task);
     run_test(periodic_balance_evens_the_sums);
     return 0;
 }

@@ -77,9 +77,14 @@ def test_each_policy_is_asked_for_its_own_settings_only(tmp_path: Path) -> None:
 
 
 def cells(depth: Depth, label: str, policy: str) -> dict[int, int]:
-    """CPUs to seeds."""
-    runs = plan(Path("/nowhere"), depth).runs
-    return dict(Counter(r.cpus for r in runs if (r.label, str(r.policy)) == (label, policy)))
+    """CPUs to seeds, under a policy as it is, or with whatever is set where that is all there is."""
+    runs = [
+        run
+        for run in plan(Path("/nowhere"), depth).runs
+        if (run.label, str(run.policy)) == (label, policy)
+    ]
+    plain = [run for run in runs if not run.settings]
+    return dict(Counter(run.cpus for run in plain or runs))
 
 
 ON_ALL_CPUS = [
@@ -145,10 +150,24 @@ def test_the_work_follows_the_tick() -> None:
     assert timing.command_at(10_000_000) == "timingtests mixed -w 1000000"
     original = EXPERIMENTS["s1-lottery-original-low"]
     assert original.command_at(1_000_000) == "lotterytest low -o 1 -t 50 -y 8300"
+    assert original.command_at(1_000_000, cpus=4) == "lotterytest low -o 1 -t 50 -y 8300"
     assert EXPERIMENTS["s5-cpubench"].command_at(10_000_000) == "cpubench"
     ticks = {run.label: run.tick_ns for run in plan(Path("/nowhere"), "quick", (1,)).runs}
     assert ticks["s1-timing-mixed"] == 1_000_000
     assert ticks["s1-lottery-original-low"] == 10_000_000
+
+
+@pytest.mark.parametrize("machine", ["spike", "sim"])
+def test_the_work_of_table_6_follows_the_number_of_cpus(machine: str) -> None:
+    """Processes that end after so many bursts: the longer these are, the fewer end in time."""
+    found = {
+        run.cpus: dict(run.changes).get("tasks.A+B.run", "83")
+        if machine == "sim"
+        else str(int(run.workload.split("-y ")[1]) // 100)
+        for run in plan(Path("/nowhere"), "full", (1,), machine=machine).runs
+        if run.label == "s1-lottery-original-starve"
+    }
+    assert found == {1: "83", 2: "100", 3: "150", 4: "250", 5: "250"}
 
 
 def test_ticks_and_seeds_that_cannot_be(tmp_path: Path) -> None:

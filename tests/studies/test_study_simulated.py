@@ -36,7 +36,7 @@ def test_what_is_run_is_what_the_kernel_runs(tmp_path: Path, depth: Depth) -> No
     assert {run.machine for run in simulator.runs} == {"sim"}
     for run in simulator.runs:
         assert run.file
-        assert run.changes == run.file.changes == FILES[run.label].changed(depth)
+        assert run.changes == run.file.changes == FILES[run.label].changed(depth, run.cpus)
         assert run.workload == FILES[run.label].workload
 
 

@@ -53,6 +53,8 @@ class Experiment:
     """What makes it shorter."""
     machine: str | None = None
     """The only one that can run it. None: our kernel, and mostly the simulator."""
+    options_on: tuple[tuple[int, str], ...] = ()
+    """Options that hold on that many CPUs, after all others: what is calibrated for each number."""
 
     def policies(self, depth: Depth) -> dict[str, Share]:
         """How much is run under each policy. Those of the study come first."""
@@ -62,9 +64,10 @@ class Experiment:
                 shares.setdefault(policy, part.share)
         return shares
 
-    def command_at(self, tick_ns: int, depth: Depth = "full") -> str:
-        """Its command where a tick is this long: the work changes with it."""
+    def command_at(self, tick_ns: int, depth: Depth = "full", cpus: int = 1) -> str:
+        """Its command where a tick is this long, and on this many CPUs: the work changes with it."""
         command = self.command + (self.quick_options if depth == "quick" else "")
+        command += dict(self.options_on).get(cpus, "")
         if not self.scaled or tick_ns == TICK_NS:
             return command
         return f"{command} -w {tick_ns // WORK_NS}"

@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.paths import ROOT
-from schedlab.studies.experiment import Depth
-from schedlab.studies.experiments import EXPERIMENTS, LOTTERY_TESTS, MIXED_SIZES, TIMING_TESTS
+from schedlab.studies.experiment import WORK_NS, Depth
+from schedlab.studies.experiments import (
+    EXPERIMENTS,
+    LOTTERY_TESTS,
+    MIXED_SIZES,
+    STARVE_BURSTS,
+    TIMING_TESTS,
+)
 from schedlab.workload.changes import Change
 from schedlab.workload.model import WorkloadFile
 from schedlab.workload.workload_files import read
@@ -28,6 +34,8 @@ class Described:
     """What is other than in the file."""
     quick: tuple[Change, ...] = ()
     """Changes that, besides those, make it as short as the experiment's quick run."""
+    on_cpus: tuple[tuple[int, tuple[Change, ...]], ...] = ()
+    """Changes that hold on that many CPUs."""
     remark: str = ""
     """A sentence that says in what it differs from the program's work."""
 
@@ -40,15 +48,16 @@ class Described:
     def path(self) -> Path:
         return ROOT / self.workload
 
-    def changed(self, depth: Depth = "full") -> tuple[Change, ...]:
+    def changed(self, depth: Depth = "full", cpus: int = 1) -> tuple[Change, ...]:
         """The changes for `--with`."""
         values = dict(self.changes)
         if depth == "quick":
             values.update(self.quick)
+        values.update(dict(self.on_cpus).get(cpus, ()))
         return tuple(values.items())
 
-    def read(self, depth: Depth = "full") -> WorkloadFile:
-        return read(self.path, self.changed(depth))
+    def read(self, depth: Depth = "full", cpus: int = 1) -> WorkloadFile:
+        return read(self.path, self.changed(depth, cpus))
 
 
 _JOURNAL = (
@@ -72,8 +81,18 @@ def _study_1() -> Iterator[tuple[str, Described]]:
         yield f"s1-lottery-{test}", Described(f"lottery-{test}", quick=tuple(_quick_lottery(test)))
         yield (
             f"s1-lottery-original-{test}",
-            Described(f"lottery-original-{test}", remark=_ONLY_STUDY_SIZE),
+            Described(
+                f"lottery-original-{test}",
+                on_cpus=tuple(_starve_bursts()) if test == "starve" else (),
+                remark=_ONLY_STUDY_SIZE,
+            ),
         )
+
+
+def _starve_bursts() -> Iterator[tuple[int, tuple[Change, ...]]]:
+    for cpus, burst in STARVE_BURSTS.items():
+        us = str(burst * WORK_NS // 1000)
+        yield cpus, tuple((f"tasks.{group}.run", us) for group in _LOTTERY_GROUPS["starve"])
 
 
 def _quick_lottery(test: str) -> Iterator[Change]:

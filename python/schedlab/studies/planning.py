@@ -44,14 +44,13 @@ def plan(
             base,
             policy=_policy(policy)[0],
             settings=_policy(policy)[1],
-            cpus=cpus,
             seed=seed + repeat,
         )
         for each in EXPERIMENTS.values()
         if not wanted or each.study in wanted
-        for base in _bases(each, depth, _tick_ns(each, tick_ns), memory_mib, machine)
         for policy, share in each.policies(depth).items()
         for cpus in share.cpus
+        for base in _bases(each, depth, _tick_ns(each, tick_ns), memory_mib, machine, cpus)
         for repeat in range(share.seeds)
     )
     if any(run.seed > _SEED_MAX for run in runs):
@@ -69,17 +68,18 @@ def _tick_ns(each: Experiment, wanted_ns: int) -> int:
 
 
 def _bases(
-    each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str
+    each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str, cpus: int
 ) -> Iterable[Run]:
-    """What all runs of an experiment share; nothing, if the machine cannot run it."""
+    """What all runs of an experiment on this many CPUs share; nothing, if the machine cannot run
+    it."""
     if machine != each.machine if each.machine else machine in LINUX_MACHINES:
         return
     adapter = machine_named(machine)
     base = Run(
-        workload=each.command_at(tick_ns, depth),
+        workload=each.command_at(tick_ns, depth, cpus),
         policy=PolicyChoice(""),
         settings=(),
-        cpus=1,
+        cpus=cpus,
         machine=machine,
         seed=0,
         tick_ns=tick_ns,
@@ -94,8 +94,8 @@ def _bases(
         yield replace(
             base,
             workload=described.workload,
-            file=described.read(depth),
-            changes=described.changed(depth),
+            file=described.read(depth, cpus),
+            changes=described.changed(depth, cpus),
         )
 
 

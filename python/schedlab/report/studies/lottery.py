@@ -16,7 +16,7 @@ from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.studies.experiments import ALL_CPUS
+from schedlab.studies.experiments import ALL_CPUS, COUNTED
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.ideal import LOTTERY_GROUPS, ideal_group_shares, unmeetable
 from schedlab.studies.shares import BOUND, TESTS
@@ -39,7 +39,6 @@ Why = Literal[
     "forked_first",
     "laid_out",
     "places",
-    "one_cpu_each",
     "work_had_ended",
     "sleepers_picked",
 ]
@@ -116,10 +115,18 @@ class LotteryQueries(queries.Queries):
 
     def picked(self, test: str, group: str, count: int) -> Measured:
         """The share of the selections, by the study's own program under its own lottery."""
+        return self._picked(test, group, THESIS, count)
+
+    def picked_if_counted(self, group: str, count: int) -> Measured:
+        """The same in the test of three processes, where one that runs counts at the next one's
+        fork."""
+        return self._picked(_LAYOUT, group, COUNTED, count)
+
+    def _picked(self, test: str, group: str, policy: str, count: int) -> Measured:
         selections = pl.col("selections")
         own = selections.filter(pl.col("group") == group).first()
         value, rows = 100 * own / selections.sum(), self.collection.groups
-        return self.of(self.original(test), THESIS, value, rows, _PERCENT, count)
+        return self.of(self.original(test), policy, value, rows, _PERCENT, count)
 
     def share(self, test: str, group: str, policy: str, count: int) -> Measured:
         """The share of the CPU time, while all compete."""
@@ -254,9 +261,34 @@ class LotteryQueries(queries.Queries):
             if self.off_by_chance(test, group):
                 return "chance"
             return "forked_first" if test == _FEW_FIRST else "unknown"
-        if count >= self.members(test):
-            return "one_cpu_each"
-        return "laid_out" if test == _LAYOUT and self.laid_out_as_theirs() else "places"
+        return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else "places"
+
+    def printed_as_counted(self, count: int) -> bool:
+        """Are A and C picked as printed, if a process that runs counts at the next one's fork?"""
+        return all(
+            abs(printed - counted) < _OFF_POINTS for printed, _, counted in self._layouts(count)
+        )
+
+    def printed_between_layouts(self, count: int) -> bool:
+        """Do the printed shares of A and C lie between those that they have if a process that runs
+        counts, and if it does not?"""
+        return all(min(pair) <= printed <= max(pair) for printed, *pair in self._layouts(count))
+
+    def _layouts(self, count: int) -> list[tuple[float, float, float]]:
+        """Of A and C: the printed share, and those of the two layouts."""
+        return [
+            (
+                _number(self.share_printed(_LAYOUT, group, count)),
+                _number(self.picked(_LAYOUT, group, count)),
+                _number(self.picked_if_counted(group, count)),
+            )
+            for group in "AC"
+        ]
+
+    def printed_sum(self, test: str, count: int) -> float:
+        """Percent to which a printed column of shares adds up."""
+        printed = (self.share_printed(test, each, count) for each in self.lotteries[test].rows)
+        return sum(map(_number, printed))
 
     def never_picked(self, test: str, count: int) -> list[SimpleNamespace]:
         """The number of processes in each group that did not get to set their tickets. Empty if it
@@ -296,12 +328,6 @@ class LotteryQueries(queries.Queries):
             return False
         return bool(abs(ours - theirs.value) <= chance.points)
 
-    def laid_out_as_theirs(self) -> bool:
-        """True if, on two CPUs when all compete, B has one for itself, and A and C share the other
-        by tickets."""
-        a, b, c = (self.share(_LAYOUT, group, THESIS, 2).mean for group in "ABC")
-        return bool(a and b and c and abs(b - 50) <= 1 and 2.5 < a / c < 3.5)
-
     def ended(self, test: str, count: int) -> list[SimpleNamespace]:
         """Groups of which processes had done their work before the window ended."""
         found = []
@@ -334,6 +360,12 @@ class LotteryQueries(queries.Queries):
             return None
         there = computing * own.value / theirs.value / members
         return SimpleNamespace(here=picked / members, computing=computing, there=there)
+
+
+def _number(of: Figure | Measured | None) -> float:
+    """Not a number if there is none."""
+    value = of.mean if isinstance(of, Measured) else of.value if of else None
+    return math.nan if value is None else value
 
 
 _CREATED = 50
