@@ -5,16 +5,39 @@
 #include "policies/policy.h"
 #include "policies/random.h"
 
-/* Generators of random numbers that studies used: narrow, and far from random. */
+/* Generators of random numbers that studies used: narrower than ours. */
+
+#define XORSHIFT31_RANGE (1ull << 31)
 
 /*
- * A linear congruential generator (Lehmer 1951) with the constants of the example in
- * the C standard (1989): 15 bits, so it never draws a number above 32,767.
+ * 31 bits of a 32-bit xorshift (Marsaglia 2003) with the shifts 13, 17 and 5: a number from 0
+ * to 2^31 - 1.
  */
-POLICY_FUNCTION uint64_t random_lcg(random_state_t *state)
+POLICY_FUNCTION uint64_t random_xorshift31(random_state_t *state)
 {
-    *state = (*state * 1103515245 + 12345) & 0xffffffff;
-    return *state >> 16 & 0x7fff;
+    uint32_t value = (uint32_t)*state;
+    if (value == 0)
+        value = 1; /* 0 would stay 0 */
+    value ^= value << 13;
+    value ^= value >> 17;
+    value ^= value << 5;
+    *state = value;
+    return value & (XORSHIFT31_RANGE - 1);
+}
+
+/*
+ * A number below `limit`, each as likely as any other: numbers from the largest multiple of the
+ * limit on are drawn again. A limit beyond the generator's range is not reached.
+ */
+POLICY_FUNCTION uint64_t random_xorshift31_below(random_state_t *state, uint64_t limit)
+{
+    uint64_t number = random_xorshift31(state);
+    if (limit > XORSHIFT31_RANGE)
+        return number;
+    uint64_t end = XORSHIFT31_RANGE - XORSHIFT31_RANGE % limit;
+    while (number >= end && LOOP_GUARD)
+        number = random_xorshift31(state);
+    return number % limit;
 }
 
 /*

@@ -6,7 +6,8 @@
  *
  * Preset `thesis` (study 1): its loop (section 3.2) shuffles the array that it draws
  * from, which changes no chances, and counts recent selections, which do not enter the
- * draw. What section 8.2 proposes is there to be set: other generators, sums of tickets
+ * draw. Its text names a linear congruential generator; this has the xorshift of its program.
+ * What section 8.2 proposes is there to be set: other generators, sums of tickets
  * that are evened, tickets by behaviour, limits of waiting.
  *
  * Preset `equal-lfsr` (study 3): equal tickets, drawn by a scan of the process table
@@ -33,13 +34,14 @@ enum {
     STUDY_NEWCOMER_LIMIT,
 };
 
-enum { GENERATOR_SPLITMIX, GENERATOR_LCG, GENERATOR_LFSR16 };
+enum { GENERATOR_SPLITMIX, GENERATOR_XORSHIFT, GENERATOR_LFSR16 };
 enum { PLACE_FEWEST_TASKS, PLACE_FEWEST_TICKETS };
 enum { BALANCE_NONE, BALANCE_PERIODIC, BALANCE_SHARES };
 
 static const struct tunable study_lottery_tunables[] = {
     DRAWING_TUNABLES,
-    [STUDY_GENERATOR] = {"generator", "of random numbers: 0 splitmix64, 1 lcg, 2 lfsr16", 0, 0, 2},
+    [STUDY_GENERATOR] = {"generator", "of random numbers: 0 splitmix64, 1 xorshift, 2 lfsr16", 0, 0,
+                         2},
     [STUDY_FIXED_TICKETS] = {"fixed_tickets", "tickets that every task holds; 0: its own", 0, 0,
                              TICKETS_MAX},
     [STUDY_TABLE_SCAN] = {"table_scan", "1: one queue for all CPUs, tickets in order of slots", 0,
@@ -68,9 +70,10 @@ static const struct tunable study_lottery_tunables[] = {
 
 static const struct preset study_lottery_presets[] = {
     {"thesis",
-     "study 1: per CPU, placed by tickets that wait, never moved; LCG; recent selections are only "
+     "study 1: per CPU, placed by tickets that wait, never moved; xorshift; recent selections are "
+     "only "
      "counted",
-     {{"generator", GENERATOR_LCG},
+     {{"generator", GENERATOR_XORSHIFT},
       {"balance", BALANCE_NONE},
       {"compensation", 1},
       {"decay_interval", 100}}},
@@ -208,16 +211,17 @@ POLICY_FUNCTION task_t *study_lottery_urgent(run_queue_t *queue)
 
 /* ---- the draw ---- */
 
-POLICY_FUNCTION uint64_t study_lottery_random(run_queue_t *queue)
+/* A ticket below `total`. */
+POLICY_FUNCTION uint64_t study_lottery_random(run_queue_t *queue, uint64_t total)
 {
     random_state_t *state = &drawing_queue_of(queue)->random;
     switch (queue->scheduler->tunable[STUDY_GENERATOR]) {
-    case GENERATOR_LCG:
-        return random_lcg(state);
+    case GENERATOR_XORSHIFT:
+        return random_xorshift31_below(state, total);
     case GENERATOR_LFSR16:
-        return random_lfsr16(state);
+        return random_lfsr16(state) % total;
     default:
-        return random_splitmix(state);
+        return random_splitmix(state) % total;
     }
 }
 
@@ -238,7 +242,7 @@ POLICY_FUNCTION task_t *study_lottery_draw(run_queue_t *queue)
     uint64_t total = ticket_tree_total(&state->drawing.tree);
     if (total == 0)
         return NULL;
-    uint64_t ticket = study_lottery_random(queue) % total;
+    uint64_t ticket = study_lottery_random(queue, total);
     queue->remark = ticket;
     if (queue->scheduler->tunable[STUDY_TABLE_SCAN])
         return study_lottery_scan(&state->waiting, ticket);
