@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +308,36 @@ def test_where_nothing_explains_it_says_so(everything: Collection, whole_page: P
     assert queries.why_off("low", "A", 1) == "unknown"
     where = ("A (30 tickets)", "1", "% of selections, the study's program", "here")
     assert cells_under(whole_page, "study-1-table-3")[where].why == "Not known."
+
+
+@pytest.mark.parametrize(
+    ("cpus", "ours", "counted", "told"),
+    [
+        (2, (50.0, 33.4, 16.6), (37.4, 50.0, 12.6), "93.1"),  # as if those that run counted
+        (5, (50.0, 33.4, 16.6), (33.4, 33.3, 33.3), "five runs"),  # printed: 43.8, 34.9, 21.1
+        (5, (30.0, 36.0, 34.0), (33.4, 33.3, 33.3), "not explained"),
+    ],
+)
+def test_layouts_of_three_processes_stand_beside_the_printed_shares(
+    tmp_path: Path, cpus: int, ours: Sequence[float], counted: Sequence[float], told: str
+) -> None:
+    for tunables, shares in (({}, ours), ({"placement": 0}, counted)):
+        groups = [
+            {"group": group, "processes": 1, "selections": round(10 * share)}
+            for group, share in zip("ABC", shares, strict=True)
+        ]
+        keep_run(
+            tmp_path / str(len(tunables)),
+            "s1-lottery-original-low",
+            "lottery:thesis",
+            cpus=cpus,
+            tunables=tunables,
+            tables={"summary": [{}], "groups": groups},
+        )
+    cells = cells_under(made(page_maker(1)(read([tmp_path]))), "study-1-table-3")
+    why = cells["A (30 tickets)", str(cpus), "% of selections, the study's program", "here"].why
+    assert told in why
+    assert {f"{share:.1f}" for share in (*ours, *counted)} <= numbers(why)
 
 
 def test_processes_that_stay_are_only_told_of_the_policy_that_lets_them(
