@@ -166,7 +166,7 @@ class MadeUp {
             cost: { steering: 0.004, tracing: 0.006, total: 0.01 },
             timeline: { runs: this.runs, idle_while_queued: this.idles, thinned: 0 },
             marks: this.marks, decisions: this.decisions, log: this.log, events_per_s: 4000, events: 0, lost: 0,
-            behind_ns: 0, skipped_frames: 0, recording: "",
+            behind_ns: 0, back_ns: 0, whole: false, skipped_frames: 0, recording: "",
         };
         this.fresh();
         return frame;

@@ -271,6 +271,8 @@ class MadeUpSystem:
             "events": self.now // 50_000,
             "lost": 0,
             "behind_ns": 0,
+            "back_ns": 0,
+            "whole": False,
             "skipped_frames": 0,
             "recording": self.recording,
         }

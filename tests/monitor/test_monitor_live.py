@@ -185,6 +185,27 @@ def test_its_time_stands_still(page: Page, monitor: Monitor) -> None:
     until(page, lambda: clock.inner_text() != before)
 
 
+def test_it_is_shown_as_it_was(page: Page, monitor: Monitor) -> None:
+    page.get_by_label("How far a step goes").select_option("millisecond")
+    clock, back = page.locator(".strip-clock"), page.locator(".strip-back")
+    watched = monitor.session.systems["a"]
+    shown = []
+    for _ in range(3):
+        page.get_by_label("Step back").click()
+        until(page, lambda: watched.view and watched.view.time_ns not in shown)
+        assert watched.view
+        shown.append(watched.view.time_ns)
+    assert shown == [shown[0] - step * 1_000_000 for step in range(3)]
+    back.get_by_text("before the present").wait_for()
+    assert monitor.system.life is Life.PAUSED
+    until(page, lambda: clock.inner_text() == f"{shown[2] / 1e9:.6f} s")
+    page.get_by_label("One step", exact=True).click()
+    until(page, lambda: clock.inner_text() == f"{shown[1] / 1e9:.6f} s")
+    page.get_by_label("Go on", exact=True).click()
+    until(page, lambda: not back.inner_text())
+    until(page, lambda: float(clock.inner_text().removesuffix(" s")) > shown[0] / 1e9 + 0.1)
+
+
 def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) -> None:
     page.get_by_label("Record all systems").click()
     page.get_by_label("End the recording").wait_for()

@@ -379,6 +379,8 @@ def test_time_is_in_ones_hand(browser: Browser) -> None:
         page.get_by_label("How far a step goes").select_option("decision")
         page.get_by_label("One step").click()
         assert sent(page, stand_in, "step") == {"kind": "decision"}
+        page.get_by_label("Step back").click()
+        assert sent(page, stand_in, "step", 2) == {"kind": "decision", "back": True}
         page.get_by_label("Go on", exact=True).click()
         assert sent(page, stand_in, "resume") == {}
         pace = page.get_by_label("Pace of the systems")
@@ -546,6 +548,8 @@ def test_everything_by_keyboard(browser: Browser) -> None:
         page.get_by_label("Go on", exact=True).wait_for()
         page.keyboard.press(".")
         assert sent(page, stand_in, "step") == {"kind": "event"}
+        page.keyboard.press(",")
+        assert sent(page, stand_in, "step", 2) == {"kind": "event", "back": True}
         page.keyboard.press("]")
         assert sent(page, stand_in, "pace") == {"speed": 2}
         page.keyboard.press("r")

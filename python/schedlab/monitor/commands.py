@@ -233,10 +233,10 @@ async def _history(session: Session, each: Watched, message: Message) -> Any:
 
 async def _explain(session: Session, each: Watched, message: Message) -> Any:
     pid = _whole(message, "pid")
-    if each.model is None:
+    if each.shown_model is None:
         raise Refused("there is nothing to explain yet")
     try:
-        return each.model.explain(pid)
+        return each.shown_model.explain(pid)
     except KeyError:
         raise Refused(f"no process {pid} lives, or did in the window") from None
 
@@ -275,7 +275,10 @@ async def _pace(session: Session, systems: Sequence[Watched], message: Message, 
 
 async def _step(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> int:
     kind = StepKind(_one_of(message, "kind", [kind.value for kind in StepKind]))
-    return await session.step(systems[0], kind)
+    back = message.get("back", False)
+    if not isinstance(back, bool):
+        raise WrongUsage(f"back: true or false is expected, not {back!r}")
+    return await session.step(systems[0], kind, back)
 
 
 async def _window(

@@ -195,6 +195,10 @@ class Frame(ModelFrame):
     """Events for each second of our time."""
     behind_ns: int
     """What the model has not taken in yet, of the system's time."""
+    back_ns: int
+    """How far before the present this is, if an earlier moment is shown; 0: it is the present."""
+    whole: bool
+    """Timeline, marks, decisions and log are all that is kept up to now_ns, and not what is new."""
     skipped_frames: int
     """Frames that were not drawn because there was too much to do."""
     recording: str

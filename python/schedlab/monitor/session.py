@@ -336,11 +336,14 @@ class Session:
 
     # --- steps
 
-    async def step(self, leader: Watched, kind: StepKind) -> int:
-        """One system goes on by a step, and those in step with it to the same time. Returns its time.
+    async def step(self, leader: Watched, kind: StepKind, back: bool = False) -> int:
+        """One system goes on or back by a step, and those in step with it to the same time. Returns its time.
 
-        Refused: its clock is its own.
+        Back: it stands, and is shown as it was. Refused: its clock is its own, or nothing earlier is
+        kept.
         """
+        if back or leader.view:
+            return await self._look(leader, kind, back)
         paced = [each for each in self.systems.values() if each.is_paced and each.is_on]
         if leader not in paced:
             raise Refused(f"{leader.setup.machine} goes by its own clock, and not in steps")
@@ -354,6 +357,18 @@ class Session:
                 break
             await self.advance_to(others, leader.common_ns)
         return leader.now_ns
+
+    async def _look(self, leader: Watched, kind: StepKind, back: bool) -> int:
+        together = [
+            each for each in self.systems.values() if each.past and each.is_paced == leader.is_paced
+        ]
+        for each in together:
+            await each.stand()
+        time_ns = leader.moment(kind, back)
+        for each in together:
+            shift_ns = each.origin_ns - leader.origin_ns
+            each.look(None if time_ns is None else time_ns + shift_ns)
+        return leader.view.time_ns if leader.view else leader.present_ns
 
 
 def _told(setup: Setup) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from schedlab.monitor.blank import blank, still
 from schedlab.monitor.frames import Frame, Mark
 from schedlab.monitor.making import RECORDED, Choices, Maker
 from schedlab.monitor.model import Model, ModelFrame
+from schedlab.monitor.past import Past, View
 from schedlab.monitor.rates import HostClock, Rate
 from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.system import (
@@ -31,6 +32,7 @@ from schedlab.monitor.system import (
     Refused,
     Setup,
     Status,
+    StepKind,
     System,
 )
 from schedlab.monitor.tape import Request, Tape
@@ -111,6 +113,11 @@ class Watched:
         self._marks: list[Mark] = []
         self._backlog: deque[Records] = deque()
         self._shown: ModelFrame | None = None
+        self.past: Past | None = None
+        self.view: View | None = None
+        """What is shown instead of the present."""
+        self._whole = False
+        """The next frame tells all anew."""
         self._is_new = True
         """Was nothing taken of its trace?"""
         self._seeking = False
@@ -281,6 +288,7 @@ class Watched:
         self.model = Model(
             header, str(policy), shares_by, self.window_ns, self.terms.choices.catalogue
         )
+        self.past = Past(self.model)
         self.tape = Tape(header, self.setup)
         return True
 
@@ -327,15 +335,23 @@ class Watched:
 
     def feed(self) -> bool:
         """Gives the model the next piece. Returns False if it has all."""
-        if self.model is None or self.system is None:
+        if self.model is None or self.past is None or self.system is None:
             return False
-        self.model.own_pids = set(self.system.own_pids)
-        self.model.record_cost_ns = self.system.record_cost_ns
+        self._introduce(self.system, self.model)
         if self._backlog:
-            self.model.feed(self._backlog.popleft())
+            piece = self._backlog.popleft()
+            self.model.feed(piece)
+            self.past.add(piece)
+        if not self._backlog:
+            self.past.mark(self.model)
         if not self._backlog and self.is_on and not self.held:
             self._reach()
         return bool(self._backlog)
+
+    def _introduce(self, system: System, model: Model) -> None:
+        """Tells a model what no trace does."""
+        model.own_pids = set(system.own_pids)
+        model.record_cost_ns = system.record_cost_ns
 
     def _reach(self) -> None:
         """Time goes on though nothing happens."""
@@ -347,14 +363,23 @@ class Watched:
     def frame(self, pace: float) -> Frame:
         """Returns what is the case, and what has happened since the last one."""
         self.number += 1
-        self._shown = self._new_shown()
+        shown = self._shown = self._new_shown()
         log, self._new_log = list(self._new_log), deque(maxlen=LOG_MAX)
         marks, self._marks = self._marks, []
-        return self._framed(self._shown, log, marks, pace)
+        whole, self._whole = self._whole, False
+        model = self.shown_model
+        if whole and shown and model:
+            shown = cast(ModelFrame, {**shown, **model.history()})
+            log = list(self.log)
+        return self._framed(shown, log, marks, pace, whole)
 
     def _new_shown(self) -> ModelFrame | None:
+        if self.view:
+            return still(self.view.frame)
         if self.model and not self.failure:
             try:
+                if self.past:
+                    self.past.see(self.model)
                 return self.model.frame()
             except Exception as error:  # of its model: the others go on
                 self.fail(error)
@@ -362,15 +387,20 @@ class Watched:
 
     def history(self, pace: float) -> Frame:
         """Returns the same, but with all of the past that is kept."""
-        shown = self._shown
-        if self.model and shown is None:
-            shown = self._shown = self.model.frame()
-        if self.model and shown:
-            shown = cast(ModelFrame, {**shown, **self.model.history()})
-        return self._framed(shown, list(self.log), [], pace)
+        shown, model = self._shown, self.shown_model
+        if model and shown is None:
+            shown = self._shown = model.frame()
+        if model and shown:
+            shown = cast(ModelFrame, {**shown, **model.history()})
+        return self._framed(shown, list(self.log), [], pace, True)
 
     def _framed(
-        self, shown: ModelFrame | None, log: list[str], marks: list[Mark], pace: float
+        self,
+        shown: ModelFrame | None,
+        log: list[str],
+        marks: list[Mark],
+        pace: float,
+        whole: bool,
     ) -> Frame:
         parts = shown or blank(self.setup, self.window_ns)
         behind = 0
@@ -389,6 +419,8 @@ class Watched:
             "log": log,
             "events_per_s": self.events.per_second,
             "behind_ns": max(behind, 0),
+            "back_ns": self.present_ns - self.view.time_ns if self.view else 0,
+            "whole": whole,
             "skipped_frames": self.skipped,
             "recording": self.recording,
         }
@@ -410,7 +442,11 @@ class Watched:
 
     @asynccontextmanager
     async def asking(self, *abilities: Ability) -> AsyncIterator[System]:
-        """Gives the system, which does nothing else meanwhile. Refused: it cannot do such things."""
+        """Gives the system, which does nothing else meanwhile. Refused: it cannot do such things.
+
+        What is done to it is done at the moment that is shown, if it can go there."""
+        if abilities and self.system and Ability.SEEK in self.system.abilities:
+            await self.leave_past()
         async with self.lock:
             system = self._able(*abilities)
             if self.held:
@@ -442,8 +478,9 @@ class Watched:
             if self.paused and not self.is_paced:
                 raise Refused("it stands still, and can hear nothing: resume it first")
             status = await limited(system.read_status())
-        if self.model:
+        if self.model and self.past:
             self.model.apply_status(status)
+            self.past.add_status(status)
         return status
 
     async def set_attribute(self, pids: list[int], kind: AttributeKind, value: int) -> int:
@@ -491,7 +528,8 @@ class Watched:
             self.paused = True
 
     async def resume(self) -> None:
-        """It goes on."""
+        """It goes on: from the moment that is shown, if it can go there, else from the present."""
+        await self.leave_past()
         if not self.paused:
             return
         async with self.lock:
@@ -517,6 +555,54 @@ class Watched:
             self.clock.runs(time.monotonic())
         self.held = False
 
+    # --- what was
+
+    @property
+    def shown_model(self) -> Model | None:
+        """The model of what is shown."""
+        return self.view.model if self.view else self.model
+
+    @property
+    def present_ns(self) -> int:
+        """The latest moment of all that is known."""
+        return self.model.now_ns if self.model else 0
+
+    async def stand(self) -> None:
+        """Has its time stand still, if it can be done and has not been."""
+        able = self.system and Ability.PAUSE in self.system.abilities
+        if self.is_on and (self.is_paced or able):
+            await self.pause()
+
+    def moment(self, kind: StepKind, back: bool) -> int | None:
+        """Returns the moment a step before or after the one that is shown; None: the present. Refused: nothing
+        is kept of it."""
+        if self.past is None:
+            raise Refused("there is nothing to look back at yet")
+        now_ns = self.view.time_ns if self.view else self.present_ns
+        return self.past.before(now_ns, kind) if back else self.past.after(now_ns, kind)
+
+    def look(self, time_ns: int | None) -> None:
+        """Shows it as it was at a moment; None, or a later one than the present: as it is."""
+        if time_ns is not None and time_ns < self.present_ns and self.past and self.system:
+            time_ns = max(time_ns, self.past.begin_ns)
+            model = self.past.model_at(time_ns)
+            self._introduce(self.system, model)
+            model.set_window(self.window_ns)
+            self.view = View(time_ns, model, model.frame())
+        else:
+            self.view = None
+        self._whole = True
+
+    async def leave_past(self) -> None:
+        """Goes to the moment that is shown, if it can; else the present is shown again."""
+        view = self.view
+        if view is None:
+            return
+        self.look(None)
+        if self.system and Ability.SEEK in self.system.abilities:
+            await self.seek(view.time_ns)
+            self.take()
+
     # --- another time
 
     async def seek(self, time_ns: int) -> int:
@@ -532,7 +618,8 @@ class Watched:
                 await limited(self.paced.seek(time_ns))
             finally:
                 self._seeking = False
-                self.model, self.tape = None, None
+                self.model, self.tape, self.past = None, None, None
+                self.view = None
                 self._shown = None
                 self._backlog.clear()
                 self.speed, self.events = Rate(), Rate()
@@ -543,6 +630,8 @@ class Watched:
         self.window_ns = window_ns
         if self.model:
             self.model.set_window(window_ns)
+        if self.view:
+            self.look(self.view.time_ns)
 
     # --- recording
 

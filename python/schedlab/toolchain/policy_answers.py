@@ -83,6 +83,10 @@ class PolicyAnswers:
         self.ticket_parts: int = answer.ticket_parts
         """The number of parts into which a draw divides a ticket."""
 
+    def __deepcopy__(self, memo: object) -> PolicyAnswers:
+        """Returns itself: it never changes."""
+        return self
+
     def standing(self, tasks: Iterable[WaitingTask], now_ns: int) -> list[Standing]:
         """The standing of tasks that wait, in their order."""
         rows = list(tasks)

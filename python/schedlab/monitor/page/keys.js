@@ -8,7 +8,7 @@ import { PANELS } from "./panels.js";
 /** Keys and what they do, as the help has them. */
 export const KEYS = [
     ["Space", "pause, or go on"],
-    [".", "one step"],
+    [". and ,", "one step; one step back"],
     ["[ and ]", "slower, faster"],
     ["r", "record, or end it"],
     ["/", "filter processes"],
@@ -47,6 +47,7 @@ export function listenToKeys({ controls, help, currentSystem }) {
     const acts = {
         " ": controls.toggle,
         ".": controls.step,
+        ",": controls.stepBack,
         "[": () => controls.faster(-1),
         "]": () => controls.faster(1),
         r: controls.record,

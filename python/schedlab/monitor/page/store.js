@@ -166,20 +166,22 @@ export class SystemState {
         return this.info?.abilities.includes(ability) ?? false;
     }
 
-    /** @param {any} frame the next one @param {boolean} whole it is the answer to `history` */
-    take(frame, whole = false) {
+    /** @param {any} frame the next one @param {boolean} answer it is the answer to `history` */
+    take(frame, answer = false) {
+        const whole = answer || frame.whole;
         const anew = this.frame !== null && frame.now_ns < this.frame.now_ns && !whole;
         if (whole || anew) this.#clear();
         if (anew) this.#beginAnew();
         this.#missing = !whole && (this.#missing || anew || frame.number !== this.#number + 1);
-        this.#number = whole ? Math.max(this.#number, frame.number) : frame.number;
+        this.#number = answer ? Math.max(this.#number, frame.number) : frame.number;
         if (this.#missing) this.#catchUp();
         this.#takeHappened(frame);
-        if (whole && this.frame) return; // what is the case now, the frames say
+        if (answer && this.frame) return; // what is the case now, the frames say
         this.frame = frame;
         this.rows = null;
         this.#takeNames(frame.processes);
         const { now_ns: time_ns, metrics, cost, policy } = frame;
+        if (whole) this.series.items = this.series.items.filter((each) => each.time_ns < time_ns);
         this.series.add({ time_ns, metrics, cost, policy });
     }
 

@@ -22,10 +22,11 @@ export function createStrip(system) {
     const policy = part("policy");
     const life = part("life");
     const clock = part("clock", "The system's own time");
+    const back = part("back", "It is shown as it was then; it goes on from there, or from the present if it cannot");
     const speed = part("speed", "Of its time, compared with ours");
     const events = part("events", "Events of the trace in a second of our time");
     const troubles = element("span", { className: "strip-troubles", role: "status" });
-    const made = element("header", { className: "strip" }, letter, title, setup, policy, life, clock, speed, events, troubles);
+    const made = element("header", { className: "strip" }, letter, title, setup, policy, life, clock, back, speed, events, troubles);
     let before = { policy: "", life: "" };
 
     const end = subscribe(system, (state) => {
@@ -41,7 +42,8 @@ export function createStrip(system) {
         }
         setText(life, LIVES[frame.life] ?? frame.life);
         life.dataset.life = frame.life;
-        setText(clock, `${(frame.now_ns / 1e9).toFixed(2)} s`);
+        setText(clock, `${(frame.now_ns / 1e9).toFixed(frame.back_ns ? 6 : 2)} s`);
+        setText(back, frame.back_ns ? `◂ ${duration(frame.back_ns)} before the present` : "");
         setText(speed, times(frame.speed));
         const wrong = troublesOf(state).join(" · ");
         setText(events, wrong ? "" : `${count(frame.events_per_s)} events/s`);

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
+from schedlab.monitor.past import STANDARD_TICK_NS
 from schedlab.monitor.system import (
     Ability,
     Life,
@@ -38,8 +39,6 @@ CHECKED_BYTES_MAX = 256 << 20
 gigabytes."""
 PIECE = 262_144
 """Records that are taken, or looked at, at once."""
-STANDARD_TICK_NS = 1_000_000
-"""The length of a step by a tick, where a machine has no ticks."""
 _OUR_MACHINES = ("spike", "qemu", "sim")
 
 Wanted = Callable[[Records], npt.NDArray[np.bool_]]

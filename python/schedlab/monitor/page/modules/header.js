@@ -18,7 +18,7 @@ const THEME_WORDS = { auto: "as the system has it", light: "light", dark: "dark"
 /**
  * @param {HTMLElement} place
  * @param {{help: () => void}} page
- * @returns {{toggle: () => void, step: () => void, faster: (by: number) => void, record: () => void, theme: () => void}}
+ * @returns {{toggle: () => void, step: () => void, stepBack: () => void, faster: (by: number) => void, record: () => void, theme: () => void}}
  */
 export function create(place, page) {
     const home = element("h1", { className: "home" }, "schedlab ", element("span", { textContent: "monitor" }));
@@ -49,7 +49,7 @@ export function create(place, page) {
         ends = allStates().map(({ id }) => subscribe(id, follow));
         document.title = `${allStates().map(({ info }) => info.title).join(" | ")} – schedlab monitor`;
     });
-    return { toggle: time.toggle, step: time.step, faster: time.faster, record: saving.record, theme: switchTheme };
+    return { toggle: time.toggle, step: time.step, stepBack: time.stepBack, faster: time.faster, record: saving.record, theme: switchTheme };
 }
 
 /** Asks, and says so if it is refused. */
@@ -62,6 +62,7 @@ function timeControls() {
     play.classList.add("play");
     const stepKind = element("select", { "aria-label": "How far a step goes" });
     for (const [value, textContent] of STEPS) stepKind.append(element("option", { value, textContent }));
+    const backButton = button("back", "Step back: what was before is shown as it was", stepBack);
     const stepButton = button("step", "One step", step);
     const slider = element("input", { type: "range", min: 0, max: PACES.length - 1, step: 1, value: 9 });
     slider.setAttribute("aria-label", "Pace of the systems' time, compared with ours");
@@ -69,7 +70,7 @@ function timeControls() {
     const shown = element("output", { className: "pace-value" });
     const pacing = element("div", { className: "bar-group pace" }, slider, shown);
     const seek = seekControl();
-    const made = element("div", { className: "bar-group", role: "group", "aria-label": "Time" }, play, stepButton, stepKind);
+    const made = element("div", { className: "bar-group", role: "group", "aria-label": "Time" }, play, backButton, stepButton, stepKind);
     const all = element("div", { className: "bar-group bar-time" }, made, pacing, seek.element);
     let paused = false;
     let chosen_ms = -Infinity;
@@ -94,6 +95,9 @@ function timeControls() {
     function step() {
         if (!stepButton.hidden) tell("step", { kind: stepKind.value });
     }
+    function stepBack() {
+        tell("step", { kind: stepKind.value, back: true });
+    }
     function faster(by) {
         if (pacing.hidden) return;
         slider.value = String(Number(slider.value) + by);
@@ -103,7 +107,8 @@ function timeControls() {
     function follow(states) {
         const known = states.filter(({ frame }) => frame);
         play.disabled = !states.some((state) => state.can("pause") || state.can("pace"));
-        stepButton.hidden = stepKind.hidden = pacing.hidden = !states.some((state) => state.can("pace"));
+        pacing.hidden = !states.some((state) => state.can("pace"));
+        stepButton.hidden = pacing.hidden && !known.some(({ frame }) => frame.back_ns);
         paused = known.length > 0 && known.every(({ frame }) => frame.paused);
         setIcon(play, paused ? "play" : "pause");
         setLabel(play, paused ? "Go on" : "Pause");
@@ -115,7 +120,7 @@ function timeControls() {
         }
         seek.follow(states);
     }
-    return { element: all, toggle, step, faster, follow };
+    return { element: all, toggle, step, stepBack, faster, follow };
 }
 
 function paceWords(pace) {
