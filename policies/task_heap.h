@@ -123,4 +123,13 @@ POLICY_FUNCTION task_t *task_heap_take_first(task_heap_t *heap)
     return task;
 }
 
+/* The task that comes out after the first; null: there is none. */
+POLICY_FUNCTION task_t *task_heap_second(const task_heap_t *heap)
+{
+    const task_heap_node_t *first = task_heap_node(heap->first);
+    if (!first->right)
+        return first->left;
+    return task_heap_before(first->right, first->left) ? first->right : first->left;
+}
+
 #endif

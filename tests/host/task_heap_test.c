@@ -71,7 +71,13 @@ static uint32_t check_tree(struct task *task, struct task *parent)
 static void check_heap(void)
 {
     check(check_tree(heap.first, NULL) == count);
-    check(heap.first == first_of_all());
+    struct task *first = first_of_all();
+    check(heap.first == first);
+    if (!first)
+        return;
+    inside[first->pid - 1] = false;
+    check(task_heap_second(&heap) == first_of_all());
+    inside[first->pid - 1] = true;
 }
 
 static void keys_come_in_order(void)

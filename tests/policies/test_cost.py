@@ -25,6 +25,7 @@ GROWTH_ALLOWED = {
     "mlfq": 1.1,
     "lottery": 2.0,
     "stride": 2.0,
+    "cfs": 2.0,
 }
 """What enqueue and pick may cost with 4,096 tasks, over their cost with 64: O(1) or O(log n)."""
 

@@ -21,10 +21,10 @@ SIMULATOR = BUILD / "scenario_simulator"
 ACTED_TOGETHER = 3
 """The model's exit status if two CPUs acted at the same time."""
 
-PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid")
+PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid", "cfs")
 """Policies whose stories are in tests/golden. Others must only act the scenario out."""
 
-MEASURING = ("lottery", "stride")
+MEASURING = ("lottery", "stride", "cfs", "cfs:nice")
 """Those that choose by the nanoseconds that a process ran. What is a tie on the model, which has
 no costs, is none on the kernel, where system calls take time: the model's story is pinned."""
 

@@ -100,6 +100,15 @@ def slices_are_exact(regime: Regime) -> Iterator[str]:
             used[pid] = ticks
 
 
+def turns_last_a_granularity(regime: Regime) -> Iterator[str]:
+    """No tick ends a turn before it has lasted its minimum granularity."""
+    times = 1 + sum(regime.cpus >= each for each in (2, 4, 8)) if regime.tunables["scaling"] else 1
+    least = regime.tunables["min_granularity_us"] * 1000 * times
+    for cpu, pid, begin, end, why in regime.runs():
+        if why is Why.SLICE and end - begin < least:
+            yield f"the turn of pid {pid} on CPU {cpu} ends at {ns(end)}, after {ns(end - begin)}"
+
+
 @dataclass
 class Account:
     """Of a process under weighted round-robin: nanoseconds that are left of its turn."""
@@ -346,14 +355,56 @@ class Stint:
 
 
 def shares_are_exact(regime: Regime) -> Iterator[str]:
-    """Of two that compete on a CPU, who has had less for each of its tickets goes first.
+    """Of two that compete on a CPU, the one that has had less for each of its tickets goes first."""
+    yield from less_goes_first(regime, Meetings(lambda each: each.attributes.tickets, 0.5))
 
-    What each had before they met is not known; but it is the same at all picks of that time. So no
-    pick of the one may come at more time ahead of the other than any pick of the other.
-    """
+
+def least_virtual_time_goes_first(regime: Regime) -> Iterator[str]:
+    """Of two that compete on a CPU, the one that has had less for its weight goes first; only one
+    that yields may let the other go."""
+    ticks = (regime.end - regime.begin) / regime.tick
+    yield from less_goes_first(regime, Meetings(lambda each: each.attributes.weight, ticks))
+
+
+@dataclass
+class Meetings:
+    """What the picks of one of two that compete told of how far it was ahead of the other."""
+
+    shares_of: Callable[[Queued], int]
+    rounding_ns: float
+    """For each share. A pass is a whole number of 2**-20 ns, and rounded down at each tick; a
+    virtual time is a whole number of ns."""
+    known: dict[tuple[int, int], tuple[Stint, Stint, float, float]] = field(default_factory=dict)
+
+    def meet(self, stints: Mapping[int, Stint], pick: Picked, other: Queued) -> Iterator[str]:
+        """The chosen one goes before the other: how far ahead is it?"""
+        assert pick.chosen
+        chosen = pick.chosen
+        one, two = sorted((chosen, other), key=lambda waiter: waiter.pid)
+        mine = stints[one.pid], stints[two.pid]
+        ahead = mine[0].ran / self.shares_of(one) - mine[1].ran / self.shares_of(two)
+        known = self.known.get((one.pid, two.pid))
+        most, least = float("-inf"), float("inf")
+        if known and known[0] is mine[0] and known[1] is mine[1]:
+            most, least = known[2:]
+        if chosen is one:
+            most = max(most, ahead)
+        else:
+            least = min(least, ahead)
+        self.known[one.pid, two.pid] = (*mine, most, least)
+        if most > least + self.rounding_ns:
+            yield (
+                f"at {ns(pick.time)} CPU {pick.cpu} picks pid {chosen.pid} before pid {other.pid}: "
+                f"of the two, {one.pid} was picked when it was {most:.0f} ns for each share further "
+                f"than {two.pid}, which was picked when that was {least:.0f}"
+            )
+
+
+def less_goes_first(regime: Regime, meetings: Meetings) -> Iterator[str]:
+    """What each had before they met is not known; but it is the same at all picks of that time. So
+    no pick of the one may come at more time ahead of the other than any pick of the other."""
     stints: dict[int, Stint] = {}
     running: dict[int, int] = {}
-    meetings: dict[tuple[int, int], tuple[Stint, Stint, float, float]] = {}
     for each in regime.events:
         if isinstance(each, Stopped) and each.pid in running:
             begin = running.pop(each.pid)
@@ -369,41 +420,9 @@ def shares_are_exact(regime: Regime) -> Iterator[str]:
         elif isinstance(each, Picked) and each.chosen:
             running[each.pid] = each.time
             for other in each.waiting:
-                if other.pid != each.pid:
-                    yield from meet(meetings, stints, each, other)
-
-
-def meet(
-    meetings: dict[tuple[int, int], tuple[Stint, Stint, float, float]],
-    stints: dict[int, Stint],
-    pick: Picked,
-    other: Queued,
-) -> Iterator[str]:
-    """The chosen one goes before the other: how far ahead is it?"""
-    assert pick.chosen
-    chosen = pick.chosen
-    one, two = sorted((chosen, other), key=lambda waiter: waiter.pid)
-    mine = stints[one.pid], stints[two.pid]
-    ahead = mine[0].ran / one.attributes.tickets - mine[1].ran / two.attributes.tickets
-    known = meetings.get((one.pid, two.pid))
-    most, least = float("-inf"), float("inf")
-    if known and known[0] is mine[0] and known[1] is mine[1]:
-        most, least = known[2:]
-    if chosen is one:
-        most = max(most, ahead)
-    else:
-        least = min(least, ahead)
-    meetings[one.pid, two.pid] = (*mine, most, least)
-    if most > least + ROUNDING_NS:
-        yield (
-            f"at {ns(pick.time)} CPU {pick.cpu} picks pid {chosen.pid} before pid {other.pid}: of "
-            f"the two, {one.pid} was picked when it was {most:.0f} ns for each ticket further than "
-            f"{two.pid}, which was picked when that was {least:.0f}"
-        )
-
-
-ROUNDING_NS = 0.5
-"""For each ticket: a pass is a whole number of 2**-20 ns, and rounded down at each tick."""
+                lets_go = regime.name == "cfs" and other.why is Why.YIELDED
+                if other.pid != each.pid and not lets_go:
+                    yield from meetings.meet(stints, each, other)
 
 
 def draws_are_fair(regime: Regime) -> Iterator[str]:
@@ -499,6 +518,12 @@ def of_stride(_: Mapping[str, int]) -> Iterator[Law]:
     yield from (slices_are_exact, shares_are_exact)
 
 
+def of_cfs(tunables: Mapping[str, int]) -> Iterator[Law]:
+    yield turns_last_a_granularity
+    if not tunables["nice"]:
+        yield least_virtual_time_goes_first
+
+
 def of_lottery(tunables: Mapping[str, int]) -> Iterator[Law]:
     yield slices_are_exact
     others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit")
@@ -513,6 +538,7 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
     "hybrid": of_hybrid,
     "mlfq": of_mlfq,
     "stride": of_stride,
+    "cfs": of_cfs,
     "lottery": of_lottery,
 }
 """What each policy promises, with its tunables as they are. Others promise what all do."""

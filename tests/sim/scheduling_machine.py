@@ -74,6 +74,13 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     ),
     "hybrid": (Choice("hybrid", {"slice": (1, 2, 3)}),),
     "stride": (Choice("stride", {"slice": (1, 2, 3)}),),
+    "cfs": (
+        Choice("cfs", {"min_granularity_us": (750, 2500), "latency_us": (6000, 20000)}),
+        Choice(
+            "cfs",
+            {"scaling": (0, 1), "wakeup_granularity_us": (1000, 0), "sleeper_credit": (50, 0)},
+        ),
+    ),
     "lottery": (
         Choice("lottery", {"compensation": (1,), "slice": (1, 2)}),
         Choice("lottery", {"slice": (1, 3)}),
@@ -136,6 +143,8 @@ DECISIVE = {
     "priority": Attribute.PRIORITY,
     "hybrid": Attribute.PRIORITY,
     "wrr": Attribute.WEIGHT,
+    "cfs": Attribute.WEIGHT,
+    "cfs:nice": Attribute.PRIORITY,
     "lottery:linux": Attribute.WEIGHT,
 }
 """The attribute that a policy goes by; others go by tickets, if by any."""

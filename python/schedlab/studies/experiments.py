@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from schedlab.studies.experiment import Experiment, Part, Share
 from schedlab.studies.linux_experiments import linux_experiments
 
-OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid")
+OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid", "cfs")
 """The policies as we ship them, under which all studies' suites are compared."""
 
 
@@ -225,7 +225,7 @@ def _mixed_benchmark(size: int, own: tuple[str, ...]) -> Experiment:
 
 def _study_5() -> Iterable[Experiment]:
     """Three runs of one thread, next to which a scheduler has nothing to decide; and of eight."""
-    own = ("rr", "wrr:linux", "lottery:linux")
+    own = ("rr", "cfs", "wrr:linux", "lottery:linux")
     few, many = Share((1,), 3), Share((1,), 5)
     yield Experiment(
         "s5-cpubench",

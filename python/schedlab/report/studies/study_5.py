@@ -49,7 +49,9 @@ class Queries(LinuxQueries, EventQueries):
     """Schedulers are named as the study names them, policies as we do."""
 
     schedulers: ClassVar = {"CFS": FAIR, "Lottery": "lottery:linux", "WRR": "wrr:linux"}
-    """The study's schedulers, and what they are on Linux; our own kernel has no CFS."""
+    """The study's schedulers, and what they are on Linux."""
+    on_ours: ClassVar = {**schedulers, "CFS": "cfs"}
+    """What they are on our own kernel."""
     quantities: ClassVar = {
         "throughput": "events a second",
         "mean latency": "mean latency, ms",
@@ -93,21 +95,18 @@ class Queries(LinuxQueries, EventQueries):
     def titled(self, name: str, experiment: str) -> str:
         """A scheduler, and what is run for it."""
         if experiment == ONE:
-            return f"{name} ({'no policy of ours' if name == 'CFS' else self.schedulers[name]})"
+            return f"{name} ({self.on_ours[name]})"
         return f"{name} ({'the kernel’s fair class' if name == 'CFS' else self.schedulers[name]})"
 
     def digits(self, quantity: str, experiment: str) -> int:
         """Decimals of ours; sysbench has two of each."""
         return 2 if quantity == "throughput" or experiment != ONE else 3
 
-    def ours(self, quantity: str, name: str, experiment: str, run: str = "") -> Measured | None:
-        """Our figure of the seed of that number; without one: of all seeds. None on our kernel for
-        CFS."""
-        policy = self.schedulers[name]
+    def ours(self, quantity: str, name: str, experiment: str, run: str = "") -> Measured:
+        """Our figure of the seed of that number; without one: of all seeds."""
+        policy = self.on_ours[name] if experiment == ONE else self.schedulers[name]
         if experiment != ONE:
             found = self.told_by(experiment, policy, _PRINTED[quantity])
-        elif policy == FAIR:
-            return None
         elif quantity == "throughput":
             found = self.throughput(experiment, policy)
         else:
@@ -386,8 +385,7 @@ class Queries(LinuxQueries, EventQueries):
         """The order as measured, or the first that is missing; a dash if it was not run on Linux."""
         if experiment != ONE and not self.ran(experiment):
             return NOTHING
-        found = {name: self.ours(quantity, name, experiment) for name in self.schedulers}
-        values = {name: each for name, each in found.items() if each is not None}
+        values = {name: self.ours(quantity, name, experiment) for name in self.schedulers}
         return self.order(values, falling, paired=experiment == ONE)
 
 

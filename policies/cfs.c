@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * The Completely Fair Scheduler of Linux 2.6.23 to 6.5, as it was in Linux 5.15, the kernel
+ * of study 5: the task with the least virtual run time runs next. Virtual run time is the
+ * time that a task ran, divided by its load: twice the load, twice the time.
+ *
+ * How long a turn is. All tasks of a CPU are to have one within the latency target, each as
+ * long as its part of the load; where they are more than the target has minimum
+ * granularities, the target grows. Only ticks end turns: at the first one at which a task ran
+ * for longer than its part, or is further ahead of the next by as much, but never
+ * before a minimum granularity.
+ *
+ * Where a task comes in. Each run queue has a clock, its least virtual run time, which
+ * never goes back. A new task begins a turn after it. A task that wakes keeps its virtual
+ * run time, but is at most half a latency target behind the clock: that is its credit for
+ * having slept, and no length of sleep earns more. What wakes or is new takes the CPU if it is
+ * a wake-up granularity behind the running task. Clocks of two CPUs have nothing to do with
+ * each other: a task that moves keeps what it is ahead or behind.
+ *
+ * A task that yields lets the next one go first, if that is not too far ahead.
+ *
+ * Left out: groups, buddies other than yield's, affine wake-ups, and of load balancing all but
+ * its aim: a CPU takes a task from the one with the most load if that makes the two more even.
+ * Three equal tasks on two CPUs stay where they are.
+ */
+
+#include "placement.h"
+#include "policy.h"
+#include "task_heap.h"
+
+enum { CFS_LATENCY, CFS_GRANULARITY, CFS_WAKEUP, CFS_SLEEPER, CFS_SCALING, CFS_NICE };
+
+static const struct tunable cfs_tunables[] = {
+    [CFS_LATENCY] = {"latency_us", "microseconds in which each task of a CPU is to have a turn", 1,
+                     6000, 10000000},
+    [CFS_GRANULARITY] = {"min_granularity_us", "microseconds that a turn lasts at least", 1, 750,
+                         10000000},
+    [CFS_WAKEUP] = {"wakeup_granularity_us",
+                    "microseconds that a task must be behind the running one to take its CPU", 0,
+                    1000, 10000000},
+    [CFS_SLEEPER] = {"sleeper_credit",
+                     "percent of latency_us that a task may be behind when it wakes", 0, 50, 100},
+    [CFS_SCALING] = {"scaling", "1: these times are longer on more CPUs, 4 times on 8 or more", 0,
+                     1, 1},
+    [CFS_NICE] = {"nice", "nice levels for each step of priority; 0: the weight is the load", 0, 0,
+                  4},
+};
+
+static const struct preset cfs_presets[] = {
+    {"nice", "priorities 0 to 10 are the nice levels -20 to 19", {{"nice", 4}}},
+};
+
+/* The load of the usual weight, and of nice level 0. */
+#define CFS_LOAD_USUAL ((uint64_t)WEIGHT_DEFAULT << 16)
+#define CFS_NICE_MAX   19
+
+struct cfs_task {
+    struct task_heap_node node;
+    uint64_t virtual_time; /* by the clock of `clock_cpu`; NO_CPU: relative to a clock */
+    uint64_t load;         /* as it counts in its queue; 0: it does not */
+    uint64_t charged;      /* the part of its run_time that it has paid for */
+    uint64_t charged_at;   /* when it paid or was picked last */
+    uint64_t began;        /* its run_time when it was picked */
+    uint32_t clock_cpu;
+};
+
+struct cfs_queue {
+    struct task_heap waiting;
+    task_t *running;
+    task_t *skipped; /* has yielded, and waits; null: none */
+    uint64_t clock;
+    uint64_t load; /* of the tasks that are queued or run here */
+};
+
+/* Nanoseconds. */
+struct cfs_times {
+    uint64_t latency;
+    uint64_t granularity;
+    uint64_t wakeup;
+    uint64_t credit;
+};
+
+_Static_assert(sizeof(struct cfs_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct cfs_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+
+typedef struct cfs_task SHARED_MEMORY cfs_task_t;
+typedef struct cfs_queue SHARED_MEMORY cfs_queue_t;
+typedef struct cfs_times SHARED_MEMORY cfs_times_t;
+
+POLICY_FUNCTION cfs_task_t *cfs_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct cfs_task);
+}
+
+POLICY_FUNCTION cfs_queue_t *cfs_queue_of(const run_queue_t *queue)
+{
+    return STATE_OF(queue, struct cfs_queue);
+}
+
+POLICY_FUNCTION cfs_times_t *cfs_times_of(const scheduler_t *scheduler)
+{
+    return STATE_OF(scheduler, struct cfs_times);
+}
+
+POLICY_FUNCTION void cfs_scheduler_init(scheduler_t *scheduler)
+{
+    cfs_times_t *times = cfs_times_of(scheduler);
+    uint64_t factor = 1000; /* of microseconds */
+    if (scheduler->tunable[CFS_SCALING] != 0)
+        factor *= 1u + (scheduler->cpus >= 2) + (scheduler->cpus >= 4) + (scheduler->cpus >= 8);
+    times->latency = (uint64_t)scheduler->tunable[CFS_LATENCY] * factor;
+    times->granularity = (uint64_t)scheduler->tunable[CFS_GRANULARITY] * factor;
+    times->wakeup = (uint64_t)scheduler->tunable[CFS_WAKEUP] * factor;
+    times->credit = times->latency * (uint64_t)scheduler->tunable[CFS_SLEEPER] / 100;
+}
+
+/* ---- loads, and time by load ---- */
+
+/* Each nice level has 1.25 times the load of the next. */
+POLICY_FUNCTION uint64_t cfs_load(const scheduler_t *scheduler, const task_t *task)
+{
+    if (scheduler->tunable[CFS_NICE] == 0)
+        return (uint64_t)task->weight << 16;
+    uint64_t load = LOOP_START(CFS_LOAD_USUAL);
+    int64_t nice = (task->priority - PRIORITY_DEFAULT) * scheduler->tunable[CFS_NICE];
+    nice = nice > CFS_NICE_MAX ? CFS_NICE_MAX : nice;
+    int64_t levels = nice < 0 ? -nice : nice;
+    for (int64_t level = LOOP_START(0); level < levels && LOOP_GUARD; level++)
+        load = nice < 0 ? load * 5 / 4 : load * 4 / 5;
+    return load;
+}
+
+/* Nanoseconds of virtual time. */
+POLICY_FUNCTION uint64_t cfs_virtual(uint64_t ns, uint64_t load)
+{
+    return ns * CFS_LOAD_USUAL / load;
+}
+
+/* Nanoseconds of a turn beside tasks that make `tasks` and `total` with it. */
+POLICY_FUNCTION uint64_t cfs_slice(const scheduler_t *scheduler, uint64_t load, uint64_t tasks,
+                                   uint64_t total)
+{
+    const cfs_times_t *times = cfs_times_of(scheduler);
+    uint64_t least = tasks * times->granularity;
+    uint64_t period = times->latency > least ? times->latency : least;
+    uint64_t slice = period * load / (total > load ? total : load);
+    return slice > times->granularity ? slice : times->granularity;
+}
+
+/* ---- the clock ---- */
+
+POLICY_FUNCTION bool cfs_is_before(uint64_t time, uint64_t other)
+{
+    return (int64_t)(time - other) < 0;
+}
+
+/* The clock goes on to the least virtual time here, and never back. */
+POLICY_FUNCTION void cfs_turn_clock(run_queue_t *queue)
+{
+    cfs_queue_t *all = cfs_queue_of(queue);
+    const task_t *first = all->waiting.first;
+    const task_t *running = all->running;
+    if (!first && !running)
+        return;
+    uint64_t least = cfs_task_of(first ? first : running)->virtual_time;
+    if (running && cfs_is_before(cfs_task_of(running)->virtual_time, least))
+        least = cfs_task_of(running)->virtual_time;
+    if (cfs_is_before(all->clock, least))
+        all->clock = least;
+}
+
+/* The task pays for what it has used of the CPU since it paid last. */
+POLICY_FUNCTION void cfs_charge(run_queue_t *queue, task_t *task)
+{
+    cfs_task_t *own = cfs_task_of(task);
+    own->virtual_time += cfs_virtual(task->run_time - own->charged, own->load);
+    own->charged = task->run_time;
+    own->charged_at = queue->now;
+    cfs_turn_clock(queue);
+}
+
+/* ---- tasks come and go ---- */
+
+POLICY_FUNCTION void cfs_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
+{
+    (void)scheduler;
+    cfs_task_t *own = cfs_task_of(task);
+    own->charged = task->run_time;
+    own->clock_cpu = parent ? cfs_task_of(parent)->clock_cpu : NO_CPU;
+    own->virtual_time = parent ? cfs_task_of(parent)->virtual_time : 0;
+}
+
+/* Its virtual time is by this queue's clock from now on. */
+POLICY_FUNCTION void cfs_follow_clock(run_queue_t *queue, cfs_task_t *own)
+{
+    if (own->clock_cpu == queue->cpu)
+        return;
+    if (own->clock_cpu != NO_CPU)
+        own->virtual_time -= cfs_queue_of(queue->scheduler->queue[own->clock_cpu])->clock;
+    own->virtual_time += cfs_queue_of(queue)->clock;
+    own->clock_cpu = queue->cpu;
+}
+
+/* The earliest virtual time at which a task may come in. */
+POLICY_FUNCTION uint64_t cfs_earliest(const run_queue_t *queue, const cfs_task_t *own,
+                                      enum enqueue_reason reason)
+{
+    const cfs_queue_t *all = cfs_queue_of(queue);
+    uint64_t tasks = queue->queued + queue->running + 1;
+    if (reason == ENQUEUE_WOKEN)
+        return all->clock - cfs_times_of(queue->scheduler)->credit;
+    if (reason == ENQUEUE_NEW)
+        return all->clock +
+               cfs_virtual(cfs_slice(queue->scheduler, own->load, tasks, all->load), own->load);
+    return own->virtual_time;
+}
+
+POLICY_FUNCTION void cfs_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    cfs_queue_t *all = cfs_queue_of(queue);
+    cfs_task_t *own = cfs_task_of(task);
+    uint64_t load = cfs_load(queue->scheduler, task);
+    all->load += load - own->load;
+    own->load = load;
+    cfs_follow_clock(queue, own);
+    uint64_t earliest = cfs_earliest(queue, own, reason);
+    if (cfs_is_before(own->virtual_time, earliest))
+        own->virtual_time = earliest;
+    if (reason == ENQUEUE_YIELDED)
+        all->skipped = task;
+    task_heap_insert(&all->waiting, task, own->virtual_time);
+    cfs_turn_clock(queue);
+}
+
+/* It is not queued any more. */
+POLICY_FUNCTION void cfs_forget_yield(cfs_queue_t *all, const task_t *task)
+{
+    if (all->skipped == task)
+        all->skipped = NULL;
+}
+
+POLICY_FUNCTION void cfs_dequeue(run_queue_t *queue, task_t *task)
+{
+    cfs_queue_t *all = cfs_queue_of(queue);
+    cfs_task_t *own = cfs_task_of(task);
+    task_heap_remove(&all->waiting, task);
+    cfs_forget_yield(all, task);
+    own->virtual_time -= all->clock;
+    own->clock_cpu = NO_CPU;
+    all->load -= own->load;
+    own->load = 0;
+    cfs_turn_clock(queue);
+}
+
+/* ---- which task runs, and for how long ---- */
+
+/* Is `task` so far behind `other` that it should run instead? Their virtual times. */
+POLICY_FUNCTION bool cfs_is_far_before(const run_queue_t *queue, const task_t *task, uint64_t time,
+                                       uint64_t other)
+{
+    uint64_t far = cfs_virtual(cfs_times_of(queue->scheduler)->wakeup, cfs_task_of(task)->load);
+    return (int64_t)(other - time) > (int64_t)far;
+}
+
+POLICY_FUNCTION task_t *cfs_pick(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    cfs_queue_t *all = cfs_queue_of(queue);
+    task_t *task = all->waiting.first;
+    if (!task)
+        return NULL;
+    task_t *second = task == all->skipped ? task_heap_second(&all->waiting) : NULL;
+    if (second && !cfs_is_far_before(queue, task, cfs_task_of(task)->virtual_time,
+                                     cfs_task_of(second)->virtual_time))
+        task = second;
+    task_heap_remove(&all->waiting, task);
+    cfs_forget_yield(all, task);
+    cfs_task_of(task)->began = task->run_time;
+    cfs_task_of(task)->charged_at = queue->now;
+    all->running = task;
+    queue->remark = cfs_task_of(task)->virtual_time;
+    return task;
+}
+
+POLICY_FUNCTION enum tick_verdict cfs_tick(run_queue_t *queue, task_t *task)
+{
+    const cfs_queue_t *all = cfs_queue_of(queue);
+    const cfs_task_t *own = cfs_task_of(task);
+    cfs_charge(queue, task);
+    const task_t *first = all->waiting.first;
+    if (!first)
+        return TICK_CONTINUE;
+    uint64_t slice =
+        cfs_slice(queue->scheduler, own->load, queue->queued + queue->running, all->load);
+    uint64_t ran = task->run_time - own->began;
+    int64_t ahead = (int64_t)(own->virtual_time - cfs_task_of(first)->virtual_time);
+    bool may_stop = ran >= cfs_times_of(queue->scheduler)->granularity;
+    return ran > slice || (may_stop && ahead > (int64_t)slice) ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION bool cfs_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
+{
+    const cfs_task_t *other = cfs_task_of(running);
+    if (other->load == 0)
+        return false;
+    uint64_t unpaid = cfs_virtual(queue->now - other->charged_at, other->load);
+    return cfs_is_far_before(queue, task, cfs_task_of(task)->virtual_time,
+                             other->virtual_time + unpaid);
+}
+
+POLICY_FUNCTION void cfs_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    cfs_queue_t *all = cfs_queue_of(queue);
+    cfs_charge(queue, task);
+    all->running = NULL;
+    if (reason == STOP_RUNNABLE)
+        return; /* it is queued again at once */
+    all->load -= cfs_task_of(task)->load;
+    cfs_task_of(task)->load = 0;
+    cfs_turn_clock(queue);
+}
+
+POLICY_FUNCTION uint64_t cfs_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    const run_queue_t *queue = scheduler->queue[task->cpu < scheduler->queues ? task->cpu : 0];
+    uint64_t slice = cfs_slice(scheduler, cfs_load(scheduler, task), queue->queued + queue->running,
+                               cfs_queue_of(queue)->load);
+    return slice / scheduler->tick_ns + 1;
+}
+
+/* ---- several CPUs ---- */
+
+/* A new task goes where the load is least; one that wakes stays unless only another CPU is idle. */
+POLICY_FUNCTION uint32_t cfs_place(const scheduler_t *scheduler, const task_t *task,
+                                   enum enqueue_reason reason)
+{
+    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t best = own;
+    uint64_t least = cfs_queue_of(scheduler->queue[own])->load;
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
+        uint64_t load = cfs_queue_of(scheduler->queue[cpu])->load;
+        if (load < least) {
+            best = cpu;
+            least = load;
+        }
+    }
+    return reason == ENQUEUE_WOKEN && least > 0 ? own : best;
+}
+
+POLICY_FUNCTION uint32_t cfs_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
+{
+    if (idle)
+        return balance_longest(scheduler, cpu, idle);
+    uint32_t busiest = NO_CPU;
+    uint64_t most = cfs_queue_of(scheduler->queue[cpu])->load;
+    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
+        uint64_t load = cfs_queue_of(scheduler->queue[other])->load;
+        if (scheduler->queue[other]->queued == 0 || load <= most)
+            continue;
+        busiest = other;
+        most = load;
+    }
+    return busiest;
+}
+
+POLICY_FUNCTION task_t *cfs_steal(run_queue_t *queue, uint32_t cpu)
+{
+    task_t *task = cfs_queue_of(queue)->waiting.first;
+    uint64_t load = cfs_queue_of(queue)->load;
+    uint64_t other = cfs_queue_of(queue->scheduler->queue[cpu])->load;
+    if (!task || (other > 0 && other + cfs_task_of(task)->load >= load))
+        return NULL;
+    cfs_dequeue(queue, task);
+    return task;
+}
+
+POLICY_FUNCTION enum share_attribute cfs_shares_by(const scheduler_t *scheduler)
+{
+    return scheduler->tunable[CFS_NICE] != 0 ? SHARES_EQUAL : SHARES_BY_WEIGHT;
+}
+
+POLICY_DEFINITION policy_cfs = {
+    .name = "cfs",
+    .meaning = "Linux's scheduler until 6.5: the least virtual run time, which loads slow down",
+    .source = "Molnar 2007, as of Linux 5.15",
+    .order = "The task with the least virtual run time is next: its time so far, by its load.",
+    .remark = "the least virtual run time: {}",
+    .remark_kind = REMARK_TIME,
+    .cost = COST_LOGARITHMIC,
+    .tunables = cfs_tunables,
+    .tunable_count = sizeof(cfs_tunables) / sizeof(cfs_tunables[0]),
+    .presets = cfs_presets,
+    .preset_count = sizeof(cfs_presets) / sizeof(cfs_presets[0]),
+    .task_bytes = sizeof(struct cfs_task),
+    .enqueue = cfs_enqueue,
+    .dequeue = cfs_dequeue,
+    .pick = cfs_pick,
+    .tick = cfs_tick,
+    .time_slice = cfs_time_slice,
+    .scheduler_init = cfs_scheduler_init,
+    .task_init = cfs_task_init,
+    .stopped = cfs_stopped,
+    .preempts = cfs_preempts,
+    .place = cfs_place,
+    .balance = cfs_balance,
+    .steal = cfs_steal,
+    .shares_by = cfs_shares_by,
+};
