@@ -64,6 +64,7 @@ class machine : public sim_t
     uint64_t round_at(uint64_t kernel_ns) const;
     uint64_t kernel_ns() const;
     bool begin_branch();
+    char *place_if_any(const char *symbol);
     char *place_of(const char *symbol);
     void tell_kernel(const std::string &text);
     int checked(int status) const;
@@ -94,7 +95,9 @@ class machine : public sim_t
     bool touched = false;           // another device was written in this turn
     char *commands = nullptr;       // where the kernel looks for them; it empties what it has taken
     bool was_told = false;          // there were some
-    const volatile uint64_t *clock_began = nullptr; // the timer when the kernel's clock began
+    // The timer when the kernel's clock began; 0: it has not.
+    const volatile uint64_t *clock_began = &NOT_BEGUN;
+    static constexpr uint64_t NOT_BEGUN = 0;
     volatile uint64_t *tohost = nullptr;
     volatile uint64_t *fromhost = nullptr;
 };
