@@ -79,6 +79,7 @@ class MadeUpSystem:
             "workloads": ["two-hogs"],
             "settings": {},
             "files": [],
+            "title": "",
             "ignore_limits": False,
         }
         self.setup |= {"memory_mib": 512, "costs": "kernel", "source": None}
@@ -354,6 +355,7 @@ class StandIn:
     playing: bool = True
     """Frames are sent."""
     abilities: tuple[str, ...] = ABILITIES
+    no_branches: str = ""
     end_ns: int | None = None
     """As of a recording."""
     sockets: set[_Socket] = field(default_factory=set)
@@ -446,6 +448,7 @@ class StandIn:
                 "cpus": len(made.running),
                 "tick_ns": TICK,
                 "repeatable": True,
+                "no_branches": self.no_branches,
                 "end_ns": self.end_ns,
                 "abilities": self.abilities,
                 "setup": made.setup,
@@ -609,6 +612,9 @@ class StandIn:
         made.recording = "runs/monitor-1" if message["on"] else ""
         made.mark("begin" if message["on"] else "end", "recording")
         return None if message["on"] else "runs/monitor-1"
+
+    def do_branch(self, _: MadeUpSystem, __: dict[str, Any]) -> dict[str, str]:
+        return {"unchanged": "a", "changed": "b", "folder": "runs/futures"}
 
     def do_report(self, _: MadeUpSystem, __: dict[str, Any]) -> str:
         return "/report/secret/index.html"

@@ -251,7 +251,10 @@ def test_a_change_by_others_is_seen(browser: Browser) -> None:
         until(page, "document.querySelector('#tunable-a-levels')?.value === '7'")
         assert "≠" in panel(page, "policy").locator(".tunable.changed").inner_text()
         stand_in.call(lambda: stand_in.do_policy(made, {"policy": "lottery:thesis"}))
-        until(page, "document.querySelector('#policy-a select').value === 'lottery:thesis'")
+        until(
+            page,
+            "document.querySelector('#policy-a .policy-choice select').value === 'lottery:thesis'",
+        )
         assert "Preset:" in panel(page, "policy").locator(".policy-meaning").inner_text()
         panel(page, "policy").get_by_label("generator", exact=True).wait_for()
         assert levels.count() == 0
@@ -397,6 +400,25 @@ def test_time_is_in_ones_hand(browser: Browser) -> None:
         page.locator(".notice.bad", has_text="it has ended").wait_for()
 
 
+def test_what_if_from_here(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in) as page:
+        here = panel(page, "policy")
+        here.get_by_label("Policy from here on").select_option("mlfq")
+        here.get_by_label("Tunables from here on").fill("boost=7")
+        here.get_by_text("What if from here?").click()
+        wanted = {"system": "a", "policy": "mlfq", "settings": "boost=7"}
+        assert sent(page, stand_in, "branch") == wanted
+        page.get_by_text("Kept in runs/futures").wait_for()
+        stand_in.refusals["branch"] = "its past was another"
+        here.get_by_text("What if from here?").click()
+        here.get_by_text("its past was another").wait_for()
+    with StandIn(systems=1, no_branches="QEMU") as stand_in, opened(browser, stand_in) as page:
+        ask = panel(page, "policy").get_by_label("Compute the other future")
+        assert ask.is_disabled()
+        assert ask.get_attribute("title") == "QEMU"
+        assert panel(page, "policy").locator(".what-if-why").inner_text() == "QEMU"
+
+
 def test_a_place_in_a_recording_is_gone_to(browser: Browser) -> None:
     with StandIn(systems=1, end_ns=4_000_000_000) as stand_in, opened(browser, stand_in) as page:
         place = page.get_by_label("Place in the recording")
@@ -454,7 +476,7 @@ def test_an_ended_monitor_is_told_apart(browser: Browser) -> None:
         page = context.__enter__()
     page.get_by_text("Tries again in").wait_for()
     page.get_by_label("Try to connect now").click()
-    page.locator("#policy-a select").select_option("rr")
+    page.locator("#policy-a .policy-choice select").select_option("rr")
     panel(page, "policy").get_by_text("There is no connection").wait_for()
     again = StandIn(systems=1, port=stand_in.port)
     with again:

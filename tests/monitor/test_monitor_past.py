@@ -35,7 +35,7 @@ OF_THE_HOST = (
     *("number", "life", "paused", "speed", "pace", "events_per_s", "behind_ns", "back_ns"),
     *("whole", "skipped_frames", "recording", "message"),
 )
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 STEPS = tuple(kind.value for kind in StepKind)
 
 

@@ -90,6 +90,7 @@ class StandIn:
         self.folder = folder
         self.abilities = frozenset(Ability) - {Ability.PAUSE if paced else Ability.PACE}
         self.repeatable = paced
+        self.no_branches = "it is a stand-in"
         self.header, self.records = trace or recorded(cpus=setup.cpus)
         self.own_pids = frozenset({1})
         self.record_cost_ns = 100.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 from schedlab.display.names import all_visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor import worker
+from schedlab.monitor.branching import Change, what_if
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
 from schedlab.monitor.watched import Watched
+from schedlab.runs.asked import one_value_each
 from schedlab.toolchain.policies import PolicyChoice, parse_choices, unknown
 from schedlab.trace.format import AttributeKind
 from schedlab.workload.model import ATTRIBUTES
@@ -27,6 +30,7 @@ _ALL = "*"
 _WINDOW_S = (0.1, 600.0)
 _SPEED_MAX = 1e6
 _LABEL_MAX = 80
+_SETTING = re.compile(r"([A-Za-z0-9_-]{1,63})=(-?\d{1,18})")
 
 
 async def perform(session: Session, message: Message, tell: Tell = lambda line: None) -> Any:
@@ -345,10 +349,37 @@ async def _make_report(session: Session, tell: Tell) -> str:
     return session.publish(await worker.report(session.recorded, out, tell))
 
 
+async def _branch(
+    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+) -> dict[str, str]:
+    each = systems[0]
+    policy = message.get("policy") or ""
+    if policy:
+        choice = _policy_choice(_text(message, "policy"))
+        session.choices.check_policy(replace(each.setup, policy=choice, settings=()))
+    settings = one_value_each("settings", _settings(message))
+    if not policy and not settings:
+        raise WrongUsage("nothing is to be done otherwise: choose a policy, or set a tunable")
+    return await what_if(session, each, Change(policy, settings), tell)
+
+
+def _settings(message: Message) -> tuple[tuple[str, int], ...]:
+    """Of {"settings": "slice=3 boost=100"}."""
+    text = message.get("settings", "")
+    if not isinstance(text, str):
+        raise WrongUsage(f"settings: a text is expected, not {text!r}")
+    found = [_SETTING.fullmatch(word) for word in text.replace(",", " ").split()]
+    pairs = [(each[1], int(each[2])) for each in found if each]
+    if len(pairs) < len(found):
+        raise WrongUsage(f"settings: {text}: write NAME=NUMBER, such as slice=3")
+    return tuple(pairs)
+
+
 _TOGETHER: dict[str, Callable[[Session, Sequence[Watched], Message, Tell], Awaitable[Any]]] = {
     "pace": _pace,
     "step": _step,
     "window": _window,
     "record": _record,
     "report": _report,
+    "branch": _branch,
 }

@@ -80,7 +80,7 @@ class Session:
         self.scratch = Path(self._scratch.name)
         self.kept: list[Path] = []
         """All that was recorded."""
-        terms = Terms(
+        self._terms = Terms(
             choices,
             make,
             self.scratch,
@@ -90,9 +90,11 @@ class Session:
             self.kept,
         )
         self.systems = {
-            letter: Watched(letter, setup, terms)
+            letter: Watched(letter, setup, self._terms)
             for letter, setup in zip(ascii_lowercase, setups, strict=False)
         }
+        self._futures: list[str] = []
+        """Systems that came later: the futures of a moment."""
         self.recorded: list[Path] = []
         """Folders of the runs that were recorded together last."""
         self.recordings: Path | None = None
@@ -159,6 +161,34 @@ class Session:
                     each.tape.discard()
             raise
 
+    async def show_futures(self, of: Watched, setups: Sequence[Setup], at_ns: int) -> Sequence[str]:
+        """Shows more systems from a moment on, where they stand; those that came so before go.
+        Returns their letters. Refused: there is no room for them.
+        """
+        for letter in self._futures:
+            if letter != of.letter:
+                await self._drop(letter)
+        self._futures = [letter for letter in self._futures if letter in self.systems]
+        free = [each for each in ascii_lowercase[:SYSTEMS_MAX] if each not in self.systems]
+        if len(free) < len(setups):
+            raise Refused(f"{len(setups)} more systems: {SYSTEMS_MAX} at most are shown together")
+        letters = free[: len(setups)]
+        for letter, setup in zip(letters, setups, strict=True):
+            future = Watched(letter, setup, self._terms)
+            future.origin_ns = of.origin_ns
+            await future.begin_at(at_ns)
+            self._skipped[letter] = 0
+            self.systems[letter] = future
+            self._futures.append(letter)
+        self.tell_change()
+        return letters
+
+    async def _drop(self, letter: str) -> None:
+        gone = self.systems.pop(letter)
+        if letter in self._asking:
+            self._asking[letter].cancel()
+        await gone.end()
+
     async def close(self) -> None:
         """Ends all, and keeps what is being recorded."""
         for task in self._asking.values():
@@ -213,6 +243,7 @@ class Session:
             "cpus": header.cpus if header else each.setup.cpus,
             "tick_ns": header.tick_ns if header else each.setup.tick_ns,
             "repeatable": bool(system and system.repeatable),
+            "no_branches": system.no_branches if system else "it has not begun yet",
             "end_ns": each.paced.end_ns if each.is_paced else None,
             "abilities": sorted(ability.value for ability in system.abilities) if system else [],
             "setup": _told(each.setup),

@@ -87,6 +87,8 @@ class Setup:
     """The folder of the recorded run; or the trace that a host's server writes."""
     files: tuple[Path, ...] = ()
     """Workload files of the user's own, which the palette has besides ours."""
+    title: str = ""
+    """What a recording is called; "": as its folder."""
     ignore_limits: bool = False
     """On a host, policies take over although limits are in use that they do not honour."""
 
@@ -139,6 +141,8 @@ class System(Protocol):
     setup: Setup
     abilities: frozenset[Ability]
     repeatable: bool
+    no_branches: str
+    """Why another future of a moment of it cannot be computed on the real kernel; "": it can."""
     folder: Path
     """Scratch space of its own; `end` leaves it there."""
 

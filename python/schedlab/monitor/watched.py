@@ -202,7 +202,7 @@ class Watched:
         """Its title, for people."""
         cpus = f"{self.setup.cpus} CPU{'s' if self.setup.cpus > 1 else ''}"
         if self.setup.machine == RECORDED and self.setup.source:
-            return f"{self.setup.source.name}, recorded"
+            return self.setup.title or f"{self.setup.source.name}, recorded"
         return f"{self.setup.policy} on {self.setup.machine}, {cpus}"
 
     # --- its life
@@ -229,6 +229,13 @@ class Watched:
         self.system = system
         self.clock.runs(time.monotonic())
         self.terms.changed()
+
+    async def begin_at(self, time_ns: int) -> None:
+        """Starts it, and has it stand at a moment. Refused: it cannot be started, or cannot go there."""
+        self._is_new = False
+        await self.begin()
+        self.paused = True
+        await self.seek(time_ns)
 
     async def end(self) -> None:
         """Ends it; a recording of it is kept."""
@@ -567,6 +574,11 @@ class Watched:
         """The latest moment of all that is known."""
         return self.model.now_ns if self.model else 0
 
+    @property
+    def shown_ns(self) -> int:
+        """The moment that is shown."""
+        return self.view.time_ns if self.view else self.present_ns
+
     async def stand(self) -> None:
         """Has its time stand still, if it can be done and has not been."""
         able = self.system and Ability.PAUSE in self.system.abilities
@@ -578,8 +590,8 @@ class Watched:
         is kept of it."""
         if self.past is None:
             raise Refused("there is nothing to look back at yet")
-        now_ns = self.view.time_ns if self.view else self.present_ns
-        return self.past.before(now_ns, kind) if back else self.past.after(now_ns, kind)
+        step = self.past.before if back else self.past.after
+        return step(self.shown_ns, kind)
 
     def look(self, time_ns: int | None) -> None:
         """Shows it as it was at a moment; None, or a later one than the present: as it is."""

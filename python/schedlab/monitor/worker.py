@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.host.interpreter import module_command
@@ -40,6 +41,15 @@ async def report(folders: list[Path], out: Path, tell: Tell) -> Path:
     places = [str(folder) for folder in folders]
     said = await _call("schedlab", "report", *places, "--out", str(out), "--json", tell=tell)
     return Path(json.loads(said)["report"])
+
+
+async def branch(source: Path, at_ns: int, changes: list[str], out: Path, tell: Tell) -> Any:
+    """Carries out futures of a run, as `./schedlab branch` does; gives what that prints.
+
+    `changes`: options that say what is done otherwise.
+    """
+    what = ["branch", str(source), "--at", f"{at_ns}ns", *changes, "--out", str(out), "--json"]
+    return json.loads(await _call("schedlab", *what, tell=tell))
 
 
 async def _call(module: str, *arguments: str, tell: Tell = lambda line: None) -> str:

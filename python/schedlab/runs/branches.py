@@ -139,18 +139,27 @@ def past(place: Path) -> Past:
 
     folder = results.find_run(place)
     manifest = results.read_manifest(folder)
-    check_machine(folder, manifest["machine"])
-    if "branch" in manifest:
-        raise WrongUsage(
-            f"{folder} is itself a branch ({manifest['branch']}); name the run that it is a branch of"
-        )
-    run = _run_of(folder, manifest)
+    run = repeatable_run(folder, manifest)
     try:
         events = trace.read(folder / TRACE_FILE)
         trace.validate(events)
     except trace.TraceError as error:
         raise WrongUsage(str(error)) from None
     return Past(folder, run, manifest, events)
+
+
+def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> Run:
+    """The run of a folder, if it can have branches: its trace is not looked at. Raises WrongUsage."""
+    check_machine(folder, manifest["machine"])
+    if "branch" in manifest:
+        raise WrongUsage(
+            f"{folder} is itself a branch ({manifest['branch']}); name the run that it is a branch of"
+        )
+    if "recorded_from_ns" in manifest:
+        raise WrongUsage(
+            f"{folder} was recorded live: only what `./schedlab run` has carried out has branches"
+        )
+    return _run_of(folder, manifest)
 
 
 def check_machine(folder: Path, name: str) -> None:

@@ -8,6 +8,7 @@ export { count, duration, moment, percent, REASONS, STATES, times } from "./word
 const ICONS = {
     play: "M4 2.5 13.5 8 4 13.5Z",
     pause: "M4 2.5h3v11H4ZM9 2.5h3v11H9Z",
+    branch: "M3 7h5l3-4h3v2h-2L9 8l3 3h2v2h-3L8 9H3Z",
     back: "M13 2.5 6 8 13 13.5ZM5 2.5H2.5v11H5Z",
     step: "M3 2.5 10 8 3 13.5ZM11 2.5h2.5v11H11Z",
     record: "M8 3a5 5 0 1 1 0 10A5 5 0 0 1 8 3Z",

@@ -92,18 +92,18 @@ export class Panel {
     /**
      * Asks for something; a refusal is shown in the panel.
      * @param {string} action @param {Object<string, any>} fields @param {string} [done] said when it is done
-     * @returns {Promise<boolean>} was it done?
+     * @returns {Promise<any>} the result, true if it has none; false: it was not done
      */
     async asks(action, fields, done = "") {
         this.fail("");
         try {
-            await ask(action, fields);
+            const result = await ask(action, fields);
+            if (done) announce(done);
+            return result ?? true;
         } catch (error) {
             this.fail(error.message);
             return false;
         }
-        if (done) announce(done);
-        return true;
     }
 
     /** Ends all that it has begun. */

@@ -12,6 +12,9 @@ class PacedSystem:
     """See Paced, in system.py."""
 
     repeatable = True
+    no_branches = (
+        "a simulated machine is its own future: step back, change it there, and let it go on"
+    )
     record_cost_ns = 0.0
     end_ns: int | None = None
 

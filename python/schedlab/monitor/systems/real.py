@@ -36,6 +36,10 @@ class RealSystem(ABC):
 
     repeatable = False
     """The host decides when a command reaches the machine."""
+    no_branches = (
+        "a live machine does not do again what it did: play a run that"
+        " `./schedlab run --machine spike` has kept"
+    )
     name = "system"
     """What messages call it."""
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from schedlab.monitor.system import (
 )
 from schedlab.monitor.systems.paced import PacedSystem
 from schedlab.runs import results
+from schedlab.runs.branches import repeatable_run
 from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.trace import TraceError, read, read_records, validate
 from schedlab.trace.bounds import impossible
@@ -57,7 +58,16 @@ def recorded_setup(place: Path) -> Setup:
         tick_ns=int(manifest["tick_ns"]),
         seed=int(manifest["seed"]),
         source=folder,
+        title=manifest.get("branch", ""),
     )
+
+
+def _no_branches(folder: Path, manifest: Mapping[str, Any]) -> str:
+    try:
+        repeatable_run(folder, manifest)
+    except (SchedlabError, OSError) as error:
+        return str(error)
+    return ""
 
 
 def _policy(name: str) -> PolicyChoice:
@@ -82,6 +92,7 @@ class RecordedSystem(PacedSystem):
         manifest = results.read_manifest(setup.source)
         ours = manifest.get("machine") in _OUR_MACHINES
         self.own_pids = frozenset({1}) if ours else frozenset()
+        self.no_branches = _no_branches(setup.source, manifest)
         self._path = setup.source / TRACE_FILE
         self._tape: _Tape | None = None
         self._taken = 0

@@ -7,6 +7,7 @@ import { ask } from "../connection.js";
 import { announce, button, element, policySelect, setText } from "../elements.js";
 import { hello, ruleOf } from "../store.js";
 import { count } from "../words.js";
+import { whatIf } from "./what_if.js";
 
 const CHANGES = new Set(["policy", "tunable", "begin"]);
 
@@ -18,7 +19,9 @@ export function create(panel, system) {
     const place = element("div", { className: "policy-choice" });
     const meaning = element("p", { className: "policy-meaning" });
     const list = element("div", { className: "tunables" });
-    panel.body.append(place, meaning, list);
+    const otherwise = element("div");
+    panel.body.append(place, meaning, list, otherwise);
+    let branching = null;
     /** @type {HTMLSelectElement} */
     let choice = null;
     let greeting = null;
@@ -32,6 +35,8 @@ export function create(panel, system) {
         choice.disabled = !state.can("policy");
         choice.addEventListener("change", choose);
         place.replaceChildren(choice);
+        branching ??= whatIf(panel, system, greeting.policies);
+        otherwise.replaceChildren(branching.element);
     }
 
     async function choose() {
@@ -63,6 +68,7 @@ export function create(panel, system) {
 
     panel.draws((state) => {
         if (greeting !== hello()) buildChoice(state);
+        branching.follow(state);
         const { policy, life } = state.frame;
         const marks = state.marks.since(shown.marks).some(({ kind }) => CHANGES.has(kind));
         const stale = policy !== shown.policy || marks || state.generation !== shown.generation || state.info !== shown.info || life !== shown.life;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// What if from here? Another policy or tunable from the moment on that is shown: the future is computed
+// on the real kernel, and shown beside the unchanged one.
+
+import { notice } from "../banners.js";
+import { button, element, policySelect, setText } from "../elements.js";
+
+/**
+ * @param {import("../panel.js").Panel} panel
+ * @param {string} system
+ * @param {any[]} policies of hello
+ * @returns {{element: HTMLElement, follow: (state: import("../store.js").SystemState) => void}}
+ */
+export function whatIf(panel, system, policies) {
+    const choice = policySelect(policies, "Policy from here on");
+    choice.prepend(element("option", { value: "", textContent: "the same policy", selected: true }));
+    const field = element("input", { type: "text", placeholder: "slice=3 boost=100", "aria-label": "Tunables from here on" });
+    const ask = button("branch", "Compute the other future of this moment, and show it beside the unchanged one", compute, "What if from here?");
+    const why = element("p", { className: "what-if-why", id: `what-if-why-${system}` });
+    ask.setAttribute("aria-describedby", why.id);
+    const line = element("div", { className: "what-if-line" }, choice, field, ask);
+    const made = element("div", { className: "what-if" }, line, why);
+    let reason = "";
+    let asking = false;
+
+    async function compute() {
+        asking = true;
+        show();
+        const fields = { system, policy: choice.value, settings: field.value };
+        const found = await panel.asks("branch", fields, "Both futures are there.");
+        asking = false;
+        show();
+        if (found) notice(`From the same moment on: ${found.unchanged} unchanged, ${found.changed} otherwise. Kept in ${found.folder}`, "good");
+    }
+
+    function show() {
+        for (const each of [choice, field, ask]) each.disabled = asking || reason !== "";
+        ask.title = reason;
+        setText(why, asking ? "The past is run once more, and then both futures …" : reason);
+    }
+
+    function follow({ info }) {
+        const now = info?.no_branches ?? "";
+        if (now === reason) return;
+        reason = now;
+        show();
+    }
+    return { element: made, follow };
+}

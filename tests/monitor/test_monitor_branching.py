@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""What if from here? Another future of a recording's moment, beside the unchanged one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import Command
+from schedlab import paths, trace
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.monitor.system import Refused, Setup
+from schedlab.monitor.systems.kernel import KernelSystem
+from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
+from schedlab.monitor.systems.simulator import SimulatorSystem
+from schedlab.runs import results
+from schedlab.runs.branches import past
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.trace import Kind
+from test_monitor_past import Table, state, until, watched
+
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def kept(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of half a second."""
+    out = tmp_path_factory.mktemp("kept")
+    done = schedlab(
+        *("run", "--workload", "cpu-bound -n 6 -i 30", "--policy", "rr", "--tick", "1ms"),
+        *("--cpus", "2", "--out", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    return results.find_run(out)
+
+
+@pytest.fixture(autouse=True)
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def played(run: Path, test: Callable[[Table], Awaitable[None]]) -> None:
+    watched([recorded_setup(run)], test, speed=0.01)
+
+
+def switches(folder: Path) -> list[int]:
+    """When the policy changed."""
+    return trace.read(folder / TRACE_FILE).events.filter(kind=Kind.POLICY)["time_ns"].to_list()[1:]
+
+
+@pytest.mark.spike
+def test_another_future_is_shown_beside_the_unchanged_one(kept: Path) -> None:
+    async def test(table: Table) -> None:
+        systems = table.session.systems
+        await table.do("pause")
+        await table.step("tick")
+        await table.step("millisecond", back=True)
+        then = await table.frame()
+        at_ns = then["now_ns"]
+        found = await table.do("branch", policy="mlfq")
+        assert (found["unchanged"], found["changed"]) == ("a", "b")
+        assert list(systems) == ["a", "b"]
+        assert table.session.kept == [Path(found["folder"])]
+        for letter in "ab":
+            frame = await table.frame(at_ns, letter)
+            assert frame["paused"]
+            assert {**state(frame), "system": "a"} == state(then)
+        other = systems["b"].setup.source
+        assert other
+        assert systems["b"].title == f"from {at_ns + 1}ns on: mlfq"
+        assert not switches(kept)
+        (begin_ns,) = switches(other)
+        assert at_ns < begin_ns <= at_ns + 2 * MS
+        before = pl.col("time_ns") <= at_ns
+        mine, theirs = (trace.read(place / TRACE_FILE).events for place in (kept, other))
+        assert mine.filter(before).equals(theirs.filter(before))
+        await table.do("resume")
+        await until(lambda: systems["b"].now_ns > begin_ns + MS)
+        assert (await table.frame(begin_ns, "b"))["policy"] == "mlfq"
+        assert (await table.frame(begin_ns, "a"))["policy"] == "rr"
+        assert abs(systems["a"].now_ns - systems["b"].now_ns) < MS
+        with pytest.raises(Refused, match="itself a branch"):
+            await table.do("branch", system="b", policy="rr")
+        # What was asked before gives way.
+        found = await table.do("branch", system="a", settings="slice=7, table_scan=1")
+        assert (found["unchanged"], found["changed"]) == ("a", "b")
+        assert list(systems) == ["a", "b"]
+        assert systems["b"].setup.source != other
+        hello = table.session.hello()["systems"]
+        assert [each["no_branches"] == "" for each in hello] == [True, False]
+
+    played(kept, test)
+
+
+@pytest.mark.spike
+def test_what_is_no_other_future(kept: Path, runs: Path) -> None:
+    async def test(table: Table) -> None:
+        refused: dict[str, dict[str, Any]] = {
+            "nothing is to be done otherwise": {"policy": None, "settings": " "},
+            "no policy is called 'nosuch'": {"policy": "nosuch"},
+            "write NAME=NUMBER": {"settings": "slice"},
+            "a text is expected": {"settings": 3},
+            "given more than once": {"settings": "slice=3 slice=4"},
+            "--set nosuch": {"settings": "nosuch=4"},
+        }
+        for words, fields in refused.items():
+            with pytest.raises(SchedlabError, match=words):
+                await table.do("branch", **fields)
+        assert list(table.session.systems) == ["a"]
+        assert not table.session.kept
+
+    played(kept, test)
+
+
+def test_what_has_no_other_future_says_why(kept_live: Path, tmp_path: Path) -> None:
+    async def reasons() -> list[str]:
+        live = KernelSystem(Setup("qemu", PolicyChoice("rr")), tmp_path)
+        simulated = SimulatorSystem(Setup("sim", PolicyChoice("rr")), tmp_path)
+        recorded = RecordedSystem(recorded_setup(kept_live), tmp_path)
+        await simulated.end()
+        return [each.no_branches for each in (live, simulated, recorded)]
+
+    live, simulated, recorded = asyncio.run(reasons())
+    assert "does not do again what it did" in live
+    assert "change it there" in simulated
+    assert "was recorded live" in recorded
+    with pytest.raises(WrongUsage, match="was recorded live"):
+        past(kept_live)
+
+
+@pytest.fixture
+def kept_live(tmp_path: Path) -> Path:
+    """What a monitor's recording of a machine on Spike says of itself."""
+    from kept_runs import keep_simulated
+
+    folder = tmp_path / "live"
+    keep_simulated(folder, 1, kind="monitor", recorded_from_ns=7)
+    manifest = json.loads((folder / results.MANIFEST).read_text())
+    del manifest["limit_ns"]
+    (folder / results.MANIFEST).write_text(json.dumps(manifest))
+    return folder
